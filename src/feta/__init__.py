@@ -1,0 +1,61 @@
+"""FETA: is there anybody whose decision would change if only their age, race or sex were different?
+
+It verifies, enforces and explains the individual fairness of neural networks, with exact answers.
+"""
+
+from feta.api import tally, verify, worst
+from feta.engine.protocol import Budget
+from feta.errors import (
+    CertificateError,
+    DomainError,
+    EngineError,
+    FetaError,
+    MissingExtra,
+    NetworkError,
+    SchemaError,
+    Undecided,
+)
+from feta.model import Model
+from feta.network.network import Network
+from feta.predict.fair_predictor import FairPredictor
+from feta.query import FairAt, WorstAt
+from feta.rule import Threshold
+from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
+from feta.space.feature_space import FeatureSpace
+from feta.verdict.counterexample import Counterexample
+from feta.verdict.tally import Tally
+from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown
+
+__all__ = [
+    "Budget",
+    "Categorical",
+    "CertificateError",
+    "Counterexample",
+    "Derived",
+    "DomainError",
+    "Effort",
+    "EngineError",
+    "Fair",
+    "FairAt",
+    "FairPredictor",
+    "FeatureSpace",
+    "FetaError",
+    "Integer",
+    "Levels",
+    "MissingExtra",
+    "Model",
+    "Network",
+    "NetworkError",
+    "Real",
+    "Reason",
+    "SchemaError",
+    "Tally",
+    "Threshold",
+    "Undecided",
+    "Unfair",
+    "Unknown",
+    "WorstAt",
+    "tally",
+    "verify",
+    "worst",
+]

@@ -1,0 +1,88 @@
+"""The front door: verify, worst, tally."""
+
+import numpy as np
+
+from feta.arrays import Matrix, Vector
+from feta.checker.admit import admit
+from feta.engine.protocol import Budget
+from feta.engine.registry import choose
+from feta.model import Model
+from feta.query import Query, WorstAt
+from feta.verdict.tally import Tally
+from feta.verdict.verdict import Verdict
+
+_UNLIMITED = Budget()
+
+
+def verify(query: Query, *, engine: str = "auto", budget: Budget = _UNLIMITED) -> Verdict:
+    """Answer a question with the engine named, or the first that accepts it.
+
+    Whatever the engine says, the checker has the last word: no evidence, no verdict.
+
+    Parameters
+    ----------
+    query
+        `FairAt(model, person)`, or `WorstAt(model, person)`.
+    engine
+        An engine's name, or "auto".
+    budget
+        What may be spent; running out gives `Unknown`.
+
+    Examples
+    --------
+    >>> import feta
+    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 9)))
+    >>> network = feta.Network.from_layers([([[0.1, 1.0]], [-5.0])])
+    >>> model = feta.Model(space, network, threshold=0.0)
+    >>> person = space.encode({"age": 18, "income": 2})[0]
+    >>> match feta.verify(feta.FairAt(model, person)):
+    ...     case feta.Fair():
+    ...         print("decided alike, whatever the age")
+    ...     case feta.Unfair(counterexample=found):
+    ...         print(space.decode(found.counterpart))
+    {'age': 30, 'income': 2.0}
+    """
+    return admit(query, choose(query.model, engine).solve(query, budget))
+
+
+def worst(
+    model: Model, person: Vector, *, engine: str = "auto", budget: Budget = _UNLIMITED
+) -> Verdict:
+    """Find the counterpart farthest on the other side of the decision.
+
+    Returns `Unfair` with `optimal=True`, `Fair` if there is none, or `Unknown` with the best so far.
+
+    Examples
+    --------
+    >>> import feta
+    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True),))
+    >>> model = feta.Model(space, feta.Network.from_layers([([[0.5]], [-20.0])]), threshold=0.0)
+    >>> found = feta.worst(model, space.encode({"age": 20})[0])
+    >>> space.decode(found.counterexample.counterpart), found.optimal
+    ({'age': 90}, True)
+    """
+    return verify(WorstAt(model, person), engine=engine, budget=budget)
+
+
+def tally(
+    model: Model, people: Matrix, *, engine: str = "auto", budget: Budget = _UNLIMITED
+) -> Tally:
+    """Count how many counterparts of each person are decided each way.
+
+    The people's own sensitive columns are not read and may be NaN.
+
+    Examples
+    --------
+    >>> import feta
+    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True),))
+    >>> model = feta.Model(space, feta.Network.from_layers([([[0.5]], [-20.0])]), threshold=0.0)
+    >>> counts = feta.tally(model, space.encode({"age": 20}))
+    >>> int(counts.favorable[0]), int(counts.unfavorable[0]), int(counts.undecided[0])
+    (51, 22, 0)
+    """
+    people = np.asarray(people, dtype=np.float64)
+    model.space.check(people, sensitive="ignore")
+    chosen = choose(model, engine)
+    return chosen.tally(model, people, budget, until="all")
+
+

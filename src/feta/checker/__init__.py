@@ -1,0 +1,1 @@
+"""The trusted part: slow, plain, and without any engine or solver."""

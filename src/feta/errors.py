@@ -1,0 +1,74 @@
+"""Errors: every exception FETA raises, and nothing else.
+
+    FetaError
+    ├── SchemaError        a space, rule or schema that cannot be             (ValueError)
+    ├── DomainError        a person outside the space                         (ValueError)
+    ├── NetworkError       a network that cannot be read or is not finite     (ValueError)
+    ├── EngineError        an engine that is unknown or cannot do this        (ValueError)
+    ├── Undecided          people whose fair decision could not be settled    (RuntimeError)
+    ├── CertificateError   a proof that does not hold; FETA never catches it  (RuntimeError)
+    └── MissingExtra       an optional package that is not installed          (ImportError)
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Self
+
+
+class FetaError(Exception):
+    """Whatever FETA raises."""
+
+
+class SchemaError(FetaError, ValueError):
+    """A space, rule or schema that cannot be."""
+
+
+class DomainError(FetaError, ValueError):
+    """A person outside the space; `column` and `row` (counted from 0) say where, if known."""
+
+    def __init__(self, message: str, *, column: str | None = None, row: int | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+        self.row = row
+
+    @classmethod
+    def at(cls, column: str, row: int, what: str) -> Self:
+        """Refuse the value of one column in one row."""
+        return cls(f"{column!r} {what} (row {row})", column=column, row=row)
+
+
+class NetworkError(FetaError, ValueError):
+    """A network that cannot be read, or whose numbers are not finite."""
+
+
+class EngineError(FetaError, ValueError):
+    """An engine that is unknown, or cannot answer this kind of question."""
+
+
+class Undecided(FetaError, RuntimeError):
+    """People whose fair decision could not be settled within the budget; `rows` names them."""
+
+    def __init__(self, rows: tuple[int, ...], reason: str) -> None:
+        self.rows = rows
+        shown = ", ".join(str(row) for row in rows[:10]) + (", …" if len(rows) > 10 else "")  # noqa: PLR2004
+        super().__init__(f"{len(rows)} people could not be decided (rows {shown}): {reason}")
+
+
+class CertificateError(FetaError, RuntimeError):
+    """A proof that does not hold."""
+
+
+class MissingExtra(FetaError, ImportError):
+    """An optional package that is not installed; the message names its command."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; pip install 'feta-fair[{extra}]'")
+
+
+def one_of(name: object, known: Iterable[object]) -> str:
+    """Say what was allowed and got, and offer the nearest name."""
+    names = [str(one) for one in known]
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    shown = ", ".join(repr(one) for one in names[:12]) + (", …" if len(names) > 12 else "")  # noqa: PLR2004
+    return f"one of {shown}, got {name!r}{hint}"

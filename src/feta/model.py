@@ -1,0 +1,131 @@
+"""Model: a space, a network and a rule; the one place where a decision is made.
+
+A score nearer the threshold than float64's own rounding error is settled in exact arithmetic. So a
+decision never depends on the batch, the machine or the number of threads.
+"""
+
+import hashlib
+import time
+from dataclasses import InitVar, dataclass
+from functools import cached_property
+
+import numpy as np
+
+from feta.arrays import Flags, Matrix, Vector
+from feta.errors import NetworkError, SchemaError
+from feta.network.bounded import Bounded, largest_activations
+from feta.network.exact import ExactNetwork
+from feta.network.network import Network
+from feta.network.points import Points, Rows, Tabulated
+from feta.rounding import FLOAT64, LARGEST_ACTIVATION
+from feta.rule import OPEN, Decisions, Rule, Threshold
+from feta.space.feature_space import FeatureSpace
+
+# Points settled exactly between two looks at the clock.
+EXACT_CHUNK = 2**13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """Decisions, and which of them the source's own runtime is sure to share (S6)."""
+
+    decisions: Decisions  # OPEN only where time ran out
+    safe: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Who can exist, what scores them, and how a score becomes a decision.
+
+    `threshold=t` is short for `rule=Threshold(t)`. A network with two outputs is given the score
+    "second less first".
+    """
+
+    space: FeatureSpace
+    network: Network
+    rule: Rule = None  # type: ignore[assignment]  # settled in __post_init__
+    threshold: InitVar[float | None] = None
+
+    def __post_init__(self, threshold: float | None) -> None:
+        if self.rule is not None and threshold is not None:
+            raise SchemaError("give a rule or a threshold, not both")
+        rule = self.rule or Threshold(0.0 if threshold is None else threshold)
+        network = self.network
+        if network.outputs == 2 and rule.outputs == 1:  # noqa: PLR2004 - two classes
+            network = network.difference()
+        if network.outputs != rule.outputs:
+            message = f"a threshold needs a network with one or two outputs, got {network.outputs}"
+            raise SchemaError(message)
+        if network.width != self.space.width:
+            message = f"the network must read the space's {self.space.width} columns, got {network.width}; a category takes one column a value"
+            raise SchemaError(message)
+        object.__setattr__(self, "network", network)
+        object.__setattr__(self, "rule", rule.resolved(network.equality))
+        self._check_size()
+
+    def _check_size(self) -> None:
+        with np.errstate(over="ignore"):
+            largest = list(largest_activations(self.network, self.space.magnitudes))
+        for place, sizes in enumerate(largest, start=1):
+            neuron = int(np.argmax(sizes))
+            if not sizes[neuron] < LARGEST_ACTIVATION:
+                message = f"layer {place}, neuron {neuron} can reach {sizes[neuron]:.3g} in this space, which float64 cannot hold safely; narrow the columns' limits or rescale the weights"
+                raise NetworkError(message)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 of space, network and rule."""
+        parts = (self.space.fingerprint, self.network.fingerprint, repr(self.rule))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    @cached_property
+    def exact(self) -> ExactNetwork:
+        """The network in exact numbers."""
+        return ExactNetwork(self.network)
+
+    @cached_property
+    def tabulated(self) -> Tabulated:
+        """The network's first layer over the sensitive lattice."""
+        return Tabulated(self.exact, self.space.lattice)
+
+    @cached_property
+    def runtime_slack(self) -> float:
+        """How much nearer the threshold the source may err than its scores do; inf: overflow."""
+        arithmetic = self.network.arithmetic
+        if self.space.magnitudes.max() > arithmetic.huge:
+            return float("inf")
+        return self.rule.slack(arithmetic) if self.network.sigmoid else 0.0
+
+    def score(self, people: Matrix) -> Vector:
+        """Compute float64 scores: to look at, not to decide with."""
+        self.space.check(people)
+        scores = self.network(people)
+        return scores[:, 0] if self.network.outputs == 1 else scores
+
+    def decide(self, people: Matrix) -> Flags:
+        """Decide each person as the model does; True is favorable."""
+        self.space.check(people)
+        return self.settle(Rows(self.exact, people)).decisions == 1
+
+    def runtime_scores(self, points: Points) -> Bounded:
+        """Compute scores with a bound that also covers the source's own runtime."""
+        scores = points.scores(self.network.arithmetic)
+        return Bounded(scores.values, scores.errors + self.runtime_slack)
+
+    def settle(self, points: Points, *, deadline: float = float("inf")) -> Settled:
+        """Decide points: by float64 and its error bound, and exactly where that is not enough.
+
+        After the deadline (by `time.monotonic`) what needs exact arithmetic stays open.
+        """
+        decisions = self.rule.settle(self.runtime_scores(points))
+        safe = decisions != OPEN
+        rest = np.flatnonzero(~safe)
+        if rest.size:
+            decisions[rest] = self.rule.settle(points.scores(FLOAT64, rest))
+            rest = rest[decisions[rest] == OPEN]
+        for start in range(0, rest.size, EXACT_CHUNK):
+            if time.monotonic() > deadline:
+                break
+            chunk = rest[start : start + EXACT_CHUNK]
+            decisions[chunk] = self.rule.settle_exactly(points.exact_scores(chunk))
+        return Settled(decisions, safe)

@@ -1,0 +1,111 @@
+"""Activation: a continuous piecewise-linear function of one number, told by its pieces.
+
+Everything else follows from the pieces: evaluation, error bounds, exact arithmetic, encodings.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from feta.arrays import Matrix, Vector, frozen
+from feta.errors import NetworkError
+
+Pieces = NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """A function that is slope·z + intercept on each piece between its breaks.
+
+    Arrays are (pieces, width): a column a neuron, or a single column for all of them. Piece i holds
+    from break i − 1 (included) to break i; at a break both sides agree, which is checked exactly.
+    """
+
+    name: str
+    breaks: Matrix  # (pieces − 1, width), ascending along the first axis
+    slopes: Matrix  # (pieces, width)
+    intercepts: Matrix  # (pieces, width)
+
+    def __post_init__(self) -> None:
+        for field in ("breaks", "slopes", "intercepts"):
+            object.__setattr__(self, field, frozen(getattr(self, field)))
+        arrays = (self.breaks, self.slopes, self.intercepts)
+        if not all(np.isfinite(array).all() for array in arrays):
+            raise NetworkError(f"activation {self.name!r} must have finite numbers")
+        if (np.diff(self.breaks, axis=0) <= 0).any():
+            raise NetworkError(f"activation {self.name!r} must have ascending breaks")
+        self._check_continuous()
+
+    def _check_continuous(self) -> None:
+        for piece, column in np.ndindex(self.breaks.shape):
+            at = Fraction(float(self.breaks[piece, column]))
+            left, right = (
+                Fraction(float(self.slopes[side, column])) * at
+                + Fraction(float(self.intercepts[side, column]))
+                for side in (piece, piece + 1)
+            )
+            if left != right:
+                message = f"activation {self.name!r} must be continuous, but jumps at {float(at):g}"
+                raise NetworkError(message)
+
+    @property
+    def n_pieces(self) -> int:
+        """The number of pieces."""
+        return len(self.slopes)
+
+    @property
+    def width(self) -> int:
+        """How many neurons it is made for; 1 fits any number."""
+        return int(self.slopes.shape[1])
+
+    @cached_property
+    def steepest(self) -> Vector:
+        """The largest absolute slope of each neuron: its Lipschitz constant."""
+        return np.abs(self.slopes).max(axis=0)
+
+    @cached_property
+    def rounds(self) -> bool:
+        """Whether evaluating it in floating point rounds at all (ReLU, clips and |z| do not)."""
+        copies = np.isin(self.slopes, (-1.0, 0.0, 1.0)).all()
+        shifts = (self.slopes != 0) & (self.intercepts != 0)
+        return not copies or bool(shifts.any())
+
+    def __call__(self, values: Matrix) -> Matrix:
+        """Evaluate; NaN stays NaN."""
+        result = self.slopes[0] * values + self.intercepts[0]
+        for at, slope, intercept in zip(
+            self.breaks, self.slopes[1:], self.intercepts[1:], strict=True
+        ):
+            result = np.where(values >= at, slope * values + intercept, result)
+        return np.asarray(result)
+
+    def pieces(self, values: Matrix, errors: Matrix) -> Pieces:
+        """Tell which piece each value is on, −1 where the error leaves it open."""
+        pieces = np.zeros(values.shape, dtype=np.int8)
+        settled = np.ones(values.shape, dtype=bool)
+        for at in self.breaks:
+            pieces += values >= at
+            settled &= np.abs(values - at) > errors
+        return np.where(settled, pieces, np.int8(-1))
+
+
+def relu() -> Activation:
+    """Make max(0, z)."""
+    return Activation("relu", [[0.0]], [[0.0], [1.0]], [[0.0], [0.0]])  # type: ignore[arg-type]  # made arrays
+
+
+def identity() -> Activation:
+    """Make z itself."""
+    return Activation("identity", np.zeros((0, 1)), np.ones((1, 1)), np.zeros((1, 1)))
+
+
+def piecewise(name: str, breaks: ArrayLike, slopes: ArrayLike, intercepts: ArrayLike) -> Activation:
+    """Make an activation that is the same for all neurons, from plain lists."""
+    columns = [np.asarray(one, dtype=np.float64).reshape(-1, 1) for one in (breaks, slopes, intercepts)]
+    return Activation(name, *columns)
+
+
+NAMED = {"relu": relu, "identity": identity}

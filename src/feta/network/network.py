@@ -1,0 +1,251 @@
+"""Network: a first layer of slopes and tables, then affine layers with activations between.
+
+The numbers stored here are the model (S0): its scores are the exact real function of them. Calling a
+network gives float64 scores, good to look at; decisions go through `decide.py`, which is exact.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from feta.arrays import Counts, Matrix, Vector, frozen
+from feta.errors import DomainError, NetworkError, one_of
+from feta.network.activation import NAMED, Activation, identity
+from feta.rounding import FLOOR, SOURCES, Arithmetic
+
+Side = Literal["above", "below"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A finite column's contribution to the first layer: one stored row a value."""
+
+    column: int
+    numbers: Vector  # the values the column can take, ascending
+    rows: Matrix  # (len(numbers), outputs)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", frozen(self.numbers))
+        object.__setattr__(self, "rows", frozen(self.rows))
+        _check_finite(self.rows, f"the table of column {self.column}")
+        if (np.diff(self.numbers) <= 0).any() or len(self.numbers) != len(self.rows):
+            raise NetworkError(f"the table of column {self.column} must have one row a value, ascending")
+
+    def places(self, values: Vector) -> Counts:
+        """Find the row of each value."""
+        places = np.minimum(np.searchsorted(self.numbers, values), len(self.numbers) - 1)
+        missing = self.numbers[places] != values
+        if missing.any():
+            got = values[np.argmax(missing)]
+            raise DomainError(f"column {self.column} must hold a value of its table, got {got!r}")
+        return places.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The first layer: a bias, and for each column a slope or a table.
+
+    `folded` holds the size of what scaling cancelled in the bias: the source still adds those terms
+    one by one, so the bound on its rounding error (S6) counts them. The value does not.
+    """
+
+    bias: Vector
+    slopes: Matrix  # (outputs, columns); zero where a table stands
+    tables: tuple[Table, ...] = ()
+    folded: Vector = field(default_factory=lambda: np.zeros(1))
+
+    def __post_init__(self) -> None:
+        for name in ("bias", "slopes", "folded"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        _check_affine("the first layer", self.slopes, self.bias)
+        for table in self.tables:
+            if table.rows.shape[1] != self.outputs or self.slopes[:, table.column].any():
+                message = f"column {table.column} must have a slope or a table of {self.outputs} outputs"
+                raise NetworkError(message)
+
+    @property
+    def outputs(self) -> int:
+        """The number of neurons."""
+        return len(self.bias)
+
+    @property
+    def width(self) -> int:
+        """The number of columns it reads."""
+        return int(self.slopes.shape[1])
+
+    def terms(self, codes: Matrix, columns: Sequence[int]) -> tuple[Matrix, Matrix]:
+        """Add up what some columns contribute; also the sum of the terms' absolute sizes."""
+        chosen = list(columns)
+        slopes = self.slopes[:, chosen]
+        values = codes @ slopes.T
+        # FLOOR: so that terms lost to underflow still have a size.
+        sizes = (np.abs(codes) + FLOOR) @ (np.abs(slopes) + FLOOR).T
+        for table in self.tables:
+            if table.column in chosen:
+                rows = table.rows[table.places(codes[:, chosen.index(table.column)])]
+                values = values + rows
+                sizes = sizes + np.abs(rows)
+        return values, sizes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Affine:
+    """W·a + b; `folded` as in `Columns`."""
+
+    weight: Matrix  # (outputs, inputs), as torch stores it
+    bias: Vector
+    folded: Vector = field(default_factory=lambda: np.zeros(1))
+
+    def __post_init__(self) -> None:
+        for name in ("weight", "bias", "folded"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        _check_affine("a layer", self.weight, self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A piecewise-linear network: first(x), then for each layer: its activation, then W·a + b."""
+
+    first: Columns
+    activations: tuple[Activation, ...]  # activations[i] stands before layers[i]
+    layers: tuple[Affine, ...]
+    equality: Side | None = None  # where the source puts a score equal to the threshold, if known
+    source: Literal["float32", "float64"] = "float32"  # what the user's own runtime computes with
+    sigmoid: bool = False  # whether that runtime compares σ(score), not the score
+
+    def __post_init__(self) -> None:
+        if len(self.activations) != len(self.layers):
+            raise NetworkError("a network needs one activation before each layer but the first")
+        if self.source not in SOURCES:
+            raise NetworkError(f"source must be {one_of(self.source, SOURCES)}")
+        width = self.first.outputs
+        for place, (activation, layer) in enumerate(self.steps, start=2):
+            if layer.weight.shape[1] != width:
+                message = f"layer {place} must take {width} inputs, got {layer.weight.shape[1]}"
+                raise NetworkError(message)
+            if activation.width not in (1, width):
+                message = f"activation {activation.name!r} before layer {place} must fit {width} neurons, got {activation.width}"
+                raise NetworkError(message)
+            width = len(layer.bias)
+
+    @classmethod
+    def from_layers(
+        cls,
+        layers: Sequence[tuple[ArrayLike, ArrayLike]],
+        *,
+        activation: str | Activation | Sequence[str | Activation] = "relu",
+        source: Literal["float32", "float64"] = "float32",
+        equality: Side | None = None,
+        sigmoid: bool = False,
+    ) -> Self:
+        """Make a network from (W, b) pairs, W being (out, in) as torch stores it.
+
+        One activation stands between all layers, or give a list, one shorter than the layers.
+        """
+        if not layers:
+            raise NetworkError("a network must have at least one layer, got none")
+        pairs = [_pair(place, weight, bias) for place, (weight, bias) in enumerate(layers, start=1)]
+        if isinstance(activation, str | Activation):
+            between: list[str | Activation] = [activation] * (len(pairs) - 1)
+        else:
+            between = list(activation)
+        if len(between) != len(pairs) - 1:
+            message = f"{len(pairs)} layers need {len(pairs) - 1} activations, got {len(between)}"
+            raise NetworkError(message)
+        return cls(
+            Columns(pairs[0][1], pairs[0][0]),
+            tuple(_named(one) for one in between),
+            tuple(Affine(weight, bias) for weight, bias in pairs[1:]),
+            source=source,
+            equality=equality,
+            sigmoid=sigmoid,
+        )
+
+    @property
+    def steps(self) -> Iterator[tuple[Activation, Affine]]:
+        """Each layer after the first, with the activation before it."""
+        return zip(self.activations, self.layers, strict=True)
+
+    @property
+    def width(self) -> int:
+        """The number of columns it reads."""
+        return self.first.width
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores it gives."""
+        return len(self.layers[-1].bias) if self.layers else self.first.outputs
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """What the user's own runtime computes with, for S6."""
+        return SOURCES[self.source]
+
+    def __call__(self, people: Matrix) -> Matrix:
+        """Compute scores in float64, (people, outputs): to look at, not to decide with."""
+        values = self.first.terms(people, range(self.width))[0] + self.first.bias
+        for activation, layer in self.steps:
+            values = activation(values) @ layer.weight.T + layer.bias
+        return values
+
+    def then(self, activation: Activation, layer: Affine) -> "Network":
+        """Append a layer."""
+        return replace(
+            self,
+            activations=(*self.activations, activation),
+            layers=(*self.layers, layer),
+        )
+
+    def difference(self) -> "Network":
+        """Turn two outputs into one score, the second less the first; ±1 products are exact."""
+        return self.then(identity(), Affine(np.array([[-1.0, 1.0]]), np.zeros(1)))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 of every number that decides, and of what is known about the source."""
+        arrays = [self.first.bias, self.first.slopes, self.first.folded]
+        for table in self.first.tables:
+            arrays += [np.array([table.column], dtype=np.float64), table.numbers, table.rows]
+        for activation, layer in self.steps:
+            arrays += [activation.breaks, activation.slopes, activation.intercepts]
+            arrays += [layer.weight, layer.bias, layer.folded]
+        about = [self.equality, self.source, self.sigmoid, [array.shape for array in arrays]]
+        digest = hashlib.sha256(json.dumps(about).encode())
+        for array in arrays:
+            digest.update(array.astype("<f8").tobytes())
+        return digest.hexdigest()
+
+
+def _named(activation: str | Activation) -> Activation:
+    if isinstance(activation, Activation):
+        return activation
+    if activation not in NAMED:
+        raise NetworkError(f"an activation must be {one_of(activation, NAMED)}")
+    return NAMED[activation]()
+
+
+def _pair(place: int, weight: ArrayLike, bias: ArrayLike) -> tuple[Matrix, Vector]:
+    matrix, vector = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+    _check_affine(f"layer {place}", matrix, vector)
+    return matrix, vector
+
+
+def _check_affine(where: str, weight: Matrix, bias: Vector) -> None:
+    if weight.ndim != 2 or bias.shape != weight.shape[:1] or 0 in weight.shape:  # noqa: PLR2004 - a matrix
+        message = f"{where} must have a weight matrix (out, in) and a bias of length out, got the shapes {weight.shape} and {bias.shape}"
+        raise NetworkError(message)
+    _check_finite(weight, f"the weights of {where}")
+    _check_finite(bias, f"the bias of {where}")
+
+
+def _check_finite(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], where: str) -> None:
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        place = tuple(int(index) for index in bad[0])
+        raise NetworkError(f"{where} must be finite, got {array[place]!r} at {place}")

@@ -1,0 +1,1 @@
+"""Enforce: decisions that cannot depend on the sensitive attributes."""

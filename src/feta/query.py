@@ -1,0 +1,37 @@
+"""Stage 4: what is asked. A query is a value: hash it, log it, send it."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from feta.arrays import Vector, frozen
+from feta.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class FairAt:
+    """Is this person decided the same, whatever their sensitive attributes were?"""
+
+    model: Model
+    person: Vector
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "person", frozen(self.person))
+        self.model.space.check(self.person[None, :] if self.person.ndim == 1 else self.person)
+
+    @cached_property
+    def digest(self) -> str:
+        """A sha256 of question, model and person."""
+        text = f"{type(self).__name__}\n{self.model.fingerprint}\n"
+        person = self.person.astype(np.dtype("<f8"))
+        return hashlib.sha256(text.encode() + person.tobytes()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class WorstAt(FairAt):
+    """Which counterpart of this person is farthest on the other side of the decision?"""
+
+
+Query = FairAt | WorstAt

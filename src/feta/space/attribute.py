@@ -1,0 +1,344 @@
+"""Attribute: a feature as people know it, its domain, and the columns it takes in a person's row.
+
+An attribute knows nothing of the other attributes; `FeatureSpace` puts them in order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feta.arrays import Counts, Flags, Matrix, Vector
+from feta.errors import DomainError, SchemaError, one_of
+
+Value = str | int | float | bool
+Kind = Literal["category", "integer", "levels", "number", "derived"]
+
+# Whole numbers up to here are exact in float64, and so are their differences.
+LARGEST_INTEGER = 2**52
+
+# Lists longer than this are not spelled out in an error message.
+SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """One value out of a list; a column per value, exactly one of them 1."""
+
+    kind: ClassVar[Kind] = "category"
+    name: str
+    values: tuple[str | int | bool, ...]
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        _check_name(self.name)
+        if not self.values or any(not isinstance(value, str | int | bool) for value in self.values):
+            message = f"{self.name!r} needs a list of texts, whole numbers or booleans, got {self.values!r}"
+            raise SchemaError(message)
+        if len(set(self.values)) != len(self.values):
+            raise SchemaError(f"{self.name!r} must not list a value twice, got {self.values!r}")
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.values)
+
+    @property
+    def n_values(self) -> int:
+        """The number of values."""
+        return len(self.values)
+
+    def codes(self, places: Counts) -> Matrix:
+        """Give the columns of the values at these places, counted from 0."""
+        rows = np.zeros((len(places), self.width))
+        rows[np.arange(len(places)), places] = 1.0
+        return rows
+
+    def places(self, codes: Matrix) -> Counts:
+        """Tell from the columns which values these are."""
+        return np.argmax(codes, axis=1).astype(np.int64)
+
+    def encode(self, values: Sequence[object]) -> Matrix:
+        """Turn values into their columns."""
+        places: dict[object, int] = {value: place for place, value in enumerate(self.values)}
+        found = np.fromiter((_place(places, value) for value in values), np.int64, len(values))
+        bad = np.flatnonzero(found < 0)
+        if bad.size:
+            got = _plain(values[int(bad[0])])
+            raise DomainError.at(self.name, int(bad[0]), f"must be {one_of(got, self.values)}")
+        return self.codes(found)
+
+    def decode(self, code: Vector) -> Value:
+        """Turn one person's columns back into the value."""
+        return self.values[int(np.argmax(code))]
+
+    def valid(self, codes: Matrix) -> Flags:
+        """Say which rows hold a value of this attribute."""
+        bits = (codes == 0.0) | (codes == 1.0)
+        return np.asarray(bits.all(axis=1) & (codes.sum(axis=1) == 1.0))
+
+    def domain(self) -> str:
+        """Say in words what is allowed."""
+        shown = ", ".join(repr(value) for value in self.values[:SHOWN])
+        return f"one of {shown}" + (", …" if len(self.values) > SHOWN else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number from low to high, both included; one column, in people's own unit."""
+
+    kind: ClassVar[Kind] = "integer"
+    name: str
+    low: int
+    high: int
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        for bound in (self.low, self.high):
+            if isinstance(bound, bool) or int(bound) != bound or abs(bound) > LARGEST_INTEGER:
+                message = f"{self.name!r} needs whole-number limits within ±2^52, got {bound!r}"
+                raise SchemaError(message)
+        object.__setattr__(self, "low", int(self.low))
+        object.__setattr__(self, "high", int(self.high))
+        _check_order(self.name, self.low, self.high)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return 1
+
+    @property
+    def n_values(self) -> int:
+        """The number of values."""
+        return self.high - self.low + 1
+
+    def codes(self, places: Counts) -> Matrix:
+        """Give the columns of the values at these places, counted from 0."""
+        return (self.low + np.asarray(places)).astype(np.float64)[:, None]
+
+    def places(self, codes: Matrix) -> Counts:
+        """Tell from the columns which values these are."""
+        return codes[:, 0].astype(np.int64) - self.low
+
+    def encode(self, values: Sequence[object]) -> Matrix:
+        """Turn values into their column."""
+        return _encode_numbers(self, values)
+
+    def decode(self, code: Vector) -> Value:
+        """Turn one person's column back into the number."""
+        return int(code[0])
+
+    def valid(self, codes: Matrix) -> Flags:
+        """Say which rows hold a value of this attribute."""
+        column = codes[:, 0]
+        return np.asarray((column >= self.low) & (column <= self.high) & (column == np.floor(column)))
+
+    def domain(self) -> str:
+        """Say in words what is allowed."""
+        return f"a whole number from {self.low} to {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """A number out of a finite list; one column, in people's own unit."""
+
+    kind: ClassVar[Kind] = "levels"
+    name: str
+    numbers: tuple[float, ...]
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        numbers = tuple(float(number) + 0.0 for number in self.numbers)
+        if not numbers or not all(np.isfinite(numbers)):
+            raise SchemaError(f"{self.name!r} needs a list of finite numbers, got {self.numbers!r}")
+        if list(numbers) != sorted(set(numbers)):
+            raise SchemaError(f"{self.name!r} must list its numbers in ascending order, each once")
+        object.__setattr__(self, "numbers", numbers)
+
+    @classmethod
+    def spaced(
+        cls, name: str, low: float, high: float, *, step: float, sensitive: bool = False
+    ) -> "Levels":
+        """Make low, low + step, … up to high: a real number made finite."""
+        if not step > 0 or not np.isfinite([low, high, step]).all():
+            raise SchemaError(f"{name!r} needs finite limits and a step above 0, got step {step!r}")
+        _check_order(name, low, high)
+        # A billionth of a step of room, so that rounding cannot lose the last level.
+        n_steps = int((high - low) / step + 1e-9)
+        return cls(name, tuple(low + step * n for n in range(n_steps + 1)), sensitive)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return 1
+
+    @property
+    def n_values(self) -> int:
+        """The number of values."""
+        return len(self.numbers)
+
+    def codes(self, places: Counts) -> Matrix:
+        """Give the columns of the values at these places, counted from 0."""
+        return np.array(self.numbers)[places][:, None]
+
+    def places(self, codes: Matrix) -> Counts:
+        """Tell from the columns which values these are."""
+        return np.searchsorted(np.array(self.numbers), codes[:, 0]).astype(np.int64)
+
+    def encode(self, values: Sequence[object]) -> Matrix:
+        """Turn values into their column."""
+        return _encode_numbers(self, values)
+
+    def decode(self, code: Vector) -> Value:
+        """Turn one person's column back into the number."""
+        return float(code[0])
+
+    def valid(self, codes: Matrix) -> Flags:
+        """Say which rows hold a value of this attribute."""
+        return np.isin(codes[:, 0], np.array(self.numbers))
+
+    def domain(self) -> str:
+        """Say in words what is allowed."""
+        shown = ", ".join(f"{number:g}" for number in self.numbers[:SHOWN])
+        return f"one of {shown}" + (", …" if len(self.numbers) > SHOWN else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Any number from low to high, both included; one column, in people's own unit."""
+
+    kind: ClassVar[Kind] = "number"
+    name: str
+    low: float
+    high: float
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        if not np.isfinite([self.low, self.high]).all():
+            raise SchemaError(f"{self.name!r} needs finite limits, got {self.low!r} and {self.high!r}")
+        object.__setattr__(self, "low", float(self.low) + 0.0)
+        object.__setattr__(self, "high", float(self.high) + 0.0)
+        _check_order(self.name, self.low, self.high)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return 1
+
+    def encode(self, values: Sequence[object]) -> Matrix:
+        """Turn values into their column."""
+        return _encode_numbers(self, values)
+
+    def decode(self, code: Vector) -> Value:
+        """Turn one person's column back into the number."""
+        return float(code[0])
+
+    def valid(self, codes: Matrix) -> Flags:
+        """Say which rows hold a value of this attribute."""
+        return np.asarray((codes[:, 0] >= self.low) & (codes[:, 0] <= self.high))
+
+    def domain(self) -> str:
+        """Say in words what is allowed."""
+        return f"a number from {self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Bands of another attribute, one column a band; it moves with its source, never on its own."""
+
+    kind: ClassVar[Kind] = "derived"
+    name: str
+    source: str
+    bands: tuple[tuple[str, float, float], ...]  # label, lowest and highest source value
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        bands = self.bands
+        if isinstance(bands, Mapping):
+            bands = tuple((label, low, high) for label, (low, high) in bands.items())
+        bands = tuple((label, float(low), float(high)) for label, low, high in bands)
+        object.__setattr__(self, "bands", bands)
+        if not bands or len({label for label, _, _ in bands}) != len(bands):
+            raise SchemaError(f"{self.name!r} needs bands with different names, got {bands!r}")
+        for label, low, high in bands:
+            _check_order(f"{self.name}: {label}", low, high)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.bands)
+
+    def derive(self, source: Vector) -> Matrix:
+        """Give the columns that go with these source values; all zero where no band fits."""
+        lows = np.array([low for _, low, _ in self.bands])
+        highs = np.array([high for _, _, high in self.bands])
+        inside = (source[:, None] >= lows) & (source[:, None] <= highs)
+        return inside.astype(np.float64)
+
+    def decode(self, code: Vector) -> Value:
+        """Turn one person's columns back into the band's name."""
+        return self.bands[int(np.argmax(code))][0]
+
+    def domain(self) -> str:
+        """Say in words what is allowed."""
+        return f"the band that {self.source!r} falls into"
+
+
+Finite = Categorical | Integer | Levels
+Attribute = Finite | Real | Derived
+
+
+def _encode_numbers(attribute: Integer | Levels | Real, values: Sequence[object]) -> Matrix:
+    column = numbers_of(values)
+    valid = attribute.valid(column[:, None])  # NaN, put where there is no number, is never valid
+    bad = np.flatnonzero(~valid)
+    if bad.size:
+        got = _plain(values[int(bad[0])])
+        message = f"must be {attribute.domain()}, got {got!r}"
+        raise DomainError.at(attribute.name, int(bad[0]), message)
+    return column[:, None] + 0.0
+
+
+def numbers_of(values: Sequence[object]) -> NDArray[np.float64]:
+    """Read numbers as float64, NaN where a value is not a number; text is never a number here."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iuf":
+        return array.astype(np.float64)
+    return np.fromiter((_number(value) for value in values), np.float64, len(values))
+
+
+def _number(value: Any) -> float:  # noqa: ANN401 - any cell of a table
+    if isinstance(value, bool | np.bool_ | str | bytes) or value is None:
+        return float("nan")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _place(places: dict[object, int], value: object) -> int:
+    try:
+        return places.get(value, -1)
+    except TypeError:  # an unhashable cell, such as a list
+        return -1
+
+
+def _plain(value: object) -> object:
+    """Show numpy's scalars as the numbers they are."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"an attribute's name must be a text that is not empty, got {name!r}")
+
+
+def _check_order(name: str, low: float, high: float) -> None:
+    if not low <= high:
+        raise SchemaError(f"{name!r} must have its low limit below its high one, got {low:g} to {high:g}")

@@ -1,0 +1,307 @@
+"""FeatureSpace: the attributes in order; raw records in, rows of numbers out, and back."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from feta.arrays import Flags, Matrix, Vector, frozen
+from feta.errors import DomainError, SchemaError, one_of
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
+from feta.space.lattice import Axis, Lattice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Record = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class FeatureSpace:
+    """The attributes a model reads, in its order, and which of them are sensitive.
+
+    Parameters
+    ----------
+    attributes
+        In the order of the network's inputs; at least one of them sensitive.
+
+    Examples
+    --------
+    >>> space = FeatureSpace((
+    ...     Integer("age", 19, 75, sensitive=True),
+    ...     Categorical("sex", ("female", "male"), sensitive=True),
+    ...     Real("income", 0, 500_000),
+    ... ))
+    >>> space.width, space.lattice.size
+    (4, 114)
+    >>> person = space.encode({"age": 41, "sex": "male", "income": 52_000})[0]
+    >>> person.tolist()
+    [41.0, 0.0, 1.0, 52000.0]
+    >>> space.decode(person)
+    {'age': 41, 'sex': 'male', 'income': 52000.0}
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        names = [attribute.name for attribute in self.attributes]
+        twice = _first_repeated(names)
+        if twice is not None:
+            raise SchemaError(f"attribute names must differ, got {twice!r} twice")
+        for attribute in self.attributes:
+            if isinstance(attribute, Derived):
+                self._check_derived(attribute)
+        if not any(self.is_sensitive(attribute) for attribute in self.attributes):
+            raise SchemaError(f"at least one attribute must be sensitive, got none of {names}")
+
+    def _check_derived(self, derived: Derived) -> None:
+        source = self.attribute(derived.source)
+        if isinstance(source, Categorical | Derived):
+            message = f"{derived.name!r} must come from a column of numbers, got {source.name!r}"
+            raise SchemaError(message)
+        if isinstance(source, Real):
+            if source.sensitive:
+                message = f"{derived.name!r} needs a finite source: declare {source.name!r} integer, or give a step"
+                raise SchemaError(message)
+            return
+        # Bands of a finite source are checked value by value, a block at a time.
+        for start in range(0, source.n_values, 2**16):
+            places = np.arange(start, min(start + 2**16, source.n_values))
+            values = source.codes(places)[:, 0]
+            fits = derived.derive(values).sum(axis=1)
+            if (fits != 1).any():
+                value = values[np.argmax(fits != 1)]
+                message = f"{derived.name!r} must have exactly one band for {source.name} {value:g}, got {int(fits[np.argmax(fits != 1)])}"
+                raise SchemaError(message)
+
+    def attribute(self, name: str) -> Attribute:
+        """Find an attribute by its name."""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise SchemaError(f"an attribute must be {one_of(name, [a.name for a in self.attributes])}")
+
+    def is_sensitive(self, attribute: Attribute) -> bool:
+        """Say whether counterparts may differ in this attribute."""
+        if isinstance(attribute, Derived):
+            return self.is_sensitive(self.attribute(attribute.source))
+        return attribute.sensitive
+
+    @cached_property
+    def width(self) -> int:
+        """The number of columns of a person's row."""
+        return sum(attribute.width for attribute in self.attributes)
+
+    @cached_property
+    def _starts(self) -> dict[str, int]:
+        starts = np.cumsum([0, *(attribute.width for attribute in self.attributes)])
+        return {a.name: int(start) for a, start in zip(self.attributes, starts, strict=False)}
+
+    def columns_of(self, attribute: Attribute) -> slice:
+        """Tell which columns of a row belong to an attribute."""
+        start = self._starts[attribute.name]
+        return slice(start, start + attribute.width)
+
+    @cached_property
+    def sensitive(self) -> tuple[Attribute, ...]:
+        """The attributes in which counterparts may differ, but for derived ones."""
+        return tuple(
+            a for a in self.attributes if not isinstance(a, Derived) and self.is_sensitive(a)
+        )
+
+    @cached_property
+    def sensitive_columns(self) -> Flags:
+        """Which columns of a row belong to sensitive attributes, derived ones included."""
+        flags = np.concatenate([np.full(a.width, self.is_sensitive(a)) for a in self.attributes])
+        flags.setflags(write=False)
+        return flags
+
+    @property
+    def finite(self) -> bool:
+        """Whether a person has finitely many counterparts."""
+        return not any(isinstance(attribute, Real) for attribute in self.sensitive)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """All assignments of the sensitive attributes; refused where there are infinitely many."""
+        return Lattice(tuple(self._axes()))
+
+    def _axes(self) -> Iterator[Axis]:
+        for attribute in self.sensitive:
+            if isinstance(attribute, Real):
+                message = f"{attribute.name!r} has uncountably many values: declare it integer, or give a step"
+                raise SchemaError(message)
+            assert not isinstance(attribute, Derived)  # noqa: S101 - `sensitive` has none
+            derived = tuple(
+                a
+                for a in self.attributes
+                if isinstance(a, Derived) and a.source == attribute.name
+            )
+            columns = [
+                column
+                for member in (attribute, *derived)
+                for column in range(*self.columns_of(member).indices(self.width))
+            ]
+            yield Axis(attribute, derived, tuple(columns))
+
+    @cached_property
+    def magnitudes(self) -> Vector:
+        """The largest absolute value that each column can take."""
+        largest: list[float] = []
+        for attribute in self.attributes:
+            match attribute:
+                case Categorical() | Derived():
+                    largest += [1.0] * attribute.width
+                case Levels():
+                    largest.append(max(abs(number) for number in attribute.numbers))
+                case Integer() | Real():
+                    largest.append(max(abs(float(attribute.low)), abs(float(attribute.high))))
+        return frozen(largest)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 of the attributes, in order."""
+        listed = [
+            [a.kind, *(getattr(a, field.name) for field in fields(a))] for a in self.attributes
+        ]
+        return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
+
+    def encode(
+        self,
+        records: "pd.DataFrame | Record | Sequence[Record]",
+        *,
+        sensitive: Literal["check", "ignore"] = "check",
+    ) -> Matrix:
+        """Turn raw records into rows of numbers, one a person.
+
+        Parameters
+        ----------
+        records
+            A pandas frame, one record, or a list of records. Columns that are not in the space are
+            left alone; derived ones are computed, and compared where they are given.
+        sensitive
+            "ignore" reads no sensitive cell and puts NaN there; such rows are good for `tally` and
+            `FairPredictor.decide` only.
+
+        Raises
+        ------
+        DomainError
+            Where a column is missing or a value lies outside its domain; it names column and row.
+
+        Examples
+        --------
+        >>> space = FeatureSpace((Integer("age", 19, 75, sensitive=True), Real("income", 0, 9e6)))
+        >>> space.encode([{"income": 52_000}], sensitive="ignore").tolist()
+        [[nan, 52000.0]]
+        """
+        columns = _columns(records)
+        n_people = len(next(iter(columns.values()), []))
+        rows = np.full((n_people, self.width), np.nan)
+        for attribute in self.attributes:
+            ignored = sensitive == "ignore" and self.is_sensitive(attribute)
+            if isinstance(attribute, Derived) or ignored:
+                continue
+            if attribute.name not in columns:
+                message = f"the table must have the column {attribute.name!r}; a column it has is {one_of(attribute.name, columns)}"
+                raise DomainError(message, column=attribute.name)
+            rows[:, self.columns_of(attribute)] = attribute.encode(columns[attribute.name])
+        for attribute in self.attributes:
+            if isinstance(attribute, Derived):
+                if sensitive == "ignore" and self.is_sensitive(attribute):
+                    continue
+                rows[:, self.columns_of(attribute)] = self._derive(attribute, rows)
+                if attribute.name in columns:
+                    self._compare_derived(attribute, rows, columns[attribute.name])
+        return rows
+
+    def _derive(self, derived: Derived, rows: Matrix) -> Matrix:
+        source = self.attribute(derived.source)
+        values = rows[:, self.columns_of(source).start]
+        codes = derived.derive(values)
+        bad = np.flatnonzero(codes.sum(axis=1) != 1)
+        if bad.size:
+            row = int(bad[0])
+            message = f"must have exactly one band for {source.name} {values[row]:g}"
+            raise DomainError.at(derived.name, row, message)
+        return codes
+
+    def _compare_derived(self, derived: Derived, rows: Matrix, given: Sequence[object]) -> None:
+        codes = rows[:, self.columns_of(derived)]
+        for row, value in enumerate(given):
+            due = derived.decode(codes[row])
+            if value != due:
+                message = f"must be {due!r}, since it follows from {derived.source!r}, got {value!r}"
+                raise DomainError.at(derived.name, row, message)
+
+    def decode(self, person: Vector) -> dict[str, Value]:
+        """Turn a person's row back into the raw record.
+
+        Examples
+        --------
+        >>> space = FeatureSpace((Categorical("sex", ("female", "male"), sensitive=True),))
+        >>> space.decode(np.array([0.0, 1.0]))
+        {'sex': 'male'}
+        """
+        self.check(np.asarray(person)[None, :])
+        return {a.name: a.decode(person[self.columns_of(a)]) for a in self.attributes}
+
+    def contains(self, person: Vector) -> bool:
+        """Say whether a row is a person of this space."""
+        row = np.asarray(person)
+        if row.shape != (self.width,):
+            return False
+        return all(self._valid(a, row[None, :]).all() for a in self.attributes)
+
+    def check(self, people: Matrix, *, sensitive: Literal["check", "ignore"] = "check") -> None:
+        """Raise unless every row is a person of this space, naming column and row."""
+        if people.ndim != 2 or people.shape[1] != self.width:  # noqa: PLR2004 - a matrix
+            message = f"people must be a matrix with {self.width} columns, got the shape {people.shape}; space.encode makes it"
+            raise DomainError(message)
+        for attribute in self.attributes:
+            if sensitive == "ignore" and self.is_sensitive(attribute):
+                continue
+            bad = np.flatnonzero(~self._valid(attribute, people))
+            if bad.size:
+                row = int(bad[0])
+                got = people[row, self.columns_of(attribute)].tolist()
+                shown = got[0] if len(got) == 1 else got
+                message = f"must be {attribute.domain()}, got {shown!r}"
+                raise DomainError.at(attribute.name, row, message)
+
+    def _valid(self, attribute: Attribute, people: Matrix) -> Flags:
+        codes = people[:, self.columns_of(attribute)]
+        if not isinstance(attribute, Derived):
+            return attribute.valid(codes)
+        source = people[:, self._starts[attribute.source]]
+        due = attribute.derive(source)
+        return np.asarray((codes == due).all(axis=1) & (due.sum(axis=1) == 1.0))
+
+
+def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, Sequence[object]]:
+    """Take a table apart into named columns."""
+    if isinstance(records, Mapping):
+        return {name: [value] for name, value in records.items()}
+    if hasattr(records, "columns"):
+        names = [str(name) for name in records.columns]
+        twice = _first_repeated(names)
+        if twice is not None:
+            raise DomainError(f"the table must not have the column {twice!r} twice", column=twice)
+        return {name: records.iloc[:, place].to_numpy() for place, name in enumerate(names)}
+    if not all(isinstance(record, Mapping) for record in records):
+        raise DomainError("people must come as a pandas frame, a dict, or a list of dicts")
+    for row, record in enumerate(records):
+        for name in records[0]:
+            if name not in record:
+                raise DomainError.at(name, row, "is missing")
+    names = list(records[0]) if records else []
+    return {name: [record[name] for record in records] for name in names}
+
+
+def _first_repeated(names: Sequence[str]) -> str | None:
+    return next((name for name, count in Counter(names).items() if count > 1), None)

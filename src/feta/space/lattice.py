@@ -1,0 +1,92 @@
+"""Lattice: all sensitive assignments, numbered from 0; it is never whole in memory.
+
+The first axis moves slowest. A derived attribute is on its source's axis, since it moves with it.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from feta.arrays import Counts, Matrix, Vector
+from feta.space.attribute import Derived, Finite
+
+# Counterparts handed out at a time: 2^14 rows of a hundred columns are 13 MB.
+BLOCK = 2**14
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One sensitive attribute with all that is derived from it: the columns that move together."""
+
+    attribute: Finite
+    derived: tuple[Derived, ...]
+    columns: tuple[int, ...]  # of the attribute, then of each derived one
+
+    def __len__(self) -> int:
+        return self.attribute.n_values
+
+    def codes(self, places: Counts) -> Matrix:
+        """Give the columns of the values at these places, counted from 0."""
+        own = self.attribute.codes(places)
+        return np.hstack([own, *(derived.derive(own[:, 0]) for derived in self.derived)])
+
+    def places(self, people: Matrix) -> Counts:
+        """Tell which value each person has."""
+        return self.attribute.places(people[:, list(self.columns[: self.attribute.width])])
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Every combination of the sensitive attributes' values, in a fixed order."""
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of assignments; `len()` fails beyond 2^63, this does not."""
+        return math.prod(len(axis) for axis in self.axes)
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that the assignments fill, in the order of `codes`."""
+        return tuple(column for axis in self.axes for column in axis.columns)
+
+    def digits(self, numbers: Counts) -> tuple[Counts, ...]:
+        """Split assignment numbers into the value's number on each axis."""
+        rest = np.asarray(numbers, dtype=np.int64)
+        digits: list[Counts] = []
+        for axis in reversed(self.axes):
+            rest, digit = np.divmod(rest, len(axis))
+            digits.append(digit)
+        return tuple(reversed(digits))
+
+    def codes(self, start: int, stop: int) -> Matrix:
+        """Give the sensitive columns of the assignments from start up to stop."""
+        digits = self.digits(np.arange(start, stop))
+        return np.hstack([axis.codes(digit) for axis, digit in zip(self.axes, digits, strict=True)])
+
+    def number(self, person: Vector) -> int:
+        """Tell the number of a person's own assignment."""
+        number = 0
+        for axis in self.axes:
+            number = number * len(axis) + int(axis.places(person[None, :])[0])
+        return number
+
+    def counterpart(self, person: Vector, number: int) -> Vector:
+        """Give the person's counterpart with this assignment."""
+        other = np.array(person)
+        other[list(self.columns)] = self.codes(number, number + 1)[0]
+        return other
+
+    def counterparts(self, person: Vector) -> Iterator[Matrix]:
+        """Give all counterparts of a person, the person among them, a block at a time."""
+        for start in range(0, self.size, BLOCK):
+            codes = self.codes(start, min(start + BLOCK, self.size))
+            block = np.repeat(person[None, :], len(codes), axis=0)
+            block[:, list(self.columns)] = codes
+            yield block

@@ -1,0 +1,60 @@
+"""Verdict: Fair, Unfair or Unknown; no evidence, no verdict."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from feta.verdict.certificate import Certificate
+from feta.verdict.counterexample import Counterexample, Runtime
+
+
+class Reason(StrEnum):
+    """Why there is no answer; each is a sentence the user can act on."""
+
+    OUT_OF_TIME = "the time budget ran out; raise it, or narrow the sensitive domains"
+    OUT_OF_NODES = "the budget of evaluations ran out; raise it, or narrow the sensitive domains"
+    NOT_REPRODUCED = "what the engine found does not replay in exact arithmetic; try another engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What an answer cost."""
+
+    seconds: float = 0.0
+    evaluations: int = 0
+    exact_evaluations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fair:
+    """No counterexample exists, and here is why."""
+
+    certificate: Certificate
+    runtime: Runtime = "sensitive"
+    effort: Effort = Effort()
+
+
+@dataclass(frozen=True, slots=True)
+class Unfair:
+    """Two counterparts are decided apart; `optimal` says that none is farther on the other side."""
+
+    counterexample: Counterexample
+    optimal: bool = False
+    effort: Effort = Effort()
+
+    @property
+    def runtime(self) -> Runtime:
+        """Whether the source's own runtime is sure to decide the two apart as well."""
+        return self.counterexample.runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """No answer, and why; `best` is a counterexample that may not be the farthest."""
+
+    reason: Reason
+    best: Counterexample | None = None
+    runtime: Runtime = "sensitive"
+    effort: Effort = Effort()
+
+
+Verdict = Fair | Unfair | Unknown
