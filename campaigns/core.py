@@ -16,7 +16,7 @@ import numpy as np
 import feta
 from feta.model import Model
 from tests import oracle
-from tests.random_models import Edge, random_case
+from tests.strategies import Edge, random_case
 
 EDGES: tuple[Edge, ...] = ("free", "free", "free", "free", "tie", "ulp")
 

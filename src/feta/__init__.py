@@ -17,9 +17,11 @@ from feta.errors import (
 )
 from feta.model import Model
 from feta.network.network import Network
+from feta.network.readers.torch import read_torch
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
 from feta.rule import Threshold
+from feta.schema import Schema, read_schema, write_schema
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.verdict.counterexample import Counterexample
@@ -48,6 +50,7 @@ __all__ = [
     "NetworkError",
     "Real",
     "Reason",
+    "Schema",
     "SchemaError",
     "Tally",
     "Threshold",
@@ -55,7 +58,10 @@ __all__ = [
     "Unfair",
     "Unknown",
     "WorstAt",
+    "read_schema",
+    "read_torch",
     "tally",
     "verify",
     "worst",
+    "write_schema",
 ]

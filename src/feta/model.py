@@ -6,6 +6,7 @@ decision never depends on the batch, the machine or the number of threads.
 
 import hashlib
 import time
+from collections.abc import Collection
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 
@@ -71,6 +72,10 @@ class Model:
             if not sizes[neuron] < LARGEST_ACTIVATION:
                 message = f"layer {place}, neuron {neuron} can reach {sizes[neuron]:.3g} in this space, which float64 cannot hold safely; narrow the columns' limits or rescale the weights"
                 raise NetworkError(message)
+
+    def with_sensitive(self, names: Collection[str]) -> "Model":
+        """Take the same model with just these attributes sensitive."""
+        return Model(self.space.with_sensitive(names), self.network, self.rule)
 
     @cached_property
     def fingerprint(self) -> str:

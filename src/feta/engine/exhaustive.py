@@ -23,9 +23,8 @@ from feta.verdict.counterexample import Counterexample, Runtime
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
 
-# Numbers held per array of a block: a few arrays of 2^19 float64 stay within a core's cache share
-# and keep numpy's overhead below a per cent.
-BLOCK_NUMBERS = 2**19
+# Numbers held per array of a block: some ten arrays of 2^16 float64 are about what a core caches.
+BLOCK_NUMBERS = 2**16
 
 
 class Exhaustive:
@@ -109,7 +108,7 @@ class _Search:
             settled = self.model.settle(points, deadline=self.meter.deadline)
             apart = np.flatnonzero((settled.decisions != self.own) & (settled.decisions != OPEN))
             if apart.size:
-                return self._unfair(points.start + int(apart[0]), optimal=False)
+                return self._unfair(points.start + int(apart[0]))
             if (settled.decisions == OPEN).any():
                 self.meter.reason = Reason.OUT_OF_TIME
                 return self._unknown()
@@ -129,15 +128,17 @@ class _Search:
         best = self._exact_best(candidates)
         if best is None:
             return self._unknown(candidates)
-        if Counterexample.witness(self.model, self.query.person, self._counterpart(best)) is None:
+        found = self._witness(best)
+        if found is None:  # even the farthest is decided alike
             return self._fair(safe=safe)
-        return self._unfair(best, optimal=True)
+        return Unfair(found, optimal=True, effort=self.meter.effort())
 
     def _blocks(self) -> Iterator[Counterparts]:
         return _blocks(self.model, self.query.person[None, :])
 
-    def _counterpart(self, number: int) -> Vector:
-        return self.model.space.lattice.counterpart(self.query.person, number)
+    def _witness(self, number: int) -> Counterexample | None:
+        other = self.model.space.lattice.counterpart(self.query.person, number)
+        return Counterexample.witness(self.model, self.query.person, other)
 
     def _exact_best(self, candidates: "_Candidates") -> int | None:
         """Settle by exact arithmetic what the error bounds leave open; None when out of time."""
@@ -146,6 +147,8 @@ class _Search:
             self.query.person[None, :], 0, self.model.space.lattice.size
         )
         numbers = candidates.sharpened(whole, numbers)
+        if len(numbers) == 1:
+            return int(numbers[0])
         directions = Dyadic.of(candidates.directions)
         best: tuple[int, Dyadic] | None = None
         for start in range(0, len(numbers), EXACT_CHUNK):
@@ -166,17 +169,15 @@ class _Search:
         runtime: Runtime = "safe" if safe else "sensitive"
         return Fair(certificate, runtime, self.meter.effort())
 
-    def _unfair(self, number: int, *, optimal: bool) -> Verdict:
-        found = Counterexample.witness(self.model, self.query.person, self._counterpart(number))
+    def _unfair(self, number: int) -> Verdict:
+        found = self._witness(number)
         if found is None:
             return Unknown(Reason.NOT_REPRODUCED, effort=self.meter.effort())
-        return Unfair(found, optimal, self.meter.effort())
+        return Unfair(found, effort=self.meter.effort())
 
     def _unknown(self, candidates: "_Candidates | None" = None) -> Unknown:
-        best = None
-        if candidates is not None and candidates.leader is not None:
-            other = self._counterpart(candidates.leader)
-            best = Counterexample.witness(self.model, self.query.person, other)
+        leader = None if candidates is None else candidates.leader
+        best = None if leader is None else self._witness(leader)
         return Unknown(self.meter.reason or Reason.OUT_OF_TIME, best, effort=self.meter.effort())
 
 

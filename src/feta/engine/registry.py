@@ -1,5 +1,6 @@
 """Registry: our engines by name, and which one `auto` takes."""
 
+from functools import cache
 from importlib.metadata import entry_points
 
 from feta.engine.exhaustive import Exhaustive
@@ -8,6 +9,7 @@ from feta.errors import EngineError, one_of
 from feta.model import Model
 
 
+@cache
 def engines() -> dict[str, Engine]:
     """Give all engines by name; others come by the entry point `feta.engines`, ours win a clash."""
     found: dict[str, Engine] = {

@@ -3,8 +3,8 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -92,6 +92,17 @@ class FeatureSpace:
         if isinstance(attribute, Derived):
             return self.is_sensitive(self.attribute(attribute.source))
         return attribute.sensitive
+
+    def with_sensitive(self, names: Collection[str]) -> "FeatureSpace":
+        """Take the same space with just these attributes sensitive."""
+        for name in names:
+            self.attribute(name)
+        return FeatureSpace(
+            tuple(
+                a if isinstance(a, Derived) else replace(a, sensitive=a.name in names)
+                for a in self.attributes
+            )
+        )
 
     @cached_property
     def width(self) -> int:

@@ -1,9 +1,10 @@
-"""Random models aimed at the edge: drawn from one generator, so campaigns and tests share them."""
+"""Strategies: random models aimed at the edge; campaigns draw them by seed, Hypothesis by choice."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from hypothesis import strategies as st
 
 from feta.arrays import Matrix, Vector
 from feta.model import Model
@@ -108,3 +109,13 @@ def random_case(rng: np.random.Generator, edge: Edge) -> Case:
             value = float(np.nextafter(value, rng.choice([-np.inf, np.inf])))
         model = Model(space, network, Threshold(value, rule.favors, rule.equality))
     return Case(model, people, edge)
+
+
+def cases(edges: tuple[Edge, ...] = ("free", "tie", "ulp")) -> st.SearchStrategy[Case]:
+    """Draw cases for Hypothesis."""
+    seeds = st.integers(0, 2**32 - 1)
+    return st.builds(
+        lambda seed, edge: random_case(np.random.default_rng(seed), edge),
+        seeds,
+        st.sampled_from(edges),
+    )

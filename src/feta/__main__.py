@@ -1,0 +1,5 @@
+"""`python -m feta` is `feta`."""
+
+from feta.cli.app import main
+
+main()

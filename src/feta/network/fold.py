@@ -1,0 +1,84 @@
+"""Fold: scaling and batch norm made part of the weights, rounded once; what is stored is the model.
+
+The source keeps doing it step by step, so the sizes of the terms that cancel are kept beside the
+biases, for the bound on its rounding error.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from feta.arrays import Matrix, Vector
+from feta.errors import NetworkError
+from feta.network.network import Columns, Network
+
+
+def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[float]) -> Network:
+    """Make a network that expects (x − center) / scale take x itself, in people's own units."""
+    first = network.first
+    if not len(centers) == len(scales) == first.width:
+        message = f"there must be a center and a scale for each of {first.width} columns, got {len(centers)} and {len(scales)}"
+        raise NetworkError(message)
+    if not (np.isfinite(centers).all() and np.isfinite(scales).all() and (np.array(scales) != 0).all()):
+        raise NetworkError("centers must be finite, and scales finite and not 0")
+    exact_centers = [Fraction(float(center)) for center in centers]
+    exact_scales = [Fraction(float(scale)) for scale in scales]
+    slopes, bias = np.array(first.slopes), np.array(first.bias)
+    folded = np.zeros(first.outputs) + first.folded
+    for neuron in range(first.outputs):
+        offset = Fraction(float(bias[neuron]))
+        for column in range(first.width):
+            if exact_centers[column] == 0 and exact_scales[column] == 1:
+                continue
+            slope = Fraction(float(slopes[neuron, column])) / exact_scales[column]
+            offset -= slope * exact_centers[column]
+            folded[neuron] += 2 * abs(float(slope * exact_centers[column]))
+            slopes[neuron, column] = float(slope)
+        folded[neuron] += abs(bias[neuron])
+        bias[neuron] = float(offset)
+    return replace(network, first=Columns(bias, slopes, first.tables, folded))
+
+
+def fold_batch_norm(
+    weight: Matrix, bias: Vector, norm: "BatchNorm"
+) -> tuple[Matrix, Vector, Vector]:
+    """Fold γ·(z − μ) / √(σ² + ε) + β, which follows a layer, into that layer's weight and bias.
+
+    Also gives the sizes of the terms that the source adds one by one.
+    """
+    new_weight, new_bias = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
+    sizes = np.zeros(len(new_bias))
+    for neuron in range(len(new_bias)):
+        factor = norm.factor(neuron)
+        shift = Fraction(float(norm.shift[neuron]))
+        centered = Fraction(float(bias[neuron])) - Fraction(float(norm.mean[neuron]))
+        new_weight[neuron] = [float(Fraction(float(w)) * factor) for w in weight[neuron]]
+        new_bias[neuron] = float(centered * factor + shift)
+        sizes[neuron] = float(
+            abs(factor) * (abs(Fraction(float(bias[neuron]))) + abs(Fraction(float(norm.mean[neuron]))))
+            + abs(shift)
+        )
+    return new_weight, new_bias, sizes
+
+
+class BatchNorm:
+    """The numbers of a batch norm in evaluation mode."""
+
+    def __init__(
+        self, mean: Vector, variance: Vector, gain: Vector, shift: Vector, epsilon: float
+    ) -> None:
+        self.mean, self.variance, self.gain, self.shift = mean, variance, gain, shift
+        self.epsilon = epsilon
+
+    def factor(self, neuron: int) -> Fraction:
+        """Give γ / √(σ² + ε) to 60 digits, so that the fold rounds only once."""
+        spread = Fraction(float(self.variance[neuron])) + Fraction(self.epsilon)
+        if spread <= 0:
+            raise NetworkError(f"a batch norm must have variance + epsilon above 0, got {float(spread):g}")
+        with localcontext() as context:
+            context.prec = 60
+            root = (Decimal(spread.numerator) / Decimal(spread.denominator)).sqrt()
+            return Fraction(float(self.gain[neuron])) / Fraction(root)

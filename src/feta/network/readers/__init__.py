@@ -1,0 +1,1 @@
+"""Readers: one `read_…` a kind of model, each giving a Network."""

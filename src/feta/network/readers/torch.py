@@ -1,0 +1,148 @@
+"""Torch: an nn.Sequential read into a Network.
+
+Modules are taken in their order, so only Sequential (nested too) is read; what a custom `forward`
+does cannot be seen from its modules.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feta.arrays import Matrix, Vector
+from feta.errors import MissingExtra, NetworkError
+from feta.network.activation import Activation, identity, relu
+from feta.network.fold import BatchNorm, fold_batch_norm
+from feta.network.network import Affine, Columns, Network
+
+if TYPE_CHECKING:
+    from torch import nn
+
+# Rows scored by both, to see that the reading is right: enough to reach every neuron's two sides.
+CHECKED_ROWS = 64
+
+# Float64 scores of two correct implementations differ by summation order only.
+AGREEMENT = 1e-9
+
+
+def read_torch(module: "nn.Module") -> Network:
+    """Read a trained torch module: Linear, ReLU, Dropout, BatchNorm1d, and a last Sigmoid.
+
+    A last Sigmoid is taken off: scores are what goes into it. The reading is checked against the
+    module's own forward pass in float64.
+    """
+    try:
+        from torch import nn  # noqa: PLC0415 - torch is an extra
+    except ImportError:
+        raise MissingExtra("torch", "torch") from None
+    steps = list(_flat(module, "", nn))
+    sigmoid = bool(steps) and isinstance(steps[-1][1], nn.Sigmoid)
+    builder = _Builder()
+    for name, step in steps[:-1] if sigmoid else steps:
+        _take(builder, name, step, nn)
+    network = builder.network(sigmoid=sigmoid)
+    _check_agreement(network, module, sigmoid=sigmoid)
+    return network
+
+
+class _Builder:
+    """The layers so far: each affine layer, and the activation that follows it."""
+
+    def __init__(self) -> None:
+        self.affine: list[Affine] = []
+        self.activations: list[Activation | None] = []
+
+    def linear(self, weight: Matrix, bias: Vector) -> None:
+        if self.activations and self.activations[-1] is None:
+            self.activations[-1] = identity()
+        self.affine.append(Affine(weight, bias))
+        self.activations.append(None)
+
+    def activate(self, activation: Activation, name: str) -> None:
+        if not self.affine:
+            raise NetworkError(f"{name} must follow a Linear layer")
+        if self.activations[-1] is not None:  # two in a row: a layer that changes nothing between
+            width = len(self.affine[-1].bias)
+            self.linear(np.eye(width), np.zeros(width))
+        self.activations[-1] = activation
+
+    def batch_norm(self, norm: BatchNorm, name: str) -> None:
+        if not self.affine:
+            width = len(norm.mean)
+            self.linear(np.eye(width), np.zeros(width))
+        elif self.activations[-1] is not None:
+            width = len(self.affine[-1].bias)
+            self.linear(np.eye(width), np.zeros(width))
+        last = self.affine[-1]
+        if len(last.bias) != len(norm.mean):
+            raise NetworkError(f"{name} must take {len(last.bias)} inputs, got {len(norm.mean)}")
+        self.affine[-1] = Affine(*fold_batch_norm(last.weight, last.bias, norm))
+
+    def network(self, *, sigmoid: bool) -> Network:
+        if not self.affine:
+            raise NetworkError("the module must have at least one Linear layer, got none")
+        if self.activations[-1] is not None:
+            width = len(self.affine[-1].bias)
+            self.linear(np.eye(width), np.zeros(width))
+        first, *layers = self.affine
+        between = [one or identity() for one in self.activations[:-1]]
+        columns = Columns(first.bias, first.weight, (), first.folded)
+        return Network(columns, tuple(between), tuple(layers), source="float32", sigmoid=sigmoid)
+
+
+def _flat(module: "nn.Module", name: str, nn: Any) -> Iterator[tuple[str, "nn.Module"]]:  # noqa: ANN401 - torch.nn
+    if isinstance(module, nn.Sequential):
+        for inner, child in module.named_children():
+            yield from _flat(child, f"{name}.{inner}" if name else inner, nn)
+    else:
+        yield name, module
+
+
+def _take(builder: _Builder, name: str, step: "nn.Module", nn: Any) -> None:  # noqa: ANN401 - torch.nn
+    where = f"module {name!r} ({type(step).__name__})"
+    match step:
+        case nn.Linear():
+            weight = _array(step.weight)
+            builder.linear(weight, np.zeros(len(weight)) if step.bias is None else _array(step.bias))
+        case nn.ReLU():
+            builder.activate(relu(), where)
+        case nn.BatchNorm1d():
+            if step.running_mean is None or step.running_var is None:
+                raise NetworkError(f"{where} must keep running statistics, or decisions hang on the batch")
+            ones = np.ones(step.num_features)
+            builder.batch_norm(
+                BatchNorm(
+                    _array(step.running_mean),
+                    _array(step.running_var),
+                    _array(step.weight) if step.affine else ones,
+                    _array(step.bias) if step.affine else 0 * ones,
+                    float(step.eps),
+                ),
+                where,
+            )
+        case nn.Dropout() | nn.Identity() | nn.Flatten():
+            pass  # they change nothing when a trained network decides
+        case _:
+            message = f"{where} is not one that FETA reads; it reads nn.Sequential of Linear, ReLU, BatchNorm1d, Dropout, Flatten, Identity and a last Sigmoid"
+            raise NetworkError(message)
+
+
+def _array(tensor: Any) -> Matrix:  # noqa: ANN401 - a torch tensor
+    return np.asarray(tensor.detach().cpu().double().numpy())
+
+
+def _check_agreement(network: Network, module: "nn.Module", *, sigmoid: bool) -> None:
+    import torch  # noqa: PLC0415 - torch is an extra
+
+    rows = np.random.default_rng(0).normal(size=(CHECKED_ROWS, network.width))
+    double = copy.deepcopy(module).cpu().double().eval()
+    with torch.no_grad():
+        theirs = double(torch.from_numpy(rows)).numpy().reshape(CHECKED_ROWS, -1)
+    ours = network(rows)
+    if sigmoid:
+        ours = 1 / (1 + np.exp(-ours))
+    largest = np.abs(ours - theirs).max() / (1 + np.abs(theirs).max())
+    if not largest <= AGREEMENT:
+        message = f"FETA's scores must equal the module's own, but differ by {largest:.3g} (relative); please report this module"
+        raise NetworkError(message)

@@ -1,0 +1,86 @@
+"""Schema: a space, its rule and its scaling; with a network it becomes a model."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from feta.errors import SchemaError, one_of
+from feta.model import Model
+from feta.network.fold import fold_scaling
+from feta.network.network import Network
+from feta.rule import Rule, Threshold
+from feta.space.attribute import Categorical, Derived
+from feta.space.feature_space import FeatureSpace
+from feta.space.schema_file import Decision, SchemaFile, format_schema, read_schema_file
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a person writes down about a model: columns, decision, and the scaling it expects."""
+
+    file: SchemaFile
+
+    @property
+    def space(self) -> FeatureSpace:
+        """Who can exist."""
+        return self.file.space
+
+    @property
+    def decision(self) -> Decision:
+        """What the decisions are called."""
+        return self.file.decision
+
+    @property
+    def rule(self) -> Rule:
+        """How scores become decisions."""
+        told = self.file.decision
+        if told.favors not in ("above", "below"):
+            raise SchemaError(f"[decision]: favors must be {one_of(told.favors, ('above', 'below'))}")
+        if told.equality not in (None, "favorable", "unfavorable"):
+            known = ("favorable", "unfavorable")
+            raise SchemaError(f"[decision]: equality must be {one_of(told.equality, known)}")
+        if told.score is not None:
+            rule = Threshold(told.score, told.favors)  # type: ignore[arg-type]  # checked above
+        else:
+            probability = 0.5 if told.probability is None else told.probability
+            rule = Threshold.at_probability(probability, told.favors)  # type: ignore[arg-type]  # checked above
+        return replace(rule, equality=told.equality)  # type: ignore[arg-type]  # checked above
+
+    @property
+    def centers(self) -> list[float]:
+        """What the network expects subtracted, column by column."""
+        return self._per_column(self.file.centers)
+
+    @property
+    def scales(self) -> list[float]:
+        """What the network expects each column divided by."""
+        return self._per_column(self.file.scales)
+
+    def _per_column(self, numbers: dict[str, float]) -> list[float]:
+        columns: list[float] = []
+        for attribute in self.space.attributes:
+            scaled = not isinstance(attribute, Categorical | Derived)
+            plain = 0.0 if numbers is self.file.centers else 1.0
+            columns += [numbers.get(attribute.name, plain) if scaled else plain] * attribute.width
+        return columns
+
+    def model(self, network: Network) -> Model:
+        """Fold the scaling into the network, and put space, network and rule together."""
+        if network.width != self.space.width:
+            message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}"
+            raise SchemaError(message)
+        folded = fold_scaling(network, self.centers, self.scales)
+        if self.file.decision.score is None:
+            folded = replace(folded, sigmoid=True)
+        return Model(self.space, folded, self.rule)
+
+
+def read_schema(path: str | Path) -> Schema:
+    """Read a schema from a TOML file."""
+    schema = Schema(read_schema_file(path))
+    _ = schema.rule  # a bad [decision] is told here, with the file's name
+    return schema
+
+
+def write_schema(schema: Schema, path: str | Path) -> None:
+    """Write a schema as TOML."""
+    Path(path).write_text(format_schema(schema.file), encoding="utf-8")

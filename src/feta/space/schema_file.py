@@ -1,0 +1,238 @@
+"""Schema file: a space and its decision rule to and from TOML, as people write and read it."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from feta.errors import SchemaError, one_of
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
+from feta.space.feature_space import FeatureSpace
+
+Entry = Mapping[str, Any]
+
+_KEYS = {
+    "category": {"type", "values", "sensitive"},
+    "integer": {"type", "min", "max", "unit", "sensitive", "center", "scale"},
+    "number": {"type", "min", "max", "step", "unit", "sensitive", "center", "scale"},
+    "levels": {"type", "values", "unit", "sensitive", "center", "scale"},
+}
+_DERIVED_KEYS = {"from", "values"}
+_DECISION_KEYS = {"favorable", "unfavorable", "threshold", "score", "favors", "equality"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The [decision] table: what the two decisions are called, and where they part."""
+
+    favorable: str = "favorable"
+    unfavorable: str = "unfavorable"
+    probability: float | None = None  # or
+    score: float | None = None
+    favors: str = "above"
+    equality: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFile:
+    """What a schema file says: the attributes, how the network expects them scaled, the decision."""
+
+    space: FeatureSpace
+    centers: dict[str, float]
+    scales: dict[str, float]
+    units: dict[str, str]
+    decision: Decision
+
+
+def parse_schema(text: str) -> SchemaFile:
+    """Read a schema from TOML text."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"the schema must be TOML: {error}") from None
+    _check_keys("the schema", content, {"decision", "columns"})
+    columns = content.get("columns")
+    if not isinstance(columns, dict) or not columns:
+        raise SchemaError("the schema must have a [columns] table with at least one column")
+    for name, entry in columns.items():
+        if not isinstance(entry, dict):
+            raise SchemaError(f"column {name!r} must be a table such as {{ type = \"integer\", min = 0, max = 9 }}, got {entry!r}")
+    return SchemaFile(
+        FeatureSpace(tuple(_attribute(name, entry) for name, entry in columns.items())),
+        {name: _number(name, entry, "center", 0.0) for name, entry in columns.items()},
+        {name: _scale(name, entry) for name, entry in columns.items()},
+        {name: str(entry["unit"]) for name, entry in columns.items() if "unit" in entry},
+        _decision(content.get("decision", {})),
+    )
+
+
+def read_schema_file(path: str | Path) -> SchemaFile:
+    """Read a schema from a TOML file; messages name the file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: the schema must be UTF-8 text") from None
+    try:
+        return parse_schema(text)
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from None
+
+
+def format_schema(schema: SchemaFile) -> str:
+    """Write a schema as TOML, a line a column."""
+    decision = schema.decision
+    lines = ["[decision]", f"favorable = {_toml(decision.favorable)}"]
+    lines.append(f"unfavorable = {_toml(decision.unfavorable)}")
+    if decision.score is not None:
+        lines.append(f"score = {_toml(decision.score)}")
+    else:
+        probability = 0.5 if decision.probability is None else decision.probability
+        lines.append(f"threshold = {_toml(probability)}            # probability")
+    if decision.favors != "above":
+        lines.append(f"favors = {_toml(decision.favors)}")
+    if decision.equality is not None:
+        lines.append(f"equality = {_toml(decision.equality)}")
+    lines += ["", "[columns]                  # in the network's input order"]
+    for attribute in schema.space.attributes:
+        pairs = _pairs(attribute, schema)
+        inside = ", ".join(f"{key} = {_toml(value)}" for key, value in pairs.items())
+        lines.append(f"{_toml_key(attribute.name)} = {{ {inside} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _pairs(attribute: Attribute, schema: SchemaFile) -> dict[str, object]:
+    match attribute:
+        case Derived():
+            bands = {label: [low, high] for label, low, high in attribute.bands}
+            return {"from": attribute.source, "values": bands}
+        case Categorical():
+            pairs: dict[str, object] = {"type": "category", "values": list(attribute.values)}
+        case Levels():
+            pairs = {"type": "levels", "values": list(attribute.numbers)}
+        case Integer():
+            pairs = {"type": "integer", "min": attribute.low, "max": attribute.high}
+        case Real():
+            pairs = {"type": "number", "min": attribute.low, "max": attribute.high}
+    name = attribute.name
+    if name in schema.units:
+        pairs["unit"] = schema.units[name]
+    if attribute.sensitive:
+        pairs["sensitive"] = True
+    if schema.centers.get(name, 0.0) != 0.0 or schema.scales.get(name, 1.0) != 1.0:
+        pairs |= {"center": schema.centers[name], "scale": schema.scales[name]}
+    return pairs
+
+
+def _attribute(name: str, entry: Entry) -> Attribute:
+    if "from" in entry:
+        _check_keys(f"derived column {name!r}", entry, _DERIVED_KEYS)
+        return Derived(name, str(entry["from"]), _bands(name, entry.get("values")))
+    kind = entry.get("type")
+    if kind not in _KEYS:
+        raise SchemaError(f"column {name!r}: type must be {one_of(kind, _KEYS)}")
+    _check_keys(f"column {name!r}", entry, _KEYS[kind])
+    sensitive = entry.get("sensitive", False)
+    if not isinstance(sensitive, bool):
+        raise SchemaError(f"column {name!r}: sensitive must be true or false, got {sensitive!r}")
+    if kind == "category":
+        return Categorical(name, tuple(_list(name, entry)), sensitive)
+    if kind == "levels":
+        return Levels(name, tuple(float(_checked(name, "values", one)) for one in _list(name, entry)), sensitive)
+    low, high = _limit(name, entry, "min"), _limit(name, entry, "max")
+    if kind == "integer":
+        return Integer(name, low, high, sensitive)  # type: ignore[arg-type]  # checked there
+    if "step" in entry:
+        step = float(_checked(name, "step", entry["step"]))
+        return Levels.spaced(name, low, high, step=step, sensitive=sensitive)
+    return Real(name, low, high, sensitive)
+
+
+def _bands(name: str, values: object) -> tuple[tuple[str, float, float], ...]:
+    if not isinstance(values, dict):
+        raise SchemaError(f"derived column {name!r}: values must name its bands, such as {{ \"19-25\" = [19, 25] }}")
+    bands = []
+    for label, limits in values.items():
+        if not isinstance(limits, list) or len(limits) != 2:  # noqa: PLR2004 - low and high
+            raise SchemaError(f"derived column {name!r}: band {label!r} must be [low, high], got {limits!r}")
+        low, high = (float(_checked(name, "values", limit)) for limit in limits)
+        bands.append((str(label), low, high))
+    return tuple(bands)
+
+
+def _decision(entry: object) -> Decision:
+    if not isinstance(entry, dict):
+        raise SchemaError(f"[decision] must be a table, got {entry!r}")
+    _check_keys("[decision]", entry, _DECISION_KEYS)
+    if "threshold" in entry and "score" in entry:
+        raise SchemaError("[decision] must have a threshold (a probability) or a score, not both")
+    return Decision(
+        favorable=str(entry.get("favorable", "favorable")),
+        unfavorable=str(entry.get("unfavorable", "unfavorable")),
+        probability=_optional("threshold", entry),
+        score=_optional("score", entry),
+        favors=str(entry.get("favors", "above")),
+        equality=entry.get("equality"),
+    )
+
+
+def _optional(key: str, entry: Entry) -> float | None:
+    return float(_checked("decision", key, entry[key])) if key in entry else None
+
+
+def _list(name: str, entry: Entry) -> list[Any]:
+    values = entry.get("values")
+    if not isinstance(values, list):
+        raise SchemaError(f"column {name!r}: values must be a list, got {values!r}")
+    return values
+
+
+def _limit(name: str, entry: Entry, key: str) -> float:
+    if key not in entry:
+        raise SchemaError(f"column {name!r} must have a {key}")
+    return _checked(name, key, entry[key])
+
+
+def _number(name: str, entry: Entry, key: str, default: float) -> float:
+    return float(_checked(name, key, entry[key])) if key in entry else default
+
+
+def _scale(name: str, entry: Entry) -> float:
+    scale = _number(name, entry, "scale", 1.0)
+    if scale == 0 or scale != scale or scale in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
+        raise SchemaError(f"column {name!r}: scale must be finite and not 0, got {scale!r}")
+    return scale
+
+
+def _checked(name: str, key: str, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SchemaError(f"column {name!r}: {key} must be a number, got {value!r}")
+    return value
+
+
+def _check_keys(where: str, entry: Entry, known: set[str]) -> None:
+    for key in entry:
+        if key not in known:
+            raise SchemaError(f"{where}: a key must be {one_of(key, sorted(known))}")
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            # JSON's escapes are TOML's, but for DEL, which TOML wants escaped too.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+        case list():
+            return "[" + ", ".join(_toml(one) for one in value) + "]"
+        case dict():
+            inside = ", ".join(f"{_toml_key(key)} = {_toml(one)}" for key, one in value.items())
+            return "{ " + inside + " }"
+        case _:
+            return repr(value)
+
+
+def _toml_key(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
+    return name if plain else _toml(name)

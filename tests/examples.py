@@ -1,0 +1,47 @@
+"""Examples: small spaces and models that several tests speak about."""
+
+import numpy as np
+
+from feta import Categorical, FeatureSpace, Integer, Model, Network, Real
+from feta.network.network import Affine
+
+SPACE = FeatureSpace(
+    (
+        Integer("age", 18, 90, sensitive=True),
+        Categorical("sex", ("female", "male"), sensitive=True),
+        Real("income", 0, 100),
+    )
+)
+PERSON = SPACE.encode({"age": 30, "sex": "female", "income": 50})[0]
+
+
+def linear(age: float = 0.0, female: float = 0.0, male: float = 0.0, bias: float = 0.0) -> Model:
+    """A linear score over SPACE."""
+    return Model(SPACE, Network.from_layers([([[age, female, male, 0.0]], [bias])]), threshold=0.0)
+
+
+def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
+    """Permute hidden neurons and rescale each by 2^±power: the same function, other numbers."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    first, layers = network.first, list(network.layers)
+    for place in range(len(layers)):
+        width = layers[place].weight.shape[1]
+        factors = 2.0 ** rng.choice([-power, 0, power], width)
+        order = rng.permutation(width)
+        if place == 0:
+            tables = tuple(replace(t, rows=(t.rows * factors)[:, order]) for t in first.tables)
+            first = replace(
+                first,
+                bias=(first.bias * factors)[order],
+                slopes=(first.slopes * factors[:, None])[order],
+                tables=tables,
+            )
+        else:
+            before = layers[place - 1]
+            layers[place - 1] = Affine(
+                (before.weight * factors[:, None])[order], (before.bias * factors)[order]
+            )
+        after = layers[place]
+        layers[place] = Affine((after.weight / factors)[:, order], after.bias)
+    return replace(network, first=first, layers=tuple(layers))

@@ -1,0 +1,113 @@
+"""Engines against the oracle, where thresholds lie on scores and one step beside them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import feta
+from campaigns.core import disagreements
+from feta.engine.registry import engines
+from tests import oracle
+from tests.examples import rescaled
+from tests.strategies import Case, cases
+
+NAMES = sorted(engines())
+
+
+@pytest.mark.parametrize("engine", NAMES)
+@given(case=cases())
+@settings(max_examples=60, deadline=None)
+def test_no_answer_is_ever_wrong(engine: str, case: Case) -> None:
+    for person in case.people:
+        assert disagreements(case.model, person, engine) == []
+
+
+@given(case=cases(), power=st.sampled_from([1, 30]), seed=st.integers(0, 2**16))
+@settings(max_examples=60, deadline=None)
+def test_rescaled_and_permuted_neurons_change_nothing(case: Case, power: int, seed: int) -> None:
+    model = case.model
+    other = feta.Model(
+        model.space, rescaled(model.network, np.random.default_rng(seed), power), model.rule
+    )
+    for person in case.people:
+        assert oracle.score(model, person) == oracle.score(other, person)
+        first, second = feta.worst(model, person), feta.worst(other, person)
+        assert type(first) is type(second)
+        if isinstance(first, feta.Unfair) and isinstance(second, feta.Unfair):
+            assert (first.counterexample.counterpart == second.counterexample.counterpart).all()
+    np.testing.assert_array_equal(
+        feta.tally(model, case.people).by_class, feta.tally(other, case.people).by_class
+    )
+
+
+@given(case=cases())
+@settings(max_examples=60, deadline=None)
+def test_a_fair_certificate_is_proved_again_without_rounding(case: Case) -> None:
+    from feta.checker.prove import prove  # noqa: PLC0415
+
+    query = feta.FairAt(case.model, case.people[0])
+    verdict = feta.verify(query)
+    if isinstance(verdict, feta.Fair):
+        prove(verdict.certificate, query)
+
+
+@given(case=cases())
+@settings(max_examples=60, deadline=None)
+def test_the_error_bound_holds(case: Case) -> None:
+    model = case.model
+    from feta.network.points import Rows  # noqa: PLC0415
+    from feta.rounding import FLOAT64  # noqa: PLC0415
+
+    scores = Rows(model.exact, case.people).scores(FLOAT64)
+    for row, person in enumerate(case.people):
+        off = abs(Fraction(float(scores.values[row, 0])) - oracle.score(model, person))
+        assert off <= Fraction(float(scores.errors[row, 0]))
+
+
+@given(case=cases())
+@settings(max_examples=60, deadline=None)
+def test_the_float32_bound_covers_float32_arithmetic_in_any_order(case: Case) -> None:
+    model = case.model
+    from feta.network.points import Rows  # noqa: PLC0415
+
+    scores = Rows(model.exact, case.people).scores(model.network.arithmetic)
+    for row, person in enumerate(case.people):
+        for reverse in (False, True):
+            theirs = _float32_score(model, person, reverse=reverse)
+            off = abs(Fraction(theirs) - oracle.score(model, person))
+            assert off <= Fraction(float(scores.errors[row, 0]))
+
+
+def _float32_score(model: feta.Model, person: np.ndarray, *, reverse: bool) -> float:
+    """Score one person in float32, adding the terms one by one, forwards or backwards."""
+    first = model.network.first
+    terms = np.float32(first.slopes) * np.float32(person)
+    rows = [np.float32(t.rows[t.places(person[[t.column]])[0]]) for t in first.tables]
+    values = _summed([*terms.T, *rows, np.float32(first.bias)], reverse=reverse)
+    for activation, layer in model.network.steps:
+        bent = np.float32(activation(values[None, :])[0])
+        products = np.float32(layer.weight) * bent
+        values = _summed([*products.T, np.float32(layer.bias)], reverse=reverse)
+    return float(values[0])
+
+
+def _summed(terms: list[np.ndarray], *, reverse: bool) -> np.ndarray:
+    total = np.zeros_like(terms[0])
+    for term in reversed(terms) if reverse else terms:
+        total = np.float32(total + term)
+    return total
+
+
+@given(case=cases())
+@settings(max_examples=60, deadline=None)
+def test_a_fair_decision_never_reads_the_sensitive_columns(case: Case) -> None:
+    model = case.model
+    hidden = np.array(case.people)
+    hidden[:, model.space.sensitive_columns] = np.nan
+    others = np.stack(oracle.counterparts(model, case.people[0]))
+    predictor = feta.FairPredictor(model)
+    np.testing.assert_array_equal(predictor.decide(hidden), predictor.decide(case.people))
+    assert len(set(predictor.decide(others).tolist())) == 1

@@ -1,0 +1,30 @@
+"""S4: a fair decision is a pure function of the columns that are not sensitive."""
+
+import hashlib
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import feta
+from tests.strategies import random_case
+
+
+def test_one_hash_over_batches_threads_order_and_counterparts() -> None:
+    """Campaign `campaigns.invariance` does the same for 10^5 answers on German credit."""
+    case = random_case(np.random.default_rng(3), "tie")
+    model = case.model
+    people = np.concatenate(
+        [np.concatenate(list(model.space.lattice.counterparts(one))) for one in case.people]
+    )
+    predictor = feta.FairPredictor(model)
+    hashes = set()
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            for batch in (1, 7, len(people)):
+                order = np.random.default_rng(batch).permutation(len(people))
+                answers = np.zeros(len(people), dtype=bool)
+                for start in range(0, len(people), batch):
+                    rows = order[start : start + batch]
+                    answers[rows] = predictor.decide(people[rows])
+                hashes.add(hashlib.sha256(answers.tobytes()).hexdigest())
+    assert len(hashes) == 1
