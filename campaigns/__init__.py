@@ -1,0 +1,1 @@
+"""Campaigns: large random trials, run by hand; their last results are in VERIFICATION.md."""

@@ -16,9 +16,7 @@ import numpy as np
 import feta
 from feta.model import Model
 from tests import oracle
-from tests.strategies import Edge, random_case
-
-EDGES: tuple[Edge, ...] = ("free", "free", "free", "free", "tie", "ulp")
+from tests.strategies import EDGES, random_case
 
 
 def disagreements(model: Model, person: np.ndarray, engine: str) -> list[str]:
@@ -59,7 +57,9 @@ def run(networks: int, seed: int, engine: str) -> Counter[str]:
         counts[case.edge] += 1
         for person in case.people:
             counts["fair people" if oracle.is_fair(case.model, person) else "unfair people"] += 1
-            scores = [oracle.score(case.model, other) for other in oracle.counterparts(case.model, person)]
+            scores = [
+                oracle.score(case.model, other) for other in oracle.counterparts(case.model, person)
+            ]
             counts["people with a counterpart on the threshold"] += (
                 Fraction(case.model.rule.value) in scores
             )
@@ -81,7 +81,9 @@ def main() -> int:
     wrong = sum(count for name, count in counts.items() if name.startswith("WRONG"))
     for name, count in sorted(counts.items()):
         print(f"{name}: {count}")
-    print(f"{wrong} disagreements in {options.networks} networks, {time.perf_counter() - started:.0f} s")
+    print(
+        f"{wrong} disagreements in {options.networks} networks, {time.perf_counter() - started:.0f} s"
+    )
     return 1 if wrong else 0
 
 

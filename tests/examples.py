@@ -1,5 +1,7 @@
 """Examples: small spaces and models that several tests speak about."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real
@@ -22,8 +24,6 @@ def linear(age: float = 0.0, female: float = 0.0, male: float = 0.0, bias: float
 
 def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
     """Permute hidden neurons and rescale each by 2^±power: the same function, other numbers."""
-    from dataclasses import replace  # noqa: PLC0415
-
     first, layers = network.first, list(network.layers)
     for place in range(len(layers)):
         width = layers[place].weight.shape[1]

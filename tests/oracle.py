@@ -34,7 +34,9 @@ def score(model: Model, person: Vector) -> Fraction:
     for activation, layer in model.network.steps:
         bent = [bend(activation, neuron, value) for neuron, value in enumerate(values)]
         values = [
-            sum((Fraction(float(w)) * a for w, a in zip(row, bent, strict=True)), Fraction(float(b)))
+            sum(
+                (Fraction(float(w)) * a for w, a in zip(row, bent, strict=True)), Fraction(float(b))
+            )
             for row, b in zip(layer.weight, layer.bias, strict=True)
         ]
     return values[0]

@@ -1,6 +1,7 @@
 """Strategies: random models aimed at the edge; campaigns draw them by seed, Hypothesis by choice."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from feta.space.feature_space import FeatureSpace
 from tests import oracle
 
 Edge = Literal["free", "tie", "ulp"]
+EDGES: tuple[Edge, ...] = ("free", "free", "free", "free", "tie", "ulp")  # a third at the edge
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,13 @@ def random_space(rng: np.random.Generator) -> FeatureSpace:
     if rng.random() < 0.6:
         attributes.append(Categorical("sex", ("female", "male"), sensitive=True))
     if rng.random() < 0.4:
-        attributes.append(Levels("hours", (-1.0, 0.0, 0.5, 3.0)[: rng.integers(1, 5)], sensitive=bool(rng.random() < 0.5)))
+        attributes.append(
+            Levels(
+                "hours",
+                (-1.0, 0.0, 0.5, 3.0)[: rng.integers(1, 5)],
+                sensitive=bool(rng.random() < 0.5),
+            )
+        )
     if rng.random() < 0.3:
         attributes.append(Derived("age_band", "age", (("young", 20, 21), ("old", 22, 24))))
     if rng.random() < 0.4:
@@ -82,7 +90,7 @@ def random_network(rng: np.random.Generator, space: FeatureSpace) -> Network:
     first = Columns(draw(rng, widths[0]), slopes, tuple(tables))
     layers = tuple(
         Affine(draw(rng, outputs, inputs), draw(rng, outputs))
-        for inputs, outputs in zip(widths[:-1], widths[1:], strict=True)
+        for inputs, outputs in pairwise(widths)
     )
     return Network(first, tuple(random_activation(rng) for _ in layers), layers)
 

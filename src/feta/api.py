@@ -4,17 +4,15 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.checker.admit import admit
-from feta.engine.protocol import Budget
+from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.model import Model
 from feta.query import Query, WorstAt
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
 
-_UNLIMITED = Budget()
 
-
-def verify(query: Query, *, engine: str = "auto", budget: Budget = _UNLIMITED) -> Verdict:
+def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
     """Answer a question with the engine named, or the first that accepts it.
 
     Whatever the engine says, the checker has the last word: no evidence, no verdict.
@@ -46,7 +44,7 @@ def verify(query: Query, *, engine: str = "auto", budget: Budget = _UNLIMITED) -
 
 
 def worst(
-    model: Model, person: Vector, *, engine: str = "auto", budget: Budget = _UNLIMITED
+    model: Model, person: Vector, *, engine: str = "auto", budget: Budget = UNLIMITED
 ) -> Verdict:
     """Find the counterpart farthest on the other side of the decision.
 
@@ -65,7 +63,7 @@ def worst(
 
 
 def tally(
-    model: Model, people: Matrix, *, engine: str = "auto", budget: Budget = _UNLIMITED
+    model: Model, people: Matrix, *, engine: str = "auto", budget: Budget = UNLIMITED
 ) -> Tally:
     """Count how many counterparts of each person are decided each way.
 
@@ -84,5 +82,3 @@ def tally(
     model.space.check(people, sensitive="ignore")
     chosen = choose(model, engine)
     return chosen.tally(model, people, budget, until="all")
-
-

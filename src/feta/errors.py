@@ -1,13 +1,13 @@
 """Errors: every exception FETA raises, and nothing else.
 
-    FetaError
-    ├── SchemaError        a space, rule or schema that cannot be             (ValueError)
-    ├── DomainError        a person outside the space                         (ValueError)
-    ├── NetworkError       a network that cannot be read or is not finite     (ValueError)
-    ├── EngineError        an engine that is unknown or cannot do this        (ValueError)
-    ├── Undecided          people whose fair decision could not be settled    (RuntimeError)
-    ├── CertificateError   a proof that does not hold; FETA never catches it  (RuntimeError)
-    └── MissingExtra       an optional package that is not installed          (ImportError)
+FetaError
+├── SchemaError        a space, rule or schema that cannot be             (ValueError)
+├── DomainError        a person outside the space                         (ValueError)
+├── NetworkError       a network that cannot be read or is not finite     (ValueError)
+├── EngineError        an engine that is unknown or cannot do this        (ValueError)
+├── Undecided          people whose fair decision could not be settled    (RuntimeError)
+├── CertificateError   a proof that does not hold; FETA never catches it  (RuntimeError)
+└── MissingExtra       an optional package that is not installed          (ImportError)
 """
 
 from collections.abc import Iterable

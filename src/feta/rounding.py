@@ -59,6 +59,7 @@ def sigmoid_slack(threshold: float, arithmetic: Arithmetic) -> float:
     slack = 2 * SIGMOID_ULPS * arithmetic.unit / rest
     return float(slack) if slack < 0.5 else float("inf")  # noqa: PLR2004 - beyond, σ' changes too much
 
+
 # Added to every absolute weight in an error bound, so that products with numbers flushed to zero are
 # covered: at least tiny / unit of every format above, and far below any score that matters.
 FLOOR = 2.0**-100

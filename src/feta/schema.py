@@ -34,7 +34,9 @@ class Schema:
         """How scores become decisions."""
         told = self.file.decision
         if told.favors not in ("above", "below"):
-            raise SchemaError(f"[decision]: favors must be {one_of(told.favors, ('above', 'below'))}")
+            raise SchemaError(
+                f"[decision]: favors must be {one_of(told.favors, ('above', 'below'))}"
+            )
         if told.equality not in (None, "favorable", "unfavorable"):
             known = ("favorable", "unfavorable")
             raise SchemaError(f"[decision]: equality must be {one_of(told.equality, known)}")

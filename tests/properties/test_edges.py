@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 import feta
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real, Threshold
@@ -29,7 +30,7 @@ def test_every_counterpart_exactly_on_the_threshold_is_settled_in_seconds() -> N
     rng = np.random.default_rng(0)
     width = 1 + 7 + 5 + 41 + 2 + 1
     first = rng.normal(size=(16, width))
-    layers = [
+    layers: list[tuple[ArrayLike, ArrayLike]] = [
         (first, rng.normal(size=16)),
         (rng.normal(size=(16, 16)), rng.normal(size=16)),
         (-np.abs(rng.normal(size=(16, 16))), -np.ones(16)),  # dead: never above 0
@@ -55,7 +56,10 @@ def test_cancelling_neurons_on_the_threshold_are_grouped_by_pattern() -> None:
     width = 1 + 7 + 5 + 41 + 2 + 1
     half = rng.normal(size=(4, width))
     out = rng.normal(size=4)
-    layers = [(np.vstack([half, half]), np.zeros(8)), (np.concatenate([out, -out])[None, :], [0.0])]
+    layers: list[tuple[ArrayLike, ArrayLike]] = [
+        (np.vstack([half, half]), np.zeros(8)),
+        (np.concatenate([out, -out])[None, :], [0.0]),
+    ]
     model = adult_sized(Network.from_layers(layers), 0.0)
     person = model.space.encode(
         {"age": 40, "marital": "a", "race": "b", "country": "c3", "sex": "f", "hours": 40}

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import feta
 from campaigns.core import disagreements
+from feta.arrays import Vector
+from feta.checker.prove import prove
 from feta.engine.registry import engines
+from feta.network.points import Rows
+from feta.rounding import FLOAT64
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
@@ -46,8 +51,6 @@ def test_rescaled_and_permuted_neurons_change_nothing(case: Case, power: int, se
 @given(case=cases())
 @settings(max_examples=60, deadline=None)
 def test_a_fair_certificate_is_proved_again_without_rounding(case: Case) -> None:
-    from feta.checker.prove import prove  # noqa: PLC0415
-
     query = feta.FairAt(case.model, case.people[0])
     verdict = feta.verify(query)
     if isinstance(verdict, feta.Fair):
@@ -58,9 +61,6 @@ def test_a_fair_certificate_is_proved_again_without_rounding(case: Case) -> None
 @settings(max_examples=60, deadline=None)
 def test_the_error_bound_holds(case: Case) -> None:
     model = case.model
-    from feta.network.points import Rows  # noqa: PLC0415
-    from feta.rounding import FLOAT64  # noqa: PLC0415
-
     scores = Rows(model.exact, case.people).scores(FLOAT64)
     for row, person in enumerate(case.people):
         off = abs(Fraction(float(scores.values[row, 0])) - oracle.score(model, person))
@@ -71,8 +71,6 @@ def test_the_error_bound_holds(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 def test_the_float32_bound_covers_float32_arithmetic_in_any_order(case: Case) -> None:
     model = case.model
-    from feta.network.points import Rows  # noqa: PLC0415
-
     scores = Rows(model.exact, case.people).scores(model.network.arithmetic)
     for row, person in enumerate(case.people):
         for reverse in (False, True):
@@ -81,23 +79,30 @@ def test_the_float32_bound_covers_float32_arithmetic_in_any_order(case: Case) ->
             assert off <= Fraction(float(scores.errors[row, 0]))
 
 
-def _float32_score(model: feta.Model, person: np.ndarray, *, reverse: bool) -> float:
+Float32 = NDArray[np.float32]
+
+
+def _float32_score(model: feta.Model, person: Vector, *, reverse: bool) -> float:
     """Score one person in float32, adding the terms one by one, forwards or backwards."""
     first = model.network.first
-    terms = np.float32(first.slopes) * np.float32(person)
-    rows = [np.float32(t.rows[t.places(person[[t.column]])[0]]) for t in first.tables]
-    values = _summed([*terms.T, *rows, np.float32(first.bias)], reverse=reverse)
+    terms = list((_single(first.slopes) * _single(person)).T)
+    rows = [_single(t.rows[t.places(person[[t.column]])[0]]) for t in first.tables]
+    values = _summed([*terms, *rows, _single(first.bias)], reverse=reverse)
     for activation, layer in model.network.steps:
-        bent = np.float32(activation(values[None, :])[0])
-        products = np.float32(layer.weight) * bent
-        values = _summed([*products.T, np.float32(layer.bias)], reverse=reverse)
+        bent = _single(activation(values[None, :].astype(np.float64))[0])
+        products = list((_single(layer.weight) * bent).T)
+        values = _summed([*products, _single(layer.bias)], reverse=reverse)
     return float(values[0])
 
 
-def _summed(terms: list[np.ndarray], *, reverse: bool) -> np.ndarray:
+def _single(values: Vector) -> Float32:
+    return values.astype(np.float32)
+
+
+def _summed(terms: list[Float32], *, reverse: bool) -> Float32:
     total = np.zeros_like(terms[0])
     for term in reversed(terms) if reverse else terms:
-        total = np.float32(total + term)
+        total = total + term
     return total
 
 

@@ -22,4 +22,6 @@ def prove(certificate: Certificate, query: Query) -> None:
         decisions = model.rule.settle_exactly(model.exact.scores(block))
         apart = np.flatnonzero(decisions != proof.decision)
         if apart.size:
-            raise CertificateError(f"a counterpart is decided apart: {model.space.decode(block[apart[0]])}")
+            raise CertificateError(
+                f"a counterpart is decided apart: {model.space.decode(block[apart[0]])}"
+            )

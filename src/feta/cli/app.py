@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 
-def _version(shown: bool) -> None:  # noqa: FBT001 - typer's callback
+def _version(shown: bool) -> None:
     if shown:
         typer.echo(f"feta {version('feta-fair')}")
         raise typer.Exit

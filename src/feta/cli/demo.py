@@ -73,7 +73,10 @@ def train_model(dataset: Dataset, people: Matrix, train: Flags, seed: int) -> Mo
     for attribute in dataset.space.attributes:
         if not isinstance(attribute, Categorical):
             column = people[train, dataset.space.columns_of(attribute)]
-            centers[attribute.name], scales[attribute.name] = float(column.mean()), float(column.std())
+            centers[attribute.name], scales[attribute.name] = (
+                float(column.mean()),
+                float(column.std()),
+            )
     decision = Decision(dataset.favorable, dataset.unfavorable, probability=0.5)
     schema = Schema(SchemaFile(dataset.space, centers, scales, {}, decision))
     scaled = (people - np.array(schema.centers)) / np.array(schema.scales)
@@ -146,7 +149,9 @@ def _pairs(dataset: Dataset, story: Story) -> Group:
         table.add_column(heading)
     names = (dataset.unfavorable, dataset.favorable)
     for row, name, found in _clearest(story):
-        before, after = (dataset.space.decode(one)[name] for one in (found.person, found.counterpart))
+        before, after = (
+            dataset.space.decode(one)[name] for one in (found.person, found.counterpart)
+        )
         first, second = (names[decision] for decision in found.decisions)
         table.add_row(
             f"{row}",
@@ -195,19 +200,38 @@ def _costs(dataset: Dataset, story: Story) -> Group:
     started = time.perf_counter()
     own = model.decide(people)
     own_seconds = time.perf_counter() - started
-    ignored = dataset.space.encode(dataset.frame.drop(columns=_sensitive(model)), sensitive="ignore")
+    ignored = dataset.space.encode(
+        dataset.frame.drop(columns=_sensitive(model)), sensitive="ignore"
+    )
     started = time.perf_counter()
     fair = predictor.decide(ignored)
     fair_seconds = time.perf_counter() - started
     ties = int((tally(model, people).favorable * 2 == model.space.lattice.size).sum())
-    table = Table(box=SIMPLE_HEAD, title="Fair decisions: the majority of the counterparts decides", title_justify="left")
+    table = Table(
+        box=SIMPLE_HEAD,
+        title="Fair decisions: the majority of the counterparts decides",
+        title_justify="left",
+    )
     for heading in ("", "the network", "FETA's fair decisions"):
         table.add_column(heading, justify="left" if not heading else "right")
     rows = [
-        ("people with a counterexample", f"{len(story.pairs) / len(people):.1%}", "none, by construction"),
-        ("accuracy on the 200 held-out files", *(f"{accuracy(one[story.test], dataset.labels[story.test]):.1%}" for one in (own, fair))),
+        (
+            "people with a counterexample",
+            f"{len(story.pairs) / len(people):.1%}",
+            "none, by construction",
+        ),
+        (
+            "accuracy on the 200 held-out files",
+            *(
+                f"{accuracy(one[story.test], dataset.labels[story.test]):.1%}"
+                for one in (own, fair)
+            ),
+        ),
         ("decisions that change (flip rate)", "", f"{flip_rate(own, fair):.1%}"),
-        ("time per person, in batch", *(f"{seconds / len(people) * 1e6:,.0f} µs" for seconds in (own_seconds, fair_seconds))),
+        (
+            "time per person, in batch",
+            *(f"{seconds / len(people) * 1e6:,.0f} µs" for seconds in (own_seconds, fair_seconds)),
+        ),
         ("reads age, status, nationality", "yes", "never: the columns were deleted"),
     ]
     for row in rows:
@@ -228,5 +252,3 @@ def _next() -> Panel:
         "README.md has the ten lines; [bold]feta --help[/] lists the commands."
     )
     return Panel(text, title="What next", border_style="cyan")
-
-

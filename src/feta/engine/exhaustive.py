@@ -97,7 +97,9 @@ class _Search:
         self.query = query
         self.model = query.model
         self.meter = _Meter(budget)
-        self.own = int(self.model.settle(Rows(self.model.exact, query.person[None, :])).decisions[0])
+        self.own = int(
+            self.model.settle(Rows(self.model.exact, query.person[None, :])).decisions[0]
+        )
 
     def any(self) -> Verdict:
         """Find the first counterpart decided apart, or prove that there is none."""
@@ -160,7 +162,7 @@ class _Search:
             number, value = _largest(chunk, values)
             if best is None or value.compare(best[1]) > 0:
                 best = number, value
-        assert best is not None  # noqa: S101 - a lattice is never empty
+        assert best is not None
         return best[0]
 
     def _fair(self, *, safe: bool) -> Fair:

@@ -32,6 +32,9 @@ class Budget:
         return float("inf") if self.seconds is None else time.monotonic() + self.seconds
 
 
+UNLIMITED = Budget()
+
+
 class Engine(Protocol):
     """Answers questions, and promises two things.
 

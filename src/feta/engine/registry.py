@@ -25,9 +25,13 @@ def choose(model: Model, name: str = "auto") -> Engine:
         for engine in known.values():
             if engine.accepts(model):
                 return engine
-        raise EngineError("no engine takes a real-valued sensitive attribute: declare it integer, or give a step")
+        raise EngineError(
+            "no engine takes a real-valued sensitive attribute: declare it integer, or give a step"
+        )
     if name not in known:
         raise EngineError(f"an engine must be {one_of(name, ['auto', *known])}")
     if not known[name].accepts(model):
-        raise EngineError(f"the engine {name!r} cannot answer for this model: a sensitive attribute is real-valued; declare it integer, or give a step")
+        raise EngineError(
+            f"the engine {name!r} cannot answer for this model: a sensitive attribute is real-valued; declare it integer, or give a step"
+        )
     return known[name]

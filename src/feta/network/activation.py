@@ -104,7 +104,9 @@ def identity() -> Activation:
 
 def piecewise(name: str, breaks: ArrayLike, slopes: ArrayLike, intercepts: ArrayLike) -> Activation:
     """Make an activation that is the same for all neurons, from plain lists."""
-    columns = [np.asarray(one, dtype=np.float64).reshape(-1, 1) for one in (breaks, slopes, intercepts)]
+    columns = [
+        np.asarray(one, dtype=np.float64).reshape(-1, 1) for one in (breaks, slopes, intercepts)
+    ]
     return Activation(name, *columns)
 
 

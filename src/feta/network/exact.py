@@ -81,7 +81,9 @@ class ExactNetwork:
         for activation, (weight, bias) in zip(self.activations, self.layers, strict=True):
             neurons = np.arange(weight.numerators.shape[1])
             pieces = activation.pieces(values, neurons)
-            bent = values * activation.slopes[pieces, neurons] + activation.intercepts[pieces, neurons]
+            bent = (
+                values * activation.slopes[pieces, neurons] + activation.intercepts[pieces, neurons]
+            )
             values = bent @ weight.mT + bias
         return values
 
@@ -202,5 +204,3 @@ def _groups(pieces: list[Pieces], n_points: int) -> list[Counts]:
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
     return list(np.split(order.astype(np.int64), starts))
-
-

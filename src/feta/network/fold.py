@@ -22,7 +22,9 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
     if not len(centers) == len(scales) == first.width:
         message = f"there must be a center and a scale for each of {first.width} columns, got {len(centers)} and {len(scales)}"
         raise NetworkError(message)
-    if not (np.isfinite(centers).all() and np.isfinite(scales).all() and (np.array(scales) != 0).all()):
+    if not (
+        np.isfinite(centers).all() and np.isfinite(scales).all() and (np.array(scales) != 0).all()
+    ):
         raise NetworkError("centers must be finite, and scales finite and not 0")
     exact_centers = [Fraction(float(center)) for center in centers]
     exact_scales = [Fraction(float(scale)) for scale in scales]
@@ -58,7 +60,8 @@ def fold_batch_norm(
         new_weight[neuron] = [float(Fraction(float(w)) * factor) for w in weight[neuron]]
         new_bias[neuron] = float(centered * factor + shift)
         sizes[neuron] = float(
-            abs(factor) * (abs(Fraction(float(bias[neuron]))) + abs(Fraction(float(norm.mean[neuron]))))
+            abs(factor)
+            * (abs(Fraction(float(bias[neuron]))) + abs(Fraction(float(norm.mean[neuron]))))
             + abs(shift)
         )
     return new_weight, new_bias, sizes
@@ -77,7 +80,9 @@ class BatchNorm:
         """Give γ / √(σ² + ε) to 60 digits, so that the fold rounds only once."""
         spread = Fraction(float(self.variance[neuron])) + Fraction(self.epsilon)
         if spread <= 0:
-            raise NetworkError(f"a batch norm must have variance + epsilon above 0, got {float(spread):g}")
+            raise NetworkError(
+                f"a batch norm must have variance + epsilon above 0, got {float(spread):g}"
+            )
         with localcontext() as context:
             context.prec = 60
             root = (Decimal(spread.numerator) / Decimal(spread.denominator)).sqrt()

@@ -35,7 +35,9 @@ class Table:
         object.__setattr__(self, "rows", frozen(self.rows))
         _check_finite(self.rows, f"the table of column {self.column}")
         if (np.diff(self.numbers) <= 0).any() or len(self.numbers) != len(self.rows):
-            raise NetworkError(f"the table of column {self.column} must have one row a value, ascending")
+            raise NetworkError(
+                f"the table of column {self.column} must have one row a value, ascending"
+            )
 
     def places(self, values: Vector) -> Counts:
         """Find the row of each value."""
@@ -66,7 +68,9 @@ class Columns:
         _check_affine("the first layer", self.slopes, self.bias)
         for table in self.tables:
             if table.rows.shape[1] != self.outputs or self.slopes[:, table.column].any():
-                message = f"column {table.column} must have a slope or a table of {self.outputs} outputs"
+                message = (
+                    f"column {table.column} must have a slope or a table of {self.outputs} outputs"
+                )
                 raise NetworkError(message)
 
     @property

@@ -165,5 +165,3 @@ class Counterparts:
             )
             parts.append((rows, line.scores(numbers[rows], trace)))
         return stacked(parts, (len(chosen), tabulated.network.outputs))
-
-

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Flags, Matrix
-from feta.engine.protocol import Budget
+from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import Undecided
 from feta.model import Model
@@ -23,7 +23,7 @@ class FairPredictor:
 
     model: Model
     engine: str = "auto"
-    budget: Budget = Budget()
+    budget: Budget = UNLIMITED
 
     def decide(self, people: Matrix) -> Flags:
         """Decide each person; rows that cannot be settled raise `Undecided`, never a guess."""

@@ -135,7 +135,9 @@ class Integer:
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
         column = codes[:, 0]
-        return np.asarray((column >= self.low) & (column <= self.high) & (column == np.floor(column)))
+        return np.asarray(
+            (column >= self.low) & (column <= self.high) & (column == np.floor(column))
+        )
 
     def domain(self) -> str:
         """Say in words what is allowed."""
@@ -221,7 +223,9 @@ class Real:
     def __post_init__(self) -> None:
         _check_name(self.name)
         if not np.isfinite([self.low, self.high]).all():
-            raise SchemaError(f"{self.name!r} needs finite limits, got {self.low!r} and {self.high!r}")
+            raise SchemaError(
+                f"{self.name!r} needs finite limits, got {self.low!r} and {self.high!r}"
+            )
         object.__setattr__(self, "low", float(self.low) + 0.0)
         object.__setattr__(self, "high", float(self.high) + 0.0)
         _check_order(self.name, self.low, self.high)
@@ -341,4 +345,6 @@ def _check_name(name: object) -> None:
 
 def _check_order(name: str, low: float, high: float) -> None:
     if not low <= high:
-        raise SchemaError(f"{name!r} must have its low limit below its high one, got {low:g} to {high:g}")
+        raise SchemaError(
+            f"{name!r} must have its low limit below its high one, got {low:g} to {high:g}"
+        )

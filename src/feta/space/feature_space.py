@@ -148,11 +148,9 @@ class FeatureSpace:
             if isinstance(attribute, Real):
                 message = f"{attribute.name!r} has uncountably many values: declare it integer, or give a step"
                 raise SchemaError(message)
-            assert not isinstance(attribute, Derived)  # noqa: S101 - `sensitive` has none
+            assert not isinstance(attribute, Derived)
             derived = tuple(
-                a
-                for a in self.attributes
-                if isinstance(a, Derived) and a.source == attribute.name
+                a for a in self.attributes if isinstance(a, Derived) and a.source == attribute.name
             )
             columns = [
                 column
@@ -247,7 +245,9 @@ class FeatureSpace:
         for row, value in enumerate(given):
             due = derived.decode(codes[row])
             if value != due:
-                message = f"must be {due!r}, since it follows from {derived.source!r}, got {value!r}"
+                message = (
+                    f"must be {due!r}, since it follows from {derived.source!r}, got {value!r}"
+                )
                 raise DomainError.at(derived.name, row, message)
 
     def decode(self, person: Vector) -> dict[str, Value]:
@@ -298,12 +298,12 @@ def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, S
     """Take a table apart into named columns."""
     if isinstance(records, Mapping):
         return {name: [value] for name, value in records.items()}
-    if hasattr(records, "columns"):
+    if not isinstance(records, Sequence):
         names = [str(name) for name in records.columns]
         twice = _first_repeated(names)
         if twice is not None:
             raise DomainError(f"the table must not have the column {twice!r} twice", column=twice)
-        return {name: records.iloc[:, place].to_numpy() for place, name in enumerate(names)}
+        return {name: list(records.iloc[:, place].to_numpy()) for place, name in enumerate(names)}
     if not all(isinstance(record, Mapping) for record in records):
         raise DomainError("people must come as a pandas frame, a dict, or a list of dicts")
     for row, record in enumerate(records):

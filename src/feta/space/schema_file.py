@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from feta.errors import SchemaError, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
@@ -58,7 +58,9 @@ def parse_schema(text: str) -> SchemaFile:
         raise SchemaError("the schema must have a [columns] table with at least one column")
     for name, entry in columns.items():
         if not isinstance(entry, dict):
-            raise SchemaError(f"column {name!r} must be a table such as {{ type = \"integer\", min = 0, max = 9 }}, got {entry!r}")
+            raise SchemaError(
+                f'column {name!r} must be a table such as {{ type = "integer", min = 0, max = 9 }}, got {entry!r}'
+            )
     return SchemaFile(
         FeatureSpace(tuple(_attribute(name, entry) for name, entry in columns.items())),
         {name: _number(name, entry, "center", 0.0) for name, entry in columns.items()},
@@ -103,18 +105,21 @@ def format_schema(schema: SchemaFile) -> str:
 
 
 def _pairs(attribute: Attribute, schema: SchemaFile) -> dict[str, object]:
+    pairs: dict[str, object]
     match attribute:
         case Derived():
             bands = {label: [low, high] for label, low, high in attribute.bands}
             return {"from": attribute.source, "values": bands}
         case Categorical():
-            pairs: dict[str, object] = {"type": "category", "values": list(attribute.values)}
+            pairs = {"type": "category", "values": list(attribute.values)}
         case Levels():
             pairs = {"type": "levels", "values": list(attribute.numbers)}
         case Integer():
             pairs = {"type": "integer", "min": attribute.low, "max": attribute.high}
         case Real():
             pairs = {"type": "number", "min": attribute.low, "max": attribute.high}
+        case _:
+            assert_never(attribute)
     name = attribute.name
     if name in schema.units:
         pairs["unit"] = schema.units[name]
@@ -139,7 +144,11 @@ def _attribute(name: str, entry: Entry) -> Attribute:
     if kind == "category":
         return Categorical(name, tuple(_list(name, entry)), sensitive)
     if kind == "levels":
-        return Levels(name, tuple(float(_checked(name, "values", one)) for one in _list(name, entry)), sensitive)
+        return Levels(
+            name,
+            tuple(float(_checked(name, "values", one)) for one in _list(name, entry)),
+            sensitive,
+        )
     low, high = _limit(name, entry, "min"), _limit(name, entry, "max")
     if kind == "integer":
         return Integer(name, low, high, sensitive)  # type: ignore[arg-type]  # checked there
@@ -151,11 +160,15 @@ def _attribute(name: str, entry: Entry) -> Attribute:
 
 def _bands(name: str, values: object) -> tuple[tuple[str, float, float], ...]:
     if not isinstance(values, dict):
-        raise SchemaError(f"derived column {name!r}: values must name its bands, such as {{ \"19-25\" = [19, 25] }}")
+        raise SchemaError(
+            f'derived column {name!r}: values must name its bands, such as {{ "19-25" = [19, 25] }}'
+        )
     bands = []
     for label, limits in values.items():
         if not isinstance(limits, list) or len(limits) != 2:  # noqa: PLR2004 - low and high
-            raise SchemaError(f"derived column {name!r}: band {label!r} must be [low, high], got {limits!r}")
+            raise SchemaError(
+                f"derived column {name!r}: band {label!r} must be [low, high], got {limits!r}"
+            )
         low, high = (float(_checked(name, "values", limit)) for limit in limits)
         bands.append((str(label), low, high))
     return tuple(bands)

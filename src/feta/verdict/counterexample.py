@@ -29,7 +29,9 @@ class Counterexample:
         model.space.check(pair)
         shared = ~model.space.sensitive_columns
         if self.person[shared].tobytes() != self.counterpart[shared].tobytes():
-            raise CertificateError("the two people must agree on every column that is not sensitive")
+            raise CertificateError(
+                "the two people must agree on every column that is not sensitive"
+            )
         points = Rows(model.exact, pair)
         scores = points.exact_scores(np.arange(2))
         decisions = model.rule.settle_exactly(scores)

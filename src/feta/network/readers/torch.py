@@ -104,12 +104,16 @@ def _take(builder: _Builder, name: str, step: "nn.Module", nn: Any) -> None:  # 
     match step:
         case nn.Linear():
             weight = _array(step.weight)
-            builder.linear(weight, np.zeros(len(weight)) if step.bias is None else _array(step.bias))
+            builder.linear(
+                weight, np.zeros(len(weight)) if step.bias is None else _array(step.bias)
+            )
         case nn.ReLU():
             builder.activate(relu(), where)
         case nn.BatchNorm1d():
             if step.running_mean is None or step.running_var is None:
-                raise NetworkError(f"{where} must keep running statistics, or decisions hang on the batch")
+                raise NetworkError(
+                    f"{where} must keep running statistics, or decisions hang on the batch"
+                )
             ones = np.ones(step.num_features)
             builder.batch_norm(
                 BatchNorm(
