@@ -18,7 +18,6 @@ from feta import FairPredictor, datasets
 from feta.arrays import Matrix
 from feta.cli.demo import train_model
 
-
 BATCHES = (1, 2, 7, 64, 1000)
 
 

@@ -22,7 +22,7 @@ from feta.metrics import accuracy, flip_rate
 from feta.model import Model
 from feta.network.network import Network
 from feta.predict.fair_predictor import FairPredictor
-from feta.query import FairAt, WorstAt
+from feta.query import WorstAt
 from feta.schema import Schema
 from feta.space.attribute import Categorical
 from feta.space.schema_file import Decision, SchemaFile
@@ -41,7 +41,8 @@ class Story:
     model: Model
     people: Matrix
     test: Flags
-    pairs: dict[int, Counterexample]
+    pairs: dict[int, Counterexample]  # by row
+    alone: dict[str, dict[int, Counterexample]]  # by attribute, where it alone is enough
     n_fair: int
     n_unknown: int
     n_sensitive: int
@@ -93,7 +94,7 @@ def audit_everyone(model: Model, people: Matrix, test: Flags) -> Story:
     """Ask for every person whether they are decided alike, and for the farthest counterpart."""
     pairs, n_fair, n_unknown, n_sensitive = {}, 0, 0, 0
     started = time.perf_counter()
-    for row in _tracked(len(people)):
+    for row in _tracked(list(range(len(people))), "auditing everyone"):
         verdict = verify(WorstAt(model, people[row]))
         n_sensitive += verdict.runtime == "sensitive"
         match verdict:
@@ -104,13 +105,29 @@ def audit_everyone(model: Model, people: Matrix, test: Flags) -> Story:
             case Unknown():
                 n_unknown += 1
     seconds = time.perf_counter() - started
-    return Story(model, people, test, pairs, n_fair, n_unknown, n_sensitive, seconds)
+    alone = {
+        attribute.name: _single(model, people, list(pairs), attribute.name)
+        for attribute in model.space.sensitive
+    }
+    return Story(model, people, test, pairs, alone, n_fair, n_unknown, n_sensitive, seconds)
 
 
-def _tracked(n_people: int) -> Iterator[int]:
-    columns = (TextColumn("auditing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+def _single(model: Model, people: Matrix, rows: list[int], name: str) -> dict[int, Counterexample]:
+    """Find the people for whom one attribute alone is enough."""
+    alone = model.with_sensitive([name])
+    verdicts = {row: verify(WorstAt(alone, people[row])) for row in _tracked(rows, f"{name} alone")}
+    return {row: one.counterexample for row, one in verdicts.items() if isinstance(one, Unfair)}
+
+
+def _tracked(rows: list[int], what: str) -> Iterator[int]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield from progress.track(range(n_people))
+        yield from progress.track(rows, description=what)
 
 
 def _title(dataset: Dataset) -> Panel:
@@ -168,30 +185,18 @@ def _colored(decision: str, dataset: Dataset) -> str:
 
 
 def _clearest(story: Story) -> list[tuple[int, str, Counterexample]]:
-    """Find, for each attribute alone, the people with the widest gap; nobody is shown twice."""
+    """Take, for each attribute alone, the people with the widest gap; nobody is shown twice."""
     shown: list[tuple[int, str, Counterexample]] = []
-    each = SHOWN_PAIRS // len(story.model.space.sensitive)
-    for attribute in story.model.space.sensitive:
-        alone = story.model.with_sensitive([attribute.name])
-        found: list[tuple[float, int, Counterexample]] = []
-        for row in story.pairs:
-            verdict = verify(WorstAt(alone, story.people[row]))
-            if isinstance(verdict, Unfair) and row not in {one[0] for one in shown}:
-                found.append((verdict.counterexample.gap, row, verdict.counterexample))
-        found.sort(key=lambda one: (-one[0], one[1]))
-        shown += [(row, attribute.name, pair) for _, row, pair in found[:each]]
+    for name, found in story.alone.items():
+        rows = sorted(set(found) - {row for row, _, _ in shown}, key=lambda row: -found[row].gap)
+        each = SHOWN_PAIRS // len(story.alone)
+        shown += [(row, name, found[row]) for row in rows[:each]]
     return shown
 
 
 def _alone(story: Story) -> str:
-    parts = []
-    for attribute in story.model.space.sensitive:
-        alone = story.model.with_sensitive([attribute.name])
-        hit = sum(
-            isinstance(verify(FairAt(alone, story.people[row])), Unfair) for row in story.pairs
-        )
-        parts.append(f"{attribute.name} {hit}")
-    return f"One attribute alone is enough for: {', '.join(parts)} of the {len(story.pairs)}."
+    parts = ", ".join(f"{name} {len(found)}" for name, found in story.alone.items())
+    return f"One attribute alone is enough for: {parts} of the {len(story.pairs)}."
 
 
 def _costs(dataset: Dataset, story: Story) -> Group:
