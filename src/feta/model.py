@@ -7,7 +7,7 @@ decision never depends on the batch, the machine or the number of threads.
 import hashlib
 import time
 from collections.abc import Collection
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,7 @@ class Model:
     network: Network
     rule: Rule = None  # type: ignore[assignment]  # settled in __post_init__
     threshold: InitVar[float | None] = None
+    outcomes: tuple[str, ...] = ()  # what the decisions are called, by class; no part of the model
 
     def __post_init__(self, threshold: float | None) -> None:
         if self.rule is not None and threshold is not None:
@@ -62,6 +63,11 @@ class Model:
             raise SchemaError(message)
         object.__setattr__(self, "network", network)
         object.__setattr__(self, "rule", rule.resolved(network.equality))
+        outcomes = tuple(self.outcomes) or rule.outcomes
+        if len(outcomes) != rule.n_classes or len(set(outcomes)) != len(outcomes):
+            message = f"outcomes must name {rule.n_classes} different decisions, got {outcomes!r}"
+            raise SchemaError(message)
+        object.__setattr__(self, "outcomes", outcomes)
         self._check_size()
 
     def _check_size(self) -> None:
@@ -75,7 +81,7 @@ class Model:
 
     def with_sensitive(self, names: Collection[str]) -> "Model":
         """Take the same model with just these attributes sensitive."""
-        return Model(self.space.with_sensitive(names), self.network, self.rule)
+        return replace(self, space=self.space.with_sensitive(names), threshold=None)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -96,9 +96,10 @@ class Threshold:
         rises = (decision == 1) != (self.favors == "above")
         return np.array([[1.0 if rises else -1.0]])
 
-    def words(self, decision: int) -> str:
-        """Say a decision in words."""
-        return "favorable" if decision == 1 else "unfavorable"
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """What the decisions are called where the user gives no names."""
+        return ("unfavorable", "favorable")
 
 
 Rule = Threshold

@@ -73,7 +73,8 @@ class Schema:
         folded = fold_scaling(network, self.centers, self.scales)
         if self.file.decision.score is None:
             folded = replace(folded, sigmoid=True)
-        return Model(self.space, folded, self.rule)
+        names = (self.decision.unfavorable, self.decision.favorable)
+        return Model(self.space, folded, self.rule, outcomes=names)
 
 
 def read_schema(path: str | Path) -> Schema:

@@ -164,12 +164,11 @@ def _pairs(dataset: Dataset, story: Story) -> Group:
     table = Table(box=SIMPLE_HEAD, title="The clearest pairs", title_justify="left")
     for heading in ("file", "the same file, but for", "", "decision", "score"):
         table.add_column(heading)
-    names = (dataset.unfavorable, dataset.favorable)
     for row, name, found in _clearest(story):
         before, after = (
             dataset.space.decode(one)[name] for one in (found.person, found.counterpart)
         )
-        first, second = (names[decision] for decision in found.decisions)
+        first, second = (story.model.outcomes[decision] for decision in found.decisions)
         table.add_row(
             f"{row}",
             name,

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.engine.protocol import Budget, Until
 from feta.model import EXACT_CHUNK, Model
 from feta.network.dyadic import Dyadic
@@ -47,18 +47,20 @@ class Exhaustive:
         size = model.space.lattice.size
         at_once = max(1, _block_size(model) // size)
         counts = np.zeros((len(people), model.rule.n_classes), dtype=np.int64)
+        safe = np.ones(len(people), dtype=bool)
         for first in range(0, len(people), at_once):
             group = slice(first, min(first + at_once, len(people)))
             for points in _blocks(model, people[group]):
                 if meter.spent(len(points)):
                     break
-                decisions = model.settle(points, deadline=meter.deadline).decisions
-                table = decisions.reshape(len(points.people), -1)
+                settled = model.settle(points, deadline=meter.deadline)
+                table = settled.decisions.reshape(len(points.people), -1)
+                safe[group] &= settled.safe.reshape(len(points.people), -1).all(axis=1)
                 for number in range(model.rule.n_classes):
                     counts[group, number] += (table == number).sum(axis=1)
-                if until == "majority" and _tally(counts[group], size).settled.all():
+                if until == "majority" and _tally(counts[group], size, safe[group]).settled.all():
                     break
-        return _tally(counts, size)
+        return _tally(counts, size, safe)
 
 
 @dataclass(slots=True)
@@ -246,5 +248,6 @@ def _blocks(model: Model, people: Matrix) -> Iterator[Counterparts]:
         yield model.tabulated.counterparts(people, start, min(start + step, size))
 
 
-def _tally(counts: Counts, size: int) -> Tally:
-    return Tally(counts, size - counts.sum(axis=1))
+def _tally(counts: Counts, size: int, safe: Flags) -> Tally:
+    undecided = size - counts.sum(axis=1)
+    return Tally(counts, undecided, safe & (undecided == 0))

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector, frozen
 from feta.errors import DomainError, SchemaError, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
+from feta.space.guess import ColumnSummary
 from feta.space.lattice import Axis, Lattice
 
 if TYPE_CHECKING:
@@ -59,6 +60,36 @@ class FeatureSpace:
                 self._check_derived(attribute)
         if not any(self.is_sensitive(attribute) for attribute in self.attributes):
             raise SchemaError(f"at least one attribute must be sensitive, got none of {names}")
+
+    @classmethod
+    def from_frame(
+        cls, records: "pd.DataFrame | Sequence[Record]", *, sensitive: Collection[str]
+    ) -> Self:
+        """Guess a space from a table: types from the values, domains from their extremes.
+
+        Whole numbers become `Integer`, other numbers `Real` (a sensitive one the list of values
+        seen, since counterparts must be countable), texts and booleans `Categorical`. Domains are
+        what the table happens to hold: read the result, and widen it where people may differ.
+
+        Examples
+        --------
+        >>> rows = [{"age": 19, "town": "Ulm"}, {"age": 75, "town": "Bonn"}]
+        >>> FeatureSpace.from_frame(rows, sensitive=["age"]).attributes
+        (Integer(name='age', low=19, high=75, sensitive=True),
+         Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False))
+        """
+        columns = _columns(records)
+        for name in sensitive:
+            if name not in columns:
+                raise DomainError(
+                    f"a sensitive column must be {one_of(name, columns)}", column=name
+                )
+        attributes = []
+        for name, values in columns.items():
+            summary = ColumnSummary(name)
+            summary.add(values)
+            attributes.append(summary.attribute(sensitive=name in sensitive))
+        return cls(tuple(attributes))
 
     def _check_derived(self, derived: Derived) -> None:
         source = self.attribute(derived.source)

@@ -13,6 +13,7 @@ class Tally:
 
     by_class: Counts  # (people, classes)
     undecided: Counts
+    safe: Flags  # whose counterparts' decisions the source's own runtime is sure to share (S6)
 
     @property
     def favorable(self) -> Counts:

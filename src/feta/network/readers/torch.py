@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector
+from feta.arrays import Matrix
 from feta.errors import MissingExtra, NetworkError
-from feta.network.activation import Activation, identity, relu
-from feta.network.fold import BatchNorm, fold_batch_norm
-from feta.network.network import Affine, Columns, Network
+from feta.network.activation import relu
+from feta.network.builder import NetworkBuilder
+from feta.network.fold import BatchNorm
+from feta.network.network import Network
 
 if TYPE_CHECKING:
     from torch import nn
@@ -38,57 +39,12 @@ def read_torch(module: "nn.Module") -> Network:
         raise MissingExtra("torch", "torch") from None
     steps = list(_flat(module, "", nn))
     sigmoid = bool(steps) and isinstance(steps[-1][1], nn.Sigmoid)
-    builder = _Builder()
+    builder = NetworkBuilder()
     for name, step in steps[:-1] if sigmoid else steps:
         _take(builder, name, step, nn)
     network = builder.network(sigmoid=sigmoid)
     _check_agreement(network, module, sigmoid=sigmoid)
     return network
-
-
-class _Builder:
-    """The layers so far: each affine layer, and the activation that follows it."""
-
-    def __init__(self) -> None:
-        self.affine: list[Affine] = []
-        self.activations: list[Activation | None] = []
-
-    def linear(self, weight: Matrix, bias: Vector) -> None:
-        if self.activations and self.activations[-1] is None:
-            self.activations[-1] = identity()
-        self.affine.append(Affine(weight, bias))
-        self.activations.append(None)
-
-    def activate(self, activation: Activation, name: str) -> None:
-        if not self.affine:
-            raise NetworkError(f"{name} must follow a Linear layer")
-        if self.activations[-1] is not None:  # two in a row: a layer that changes nothing between
-            width = len(self.affine[-1].bias)
-            self.linear(np.eye(width), np.zeros(width))
-        self.activations[-1] = activation
-
-    def batch_norm(self, norm: BatchNorm, name: str) -> None:
-        if not self.affine:
-            width = len(norm.mean)
-            self.linear(np.eye(width), np.zeros(width))
-        elif self.activations[-1] is not None:
-            width = len(self.affine[-1].bias)
-            self.linear(np.eye(width), np.zeros(width))
-        last = self.affine[-1]
-        if len(last.bias) != len(norm.mean):
-            raise NetworkError(f"{name} must take {len(last.bias)} inputs, got {len(norm.mean)}")
-        self.affine[-1] = Affine(*fold_batch_norm(last.weight, last.bias, norm))
-
-    def network(self, *, sigmoid: bool) -> Network:
-        if not self.affine:
-            raise NetworkError("the module must have at least one Linear layer, got none")
-        if self.activations[-1] is not None:
-            width = len(self.affine[-1].bias)
-            self.linear(np.eye(width), np.zeros(width))
-        first, *layers = self.affine
-        between = [one or identity() for one in self.activations[:-1]]
-        columns = Columns(first.bias, first.weight, (), first.folded)
-        return Network(columns, tuple(between), tuple(layers), source="float32", sigmoid=sigmoid)
 
 
 def _flat(module: "nn.Module", name: str, nn: Any) -> Iterator[tuple[str, "nn.Module"]]:  # noqa: ANN401 - torch.nn
@@ -99,7 +55,7 @@ def _flat(module: "nn.Module", name: str, nn: Any) -> Iterator[tuple[str, "nn.Mo
         yield name, module
 
 
-def _take(builder: _Builder, name: str, step: "nn.Module", nn: Any) -> None:  # noqa: ANN401 - torch.nn
+def _take(builder: NetworkBuilder, name: str, step: "nn.Module", nn: Any) -> None:  # noqa: ANN401 - torch.nn
     where = f"module {name!r} ({type(step).__name__})"
     match step:
         case nn.Linear():
@@ -122,8 +78,7 @@ def _take(builder: _Builder, name: str, step: "nn.Module", nn: Any) -> None:  # 
                     _array(step.weight) if step.affine else ones,
                     _array(step.bias) if step.affine else 0 * ones,
                     float(step.eps),
-                ),
-                where,
+                )
             )
         case nn.Dropout() | nn.Identity() | nn.Flatten():
             pass  # they change nothing when a trained network decides

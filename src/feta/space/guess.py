@@ -1,0 +1,77 @@
+"""Guess: an attribute from the values of a column, to be read by a person before it is trusted."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from feta.errors import DomainError
+from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real
+
+# More different texts than this are an id or free text, not a category.
+MOST_VALUES = 1000
+
+# A sensitive number that is not whole becomes the list of values seen, if there are few enough.
+MOST_LEVELS = 4096
+
+
+class ColumnSummary:
+    """What has been seen of one column so far; columns larger than memory come in parts."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.texts: set[str] = set()
+        self.numbers: set[float] = set()  # at most MOST_LEVELS + 1 of them
+        self.low, self.high = np.inf, -np.inf
+        self.whole = True
+        self.booleans = False
+        self.rows = 0
+
+    def add(self, values: Sequence[object]) -> None:
+        """Look at some more rows."""
+        for value in values:
+            match value:
+                case bool() | np.bool_():
+                    self.booleans = True
+                case str():
+                    self._add_text(value)
+                case int() | float() | np.integer() | np.floating():
+                    self._add_number(float(value))
+                case _:
+                    raise DomainError.at(self.name, self.rows, f"must hold values, got {value!r}")
+            self.rows += 1
+
+    def _add_text(self, value: str) -> None:
+        self.texts.add(value)
+        if len(self.texts) > MOST_VALUES:
+            message = f"{self.name!r} has more than {MOST_VALUES} different texts; is it an id? leave the column out"
+            raise DomainError(message, column=self.name)
+
+    def _add_number(self, number: float) -> None:
+        if not np.isfinite(number):
+            raise DomainError.at(self.name, self.rows, f"must hold finite numbers, got {number!r}")
+        self.low, self.high = min(self.low, number), max(self.high, number)
+        self.whole &= number == np.floor(number)
+        if len(self.numbers) <= MOST_LEVELS:
+            self.numbers.add(number + 0.0)
+
+    def attribute(self, *, sensitive: bool) -> Attribute:
+        """Guess what kind of attribute this is."""
+        kinds = (bool(self.texts), bool(self.numbers), self.booleans)
+        if sum(kinds) > 1:
+            example = min(self.texts, default="true")
+            message = f"{self.name!r} must hold numbers or texts, not both; one of its texts is {example!r}"
+            raise DomainError(message, column=self.name)
+        if self.texts:
+            return Categorical(self.name, tuple(sorted(self.texts)), sensitive)
+        if self.booleans:
+            return Categorical(self.name, (False, True), sensitive)
+        if not self.numbers:
+            raise DomainError(f"{self.name!r} must have at least one row", column=self.name)
+        if self.whole:
+            return Integer(self.name, int(self.low), int(self.high), sensitive)
+        if not sensitive:
+            return Real(self.name, self.low, self.high)
+        if len(self.numbers) > MOST_LEVELS:
+            message = f"{self.name!r} is sensitive and has more than {MOST_LEVELS} different values; declare it with Levels.spaced and a step"
+            raise DomainError(message, column=self.name)
+        return Levels(self.name, tuple(sorted(self.numbers)), sensitive)
