@@ -4,6 +4,7 @@ It verifies, enforces and explains the individual fairness of neural networks, w
 """
 
 from feta.api import tally, verify, worst
+from feta.audit.audit import Audit, audit
 from feta.engine.protocol import Budget
 from feta.errors import (
     CertificateError,
@@ -16,8 +17,11 @@ from feta.errors import (
     Undecided,
 )
 from feta.model import Model
+from feta.model_file import load_model, save_model
 from feta.network.network import Network
+from feta.network.readers.onnx import read_onnx
 from feta.network.readers.torch import read_torch
+from feta.network.readers.weights import read_weights
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
 from feta.rule import Threshold
@@ -29,6 +33,7 @@ from feta.verdict.tally import Tally
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown
 
 __all__ = [
+    "Audit",
     "Budget",
     "Categorical",
     "CertificateError",
@@ -58,8 +63,13 @@ __all__ = [
     "Unfair",
     "Unknown",
     "WorstAt",
+    "audit",
+    "load_model",
+    "read_onnx",
     "read_schema",
     "read_torch",
+    "read_weights",
+    "save_model",
     "tally",
     "verify",
     "worst",

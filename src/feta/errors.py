@@ -26,15 +26,18 @@ class SchemaError(FetaError, ValueError):
 class DomainError(FetaError, ValueError):
     """A person outside the space; `column` and `row` (counted from 0) say where, if known."""
 
-    def __init__(self, message: str, *, column: str | None = None, row: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, column: str | None = None, row: int | None = None, what: str = ""
+    ) -> None:
         super().__init__(message)
         self.column = column
         self.row = row
+        self.what = what  # the message without the place
 
     @classmethod
     def at(cls, column: str, row: int, what: str) -> Self:
         """Refuse the value of one column in one row."""
-        return cls(f"{column!r} {what} (row {row})", column=column, row=row)
+        return cls(f"{column!r} {what} (row {row})", column=column, row=row, what=what)
 
 
 class NetworkError(FetaError, ValueError):
@@ -65,10 +68,21 @@ class MissingExtra(FetaError, ImportError):
         super().__init__(f"{package} is not installed; pip install 'feta-fair[{extra}]'")
 
 
+def missing(name: str, known: Iterable[str]) -> str:
+    """Say that a column is missing, what there is, and which of it may be meant."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"the table must have the column {name!r}; it has {_listed(names)}{hint}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(one) for one in names[:12]) + (", …" if len(names) > 12 else "")  # noqa: PLR2004
+
+
 def one_of(name: object, known: Iterable[object]) -> str:
     """Say what was allowed and got, and offer the nearest name."""
     names = [str(one) for one in known]
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    shown = ", ".join(repr(one) for one in names[:12]) + (", …" if len(names) > 12 else "")  # noqa: PLR2004
-    return f"one of {shown}, got {name!r}{hint}"
+    return f"one of {_listed(names)}, got {name!r}{hint}"

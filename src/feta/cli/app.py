@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,14 +36,113 @@ def options(
     """Verify and enforce individual fairness of neural networks."""
 
 
+ModelFile = Annotated[Path, typer.Argument(help="Model: .feta, .onnx, .safetensors or .npz.")]
+SchemaPath = Annotated[
+    Path | None, typer.Option("--schema", help="schema.toml; a .feta file holds its own.")
+]
+Data = Annotated[Path, typer.Option("--data", help="People: CSV or Parquet, in raw columns.")]
+IdColumn = Annotated[str | None, typer.Option("--id", help="Column that names a person.")]
+Layers = Annotated[
+    str | None, typer.Option(help="Layer names in order, for .safetensors and .npz: fc1,fc2,out.")
+]
+External = Annotated[
+    bool, typer.Option("--external-data", help="Read ONNX weights from files beside the model.")
+]
+EngineName = Annotated[str, typer.Option(help="Engine; feta engines lists them.")]
+Seconds = Annotated[float | None, typer.Option(help="Most seconds a person may take.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")]
+
+
 @app.command()
-def demo(
-    seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0,
-) -> None:
+def demo(seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0) -> None:
     """The whole story on the bundled German credit data."""
-    from feta.cli.demo import run_demo  # noqa: PLC0415 - pandas and scikit-learn are slow to import
+    from feta.cli.demo import run_demo
 
     run_demo(seed=seed)
+
+
+@app.command()
+def init(
+    model: ModelFile,
+    data: Annotated[Path, typer.Argument(help="People: CSV or Parquet, in raw columns.")],
+    sensitive: Annotated[str, typer.Option(help="Sensitive columns: age,sex.")] = "",
+    leave_out: Annotated[
+        str, typer.Option(help="Columns the network does not read: id,label.")
+    ] = "",
+    out: Annotated[Path, typer.Option(help="The schema to write.")] = Path("schema.toml"),
+    layers: Layers = None,
+    external_data: External = False,
+) -> int:
+    """Write a first schema: types, domains and units guessed, to be read by a person."""
+    from feta.cli.init import listed, run_init
+
+    return run_init(
+        model,
+        data,
+        listed(sensitive),
+        listed(leave_out),
+        out,
+        layers=layers,
+        external=external_data,
+    )
+
+
+@app.command()
+def audit(
+    model: ModelFile,
+    data: Data,
+    schema: SchemaPath = None,
+    label: Annotated[str | None, typer.Option(help="Column with the right decision.")] = None,
+    id_column: IdColumn = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for pairs.csv and audit.json.")] = None,
+    engine: EngineName = "auto",
+    seconds: Seconds = None,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Report bad rows as not audited.")
+    ] = False,
+    layers: Layers = None,
+    external_data: External = False,
+    as_json: AsJson = False,
+) -> int:
+    """Ask about every row: verdicts, the clearest pairs in plain words, rates by attribute.
+
+    Exit code 0: everyone proved fair; 1: a counterexample; 2: bad input; 3: undecided people remain.
+    """
+    from feta.cli.audit import Options, run_audit
+    from feta.cli.open_model import open_model
+
+    opened = open_model(model, schema, layers, external=external_data)
+    options = Options(model, data, label, id_column, out, as_json, engine, seconds, skip_bad_rows)
+    return run_audit(opened, options)
+
+
+@app.command()
+def predict(
+    model: ModelFile,
+    data: Data,
+    schema: SchemaPath = None,
+    id_column: IdColumn = None,
+    out: Annotated[Path | None, typer.Option(help="File for the decisions.")] = None,
+    engine: EngineName = "auto",
+    seconds: Seconds = None,
+    layers: Layers = None,
+    external_data: External = False,
+    as_json: AsJson = False,
+) -> int:
+    """Fair decisions; the sensitive cells are never read, however broken, and may be missing."""
+    from feta.cli.open_model import open_model
+    from feta.cli.predict import Options, run_predict
+
+    opened = open_model(model, schema, layers, external=external_data)
+    return run_predict(opened, Options(data, id_column, out, as_json, engine, seconds))
+
+
+@app.command()
+def engines(as_json: AsJson = False) -> int:
+    """Engines and optional packages, which are installed, what each can prove."""
+    from feta.cli.engines import run_engines
+
+    return run_engines(as_json=as_json)
 
 
 def main() -> None:

@@ -67,8 +67,8 @@ def run_demo(*, seed: int) -> None:
 
 def train_model(dataset: Dataset, people: Matrix, train: Flags, seed: int) -> Model:
     """Train a network of three hidden layers of 16 on scaled numbers, and take its weights over."""
-    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - slow to import
-    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415 - slow to import
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
 
     centers, scales = {}, {}
     for attribute in dataset.space.attributes:

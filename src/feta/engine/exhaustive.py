@@ -31,6 +31,9 @@ class Exhaustive:
     """Every counterpart in blocks, an error bound, and exact arithmetic for what it leaves open."""
 
     name: ClassVar[str] = "exhaustive"
+    about: ClassVar[str] = (
+        "verify, worst, tally on finite sensitive domains: every counterpart, exactly"
+    )
 
     def accepts(self, model: Model) -> bool:
         """Take every finite lattice."""

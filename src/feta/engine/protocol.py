@@ -43,6 +43,7 @@ class Engine(Protocol):
     """
 
     name: ClassVar[str]
+    about: ClassVar[str]  # what it can prove, in a line
 
     def accepts(self, model: Model) -> bool:
         """Say, cheaply, whether this engine can try questions about the model at all."""

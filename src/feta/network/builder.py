@@ -10,7 +10,7 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
 from feta.network.activation import Activation, identity
-from feta.network.fold import BatchNorm, fold_batch_norm
+from feta.network.fold import BatchNorm, fold_batch_norm, fold_before
 from feta.network.network import Affine, Columns, Network, Side
 
 
@@ -27,8 +27,11 @@ class NetworkBuilder:
         return len(self.affine[-1].bias) if self.affine else None
 
     def linear(self, weight: Matrix, bias: Vector) -> None:
-        """Append W·a + b."""
+        """Append W·a + b; a scaling right before it is folded in."""
         if self.activations and self.activations[-1] is None:
+            if _is_scaling(self.affine[-1]):
+                self.affine[-1] = fold_before(self.affine[-1], weight, bias)
+                return
             self.activations[-1] = identity()
         self.affine.append(Affine(weight, bias))
         self.activations.append(None)
@@ -75,3 +78,11 @@ class NetworkBuilder:
             sigmoid=sigmoid,
             equality=equality,
         )
+
+
+def _is_scaling(layer: Affine) -> bool:
+    """Say whether a layer scales and shifts each value by itself."""
+    weight = layer.weight
+    return weight.shape[0] == weight.shape[1] and np.count_nonzero(weight) == np.count_nonzero(
+        np.diag(weight)
+    )

@@ -13,7 +13,7 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.network.network import Columns, Network
+from feta.network.network import Affine, Columns, Network
 
 
 def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[float]) -> Network:
@@ -42,6 +42,22 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
         folded[neuron] += abs(bias[neuron])
         bias[neuron] = float(offset)
     return replace(network, first=Columns(bias, slopes, first.tables, folded))
+
+
+def fold_before(scaling: Affine, weight: Matrix, bias: Vector) -> Affine:
+    """Fold a layer d·x + s, value by value, into the layer W·a + b that follows it."""
+    factors = [Fraction(float(one)) for one in np.diag(scaling.weight)]
+    shifts = [Fraction(float(one)) for one in scaling.bias]
+    new_weight = np.array(weight, dtype=np.float64)
+    new_bias = np.array(bias, dtype=np.float64)
+    for row in range(len(new_bias)):
+        slopes = [Fraction(float(one)) for one in weight[row]]
+        new_weight[row] = [float(w * d) for w, d in zip(slopes, factors, strict=True)]
+        moved = sum((w * s for w, s in zip(slopes, shifts, strict=True)), Fraction(0))
+        new_bias[row] = float(Fraction(float(bias[row])) + moved)
+    before = np.abs(scaling.bias) + scaling.folded
+    sizes = np.abs(weight) @ np.broadcast_to(before, len(factors)) + np.abs(bias)
+    return Affine(new_weight, new_bias, 2 * sizes)
 
 
 def fold_batch_norm(

@@ -27,19 +27,19 @@ class FairPredictor:
 
     def decide(self, people: Matrix) -> Flags:
         """Decide each person; rows that cannot be settled raise `Undecided`, never a guess."""
+        counts = self.votes(people)
+        open_rows = np.flatnonzero(~counts.settled)
+        if open_rows.size:
+            raise Undecided(tuple(open_rows.tolist()), Reason.OUT_OF_TIME)
+        return counts.decision
+
+    def votes(self, people: Matrix) -> Tally:
+        """Count until each majority is certain; rows that were not settled in time say so."""
         people = np.asarray(people, dtype=np.float64)
         self.model.space.check(people, sensitive="ignore")
-        if not len(people):
-            return np.zeros(0, dtype=bool)
         # Equal non-sensitive parts have the same counterparts; they are counted once.
         shared = people[:, ~self.model.space.sensitive_columns] + 0.0
         _, first, inverse = np.unique(shared, axis=0, return_index=True, return_inverse=True)
-        counts = self._count(people[first])
-        open_rows = np.flatnonzero(~counts.settled[inverse])
-        if open_rows.size:
-            raise Undecided(tuple(open_rows.tolist()), Reason.OUT_OF_TIME)
-        return counts.decision[inverse]
-
-    def _count(self, people: Matrix) -> Tally:
         engine = choose(self.model, self.engine)
-        return engine.tally(self.model, people, self.budget, until="majority")
+        counts = engine.tally(self.model, people[first], self.budget, until="majority")
+        return Tally(counts.by_class[inverse], counts.undecided[inverse], counts.safe[inverse])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector, frozen
-from feta.errors import DomainError, SchemaError, one_of
+from feta.errors import DomainError, SchemaError, missing, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 from feta.space.guess import ColumnSummary
 from feta.space.lattice import Axis, Lattice
@@ -240,7 +240,15 @@ class FeatureSpace:
         >>> space.encode([{"income": 52_000}], sensitive="ignore").tolist()
         [[nan, 52000.0]]
         """
-        columns = _columns(records)
+        return self.encode_columns(_columns(records), sensitive=sensitive)
+
+    def encode_columns(
+        self,
+        columns: Mapping[str, Sequence[object]],
+        *,
+        sensitive: Literal["check", "ignore"] = "check",
+    ) -> Matrix:
+        """Do the same for a table that comes as named columns of equal length."""
         n_people = len(next(iter(columns.values()), []))
         rows = np.full((n_people, self.width), np.nan)
         for attribute in self.attributes:
@@ -248,8 +256,7 @@ class FeatureSpace:
             if isinstance(attribute, Derived) or ignored:
                 continue
             if attribute.name not in columns:
-                message = f"the table must have the column {attribute.name!r}; a column it has is {one_of(attribute.name, columns)}"
-                raise DomainError(message, column=attribute.name)
+                raise DomainError(missing(attribute.name, columns), column=attribute.name)
             rows[:, self.columns_of(attribute)] = attribute.encode(columns[attribute.name])
         for attribute in self.attributes:
             if isinstance(attribute, Derived):

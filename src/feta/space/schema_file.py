@@ -72,6 +72,8 @@ def parse_schema(text: str) -> SchemaFile:
 
 def read_schema_file(path: str | Path) -> SchemaFile:
     """Read a schema from a TOML file; messages name the file."""
+    if not Path(path).is_file():
+        raise SchemaError(f"{path}: there is no such file; feta init writes a first schema")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:

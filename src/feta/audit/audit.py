@@ -1,0 +1,99 @@
+"""Audit: a whole table in memory; the command line streams larger ones through the same parts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from feta.audit.finding import Auditor, Finding, Replay
+from feta.audit.summary import Summary
+from feta.engine.protocol import UNLIMITED, Budget
+from feta.model import Model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from feta.space.feature_space import Record
+
+# People asked together: enough to share numpy's overhead.
+BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """What was found about each person of a table, and in sum.
+
+    `pairs` are the people with a counterexample, `undecided` those without an answer.
+    """
+
+    model: Model
+    findings: tuple[Finding, ...]
+    summary: Summary
+
+    @property
+    def ce_rate(self) -> float:
+        """The share of people with a counterexample."""
+        return self.summary.ce_rate
+
+    @property
+    def flip_rate(self) -> float:
+        """The share of people whose own decision differs from the fair one."""
+        return self.summary.flip_rate
+
+    @property
+    def pairs(self) -> tuple[Finding, ...]:
+        """The people with a counterexample, the widest gap first."""
+        found = [finding for finding in self.findings if finding.pair is not None]
+        return tuple(sorted(found, key=lambda one: -one.pair.gap if one.pair else 0.0))
+
+    @property
+    def undecided(self) -> tuple[Finding, ...]:
+        """The people without an answer."""
+        return tuple(finding for finding in self.findings if finding.status == "undecided")
+
+
+def audit(
+    model: Model,
+    frame: "pd.DataFrame | Sequence[Record]",
+    *,
+    labels: Sequence[bool] | None = None,
+    engine: str = "auto",
+    budget: Budget = UNLIMITED,
+    replay: Replay | None = None,
+) -> Audit:
+    """Ask about every person of a table.
+
+    Parameters
+    ----------
+    model
+        The model to ask about.
+    frame
+        People in raw columns.
+    labels
+        The decision each person should get (True is favorable), for accuracies.
+    engine
+        An engine's name, or "auto".
+    budget
+        What each person may cost.
+    replay
+        The user's own runtime: takes rows as `space.encode` makes them, gives its decisions.
+
+    Examples
+    --------
+    >>> import feta
+    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 9)))
+    >>> model = feta.Model(space, feta.Network.from_layers([([[0.1, 1.0]], [-5.0])]), threshold=0.0)
+    >>> result = feta.audit(model, [{"age": 18, "income": 2}, {"age": 60, "income": 8}])
+    >>> result.ce_rate, result.flip_rate, [finding.row for finding in result.pairs]
+    (0.5, 0.5, [0])
+    """
+    people = model.space.encode(frame)
+    auditor = Auditor(model, engine, budget, replay)
+    summary = Summary(tuple(attribute.name for attribute in model.space.sensitive))
+    findings: list[Finding] = []
+    for start in range(0, len(people), BLOCK):
+        findings += auditor.ask(people[start : start + BLOCK], start)
+    for finding in findings:
+        summary.add(finding, None if labels is None else bool(np.asarray(labels)[finding.row]))
+    return Audit(model, tuple(findings), summary)

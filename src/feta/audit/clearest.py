@@ -1,0 +1,53 @@
+"""Clearest: the few pairs worth showing; one changed attribute if that is enough, widest gap first."""
+
+import heapq
+from dataclasses import dataclass, field
+
+from feta.audit.finding import Auditor, Finding
+from feta.verdict.counterexample import Counterexample
+
+# Pairs kept for each attribute, and for people who need several attributes changed.
+EACH = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """A pair to show, whose it is, and what the user calls them."""
+
+    finding: Finding
+    pair: Counterexample
+    name: str
+
+
+@dataclass
+class Clearest:
+    """Keeps the people with the widest gaps, by the attribute that is enough for them."""
+
+    auditor: Auditor
+    best: dict[str | None, list[tuple[float, int, Finding, str]]] = field(default_factory=dict)
+
+    def add(self, finding: Finding, name: str = "") -> None:
+        """Look at one more person."""
+        if finding.pair is None:
+            return
+        for attribute in finding.alone or (None,):
+            heap = self.best.setdefault(attribute, [])
+            heapq.heappush(heap, (finding.pair.gap, -finding.row, finding, name))
+            if len(heap) > EACH:
+                heapq.heappop(heap)
+
+    def pairs(self) -> list[Shown]:
+        """Give the pairs, attribute by attribute; nobody is shown twice."""
+        shown: dict[int, Shown] = {}
+        for attribute in [*self.auditor.singles, None]:
+            for _, _, finding, name in sorted(
+                self.best.get(attribute, []), reverse=True, key=_order
+            ):
+                pair = self.auditor.simplest(finding, attribute)
+                if finding.row not in shown and pair is not None:
+                    shown[finding.row] = Shown(finding, pair, name)
+        return list(shown.values())
+
+
+def _order(entry: tuple[float, int, Finding, str]) -> tuple[float, int]:
+    return entry[:2]

@@ -1,0 +1,161 @@
+"""Model file: a whole model in one `.feta` file, without pickle; fingerprints are checked on load.
+
+The file is in the safetensors format: arrays as they are, and a JSON text in its metadata that holds
+the space, the rule and what is known about the source.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from feta.errors import FetaError, NetworkError
+from feta.model import Model
+from feta.network.activation import Activation
+from feta.network.network import Affine, Columns, Network, Table
+from feta.network.readers.stored import Array, read_bytes
+from feta.rule import Threshold
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
+from feta.space.feature_space import FeatureSpace
+
+FORMAT = "feta-model"
+VERSION = 1
+
+ATTRIBUTES: dict[str, type[Attribute]] = {
+    kind.kind: kind for kind in (Categorical, Derived, Integer, Levels, Real)
+}
+
+
+def save_model(model: Model, path: str | Path) -> None:
+    """Write a model to a `.feta` file; an existing file is replaced at once or not at all."""
+    save = _safetensors()[0]
+    content = save(_arrays(model.network), {FORMAT: json.dumps(_description(model))})
+    target = Path(path)
+    part = target.with_name(f".{target.name}.part")
+    part.write_bytes(content)
+    part.replace(target)
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a model from a `.feta` file."""
+    try:
+        return _load(Path(path))
+    except FetaError as error:
+        raise NetworkError(f"{path}: {error}") from None
+
+
+def _load(path: Path) -> Model:
+    content = read_bytes(path)
+    told, arrays = _parts(content)
+    if told.get("version") != VERSION:
+        message = f"the file must have the format version {VERSION}, got {told.get('version')!r}; update FETA"
+        raise NetworkError(message)
+    try:
+        model = _model(told, arrays)
+        expected = told["fingerprints"]["model"]
+    except FetaError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        message = f"the file must be a complete .feta model, but is damaged ({type(error).__name__}); save it again"
+        raise NetworkError(message) from None
+    if model.fingerprint != expected:
+        raise NetworkError(
+            "the file's content must match its fingerprint, but was changed; save it again"
+        )
+    return model
+
+
+def _parts(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    _, load, broken = _safetensors()
+    try:
+        arrays = dict(load(content))
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length])
+        told = json.loads(header["__metadata__"][FORMAT])
+    except (broken, KeyError, TypeError, ValueError, RecursionError):
+        raise NetworkError("the file must be a .feta model written by feta.save_model") from None
+    if not isinstance(told, dict):
+        raise NetworkError("the file must be a .feta model written by feta.save_model")
+    return told, arrays
+
+
+def _safetensors() -> tuple[Callable[..., bytes], Callable[[bytes], Any], type[Exception]]:
+    from safetensors import SafetensorError  # noqa: PLC0415 - only where a file is touched
+    from safetensors.numpy import load, save  # noqa: PLC0415 - only where a file is touched
+
+    return save, load, SafetensorError
+
+
+def _arrays(network: Network) -> dict[str, Array]:
+    first = network.first
+    arrays = {"first.bias": first.bias, "first.slopes": first.slopes, "first.folded": first.folded}
+    for place, table in enumerate(first.tables):
+        arrays |= {f"table{place}.numbers": table.numbers, f"table{place}.rows": table.rows}
+    for place, (activation, layer) in enumerate(network.steps):
+        for field in ("breaks", "slopes", "intercepts"):
+            arrays[f"layer{place}.{field}"] = getattr(activation, field)
+        for field in ("weight", "bias", "folded"):
+            arrays[f"layer{place}.{field}"] = getattr(layer, field)
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _description(model: Model) -> dict[str, Any]:
+    network = model.network
+    return {
+        "version": VERSION,
+        "space": [{"kind": a.kind} | asdict(a) for a in model.space.attributes],
+        "rule": asdict(model.rule),
+        "outcomes": list(model.outcomes),
+        "network": {
+            "equality": network.equality,
+            "source": network.source,
+            "sigmoid": network.sigmoid,
+            "tables": [table.column for table in network.first.tables],
+            "activations": [activation.name for activation in network.activations],
+        },
+        "fingerprints": {
+            "space": model.space.fingerprint,
+            "network": network.fingerprint,
+            "model": model.fingerprint,
+        },
+    }
+
+
+def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
+    if any(array.dtype != np.float64 for array in arrays.values()):
+        raise NetworkError("the file's arrays must be float64")
+    about = told["network"]
+    tables = tuple(
+        Table(int(column), arrays[f"table{place}.numbers"], arrays[f"table{place}.rows"])
+        for place, column in enumerate(about["tables"])
+    )
+    first = Columns(arrays["first.bias"], arrays["first.slopes"], tables, arrays["first.folded"])
+    places = range(len(about["activations"]))
+    activations = tuple(
+        Activation(
+            name, *(arrays[f"layer{place}.{field}"] for field in ("breaks", "slopes", "intercepts"))
+        )
+        for place, name in enumerate(about["activations"])
+    )
+    layers = tuple(
+        Affine(*(arrays[f"layer{place}.{field}"] for field in ("weight", "bias", "folded")))
+        for place in places
+    )
+    network = Network(
+        first, activations, layers, about["equality"], about["source"], bool(about["sigmoid"])
+    )
+    space = FeatureSpace(tuple(_attribute(entry) for entry in told["space"]))
+    return Model(space, network, Threshold(**told["rule"]), outcomes=tuple(told["outcomes"]))
+
+
+def _attribute(entry: dict[str, Any]) -> Attribute:
+    kind = ATTRIBUTES[entry["kind"]]
+    values = {field.name: _tupled(entry[field.name]) for field in fields(kind)}
+    return kind(**values)
+
+
+def _tupled(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    return tuple(_tupled(one) for one in value) if isinstance(value, list) else value

@@ -1,0 +1,357 @@
+"""ONNX: a graph of affine operators and activations read into a Network, without running it.
+
+Only a chain is read: every operator must work on the value before it and on stored constants.
+Nothing is allocated before its size is known, and no other file is opened unless asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from feta.arrays import Matrix, Vector
+from feta.errors import NetworkError
+from feta.network.activation import relu
+from feta.network.builder import NetworkBuilder
+from feta.network.fold import BatchNorm
+from feta.network.network import Affine, Network
+from feta.network.readers.stored import LARGEST_FILE, Array, read_bytes, stored_array
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
+    """Read a network from an ONNX file.
+
+    Understood are Gemm, MatMul, Add, Sub, Mul, Div, Relu, BatchNormalization, what changes only the
+    shape or nothing (Identity, Constant, Cast, Flatten, Reshape, Squeeze, Unsqueeze, Dropout), and
+    a last Sigmoid, or Softmax of two outputs, which are taken off: scores are what goes into them.
+    Weights in other files are read only with `external_data`, from the model's own folder.
+    """
+    try:
+        return _Reading(_load(Path(path)), Path(path).parent if external_data else None).network()
+    except NetworkError as error:
+        raise NetworkError(f"{path}: {error}") from None
+
+
+def onnx_scores(path: str | Path) -> Callable[[Matrix], Matrix] | None:
+    """Give a function that scores rows in onnxruntime, or None where that is not installed.
+
+    It returns the graph's own outputs, (rows, outputs): probabilities if the graph ends in them.
+    """
+    try:
+        import onnxruntime  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4  # what it would print is not for the user
+    session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    entry = session.get_inputs()[0]
+    kind = np.float64 if entry.type == "tensor(double)" else np.float32
+    fixed = isinstance(entry.shape[0], int)
+
+    def score(rows: Matrix) -> Matrix:
+        batches = [rows[row : row + 1] for row in range(len(rows))] if fixed else [rows]
+        found = [session.run(None, {entry.name: batch.astype(kind)})[0] for batch in batches]
+        return np.concatenate(
+            [np.asarray(one, np.float64).reshape(-1, _width(one)) for one in found]
+        )
+
+    return score
+
+
+def _width(output: Array) -> int:
+    return int(output.shape[-1]) if output.ndim > 1 else 1
+
+
+def _load(path: Path) -> "onnx.ModelProto":
+    import onnx  # noqa: PLC0415 - slow to import
+    from google.protobuf.message import DecodeError  # noqa: PLC0415 - comes with onnx
+
+    content = read_bytes(path, LARGEST_FILE)
+    try:
+        model = onnx.load_model_from_string(content)
+    except (DecodeError, ValueError):
+        raise NetworkError(
+            "the file must be an ONNX model, but cannot be decoded; export it again"
+        ) from None
+    if not model.graph.node:
+        raise NetworkError(
+            "the file must be an ONNX model with operators, but has none; export it again"
+        )
+    newest = onnx.defs.onnx_opset_version()
+    for opset in model.opset_import:
+        if opset.domain in ("", "ai.onnx") and not 1 <= opset.version <= newest:
+            message = f"the opset must be from 1 to {newest}, got {opset.version}; export with an older opset"
+            raise NetworkError(message)
+    return model
+
+
+@dataclass
+class _Reading:
+    """One pass over a graph; `value` names the one value that is not a constant."""
+
+    model: "onnx.ModelProto"
+    folder: Path | None  # where external data may be read from
+    builder: NetworkBuilder = field(default_factory=NetworkBuilder)
+    constants: dict[str, Array] = field(default_factory=dict)
+    value: str = ""
+    width: int = 0
+    squashed: Literal["sigmoid", "softmax"] | None = None
+    source: Literal["float32", "float64"] = "float64"
+
+    def network(self) -> Network:
+        """Read the whole graph."""
+        graph = self.model.graph
+        for tensor in graph.initializer:
+            self.constants[tensor.name] = self._array(tensor)
+        self._enter()
+        for place, node in enumerate(graph.node):
+            self._step(node, f"operator {node.name or place!r} ({node.op_type})")
+        if [output.name for output in graph.output][:1] != [self.value]:
+            got = ", ".join(repr(output.name) for output in graph.output)
+            raise NetworkError(
+                f"the graph's output must be its last value {self.value!r}, got {got}"
+            )
+        return self.builder.network(sigmoid=self.squashed is not None, source=self.source)
+
+    def _enter(self) -> None:
+        """Find the one input and its width."""
+        inputs = [one for one in self.model.graph.input if one.name not in self.constants]
+        if len(inputs) != 1:
+            message = f"the graph must have one input, a table of numbers, got {len(inputs)}; concatenate them before the model"
+            raise NetworkError(message)
+        kind = inputs[0].type.tensor_type
+        sizes = [dim.dim_value for dim in kind.shape.dim]
+        if kind.elem_type not in (1, 11):  # FLOAT and DOUBLE
+            raise NetworkError("the graph's input must be float or double numbers")
+        if kind.elem_type == 1:
+            self.source = "float32"
+        if len(sizes) != 2 or sizes[1] < 1:  # noqa: PLR2004 - rows and columns
+            raise NetworkError(
+                f"the graph's input must be (rows, columns) with the columns fixed, got {sizes}"
+            )
+        self.value, self.width = inputs[0].name, sizes[1]
+
+    def _array(self, tensor: "onnx.TensorProto") -> Array:
+        array = stored_array(tensor, self.folder)
+        if array.dtype == np.float32:
+            self.source = "float32"
+        return array
+
+    def _step(self, node: "onnx.NodeProto", where: str) -> None:
+        """Take one operator."""
+        if node.domain not in ("", "ai.onnx") or node.op_type not in OPERATORS:
+            known = ", ".join(sorted(OPERATORS))
+            raise NetworkError(f"{where} is not one that FETA reads; it reads {known}")
+        if node.op_type == "Constant":
+            self._constant(node, where)
+            return
+        live = [name for name in node.input if name and name not in self.constants]
+        if not live:
+            raise NetworkError(f"{where} works on constants only; export with constant folding")
+        for name in live:
+            if name != self.value:
+                message = f"{where} must work on the value before it, {self.value!r}, got {name!r}; branches and skip connections are not read"
+                raise NetworkError(message)
+        if self.squashed and node.op_type not in SHAPES:
+            raise NetworkError(f"{where} must not follow the last {self.squashed}")
+        OPERATORS[node.op_type](self, node, where)
+        self.value = node.output[0]
+
+    def _constant(self, node: "onnx.NodeProto", where: str) -> None:
+        for attribute in node.attribute:
+            if attribute.name == "value" and attribute.HasField("t"):
+                self.constants[node.output[0]] = self._array(attribute.t)
+                return
+            if attribute.name == "value_float":
+                self.constants[node.output[0]] = np.array(attribute.f)
+                return
+            if attribute.name in ("value_ints", "value_int"):
+                self.constants[node.output[0]] = np.array(attribute.ints or attribute.i)
+                return
+        raise NetworkError(f"{where} must hold an array or a number")
+
+    # Operators, in the order of the table below.
+
+    def gemm(self, node: "onnx.NodeProto", where: str) -> None:
+        options = _options(node, {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0})
+        if options["transA"] or node.input[0] != self.value:
+            raise NetworkError(f"{where} must have the value before it on the left, not transposed")
+        if options["alpha"] != 1.0 or options["beta"] != 1.0:
+            raise NetworkError(f"{where} must have alpha and beta 1, got {options}")
+        matrix = self._numbers(node.input[1], where)
+        weight = matrix if options["transB"] else matrix.T
+        has_bias = len(node.input) > 2 and node.input[2]  # noqa: PLR2004 - the third is optional
+        bias = self._numbers(node.input[2], where) if has_bias else np.zeros(1)
+        self._linear(weight, bias, where)
+
+    def matmul(self, node: "onnx.NodeProto", where: str) -> None:
+        if node.input[0] != self.value:
+            raise NetworkError(f"{where} must have the value before it on the left")
+        self._linear(self._numbers(node.input[1], where).T, np.zeros(1), where)
+
+    def _linear(self, weight: Matrix, bias: Vector, where: str) -> None:
+        if weight.ndim != 2 or weight.shape[1] != self.width:  # noqa: PLR2004 - a matrix
+            raise NetworkError(
+                f"{where} must take {self.width} inputs, got a matrix of {weight.shape[::-1]}"
+            )
+        self.builder.linear(weight, self._vector(bias, len(weight), where))
+        self.width = len(weight)
+
+    def add(self, node: "onnx.NodeProto", where: str) -> None:
+        self._shift(self._other(node, where), 1.0, where)
+
+    def sub(self, node: "onnx.NodeProto", where: str) -> None:
+        if node.input[0] != self.value:  # constant − value
+            self._scale(np.array(-1.0), where)
+            self._shift(self._other(node, where), 1.0, where)
+        else:
+            self._shift(self._other(node, where), -1.0, where)
+
+    def mul(self, node: "onnx.NodeProto", where: str) -> None:
+        self._scale(self._other(node, where), where)
+
+    def div(self, node: "onnx.NodeProto", where: str) -> None:
+        if node.input[0] != self.value:
+            raise NetworkError(
+                f"{where} must divide the value by a constant, not the other way round"
+            )
+        divisor = self._other(node, where)
+        if (divisor == 0).any():
+            raise NetworkError(f"{where} must not divide by 0")
+        self._scale(divisor, where, divide=True)
+
+    def _shift(self, constant: Array, sign: float, where: str) -> None:
+        last = self.builder.open_layer(self.width)
+        shift = sign * self._vector(constant, self.width, where)
+        folded = np.abs(last.bias) + np.abs(shift) + last.folded
+        self.builder.affine[-1] = Affine(last.weight, last.bias + shift, folded)
+
+    def _scale(self, constant: Array, where: str, *, divide: bool = False) -> None:
+        last = self.builder.open_layer(self.width)
+        factor = self._vector(constant, self.width, where)
+        bend = np.divide if divide else np.multiply
+        folded = bend(np.abs(last.bias) + last.folded, np.abs(factor))
+        self.builder.affine[-1] = Affine(
+            bend(last.weight, factor[:, None]), bend(last.bias, factor), folded
+        )
+
+    def relu(self, node: "onnx.NodeProto", where: str) -> None:
+        del node
+        self.builder.activate(relu(), where)
+
+    def batch_norm(self, node: "onnx.NodeProto", where: str) -> None:
+        options = _options(
+            node, {"epsilon": 1e-5, "training_mode": 0, "momentum": 0.9, "spatial": 1}
+        )
+        if options["training_mode"] or len(node.input) != 5:  # noqa: PLR2004 - value, scale, shift, mean, variance
+            raise NetworkError(f"{where} must be in inference mode, with four stored arrays")
+        gain, shift, mean, variance = (
+            self._vector(self._numbers(name, where), self.width, where) for name in node.input[1:]
+        )
+        self.builder.batch_norm(BatchNorm(mean, variance, gain, shift, options["epsilon"]))
+
+    def same(self, node: "onnx.NodeProto", where: str) -> None:
+        """Take an operator that changes nothing when a trained network decides."""
+        if node.input[0] != self.value:
+            raise NetworkError(f"{where} must work on the value before it")
+
+    def cast(self, node: "onnx.NodeProto", where: str) -> None:
+        to = _options(node, {"to": 0, "saturate": 1})["to"]
+        if to not in (1, 11):  # FLOAT and DOUBLE
+            raise NetworkError(f"{where} must cast to float or double, got type {to}")
+        if to == 1:
+            self.source = "float32"
+
+    def reshape(self, node: "onnx.NodeProto", where: str) -> None:
+        shape = [int(size) for size in np.ravel(self._numbers(node.input[1], where))]
+        keeps = shape in ([-1, self.width], [0, self.width], [0, -1], [1, self.width])
+        if not keeps and not (self.width == 1 and shape == [-1]):
+            raise NetworkError(f"{where} must keep (rows, {self.width}), got {shape}")
+
+    def squeeze(self, node: "onnx.NodeProto", where: str) -> None:
+        if self.width != 1:
+            raise NetworkError(f"{where} must work on a single score, got {self.width} values")
+        self.same(node, where)
+
+    def flatten(self, node: "onnx.NodeProto", where: str) -> None:
+        if _options(node, {"axis": 1})["axis"] != 1:
+            raise NetworkError(f"{where} must keep the rows apart (axis 1)")
+
+    def sigmoid(self, node: "onnx.NodeProto", where: str) -> None:
+        del node
+        if self.width != 1:
+            raise NetworkError(
+                f"{where} must stand last, behind one score; inside a network it is not piecewise-linear: retrain with Relu"
+            )
+        self.squashed = "sigmoid"
+
+    def softmax(self, node: "onnx.NodeProto", where: str) -> None:
+        if _options(node, {"axis": -1})["axis"] not in (-1, 1) or self.width != 2:  # noqa: PLR2004 - two classes
+            raise NetworkError(f"{where} must stand last, over two outputs, got {self.width}")
+        self.squashed = "softmax"
+
+    def _other(self, node: "onnx.NodeProto", where: str) -> Array:
+        """Give the constant of an operator with two inputs."""
+        if len(node.input) != 2:  # noqa: PLR2004 - a value and a constant
+            raise NetworkError(f"{where} must have two inputs, got {len(node.input)}")
+        names = [name for name in node.input if name != self.value]
+        if len(names) != 1:
+            raise NetworkError(f"{where} must combine the value before it with one constant")
+        return self._numbers(names[0], where)
+
+    def _numbers(self, name: str, where: str) -> Array:
+        if name not in self.constants:
+            raise NetworkError(f"{where} must take {name!r} from the stored constants")
+        return np.asarray(self.constants[name], dtype=np.float64)
+
+    def _vector(self, numbers: Array, width: int, where: str) -> Vector:
+        """Spread a constant over the columns as ONNX would."""
+        flat = np.ravel(numbers)
+        if numbers.shape[:-1] not in ((), (1,)) or flat.size not in (1, width):
+            raise NetworkError(
+                f"{where} must have a constant for {width} columns, got the shape {numbers.shape}"
+            )
+        return np.broadcast_to(flat, (width,)).astype(np.float64)
+
+
+OPERATORS: dict[str, Callable[[_Reading, Any, str], None]] = {
+    "Add": _Reading.add,
+    "BatchNormalization": _Reading.batch_norm,
+    "Cast": _Reading.cast,
+    "Constant": _Reading.same,
+    "Div": _Reading.div,
+    "Dropout": _Reading.same,
+    "Flatten": _Reading.flatten,
+    "Gemm": _Reading.gemm,
+    "Identity": _Reading.same,
+    "MatMul": _Reading.matmul,
+    "Mul": _Reading.mul,
+    "Relu": _Reading.relu,
+    "Reshape": _Reading.reshape,
+    "Sigmoid": _Reading.sigmoid,
+    "Softmax": _Reading.softmax,
+    "Squeeze": _Reading.squeeze,
+    "Sub": _Reading.sub,
+    "Unsqueeze": _Reading.squeeze,
+}
+
+# What may still follow a last Sigmoid or Softmax.
+SHAPES = {"Cast", "Constant", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
+
+
+def _options(node: "onnx.NodeProto", defaults: dict[str, Any]) -> dict[str, Any]:
+    """Read an operator's attributes, numbers only; unknown ones are refused, since they may matter."""
+    options = dict(defaults)
+    for attribute in node.attribute:
+        if attribute.name not in defaults:
+            raise NetworkError(
+                f"operator {node.op_type} has an attribute {attribute.name!r} that FETA does not know"
+            )
+        options[attribute.name] = attribute.f if attribute.type == attribute.FLOAT else attribute.i
+    return options
