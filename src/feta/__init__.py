@@ -3,7 +3,7 @@
 It verifies, enforces and explains the individual fairness of neural networks, with exact answers.
 """
 
-from feta.api import tally, verify, worst
+from feta.api import spread, tally, verify, worst
 from feta.audit.audit import Audit, audit
 from feta.engine.protocol import Budget
 from feta.errors import (
@@ -20,19 +20,23 @@ from feta.model import Model
 from feta.model_file import load_model, save_model
 from feta.network.network import Network
 from feta.network.readers.onnx import read_onnx
+from feta.network.readers.sklearn import read_sklearn
 from feta.network.readers.torch import read_torch
 from feta.network.readers.weights import read_weights
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
-from feta.rule import Threshold
+from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.schema import Schema, read_schema, write_schema
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
+from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
+from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown
 
 __all__ = [
+    "Argmax",
     "Audit",
     "Budget",
     "Categorical",
@@ -44,6 +48,7 @@ __all__ = [
     "EngineError",
     "Fair",
     "FairAt",
+    "FairClassifier",
     "FairPredictor",
     "FeatureSpace",
     "FetaError",
@@ -53,25 +58,40 @@ __all__ = [
     "Model",
     "Network",
     "NetworkError",
+    "OneVsRest",
     "Real",
     "Reason",
     "Schema",
     "SchemaError",
+    "Spread",
     "Tally",
     "Threshold",
+    "Tolerance",
     "Undecided",
     "Unfair",
     "Unknown",
+    "VoteWeights",
     "WorstAt",
     "audit",
     "load_model",
     "read_onnx",
     "read_schema",
+    "read_sklearn",
     "read_torch",
     "read_weights",
     "save_model",
+    "spread",
     "tally",
     "verify",
     "worst",
     "write_schema",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import scikit-learn's clothing only when it is asked for: scikit-learn is slow to import."""
+    if name == "FairClassifier":
+        from feta.estimators.fair_classifier import FairClassifier  # noqa: PLC0415
+
+        return FairClassifier
+    raise AttributeError(f"module 'feta' has no attribute {name!r}")

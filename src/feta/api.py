@@ -1,4 +1,4 @@
-"""The front door: verify, worst, tally."""
+"""The front door: verify, worst, tally, spread."""
 
 import numpy as np
 
@@ -6,8 +6,11 @@ from feta.arrays import Matrix, Vector
 from feta.checker.admit import admit
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
+from feta.errors import EngineError
 from feta.model import Model
 from feta.query import Query, WorstAt
+from feta.rule import Tolerance
+from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
 
@@ -80,5 +83,33 @@ def tally(
     """
     people = np.asarray(people, dtype=np.float64)
     model.space.check(people, sensitive="ignore")
+    if isinstance(model.rule, Tolerance):
+        raise EngineError(
+            "a regression model decides nothing that could be counted; use feta.spread"
+        )
     chosen = choose(model, engine)
     return chosen.tally(model, people, budget, until="all")
+
+
+def spread(
+    model: Model, people: Matrix, *, engine: str = "auto", budget: Budget = UNLIMITED
+) -> Spread:
+    """Find the median, lowest and highest score of each person's counterparts.
+
+    The people's own sensitive columns are not read and may be NaN.
+
+    Examples
+    --------
+    >>> import feta
+    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True),))
+    >>> limit = feta.Network.from_layers([([[100.0]], [500.0])])
+    >>> model = feta.Model(space, limit, rule=feta.Tolerance(50.0))
+    >>> found = feta.spread(model, space.encode({"age": 20}))
+    >>> found.median.tolist(), found.span.tolist()
+    ([5900.0], [7200.0])
+    """
+    people = np.asarray(people, dtype=np.float64)
+    model.space.check(people, sensitive="ignore")
+    if model.network.outputs != 1:
+        raise EngineError(f"a spread needs one score, got a network with {model.network.outputs}")
+    return choose(model, engine).spread(model, people, budget)

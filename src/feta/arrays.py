@@ -9,6 +9,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]
+# What people get: booleans (favorable or not), class numbers or scores, as the rule has it.
+Answers = NDArray[Any]
 # Python integers of any size in an object array: what exact arithmetic computes with.
 BigIntegers = NDArray[Any]
 

@@ -1,21 +1,27 @@
 """Metrics: shares of people, as the paper reports them."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from feta.arrays import Flags
 from feta.verdict.tally import Tally
 
 
 def ce_rate(counts: Tally) -> float:
     """Give the share of people who have a counterexample: whose counterparts are not unanimous."""
-    return float(np.mean((counts.favorable > 0) & (counts.unfavorable > 0)))
+    return float(np.mean(~counts.unanimous))
 
 
-def flip_rate(decisions: Flags, fair: Flags) -> float:
-    """Give the share of people whose own decision differs from the fair one."""
-    return float(np.mean(decisions != fair))
+def flip_rate(own: ArrayLike, fair: ArrayLike, *, epsilon: float = 0.0) -> float:
+    """Give the share of people whose own decision differs from the fair one.
+
+    For regression, the share whose own score is farther than epsilon from the fair one.
+    """
+    mine, theirs = np.asarray(own), np.asarray(fair)
+    if mine.dtype.kind == "f":
+        return float(np.mean(np.abs(mine - theirs) > epsilon))
+    return float(np.mean(mine != theirs))
 
 
-def accuracy(decisions: Flags, labels: Flags) -> float:
+def accuracy(decisions: ArrayLike, labels: ArrayLike) -> float:
     """Give the share of people decided as their label says."""
-    return float(np.mean(decisions == labels))
+    return float(np.mean(np.asarray(decisions) == np.asarray(labels)))

@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix, Vector
+from feta.arrays import Answers, Flags, Matrix, Vector
 from feta.errors import NetworkError, SchemaError
 from feta.network.bounded import Bounded, largest_activations
 from feta.network.exact import ExactNetwork
 from feta.network.network import Network
 from feta.network.points import Points, Rows, Tabulated
 from feta.rounding import FLOAT64, LARGEST_ACTIVATION
-from feta.rule import OPEN, Decisions, Rule, Threshold
+from feta.rule import OPEN, Argmax, Decisions, Judge, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.feature_space import FeatureSpace
 
 # Points settled exactly between two looks at the clock.
@@ -53,10 +53,10 @@ class Model:
             raise SchemaError("give a rule or a threshold, not both")
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
         network = self.network
-        if network.outputs == 2 and rule.outputs == 1:  # noqa: PLR2004 - two classes
+        if network.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes
             network = network.difference()
         if network.outputs != rule.outputs:
-            message = f"a threshold needs a network with one or two outputs, got {network.outputs}"
+            message = f"{type(rule).__name__} needs a network with {rule.outputs} outputs, got {network.outputs}"
             raise SchemaError(message)
         if network.width != self.space.width:
             message = f"the network must read the space's {self.space.width} columns, got {network.width}; a category takes one column a value"
@@ -113,30 +113,40 @@ class Model:
         scores = self.network(people)
         return scores[:, 0] if self.network.outputs == 1 else scores
 
-    def decide(self, people: Matrix) -> Flags:
-        """Decide each person as the model does; True is favorable."""
+    def decide(self, people: Matrix) -> Answers:
+        """Decide each person as the model does: True is favorable; several classes: the class."""
         self.space.check(people)
-        return self.settle(Rows(self.exact, people)).decisions == 1
+        if isinstance(self.rule, Tolerance):
+            raise SchemaError("a regression model gives scores, not decisions; use model.score")
+        decisions = self.settle(Rows(self.exact, people), self.rule).decisions
+        return decisions if isinstance(self.rule, Argmax) else decisions == 1
+
+    def one_vs_rest(self, chosen: str) -> "Model":
+        """Ask of a model with several classes only whether the class is the chosen one."""
+        if not isinstance(self.rule, Argmax):
+            raise SchemaError(f"one against the rest needs several classes, got {self.rule!r}")
+        rule = OneVsRest(self.rule.classes, chosen)
+        return Model(self.space, self.network, rule)
 
     def runtime_scores(self, points: Points) -> Bounded:
         """Compute scores with a bound that also covers the source's own runtime."""
         scores = points.scores(self.network.arithmetic)
         return Bounded(scores.values, scores.errors + self.runtime_slack)
 
-    def settle(self, points: Points, *, deadline: float = float("inf")) -> Settled:
-        """Decide points: by float64 and its error bound, and exactly where that is not enough.
+    def settle(self, points: Points, judge: Judge, *, deadline: float = float("inf")) -> Settled:
+        """Judge points: by float64 and its error bound, and exactly where that is not enough.
 
         After the deadline (by `time.monotonic`) what needs exact arithmetic stays open.
         """
-        decisions = self.rule.settle(self.runtime_scores(points))
+        decisions = judge.settle(self.runtime_scores(points))
         safe = decisions != OPEN
         rest = np.flatnonzero(~safe)
         if rest.size:
-            decisions[rest] = self.rule.settle(points.scores(FLOAT64, rest))
+            decisions[rest] = judge.settle(points.scores(FLOAT64, rest))
             rest = rest[decisions[rest] == OPEN]
         for start in range(0, rest.size, EXACT_CHUNK):
             if time.monotonic() > deadline:
                 break
             chunk = rest[start : start + EXACT_CHUNK]
-            decisions[chunk] = self.rule.settle_exactly(points.exact_scores(chunk))
+            decisions[chunk] = judge.settle_exactly(points.exact_scores(chunk))
         return Settled(decisions, safe)

@@ -17,15 +17,22 @@ from feta.model import Model
 from feta.network.activation import Activation
 from feta.network.network import Affine, Columns, Network, Table
 from feta.network.readers.stored import Array, read_bytes
-from feta.rule import Threshold
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 
 FORMAT = "feta-model"
 VERSION = 1
 
+# What building a model from a damaged description may raise.
+BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 ATTRIBUTES: dict[str, type[Attribute]] = {
     kind.kind: kind for kind in (Categorical, Derived, Integer, Levels, Real)
+}
+
+RULES: dict[str, type[Rule]] = {
+    kind.__name__: kind for kind in (Argmax, OneVsRest, Threshold, Tolerance)
 }
 
 
@@ -51,17 +58,17 @@ def _load(path: Path) -> Model:
     content = read_bytes(path)
     told, arrays = _parts(content)
     if told.get("version") != VERSION:
-        message = f"the file must have the format version {VERSION}, got {told.get('version')!r}; update FETA"
+        message = f"the file must have the format version {VERSION}, got {told.get('version')!r}; update FETA, or save the model again"
         raise NetworkError(message)
     try:
         model = _model(told, arrays)
-        expected = told["fingerprints"]["model"]
+        changed = model.fingerprint != told["fingerprints"]["model"]
     except FetaError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+    except BROKEN as error:
         message = f"the file must be a complete .feta model, but is damaged ({type(error).__name__}); save it again"
         raise NetworkError(message) from None
-    if model.fingerprint != expected:
+    if changed:
         raise NetworkError(
             "the file's content must match its fingerprint, but was changed; save it again"
         )
@@ -75,7 +82,7 @@ def _parts(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
         length = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + length])
         told = json.loads(header["__metadata__"][FORMAT])
-    except (broken, KeyError, TypeError, ValueError, RecursionError):
+    except (broken, *BROKEN):
         raise NetworkError("the file must be a .feta model written by feta.save_model") from None
     if not isinstance(told, dict):
         raise NetworkError("the file must be a .feta model written by feta.save_model")
@@ -107,7 +114,7 @@ def _description(model: Model) -> dict[str, Any]:
     return {
         "version": VERSION,
         "space": [{"kind": a.kind} | asdict(a) for a in model.space.attributes],
-        "rule": asdict(model.rule),
+        "rule": {"kind": type(model.rule).__name__} | asdict(model.rule),
         "outcomes": list(model.outcomes),
         "network": {
             "equality": network.equality,
@@ -147,8 +154,16 @@ def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
     network = Network(
         first, activations, layers, about["equality"], about["source"], bool(about["sigmoid"])
     )
+    outcomes = tuple(told["outcomes"])
+    if not all(isinstance(name, str) for name in outcomes):
+        raise NetworkError(f"the file's outcomes must be texts, got {outcomes!r}")
     space = FeatureSpace(tuple(_attribute(entry) for entry in told["space"]))
-    return Model(space, network, Threshold(**told["rule"]), outcomes=tuple(told["outcomes"]))
+    return Model(space, network, _rule(told["rule"]), outcomes=outcomes)
+
+
+def _rule(entry: dict[str, Any]) -> Rule:
+    kind = RULES[entry["kind"]]
+    return kind(**{field.name: _tupled(entry[field.name]) for field in fields(kind)})
 
 
 def _attribute(entry: dict[str, Any]) -> Attribute:

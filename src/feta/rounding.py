@@ -63,3 +63,7 @@ def sigmoid_slack(threshold: float, arithmetic: Arithmetic) -> float:
 # Added to every absolute weight in an error bound, so that products with numbers flushed to zero are
 # covered: at least tiny / unit of every format above, and far below any score that matters.
 FLOOR = 2.0**-100
+
+# Added, relative to their sizes, where two or three float64 numbers are subtracted: a difference is
+# rounded once or twice, by half a unit (2^-53) each; eight times as much is on the safe side.
+DIFFERENCE = 2.0**-50

@@ -1,27 +1,52 @@
-"""Rule: how scores become decisions.
+"""Rule: how scores become decisions, and when two counterparts are treated apart.
 
-A decision is a small whole number, the class; −1 where an error bound leaves it open. For a
-threshold, 1 is favorable and 0 is not.
+A decision is a small whole number, the class; OPEN where an error bound leaves it undecided. For a
+threshold, 1 is favorable and 0 is not. A `Tolerance` decides nothing: it compares two scores.
 """
 
-from dataclasses import dataclass, replace
-from typing import Literal, Self
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, localcontext
+from typing import Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feta.arrays import Matrix
+from feta.arrays import Flags, Matrix
 from feta.errors import SchemaError, one_of
 from feta.network.bounded import Bounded
 from feta.network.dyadic import Dyadic
 from feta.network.network import Side
-from feta.rounding import Arithmetic, sigmoid_slack
+from feta.rounding import DIFFERENCE, Arithmetic, sigmoid_slack
 
 Decisions = NDArray[np.int8]
 OPEN = -1
 
 _SIDES = ("above", "below")
 _EQUALITIES = ("favorable", "unfavorable")
+
+
+class Judge(Protocol):
+    """Sorts points into classes: by the error bounds where they allow it, or exactly."""
+
+    def settle(self, scores: Bounded) -> Decisions:
+        """Sort where the error bound allows it; NaN and infinite errors stay open."""
+        ...
+
+    def settle_exactly(self, scores: Dyadic) -> Decisions:
+        """Sort exact scores; nothing stays open."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Objective:
+    """What grows as a counterpart gets worse: directions · scores + offsets, the largest of them.
+
+    With `least` it is the smallest of them: every one has to grow.
+    """
+
+    directions: Matrix  # (directions, outputs), entries −1, 0 and 1
+    offsets: Dyadic = field(default_factory=lambda: Dyadic.of(np.zeros(1)))
+    least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +87,16 @@ class Threshold:
         """The number of scores it reads."""
         return 1
 
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """What the decisions are called where the user gives no names."""
+        return ("unfavorable", "favorable")
+
+    @property
+    def ties_to(self) -> Literal["first", "last"]:
+        """Which class wins a vote that is split: the favorable one (Eq. 5)."""
+        return "last"
+
     def resolved(self, side: Side | None) -> "Threshold":
         """Settle what a tie is, from where the network's source puts it."""
         if self.equality is not None:
@@ -87,28 +122,293 @@ class Threshold:
         """Bound the doubt that a sigmoid before the comparison adds, in score units."""
         return sigmoid_slack(self.value, arithmetic)
 
-    def directions(self, decision: int) -> Matrix:
-        """Give the combination of scores that grows as a counterpart gets worse for this decision.
+    def judge(self, own: Dyadic) -> Judge:
+        """Give what tells counterparts treated apart from this person: another decision."""
+        return _Apart(self, int(self.settle_exactly(own)[0]))
 
-        The farthest on the other side: the paper's |z − f(x)| without the absolute value, since the
-        other decision lies on one side only (Eq. 4).
+    def objective(self, own: Dyadic) -> Objective:
+        """Give what grows with the distance to the other side.
+
+        The paper's |z − f(x)| without the absolute value, since the other decision lies on one side
+        only (Eq. 4).
         """
+        decision = int(self.settle_exactly(own)[0])
         rises = (decision == 1) != (self.favors == "above")
-        return np.array([[1.0 if rises else -1.0]])
+        return Objective(np.array([[1.0 if rises else -1.0]]), own[0, :1])
+
+    def gap(self, scores: Dyadic) -> float:
+        """Say how far apart the scores of a pair are."""
+        return abs(float((scores[1] - scores[0]).floats()[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Argmax:
+    """The class with the largest score; the first of them on a tie."""
+
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", tuple(self.classes))
+        if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):  # noqa: PLR2004 - a choice
+            raise SchemaError(f"there must be two or more different classes, got {self.classes!r}")
+
+    @property
+    def n_classes(self) -> int:
+        """The number of different decisions."""
+        return len(self.classes)
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores it reads."""
+        return len(self.classes)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         """What the decisions are called where the user gives no names."""
-        return ("unfavorable", "favorable")
+        return self.classes
+
+    @property
+    def ties_to(self) -> Literal["first", "last"]:
+        """Which class wins a vote that is split."""
+        return "first"
+
+    def resolved(self, side: Side | None) -> "Argmax":
+        """Keep it: the first class wins a tie."""
+        del side
+        return self
+
+    def settle(self, scores: Bounded) -> Decisions:
+        """Decide where the error bound allows it; NaN and infinite errors stay open."""
+        return _settled_argmax(scores)
+
+    def settle_exactly(self, scores: Dyadic) -> Decisions:
+        """Decide exact scores; nothing stays open."""
+        rows = scores.numerators.tolist()
+        return np.array([row.index(max(row)) for row in rows], dtype=np.int8)
+
+    def slack(self, arithmetic: Arithmetic) -> float:
+        """Softmax keeps the order, but rounds differences below a few units to a tie."""
+        return sigmoid_slack(0.0, arithmetic)
+
+    def judge(self, own: Dyadic) -> Judge:
+        """Give what tells counterparts treated apart from this person: another decision."""
+        return _Apart(self, int(self.settle_exactly(own)[0]))
+
+    def objective(self, own: Dyadic) -> Objective:
+        """Give the margins of the other classes over this person's class."""
+        mine = int(self.settle_exactly(own)[0])
+        return Objective(_margins(self.n_classes, mine))
+
+    def gap(self, scores: Dyadic) -> float:
+        """Say by how much the counterpart's class beats this person's, at the counterpart."""
+        mine, other = self.settle_exactly(scores)
+        return float((scores[1, other : other + 1] - scores[1, mine : mine + 1]).floats()[0])
 
 
-Rule = Threshold
+@dataclass(frozen=True, slots=True)
+class OneVsRest:
+    """Whether the class with the largest score is the chosen one: one view of an `Argmax`."""
+
+    classes: tuple[str, ...]
+    chosen: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", Argmax(self.classes).classes)
+        if self.chosen not in self.classes:
+            raise SchemaError(f"the chosen class must be {one_of(self.chosen, self.classes)}")
+
+    @property
+    def place(self) -> int:
+        """Which of the classes is the chosen one."""
+        return self.classes.index(self.chosen)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of different decisions."""
+        return 2
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores it reads."""
+        return len(self.classes)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """What the decisions are called where the user gives no names."""
+        return (f"not {self.chosen}", self.chosen)
+
+    @property
+    def ties_to(self) -> Literal["first", "last"]:
+        """Which side wins a vote that is split."""
+        return "last"
+
+    def resolved(self, side: Side | None) -> "OneVsRest":
+        """Keep it: the first class wins a tie."""
+        del side
+        return self
+
+    def settle(self, scores: Bounded) -> Decisions:
+        """Decide where the error bound allows it; NaN and infinite errors stay open."""
+        margins = scores.values @ _margins(self.outputs, self.place).T
+        reach = _reach(scores, _margins(self.outputs, self.place))
+        lost = (margins > reach).any(axis=1)
+        won = (margins < -reach).all(axis=1)
+        return np.where(won, 1, np.where(lost, 0, OPEN)).astype(np.int8)
+
+    def settle_exactly(self, scores: Dyadic) -> Decisions:
+        """Decide exact scores; nothing stays open."""
+        return (Argmax(self.classes).settle_exactly(scores) == self.place).astype(np.int8)
+
+    def slack(self, arithmetic: Arithmetic) -> float:
+        """Softmax keeps the order, but rounds differences below a few units to a tie."""
+        return sigmoid_slack(0.0, arithmetic)
+
+    def judge(self, own: Dyadic) -> Judge:
+        """Give what tells counterparts treated apart from this person: another decision."""
+        return _Apart(self, int(self.settle_exactly(own)[0]))
+
+    def objective(self, own: Dyadic) -> Objective:
+        """Give the margin over the chosen class, or of the chosen class over all others."""
+        margins = _margins(self.outputs, self.place)
+        if int(self.settle_exactly(own)[0]) == 1:
+            return Objective(margins)
+        return Objective(-margins, least=True)
+
+    def gap(self, scores: Dyadic) -> float:
+        """Say by how much the counterpart is on the other side."""
+        objective = self.objective(scores[:1])
+        margins = (scores[1:] @ Dyadic.of(objective.directions).mT).floats()[0]
+        return float(margins.min() if objective.least else margins.max())
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Regression: treated alike when no counterpart's score is farther than epsilon away."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
+            raise SchemaError(f"a tolerance must be finite and 0 or more, got {self.epsilon!r}")
+        object.__setattr__(self, "epsilon", float(self.epsilon) + 0.0)
+
+    @property
+    def n_classes(self) -> int:
+        """It decides nothing."""
+        return 0
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores it reads."""
+        return 1
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """It decides nothing."""
+        return ()
+
+    def resolved(self, side: Side | None) -> "Tolerance":
+        """Keep it: a score epsilon away is within the tolerance, wherever the source puts ties."""
+        del side
+        return self
+
+    def slack(self, arithmetic: Arithmetic) -> float:
+        """Nothing is squashed before the comparison."""
+        del arithmetic
+        return 0.0
+
+    def judge(self, own: Dyadic) -> Judge:
+        """Give what tells counterparts treated apart from this person: too far a score."""
+        return _TooFar(self.epsilon, own[0, :1])
+
+    def objective(self, own: Dyadic) -> Objective:
+        """Give the distance to this person's score, above and below."""
+        zero = Dyadic.of(np.zeros(1))
+        both = np.concatenate([(zero - own[0, :1]).at(own.exponent), own[0, :1].at(own.exponent)])
+        return Objective(np.array([[1.0], [-1.0]]), Dyadic(both, own.exponent))
+
+    def gap(self, scores: Dyadic) -> float:
+        """Say how far apart the scores of a pair are."""
+        return abs(float((scores[1] - scores[0]).floats()[0]))
+
+
+Deciding = Threshold | Argmax | OneVsRest
+Rule = Deciding | Tolerance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Apart:
+    """1 where the decision is another than this one."""
+
+    rule: Deciding
+    decision: int
+
+    def settle(self, scores: Bounded) -> Decisions:
+        found = self.rule.settle(scores)
+        return np.where(found == OPEN, OPEN, found != self.decision).astype(np.int8)
+
+    def settle_exactly(self, scores: Dyadic) -> Decisions:
+        return (self.rule.settle_exactly(scores) != self.decision).astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TooFar:
+    """1 where the score is farther than epsilon from this person's."""
+
+    epsilon: float
+    own: Dyadic
+
+    def settle(self, scores: Bounded) -> Decisions:
+        own = float(self.own.floats()[0])
+        distance = np.abs(scores.values[:, 0] - own)
+        # The person's own score is rounded once, and so is the difference.
+        size = np.abs(scores.values[:, 0]) + abs(own) + self.epsilon
+        reach = scores.errors[:, 0] + DIFFERENCE * size
+        open_ = ~(np.abs(distance - self.epsilon) > reach)
+        return np.where(open_, OPEN, distance > self.epsilon).astype(np.int8)
+
+    def settle_exactly(self, scores: Dyadic) -> Decisions:
+        difference = scores[:, 0] - self.own
+        size = Dyadic(np.abs(difference.numerators), difference.exponent)
+        return (size.compare(Dyadic.of(self.epsilon)) > 0).astype(np.int8)
+
+
+def apart_in_runtime(rule: Rule, own: Dyadic, scores: Bounded) -> Flags:
+    """Say which points the source's runtime is sure to treat apart from the first one."""
+    judge = rule.judge(own)
+    if isinstance(judge, _TooFar):  # there the person's own score is off as well
+        widened = Bounded(scores.values, scores.errors + scores.errors[0])
+        return judge.settle(widened) == 1
+    first = rule.settle(scores) if not isinstance(rule, Tolerance) else np.zeros(0)
+    return (judge.settle(scores) == 1) & (first[0] != OPEN)
+
+
+def _margins(n_classes: int, mine: int) -> Matrix:
+    """Give the directions "another class less mine", one a row."""
+    rows = np.delete(np.eye(n_classes), mine, axis=0)
+    rows[:, mine] = -1.0
+    return rows
+
+
+def _reach(scores: Bounded, directions: Matrix) -> Matrix:
+    """Bound the error of combinations of scores, their own rounding included."""
+    sizes = np.abs(directions).T
+    return scores.errors @ sizes + DIFFERENCE * (np.abs(scores.values) @ sizes)
+
+
+def _settled_argmax(scores: Bounded) -> Decisions:
+    best = np.argmax(scores.values, axis=1)
+    rows = np.arange(len(best))
+    lead = scores.values[rows, best][:, None] - scores.values
+    size = np.abs(scores.values) + np.abs(scores.values[rows, best])[:, None]
+    reach = scores.errors + scores.errors[rows, best][:, None] + DIFFERENCE * size
+    clear = lead > reach
+    clear[rows, best] = True
+    return np.where(clear.all(axis=1), best, OPEN).astype(np.int8)
 
 
 def _nearest_logit(probability: float) -> float:
     """Round ln(p / (1 − p)) once; float64's own log is off by a few units in the last place."""
-    from decimal import Decimal, localcontext  # noqa: PLC0415 - used here only
-
     with localcontext() as context:
         context.prec = 60
         p = Decimal(probability)

@@ -70,7 +70,11 @@ class Schema:
         if network.width != self.space.width:
             message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}"
             raise SchemaError(message)
-        folded = fold_scaling(network, self.centers, self.scales)
+        try:
+            folded = fold_scaling(network, self.centers, self.scales)
+        except OverflowError:
+            message = "center and scale must leave the network's weights finite, but some grow beyond float64"
+            raise SchemaError(message) from None
         if self.file.decision.score is None:
             folded = replace(folded, sigmoid=True)
         names = (self.decision.unfavorable, self.decision.favorable)
@@ -80,10 +84,16 @@ class Schema:
 def read_schema(path: str | Path) -> Schema:
     """Read a schema from a TOML file."""
     schema = Schema(read_schema_file(path))
-    _ = schema.rule  # a bad [decision] is told here, with the file's name
+    try:
+        _ = schema.rule
+    except SchemaError as error:  # a bad [decision] is told here, with the file's name
+        raise SchemaError(f"{path}: {error}") from None
     return schema
 
 
 def write_schema(schema: Schema, path: str | Path) -> None:
-    """Write a schema as TOML."""
-    Path(path).write_text(format_schema(schema.file), encoding="utf-8")
+    """Write a schema as TOML; an existing file is replaced at once or not at all."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.part")
+    part.write_text(format_schema(schema.file), encoding="utf-8")
+    part.replace(target)

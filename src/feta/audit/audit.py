@@ -9,6 +9,7 @@ import numpy as np
 from feta.audit.finding import Auditor, Finding, Replay
 from feta.audit.summary import Summary
 from feta.engine.protocol import UNLIMITED, Budget
+from feta.errors import DomainError
 from feta.model import Model
 
 if TYPE_CHECKING:
@@ -89,11 +90,14 @@ def audit(
     (0.5, 0.5, [0])
     """
     people = model.space.encode(frame)
+    if labels is not None and len(labels) != len(people):
+        raise DomainError(f"there must be a label for each of {len(people)} people, got {len(labels)}")
+    right = None if labels is None else np.asarray(labels, dtype=bool)
     auditor = Auditor(model, engine, budget, replay)
     summary = Summary(tuple(attribute.name for attribute in model.space.sensitive))
     findings: list[Finding] = []
     for start in range(0, len(people), BLOCK):
         findings += auditor.ask(people[start : start + BLOCK], start)
     for finding in findings:
-        summary.add(finding, None if labels is None else bool(np.asarray(labels)[finding.row]))
+        summary.add(finding, None if right is None else bool(right[finding.row]))
     return Audit(model, tuple(findings), summary)

@@ -43,9 +43,9 @@ class Clearest:
             for _, _, finding, name in sorted(
                 self.best.get(attribute, []), reverse=True, key=_order
             ):
-                pair = self.auditor.simplest(finding, attribute)
-                if finding.row not in shown and pair is not None:
-                    shown[finding.row] = Shown(finding, pair, name)
+                if finding.row not in shown and finding.pair is not None:
+                    simplest = self.auditor.simplest(finding, attribute)  # None: not in time
+                    shown[finding.row] = Shown(finding, simplest or finding.pair, name)
         return list(shown.values())
 
 

@@ -10,8 +10,10 @@ import numpy as np
 from feta.api import tally, verify
 from feta.arrays import Flags, Matrix
 from feta.engine.protocol import UNLIMITED, Budget
+from feta.errors import SchemaError
 from feta.model import Model
 from feta.query import WorstAt
+from feta.rule import OneVsRest, Threshold
 from feta.verdict.counterexample import Counterexample, Runtime
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason, Unfair, Unknown
@@ -45,6 +47,11 @@ class Auditor:
     engine: str = "auto"
     budget: Budget = UNLIMITED
     replay: Replay | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model.rule, Threshold | OneVsRest):
+            message = f"an audit needs a model with two decisions, got {type(self.model.rule).__name__}; take one class against the rest: model.one_vs_rest(name)"
+            raise SchemaError(message)
 
     @cached_property
     def singles(self) -> dict[str, Model]:
@@ -130,5 +137,11 @@ class Auditor:
         assert finding.pair is not None  # only the unfair have a pair
         if name is None:
             return finding.pair
-        verdict = verify(WorstAt(self.singles[name], finding.pair.person), engine=self.engine)
-        return verdict.counterexample if isinstance(verdict, Unfair) else None
+        query = WorstAt(self.singles[name], finding.pair.person)
+        match verify(query, engine=self.engine, budget=self.budget):
+            case Unfair(counterexample=pair):
+                return pair
+            case Unknown(best=best):
+                return best
+            case _:
+                return None

@@ -18,10 +18,9 @@ def prove(certificate: Certificate, query: Query) -> None:
     if proof.counterparts != model.space.lattice.size:
         message = f"the certificate must cover {model.space.lattice.size} counterparts, got {proof.counterparts}"
         raise CertificateError(message)
+    judge = model.rule.judge(model.exact.scores(query.person[None, :]))
     for block in model.space.lattice.counterparts(query.person):
-        decisions = model.rule.settle_exactly(model.exact.scores(block))
-        apart = np.flatnonzero(decisions != proof.decision)
+        apart = np.flatnonzero(judge.settle_exactly(model.exact.scores(block)))
         if apart.size:
-            raise CertificateError(
-                f"a counterpart is decided apart: {model.space.decode(block[apart[0]])}"
-            )
+            message = f"a counterpart is treated apart: {model.space.decode(block[apart[0]])}"
+            raise CertificateError(message)

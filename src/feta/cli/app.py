@@ -1,5 +1,6 @@
 """App: the command line's door; it turns errors into messages and exit codes."""
 
+import io
 import os
 import sys
 from importlib.metadata import version
@@ -9,7 +10,8 @@ from typing import Annotated
 import typer
 
 from feta.cli.exit_code import ExitCode
-from feta.errors import FetaError
+from feta.cli.plain import plain, shortened
+from feta.errors import CertificateError, FetaError
 
 app = typer.Typer(
     name="feta",
@@ -147,25 +149,55 @@ def engines(as_json: AsJson = False) -> int:
 
 def main() -> None:
     """Run a command; no traceback reaches a user, unless FETA_TRACEBACK is set."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what an old terminal cannot show is spelled out
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_run())
+
+
+def _run() -> int:
     try:
-        sys.exit(app(standalone_mode=False) or ExitCode.DONE)
+        code = int(app(standalone_mode=False) or ExitCode.DONE)
+        sys.stdout.flush()
     except typer.Exit as done:
-        sys.exit(done.exit_code)
+        return done.exit_code
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted")
-        sys.exit(ExitCode.INTERRUPTED)
-    except typer.TyperException as error:
-        _complain(f"{error.format_message()} (feta --help lists the commands)")
-        sys.exit(ExitCode.BAD_INPUT)
-    except FetaError as error:
-        _complain(str(error))
-        sys.exit(ExitCode.BAD_INPUT)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has left; nobody is there to be told
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.INTERRUPTED
+    except CertificateError as error:
+        return _internal(error)
+    except (FetaError, OSError, MemoryError, typer.TyperException) as error:
+        _complain(_explained(error))
+        return ExitCode.BAD_INPUT
     except Exception as error:
-        if "FETA_TRACEBACK" in os.environ:
-            raise
-        _complain(f"internal error: {type(error).__name__}: {error}; FETA_TRACEBACK=1 shows where")
-        sys.exit(ExitCode.INTERNAL)
+        return _internal(error)
+    return code
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "feta"
+        first = error.format_message().rstrip(".")
+        if first.startswith("Usage:"):  # a command without any argument shows its help
+            return f"name a command; {command} --help lists them"
+        return f"{first}; {command} --help says what there is"
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for these files; are they what you meant?"
+    return str(error)
+
+
+def _internal(error: Exception) -> ExitCode:
+    if "FETA_TRACEBACK" in os.environ:
+        raise error
+    _complain(f"internal error: {type(error).__name__}: {error}; FETA_TRACEBACK=1 shows where")
+    return ExitCode.INTERNAL
 
 
 def _complain(message: str) -> None:
-    typer.echo(f"feta: {message}", err=True)
+    typer.echo(f"feta: {plain(shortened(message))}", err=True)

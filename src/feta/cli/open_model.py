@@ -13,7 +13,11 @@ from feta.model_file import load_model
 from feta.network.network import Network
 from feta.network.readers.onnx import onnx_scores, read_onnx
 from feta.network.readers.weights import read_weights
+from feta.rule import OneVsRest, Threshold
 from feta.schema import Schema, read_schema
+
+# Counts of counterparts are 64-bit numbers.
+MOST_COUNTERPARTS = 2**62
 
 PICKLES = {".pt", ".pth", ".pkl", ".pickle", ".joblib", ".bin", ".ckpt"}
 
@@ -28,41 +32,61 @@ class Opened:
 
 def open_model(path: Path, schema: Path | None, layers: str | None, *, external: bool) -> Opened:
     """Open a model by the kind of its file."""
-    if path.suffix == ".feta":
+    if path.suffix.lower() == ".feta":
         if schema is not None:
             raise SchemaError(f"{path} holds its own schema; leave --schema out")
-        return Opened(load_model(path))
+        return Opened(_answerable(path, load_model(path)))
     network = open_network(path, layers, external=external)
     if schema is None:
         raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
     told = read_schema(schema)
     try:
-        model = told.model(network)
+        model = _answerable(schema, told.model(network))
+    except NetworkError as error:
+        raise NetworkError(f"{path} with {schema}: {error}") from None
     except SchemaError as error:
-        raise SchemaError(f"{schema}: {error}") from None
+        raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
     return Opened(model, _onnx_replay(path, told, model, network))
+
+
+def _answerable(path: Path, model: Model) -> Model:
+    """Refuse what no command here can answer for, and say what would do."""
+    if not isinstance(model.rule, Threshold | OneVsRest):
+        message = f"{path}: a model must have two decisions here, got {type(model.rule).__name__}; in Python, save model.one_vs_rest(name)"
+        raise SchemaError(message)
+    if model.space.finite and model.space.lattice.size > MOST_COUNTERPARTS:
+        message = f"{path}: a person must have at most 2^62 counterparts, got {model.space.lattice.size:.2g}; narrow the sensitive columns' min and max"
+        raise SchemaError(message)
+    return model
 
 
 def open_network(path: Path, layers: str | None, *, external: bool) -> Network:
     """Open a network by the kind of its file."""
-    if path.suffix == ".onnx":
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
         return read_onnx(path, external_data=external)
-    if path.suffix in (".safetensors", ".npz"):
-        return read_weights(path, [name for name in (layers or "").split(",") if name])
-    if path.suffix in PICKLES:
+    if suffix in (".safetensors", ".npz"):
+        names = [name.strip() for name in (layers or "").split(",")]
+        return read_weights(path, [name for name in names if name])
+    if suffix == ".feta":
+        raise NetworkError(f"{path}: this file holds its own schema; feta audit takes it as it is")
+    if suffix in PICKLES:
         message = f"{path}: opening this kind of file could run any program hidden in it, so FETA does not; in Python, save the model as feta.save_model(model, 'model.feta'), or export it: torch.onnx.export(module, (row,), 'model.onnx')"
         raise NetworkError(message)
     known = ".feta, .onnx, .safetensors or .npz"
-    raise NetworkError(f"{path}: a model file must be {known}, got {path.suffix or 'no ending'!r}")
+    message = f"{path}: a model file must be {known}, got {path.suffix or 'no ending'!r}; export it as ONNX"
+    raise NetworkError(message)
 
 
 def _onnx_replay(path: Path, schema: Schema, model: Model, network: Network) -> Replay | None:
-    score = onnx_scores(path) if path.suffix == ".onnx" else None
-    if score is None:
+    rule = model.rule
+    score = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
+    if score is None or not isinstance(rule, Threshold):
         return None
     centers, scales = np.array(schema.centers), np.array(schema.scales)
-    rule = model.rule
-    threshold = 1 / (1 + np.exp(-rule.value)) if network.sigmoid else rule.value
+    threshold = rule.value
+    if network.sigmoid:
+        threshold = 1 / (1 + np.exp(-np.clip(rule.value, -700.0, 700.0)))  # exp(700) is finite
 
     def replay(people: Matrix) -> Flags:
         outputs = score((people - centers) / scales)

@@ -1,7 +1,12 @@
-"""Plain: names and values of strangers made harmless, for terminals and spreadsheets."""
+"""Plain: names and values of strangers made harmless, for terminals, spreadsheets and JSON."""
 
-# What a spreadsheet takes for the start of a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+import csv
+import json
+from collections.abc import Iterable
+from typing import IO
+
+# What a spreadsheet takes for the start of a formula; some take the wide forms too.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant
 
 
 def plain(value: object) -> str:
@@ -18,4 +23,29 @@ def csv_cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = plain(value)
-    return f"'{text}" if value.startswith(FORMULA_STARTS) else text
+    return f"'{text}" if value.lstrip(" ").startswith(FORMULA_STARTS) else text
+
+
+def write_row(stream: IO[str], cells: Iterable[object]) -> None:
+    """Write a line of CSV; texts are quoted, so that no other separator takes them apart."""
+    writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow([csv_cell(cell) for cell in cells])
+
+
+def json_text(content: object, *, indent: int | None = None) -> str:
+    """Write JSON in plain ASCII: whatever a terminal or a file's encoding, nothing is alive in it."""
+    return json.dumps(content, indent=indent) + "\n"
+
+
+def shortened(message: str, most: int = 2000) -> str:
+    """Leave out the middle of a message that nobody would read to its end."""
+    half = most // 2
+    return message if len(message) <= most else f"{message[:half]} … {message[-half:]}"
+
+
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """List the first few names."""
+    chosen = list(names)
+    return ", ".join(shortened(plain(name), 80) for name in chosen[:most]) + (
+        ", …" if len(chosen) > most else ""
+    )

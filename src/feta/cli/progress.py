@@ -14,7 +14,7 @@ from rich.progress import (
 def progress_bar() -> Progress:
     """Make a bar that goes away when the work is done."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a file may be called [/].csv
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),

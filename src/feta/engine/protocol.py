@@ -8,6 +8,8 @@ from feta.arrays import Matrix
 from feta.errors import SchemaError
 from feta.model import Model
 from feta.query import Query
+from feta.space.vote_weights import VoteWeights
+from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
 
@@ -53,6 +55,20 @@ class Engine(Protocol):
         """Answer one question."""
         ...
 
-    def tally(self, model: Model, people: Matrix, budget: Budget, *, until: Until) -> Tally:
+    def tally(
+        self,
+        model: Model,
+        people: Matrix,
+        budget: Budget,
+        *,
+        until: Until,
+        weights: VoteWeights | None = None,
+    ) -> Tally:
         """Count the counterparts' decisions; "majority" may stop where the majority is certain."""
+        ...
+
+    def spread(
+        self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
+    ) -> Spread:
+        """Find each person's median, lowest and highest counterpart score, exactly."""
         ...

@@ -262,7 +262,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             places = [n for n, name in enumerate(self.columns_) if name in shared]
             numbers = check_array(cells[:, places], ensure_min_features=0, input_name="X")
             frame = pd.DataFrame(numbers, columns=[self.columns_[n] for n in places])
-        if frame.shape[1] == 0 and not shared:  # a table without columns would lose its rows
+        if not shared:  # a table without columns would lose its rows
             return np.full((len(frame), space.width), np.nan)
         return space.encode(frame, sensitive="ignore")
 

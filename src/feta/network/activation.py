@@ -3,6 +3,7 @@
 Everything else follows from the pieces: evaluation, error bounds, exact arithmetic, encodings.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -92,16 +93,6 @@ class Activation:
         return np.where(settled, pieces, np.int8(-1))
 
 
-def relu() -> Activation:
-    """Make max(0, z)."""
-    return Activation("relu", [[0.0]], [[0.0], [1.0]], [[0.0], [0.0]])  # type: ignore[arg-type]  # made arrays
-
-
-def identity() -> Activation:
-    """Make z itself."""
-    return Activation("identity", np.zeros((0, 1)), np.ones((1, 1)), np.zeros((1, 1)))
-
-
 def piecewise(name: str, breaks: ArrayLike, slopes: ArrayLike, intercepts: ArrayLike) -> Activation:
     """Make an activation that is the same for all neurons, from plain lists."""
     columns = [
@@ -110,4 +101,114 @@ def piecewise(name: str, breaks: ArrayLike, slopes: ArrayLike, intercepts: Array
     return Activation(name, *columns)
 
 
-NAMED = {"relu": relu, "identity": identity}
+def identity() -> Activation:
+    """Make z itself."""
+    return piecewise("identity", [], [1], [0])
+
+
+def relu() -> Activation:
+    """Make max(0, z)."""
+    return piecewise("relu", [0], [0, 1], [0, 0])
+
+
+def leaky_relu(slope: float = 0.01) -> Activation:
+    """Make z where z ≥ 0, slope·z below."""
+    return piecewise("leaky_relu", [0], [slope, 1], [0, 0])
+
+
+def prelu(slopes: ArrayLike) -> Activation:
+    """Make a leaky ReLU with a slope of its own for each neuron."""
+    below = np.atleast_1d(np.asarray(slopes, dtype=np.float64))
+    zeros = np.zeros_like(below)
+    return Activation(
+        "prelu", zeros[None, :], np.stack([below, zeros + 1]), np.stack([zeros, zeros])
+    )
+
+
+def absolute() -> Activation:
+    """Make |z|."""
+    return piecewise("abs", [0], [-1, 1], [0, 0])
+
+
+def clip(low: float = -1.0, high: float = 1.0) -> Activation:
+    """Make z cut off below low and above high; either may be infinite."""
+    if not low < high:
+        raise NetworkError(
+            f"a clip must have its low limit below its high one, got {low} and {high}"
+        )
+    pieces = [(low, 0.0, low)] * bool(np.isfinite(low)) + [(low, 1.0, 0.0)]
+    pieces += [(high, 0.0, high)] * bool(np.isfinite(high))
+    breaks = [limit for limit in (low, high) if np.isfinite(limit)]
+    return piecewise("clip", breaks, [one[1] for one in pieces], [one[2] for one in pieces])
+
+
+def relu6() -> Activation:
+    """Make max(0, z) cut off at 6."""
+    return clip(0.0, 6.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """An activation of factor·z + shift; the layer before it takes factor and shift in."""
+
+    activation: Activation
+    factor: Fraction
+    shift: Fraction
+
+
+def hardsigmoid(factor: Fraction = Fraction(1, 6), shift: Fraction = Fraction(1, 2)) -> Scaled:
+    """Make z / 6 + 1 / 2 cut off at 0 and 1.
+
+    A sixth is no float64, so as pieces of its own it would jump at the breaks; as a clip of a
+    scaled layer it is continuous, and rounded once.
+    """
+    return Scaled(clip(0.0, 1.0), factor, shift)
+
+
+@dataclass(frozen=True, slots=True)
+class Maxout:
+    """The largest of each group of neighbors; `NetworkBuilder` writes it with ReLU, exactly."""
+
+    pool: int = 2
+
+
+Step = Activation | Scaled | Maxout
+
+NAMED: dict[str, Callable[[], Step]] = {
+    "abs": absolute,
+    "hardsigmoid": hardsigmoid,
+    "hardtanh": clip,
+    "identity": identity,
+    "leaky_relu": leaky_relu,
+    "maxout": Maxout,
+    "relu": relu,
+    "relu6": relu6,
+}
+
+# Not piecewise-linear, and what to use instead.
+SMOOTH = {
+    "celu": "leaky_relu",
+    "elu": "leaky_relu",
+    "erf": "hardtanh",
+    "exp": "relu",
+    "gelu": "relu",
+    "log": "relu",
+    "logsigmoid": "relu",
+    "mish": "relu",
+    "selu": "leaky_relu",
+    "sigmoid": "hardsigmoid",
+    "silu": "relu",
+    "softmax": "relu",
+    "softplus": "relu",
+    "softsign": "hardtanh",
+    "swish": "relu",
+    "tanh": "hardtanh",
+}
+
+
+def refuse_smooth(name: str, where: str) -> NetworkError:
+    """Say that an activation is not piecewise-linear, and what could be done."""
+    instead = SMOOTH.get(name.lower(), "relu")
+    return NetworkError(
+        f"{where} is not piecewise-linear, so no exact answer exists; retrain with {instead!r} in its place"
+    )

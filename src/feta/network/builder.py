@@ -9,8 +9,8 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.network.activation import Activation, identity
-from feta.network.fold import BatchNorm, fold_batch_norm, fold_before
+from feta.network.activation import Activation, Maxout, Scaled, Step, identity
+from feta.network.fold import BatchNorm, fold_after, fold_batch_norm, fold_before
 from feta.network.network import Affine, Columns, Network, Side
 
 
@@ -45,12 +45,34 @@ class NetworkBuilder:
             raise NetworkError(f"there must be {len(last.bias)} values here, got {width}")
         return last
 
-    def activate(self, activation: Activation, name: str) -> None:
+    def activate(self, step: Step, name: str) -> None:
         """Append an activation."""
         if self.width is None:
             raise NetworkError(f"{name} must follow an affine layer")
         self.open_layer(self.width)
-        self.activations[-1] = activation
+        match step:
+            case Activation():
+                if step.width not in (1, self.width):
+                    message = f"{name} must fit {self.width} neurons, got {step.width}"
+                    raise NetworkError(message)
+                self.activations[-1] = step
+            case Scaled():
+                self.affine[-1] = fold_after(self.affine[-1], step.factor, step.shift)
+                self.activations[-1] = step.activation
+            case Maxout():
+                self._maxout(step.pool, name)
+
+    def _maxout(self, pool: int, name: str) -> None:
+        """Take the largest of each group: max(a, b) = relu(a − b) + b, with exact ±1 weights."""
+        width = len(self.affine[-1].bias)
+        if pool < 2 or width % pool:  # noqa: PLR2004 - a group has at least two
+            raise NetworkError(f"{name} must have groups of {pool} values, got {width} values")
+        while pool > 1:
+            difference, bends, total = _knock_out(len(self.affine[-1].bias) // pool, pool)
+            self.activations[-1] = identity()
+            self.affine += [Affine(matrix, np.zeros(len(matrix))) for matrix in (difference, total)]
+            self.activations += [_some_relu(bends), None]
+            pool = (pool + 1) // 2
 
     def batch_norm(self, norm: BatchNorm) -> None:
         """Fold a batch norm into the layer before it, or make it one of its own."""
@@ -78,6 +100,40 @@ class NetworkBuilder:
             sigmoid=sigmoid,
             equality=equality,
         )
+
+
+def _knock_out(groups: int, pool: int) -> tuple[Matrix, list[bool], Matrix]:
+    """Pair the neighbors within each group: (a − b, b), which of these bend, and the sums a pair.
+
+    One without a partner goes through.
+    """
+    unit = np.eye(groups * pool)
+    rows: list[Vector] = []
+    bends: list[bool] = []
+    sums: list[list[int]] = []
+    for first in range(0, groups * pool, pool):
+        for left in range(first, first + pool, 2):
+            if left + 1 < first + pool:
+                sums.append([len(rows), len(rows) + 1])
+                rows += [unit[left] - unit[left + 1], unit[left + 1]]
+                bends += [True, False]
+            else:
+                sums.append([len(rows)])
+                rows.append(unit[left])
+                bends.append(False)
+    total = np.zeros((len(sums), len(rows)))
+    for row, places in enumerate(sums):
+        total[row, places] = 1.0
+    return np.array(rows), bends, total
+
+
+def _some_relu(bends: list[bool]) -> Activation:
+    """Make an activation that is ReLU for some neurons and the identity for the others."""
+    below = np.where(bends, 0.0, 1.0)
+    zeros = np.zeros(len(bends))
+    return Activation(
+        "relu_or_identity", zeros[None, :], np.stack([below, zeros + 1]), np.stack([zeros, zeros])
+    )
 
 
 def _is_scaling(layer: Affine) -> bool:

@@ -44,6 +44,14 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
     return replace(network, first=Columns(bias, slopes, first.tables, folded))
 
 
+def fold_after(layer: Affine, factor: Fraction, shift: Fraction) -> Affine:
+    """Fold factor·z + shift, which follows a layer, into that layer."""
+    weight = [[float(Fraction(float(w)) * factor) for w in row] for row in layer.weight]
+    bias = [float(Fraction(float(b)) * factor + shift) for b in layer.bias]
+    sizes = float(abs(factor)) * (np.abs(layer.bias) + layer.folded) + float(abs(shift))
+    return Affine(np.array(weight), np.array(bias), 2 * sizes)
+
+
 def fold_before(scaling: Affine, weight: Matrix, bias: Vector) -> Affine:
     """Fold a layer d·x + s, value by value, into the layer W·a + b that follows it."""
     factors = [Fraction(float(one)) for one in np.diag(scaling.weight)]

@@ -9,14 +9,23 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from feta.arrays import Counts, Matrix, Vector, frozen
 from feta.errors import DomainError, NetworkError, one_of
-from feta.network.activation import NAMED, Activation, identity
+from feta.network.activation import (
+    NAMED,
+    SMOOTH,
+    Activation,
+    Maxout,
+    Scaled,
+    Step,
+    identity,
+    refuse_smooth,
+)
 from feta.rounding import FLOOR, SOURCES, Arithmetic
 
 Side = Literal["above", "below"]
@@ -143,33 +152,34 @@ class Network:
         cls,
         layers: Sequence[tuple[ArrayLike, ArrayLike]],
         *,
-        activation: str | Activation | Sequence[str | Activation] = "relu",
+        activation: str | Step | Sequence[str | Step] = "relu",
         source: Literal["float32", "float64"] = "float32",
         equality: Side | None = None,
         sigmoid: bool = False,
-    ) -> Self:
+    ) -> "Network":
         """Make a network from (W, b) pairs, W being (out, in) as torch stores it.
 
         One activation stands between all layers, or give a list, one shorter than the layers.
+        "maxout" takes the largest of each two neighbors, so that half the values go on.
         """
+        from feta.network.builder import NetworkBuilder  # noqa: PLC0415 - it makes networks
+
         if not layers:
             raise NetworkError("a network must have at least one layer, got none")
-        pairs = [_pair(place, weight, bias) for place, (weight, bias) in enumerate(layers, start=1)]
-        if isinstance(activation, str | Activation):
-            between: list[str | Activation] = [activation] * (len(pairs) - 1)
+        if isinstance(activation, str | Activation | Scaled | Maxout):
+            between: list[str | Step] = [activation] * (len(layers) - 1)
         else:
             between = list(activation)
-        if len(between) != len(pairs) - 1:
-            message = f"{len(pairs)} layers need {len(pairs) - 1} activations, got {len(between)}"
+        if len(between) != len(layers) - 1:
+            message = f"{len(layers)} layers need {len(layers) - 1} activations, got {len(between)}"
             raise NetworkError(message)
-        return cls(
-            Columns(pairs[0][1], pairs[0][0]),
-            tuple(_named(one) for one in between),
-            tuple(Affine(weight, bias) for weight, bias in pairs[1:]),
-            source=source,
-            equality=equality,
-            sigmoid=sigmoid,
-        )
+        builder = NetworkBuilder()
+        for place, (weight, bias) in enumerate(layers, start=1):
+            if place > 1:
+                one = between[place - 2]
+                builder.activate(_named(one), f"the activation before layer {place}")
+            builder.linear(*_pair(place, weight, bias))
+        return builder.network(source=source, equality=equality, sigmoid=sigmoid)
 
     @property
     def steps(self) -> Iterator[tuple[Activation, Affine]]:
@@ -226,12 +236,14 @@ class Network:
         return digest.hexdigest()
 
 
-def _named(activation: str | Activation) -> Activation:
-    if isinstance(activation, Activation):
-        return activation
-    if activation not in NAMED:
-        raise NetworkError(f"an activation must be {one_of(activation, NAMED)}")
-    return NAMED[activation]()
+def _named(step: str | Step) -> Step:
+    if not isinstance(step, str):
+        return step
+    if step in SMOOTH:
+        raise refuse_smooth(step, f"the activation {step!r}")
+    if step not in NAMED:
+        raise NetworkError(f"an activation must be {one_of(step, NAMED)}")
+    return NAMED[step]()
 
 
 def _pair(place: int, weight: ArrayLike, bias: ArrayLike) -> tuple[Matrix, Vector]:

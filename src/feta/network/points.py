@@ -103,30 +103,29 @@ class Tabulated:
             sizes += larger
         return values, sizes
 
-    def counterparts(self, people: Matrix, start: int, stop: int) -> "Counterparts":
-        """Take the counterparts numbered start to stop of each of some people."""
-        return Counterparts(self, people, start, stop)
+    def counterparts(self, people: Matrix, numbers: Counts) -> "Counterparts":
+        """Take the counterparts with these numbers of each of some people."""
+        return Counterparts(self, people, numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class Counterparts:
-    """Counterparts start to stop of the first person, then of the second, and so on.
+    """Counterparts with these numbers of the first person, then of the second, and so on.
 
     The people's own sensitive columns are never read: they may hold anything.
     """
 
     tabulated: Tabulated
     people: Matrix
-    start: int
-    stop: int
+    numbers: Counts
 
     def __len__(self) -> int:
-        return len(self.people) * (self.stop - self.start)
+        return len(self.people) * len(self.numbers)
 
     def split(self, chosen: Counts) -> tuple[Counts, Counts]:
         """Tell of each point whose counterpart it is, and its number on the lattice."""
-        owners, offsets = np.divmod(chosen, self.stop - self.start)
-        return owners, self.start + offsets
+        owners, places = np.divmod(chosen, len(self.numbers))
+        return owners, self.numbers[places]
 
     @cached_property
     def _constants(self) -> tuple[Matrix, Matrix]:
@@ -137,7 +136,7 @@ class Counterparts:
         values, sizes = self._constants
         network = self.tabulated.network
         if chosen is None:
-            more, larger = self.tabulated.terms(np.arange(self.start, self.stop))
+            more, larger = self.tabulated.terms(self.numbers)
             values = (values[:, None, :] + more).reshape(-1, network.first.outputs)
             sizes = (sizes[:, None, :] + larger).reshape(-1, network.first.outputs)
         else:

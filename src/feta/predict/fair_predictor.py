@@ -1,45 +1,86 @@
-"""FairPredictor: the majority of a person's counterparts decides; individually fair by construction.
+"""FairPredictor: a person's counterparts decide together; individually fair by construction.
 
 It is a pure function of the model and the columns that are not sensitive (S4): the sensitive ones
 are never read, so nobody's decision can hang on them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix
+from feta.arrays import Answers, Counts, Matrix
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
-from feta.errors import Undecided
+from feta.errors import EngineError, Undecided
 from feta.model import Model
+from feta.rule import Argmax, Tolerance
+from feta.space.vote_weights import VoteWeights
+from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class FairPredictor:
-    """Decides as most counterparts would be decided; an exact tie is favorable."""
+    """Decides as most counterparts would be decided; an exact tie is favorable.
+
+    Several classes: the class most counterparts get, the first on a tie. Regression: the lower
+    median of their scores. With `weights`, each counterpart has its votes.
+    """
 
     model: Model
     engine: str = "auto"
     budget: Budget = UNLIMITED
+    weights: VoteWeights | None = None
 
-    def decide(self, people: Matrix) -> Flags:
+    def __post_init__(self) -> None:
+        if self.weights is not None:
+            self.weights.check(self.model.space)
+
+    def decide(self, people: Matrix) -> Answers:
         """Decide each person; rows that cannot be settled raise `Undecided`, never a guess."""
-        counts = self.votes(people)
+        counts = (
+            self.medians(people) if isinstance(self.model.rule, Tolerance) else self.votes(people)
+        )
         open_rows = np.flatnonzero(~counts.settled)
         if open_rows.size:
             raise Undecided(tuple(open_rows.tolist()), Reason.OUT_OF_TIME)
-        return counts.decision
+        if isinstance(counts, Spread):
+            return counts.median
+        return counts.winner if isinstance(self.model.rule, Argmax) else counts.decision
 
     def votes(self, people: Matrix) -> Tally:
         """Count until each majority is certain; rows that were not settled in time say so."""
+        if isinstance(self.model.rule, Tolerance):
+            raise EngineError("a regression model has scores, not votes; use medians")
+        first, inverse = self._distinct(people)
+        counts = choose(self.model, self.engine).tally(
+            self.model, first, self.budget, until="majority", weights=self.weights
+        )
+        return replace(
+            counts,
+            by_class=counts.by_class[inverse],
+            undecided=counts.undecided[inverse],
+            safe=counts.safe[inverse],
+        )
+
+    def medians(self, people: Matrix) -> Spread:
+        """Find the median of each person's counterparts; regression only."""
+        first, inverse = self._distinct(people)
+        found = choose(self.model, self.engine).spread(
+            self.model, first, self.budget, weights=self.weights
+        )
+        return Spread(
+            found.median[inverse],
+            found.lowest[inverse],
+            found.highest[inverse],
+            found.settled[inverse],
+        )
+
+    def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
+        """Equal non-sensitive parts have the same counterparts; they are asked about once."""
         people = np.asarray(people, dtype=np.float64)
         self.model.space.check(people, sensitive="ignore")
-        # Equal non-sensitive parts have the same counterparts; they are counted once.
         shared = people[:, ~self.model.space.sensitive_columns] + 0.0
         _, first, inverse = np.unique(shared, axis=0, return_index=True, return_inverse=True)
-        engine = choose(self.model, self.engine)
-        counts = engine.tally(self.model, people[first], self.budget, until="majority")
-        return Tally(counts.by_class[inverse], counts.undecided[inverse], counts.safe[inverse])
+        return people[first], inverse.ravel()

@@ -70,12 +70,12 @@ class Lattice:
         digits = self.digits(np.arange(start, stop))
         return np.hstack([axis.codes(digit) for axis, digit in zip(self.axes, digits, strict=True)])
 
-    def number(self, person: Vector) -> int:
-        """Tell the number of a person's own assignment."""
-        number = 0
+    def numbers(self, people: Matrix) -> Counts:
+        """Tell the number of each person's own assignment."""
+        numbers = np.zeros(len(people), dtype=np.int64)
         for axis in self.axes:
-            number = number * len(axis) + int(axis.places(person[None, :])[0])
-        return number
+            numbers = numbers * len(axis) + axis.places(people)
+        return numbers
 
     def counterpart(self, person: Vector, number: int) -> Vector:
         """Give the person's counterpart with this assignment."""

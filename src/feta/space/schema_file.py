@@ -1,6 +1,8 @@
 """Schema file: a space and its decision rule to and from TOML, as people write and read it."""
 
 import json
+import math
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +21,15 @@ _KEYS = {
     "number": {"type", "min", "max", "step", "unit", "sensitive", "center", "scale"},
     "levels": {"type", "values", "unit", "sensitive", "center", "scale"},
 }
+# A schema names columns and values; a larger file is something else.
+LARGEST_SCHEMA = 16 * 2**20
+
+# Levels that a step may make: more than any measure of people has, and few enough to list.
+MOST_LEVELS = 2**20
+
 _DERIVED_KEYS = {"from", "values"}
+_DECISION = "\0decision"  # no column's name
+LARGEST_NUMBER = int(sys.float_info.max)
 _DECISION_KEYS = {"favorable", "unfavorable", "threshold", "score", "favors", "equality"}
 
 
@@ -50,8 +60,10 @@ def parse_schema(text: str) -> SchemaFile:
     """Read a schema from TOML text."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also whole numbers of thousands of digits
         raise SchemaError(f"the schema must be TOML: {error}") from None
+    except RecursionError:
+        raise SchemaError("the schema must be TOML, but is nested too deeply") from None
     _check_keys("the schema", content, {"decision", "columns"})
     columns = content.get("columns")
     if not isinstance(columns, dict) or not columns:
@@ -61,9 +73,11 @@ def parse_schema(text: str) -> SchemaFile:
             raise SchemaError(
                 f'column {name!r} must be a table such as {{ type = "integer", min = 0, max = 9 }}, got {entry!r}'
             )
+    attributes = tuple(_attribute(name, entry) for name, entry in columns.items())
+    _check_sources(attributes)
     return SchemaFile(
-        FeatureSpace(tuple(_attribute(name, entry) for name, entry in columns.items())),
-        {name: _number(name, entry, "center", 0.0) for name, entry in columns.items()},
+        FeatureSpace(attributes),
+        {name: _center(name, entry) for name, entry in columns.items()},
         {name: _scale(name, entry) for name, entry in columns.items()},
         {name: str(entry["unit"]) for name, entry in columns.items() if "unit" in entry},
         _decision(content.get("decision", {})),
@@ -72,8 +86,12 @@ def parse_schema(text: str) -> SchemaFile:
 
 def read_schema_file(path: str | Path) -> SchemaFile:
     """Read a schema from a TOML file; messages name the file."""
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise SchemaError(f"{path}: there is no such file; feta init writes a first schema")
+    if not Path(path).is_file():
+        raise SchemaError(f"{path}: there must be a regular file here, got a folder or a device")
+    if Path(path).stat().st_size > LARGEST_SCHEMA:
+        raise SchemaError(f"{path}: the schema must have at most {LARGEST_SCHEMA // 2**20} MB")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -137,7 +155,7 @@ def _attribute(name: str, entry: Entry) -> Attribute:
         _check_keys(f"derived column {name!r}", entry, _DERIVED_KEYS)
         return Derived(name, str(entry["from"]), _bands(name, entry.get("values")))
     kind = entry.get("type")
-    if kind not in _KEYS:
+    if not isinstance(kind, str) or kind not in _KEYS:
         raise SchemaError(f"column {name!r}: type must be {one_of(kind, _KEYS)}")
     _check_keys(f"column {name!r}", entry, _KEYS[kind])
     sensitive = entry.get("sensitive", False)
@@ -151,13 +169,32 @@ def _attribute(name: str, entry: Entry) -> Attribute:
             tuple(float(_checked(name, "values", one)) for one in _list(name, entry)),
             sensitive,
         )
+    return _interval(name, entry, kind, sensitive=sensitive)
+
+
+def _interval(name: str, entry: Entry, kind: str, *, sensitive: bool) -> Attribute:
     low, high = _limit(name, entry, "min"), _limit(name, entry, "max")
     if kind == "integer":
+        for key, limit in (("min", low), ("max", high)):
+            if not math.isfinite(limit):
+                raise SchemaError(f"column {name!r}: {key} must be a whole number, got {limit!r}")
         return Integer(name, low, high, sensitive)  # type: ignore[arg-type]  # checked there
     if "step" in entry:
         step = float(_checked(name, "step", entry["step"]))
+        if step > 0 and (high - low) / MOST_LEVELS > step:
+            message = f"column {name!r}: a step must make at most {MOST_LEVELS:,} levels, got {step:g} from {low:g} to {high:g}; take a larger step"
+            raise SchemaError(message)
         return Levels.spaced(name, low, high, step=step, sensitive=sensitive)
     return Real(name, low, high, sensitive)
+
+
+def _check_sources(attributes: tuple[Attribute, ...]) -> None:
+    """Refuse bands of a column with so many values that checking each would not end."""
+    wide = {a.name for a in attributes if isinstance(a, Integer) and a.n_values > 2**30}
+    for attribute in attributes:
+        if isinstance(attribute, Derived) and attribute.source in wide:
+            message = f"derived column {attribute.name!r}: {attribute.source!r} must have at most 2^30 values; narrow its min and max"
+            raise SchemaError(message)
 
 
 def _bands(name: str, values: object) -> tuple[tuple[str, float, float], ...]:
@@ -193,7 +230,7 @@ def _decision(entry: object) -> Decision:
 
 
 def _optional(key: str, entry: Entry) -> float | None:
-    return float(_checked("decision", key, entry[key])) if key in entry else None
+    return float(_checked(_DECISION, key, entry[key])) if key in entry else None
 
 
 def _list(name: str, entry: Entry) -> list[Any]:
@@ -213,16 +250,28 @@ def _number(name: str, entry: Entry, key: str, default: float) -> float:
     return float(_checked(name, key, entry[key])) if key in entry else default
 
 
+def _center(name: str, entry: Entry) -> float:
+    center = _number(name, entry, "center", 0.0)
+    if not math.isfinite(center):
+        raise SchemaError(f"column {name!r}: center must be finite, got {center!r}")
+    return center
+
+
 def _scale(name: str, entry: Entry) -> float:
     scale = _number(name, entry, "scale", 1.0)
-    if scale == 0 or scale != scale or scale in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
+    if scale == 0 or not math.isfinite(scale):
         raise SchemaError(f"column {name!r}: scale must be finite and not 0, got {scale!r}")
     return scale
 
 
 def _checked(name: str, key: str, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+    where = "[decision]" if name == _DECISION else f"column {name!r}"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SchemaError(f"column {name!r}: {key} must be a number, got {value!r}")
+        raise SchemaError(f"{where}: {key} must be a number, got {value!r}")
+    if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+        raise SchemaError(
+            f"{where}: {key} must be a number that float64 can hold, got a larger one"
+        )
     return value
 
 
@@ -237,8 +286,8 @@ def _toml(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            # JSON's escapes are TOML's, but for DEL, which TOML wants escaped too.
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+            # JSON's escapes are TOML's; what cannot be seen is escaped too, as TOML wants for DEL.
+            return "".join(_visible(one) for one in json.dumps(value, ensure_ascii=False))
         case list():
             return "[" + ", ".join(_toml(one) for one in value) + "]"
         case dict():
@@ -246,6 +295,10 @@ def _toml(value: object) -> str:
             return "{ " + inside + " }"
         case _:
             return repr(value)
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 
 def _toml_key(name: str) -> str:

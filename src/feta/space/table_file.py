@@ -5,10 +5,11 @@ header.
 """
 
 import csv
+import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from feta.arrays import Matrix
 from feta.errors import DomainError, MissingExtra, missing
@@ -18,20 +19,36 @@ from feta.space.feature_space import FeatureSpace
 # Rows at a time: numpy's overhead is small against them, and so is their memory.
 CHUNK_ROWS = 4096
 
+# A chunk ends early at this many characters, so that long cells cannot fill the memory.
+CHUNK_CHARACTERS = 2**24
+
 # No cell of a table about people is longer; a larger one is a broken quote or an attack.
 LONGEST_CELL = 2**20
 
+# 100,000 columns of a hundred characters fit into a line; a longer one is no table about people.
+LONGEST_LINE = 2**24
+
+# What a compressed Parquet column may come to in one group of rows, in bytes.
+LARGEST_GROUP = 2**28
+
 DELIMITERS = (",", ";", "\t")
+
+# A line with its end, whichever of the three kinds that is.
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows of a table: the wanted columns' cells, and how far the file is read."""
+    """Some rows of a table: the wanted columns' cells, and how far the file is read.
+
+    `problems` says of rows that could not be taken apart what is wrong; their cells are empty.
+    """
 
     path: Path
     start: int  # the first row's number, counted from 0
     columns: dict[str, list[object]]
     progress: float  # the share of the file that is read
+    problems: dict[int, str] = field(default_factory=dict)  # by the row's place in the chunk
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -39,10 +56,18 @@ class Chunk:
     def row(self, place: int) -> "Chunk":
         """Take one row alone."""
         cells = {name: [column[place]] for name, column in self.columns.items()}
-        return Chunk(self.path, self.start + place, cells, self.progress)
+        problems = {0: self.problems[place]} if place in self.problems else {}
+        return Chunk(self.path, self.start + place, cells, self.progress, problems)
+
+    def check(self) -> None:
+        """Raise unless every row could be taken apart."""
+        for place, what in self.problems.items():
+            row = self.start + place
+            raise DomainError(f"{self.path}, row {row + 1}: {what}", row=row, what=what)
 
     def encode(self, space: FeatureSpace, *, ignore_sensitive: bool = False) -> Matrix:
         """Turn the rows into people; messages name file, row and column."""
+        self.check()
         typed = {name: self._typed(space, name) for name in self.columns}
         try:
             return space.encode_columns(typed, sensitive="ignore" if ignore_sensitive else "check")
@@ -69,9 +94,11 @@ class Chunk:
         what = error.what
         attribute = space.attribute(error.column)
         if not isinstance(attribute, Categorical | Derived):
+            what = f"must be {attribute.domain()}, got {_shown(cell)}{_comma_hint(cell)}"
+        elif _empty(cell) or len(repr(cell)) > LONGEST_SHOWN:
             what = f"must be {attribute.domain()}, got {_shown(cell)}"
         message = f"{self.path}, row {row + 1}: {error.column!r} {what}"
-        return DomainError(message, column=error.column, row=row)
+        return DomainError(message, column=error.column, row=row, what=what)
 
 
 def parse_number(cell: str) -> object:
@@ -82,11 +109,27 @@ def parse_number(cell: str) -> object:
         return cell
 
 
+LONGEST_SHOWN = 80  # characters of a cell in a message: a line
+
+
+def _empty(cell: object) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
 def _shown(cell: object) -> str:
-    if cell in ("", None):
+    if _empty(cell):
         return "an empty cell"
     text = repr(cell)
-    return text if len(text) < 80 else f"{text[:60]}… ({len(text)} characters)"  # noqa: PLR2004 - a line
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:60]}… ({len(text)} characters)"
+
+
+def _comma_hint(cell: object) -> str:
+    """Say what is wrong with 1,5 and 1.234,50."""
+    if not isinstance(cell, str) or "," not in cell or len(cell) > LONGEST_SHOWN:
+        return ""
+    if isinstance(parse_number(cell.replace(".", "").replace(",", "")), str):
+        return ""
+    return "; write numbers with a decimal point and without thousands separators"
 
 
 class TableFile:
@@ -97,17 +140,21 @@ class TableFile:
         if not self.path.exists():
             raise DomainError(f"{self.path}: there is no such file")
         if not self.path.is_file():
-            raise DomainError(f"{self.path}: there must be a regular file here")
+            raise DomainError(
+                f"{self.path}: there must be a regular file here, got a folder or a device"
+            )
         self._file: _Csv | _Parquet
-        if self.path.suffix in (".parquet", ".pq"):
+        if self.path.suffix.lower() in (".parquet", ".pq"):
             self._file = _Parquet(self.path)
         else:
             self._file = _Csv(self.path)
         self.names: list[str] = self._file.names
         seen: set[str] = set()
         for name in self.names:
-            if name in seen:
-                message = f"{self.path}: the table must not have the column {name!r} twice"
+            if (
+                name in seen and name
+            ):  # spreadsheets write several nameless columns; nobody reads them
+                message = f"{self.path}: the table must not have the column {name!r} twice; rename or delete one of them"
                 raise DomainError(message, column=name)
             seen.add(name)
 
@@ -118,8 +165,8 @@ class TableFile:
                 raise DomainError(f"{self.path}: {missing(name, self.names)}", column=name)
 
     def chunks(self, wanted: Collection[str], *, rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-        """Read the wanted columns, a chunk at a time."""
-        chosen = [name for name in self.names if name in wanted]
+        """Read the wanted columns, a chunk at a time; if none is wanted, the first, to count rows."""
+        chosen = [name for name in self.names if name in wanted] or self.names[:1]
         empty = True
         for chunk in self._file.chunks(chosen, rows):
             empty = False
@@ -131,71 +178,93 @@ class TableFile:
 class _Csv:
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.read = 0  # bytes so far
         csv.field_size_limit(LONGEST_CELL)
-        with self._open() as file:
-            header = self._header(file)
-        if not header:
-            raise DomainError(f"{path}: the table must have a header line, but the file is empty")
-        widths = {mark: len(next(csv.reader([header], delimiter=mark))) for mark in DELIMITERS}
-        self.delimiter = max(DELIMITERS, key=lambda mark: widths[mark])
-        self.names = next(csv.reader([header], delimiter=self.delimiter))
+        headers = {mark: self._header(mark) for mark in DELIMITERS}
+        self.delimiter = max(DELIMITERS, key=lambda mark: len(headers[mark]))
+        self.names = headers[self.delimiter]
 
-    def _open(self) -> IO[str]:
-        return self.path.open(encoding="utf-8-sig", errors="strict", newline="")
+    def _header(self, delimiter: str) -> list[str]:
+        for row, problem in self._rows(delimiter):
+            if problem:
+                raise DomainError(f"{self.path}, the header: {problem}")
+            return row
+        raise DomainError(f"{self.path}: the table must have a header line, but the file is empty")
 
-    def _header(self, file: IO[str]) -> str:
-        try:
-            header = file.readline(64 * LONGEST_CELL).rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise self._not_text(0) from None
-        if "\0" in header:
-            raise self._not_text(0)
-        try:
-            next(csv.reader([header]), None)
-        except csv.Error as error:
-            raise DomainError(f"{self.path}: the header must be CSV: {error}") from None
-        return header
+    def _lines(self) -> Iterator[str]:
+        """Give lines of bounded length, decoded one by one, so that a bad byte is told by its row."""
+        self.read = 0
+        with self.path.open("rb") as file:
+            while content := file.readline(LONGEST_LINE):
+                if len(content) == LONGEST_LINE:
+                    raise _BadRow(f"a line must have fewer than {LONGEST_LINE} bytes")
+                text = content.decode("utf-8-sig" if not self.read else "utf-8")
+                if "\0" in text:
+                    raise UnicodeError
+                self.read += len(content)
+                yield from LINE.findall(text) if "\r" in text[:-2] else [text]
 
-    def _not_text(self, row: int) -> DomainError:
-        message = f"{self.path}, row {row + 1}: the table must be UTF-8 text without NUL bytes; save it as UTF-8"
-        return DomainError(message, row=row)
+    def _rows(self, delimiter: str) -> Iterator[tuple[list[str], str]]:
+        """Give rows and what is wrong with them; blank lines are no rows.
 
-    def chunks(self, chosen: list[str], rows: int) -> Iterator[Chunk]:
-        size = max(1, self.path.stat().st_size)
-        places = [self.names.index(name) for name in chosen]
-        with self._open() as file:
-            reader = csv.reader(file, delimiter=self.delimiter)
-            start, cells = 0, [[] for _ in places]  # type: ignore[var-annotated]  # lists of cells
-            for number, row in enumerate(self._rows(reader)):
-                for column, place in zip(cells, places, strict=True):
-                    column.append(row[place])
-                if number + 1 - start == rows:
-                    done = file.buffer.tell() / size  # type: ignore[attr-defined]  # a text file has one
-                    yield Chunk(self.path, start, dict(zip(chosen, cells, strict=True)), done)
-                    start, cells = number + 1, [[] for _ in places]
-            if cells and cells[0]:
-                yield Chunk(self.path, start, dict(zip(chosen, cells, strict=True)), 1.0)
-
-    def _rows(self, reader: Iterator[list[str]]) -> Iterator[list[str]]:
+        After a line that cannot be decoded or a quote that is never closed nothing is certain, so
+        these raise; a row with too many or too few cells is told, and the next one is read.
+        """
         number = -1  # the header
+        width = 0
+        reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
         while True:
             try:
                 row = next(reader)
             except StopIteration:
                 return
-            except UnicodeDecodeError:
-                raise self._not_text(number) from None
-            except csv.Error as error:
-                message = f"{self.path}, row {number + 1}: the row must be CSV: {error}"
-                raise DomainError(message, row=number) from None
-            if number >= 0 and row:  # a blank line is no row
-                if len(row) != len(self.names):
-                    message = f"{self.path}, row {number + 1}: the row must have {len(self.names)} cells like the header, got {len(row)}"
-                    raise DomainError(message, row=number)
-                if any("\0" in cell for cell in row):
-                    raise self._not_text(number)
-                yield row
-            number += bool(row)
+            except (UnicodeError, _BadRow, csv.Error) as error:
+                raise self._broken(error, number) from None
+            if not row:
+                continue
+            problem = ""
+            if number >= 0 and len(row) != width:
+                problem = f"the row must have {width} cells like the header, got {len(row)}; look for a missing or stray {delimiter!r} or quote"
+            width = width or len(row)
+            yield row, problem
+            number += 1
+
+    def _broken(self, error: Exception, number: int) -> DomainError:
+        where = f"row {number + 1}" if number >= 0 else "the header"
+        if isinstance(error, UnicodeError):
+            what = "the table must be CSV in UTF-8, without NUL bytes; save it as CSV UTF-8, or as .parquet"
+        elif isinstance(error, _BadRow) or "field larger" not in str(error):
+            what = f"the table must be CSV: {error}; look for a quote that is not closed"
+        else:
+            what = f"a cell must have at most {LONGEST_CELL} characters; look for a quote that is not closed"
+        return DomainError(f"{self.path}, {where}: {what}", row=max(number, 0), what=what)
+
+    def chunks(self, chosen: list[str], rows: int) -> Iterator[Chunk]:
+        size = max(1, self.path.stat().st_size)
+        places = [self.names.index(name) for name in chosen]
+        table = self._rows(self.delimiter)
+        next(table)
+        start, characters = 0, 0
+        cells: list[list[object]] = [[] for _ in places]
+        problems: dict[int, str] = {}
+        for number, (row, problem) in enumerate(table):
+            if problem:
+                problems[number - start] = problem
+            for column, place in zip(cells, places, strict=True):
+                cell = "" if problem else row[place]
+                column.append(cell)
+                characters += len(cell)
+            if number + 1 - start == rows or characters > CHUNK_CHARACTERS:
+                columns = dict(zip(chosen, cells, strict=True))
+                yield Chunk(self.path, start, columns, self.read / size, problems)
+                start, characters = number + 1, 0
+                cells, problems = [[] for _ in places], {}
+        if cells[0]:
+            yield Chunk(self.path, start, dict(zip(chosen, cells, strict=True)), 1.0, problems)
+
+
+class _BadRow(Exception):  # never leaves this file
+    pass
 
 
 class _Parquet:
@@ -206,23 +275,40 @@ class _Parquet:
         except ImportError:
             raise MissingExtra("pyarrow", "parquet") from None
         self.path = path
-        self._broken = (pa.ArrowException, OSError)
+        self._broken = (pa.ArrowException, OSError, ValueError, OverflowError)
         try:
-            self._file = pq.ParquetFile(path)
+            self._file: Any = pq.ParquetFile(path)
+            self.names: list[str] = list(self._file.schema_arrow.names)
         except self._broken as error:
             raise self._damaged(error) from None
-        self.names = list(self._file.schema_arrow.names)
+        if not self.names:
+            raise DomainError(f"{path}: the table must have columns, got none")
 
     def _damaged(self, error: Exception) -> DomainError:
-        return DomainError(f"{self.path}: the table must be a Parquet file: {error}")
+        first = next(iter(str(error).splitlines()), "")
+        return DomainError(f"{self.path}: the table must be a whole Parquet file: {first}")
 
     def chunks(self, chosen: list[str], rows: int) -> Iterator[Chunk]:
-        total = max(1, self._file.metadata.num_rows)
         start = 0
         try:
+            self._check_size(chosen)
+            total = max(1, self._file.metadata.num_rows)
             for batch in self._file.iter_batches(rows, columns=chosen):
                 columns = {name: batch.column(name).to_pylist() for name in chosen}
                 yield Chunk(self.path, start, columns, min(1.0, (start + batch.num_rows) / total))
                 start += batch.num_rows
+        except DomainError:
+            raise
         except self._broken as error:
             raise self._damaged(error) from None
+
+    def _check_size(self, chosen: list[str]) -> None:
+        """Refuse what would unpack to more than memory should hold."""
+        metadata = self._file.metadata
+        for group in range(metadata.num_row_groups):
+            for place in range(metadata.num_columns):
+                column = metadata.row_group(group).column(place)
+                size = column.total_uncompressed_size
+                if column.path_in_schema.split(".")[0] in chosen and size > LARGEST_GROUP:
+                    message = f"{self.path}: a column must take at most {LARGEST_GROUP // 2**20} MB in a row group, got {size // 2**20} MB in {column.path_in_schema!r}; write smaller row groups"
+                    raise DomainError(message)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LatticeProof:
-    """Every counterpart was scored, and all were decided alike."""
+    """Every counterpart was scored, and all were treated alike."""
 
     counterparts: int
-    decision: int
 
 
 Proof = LatticeProof

@@ -1,27 +1,29 @@
-"""Counterexample: two counterparts decided apart; it can only be made by replaying them exactly."""
+"""Counterexample: two counterparts treated apart; it can only be made by replaying them exactly."""
 
 from dataclasses import InitVar, dataclass, field
 from typing import Literal, Self
 
 import numpy as np
 
-from feta.arrays import Vector, frozen
+from feta.arrays import Matrix, Vector, frozen
 from feta.errors import CertificateError
 from feta.model import Model
 from feta.network.points import Rows
+from feta.rule import Tolerance, apart_in_runtime
 
 Runtime = Literal["safe", "sensitive"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counterexample:
-    """A person and a counterpart whose decisions differ, proved in exact arithmetic (S1)."""
+    """A person and a counterpart treated apart, proved in exact arithmetic (S1)."""
 
     model: InitVar[Model]
     person: Vector
     counterpart: Vector
-    scores: Vector = field(init=False)  # of the person and of the counterpart, rounded once
-    decisions: tuple[int, int] = field(init=False)
+    scores: Vector | Matrix = field(init=False)  # of person and counterpart, rounded once
+    decisions: tuple[int, ...] = field(init=False)  # of both; empty where scores are compared
+    gap: float = field(init=False)  # how far on the other side the counterpart is
     runtime: Runtime = field(init=False)
 
     def __post_init__(self, model: Model) -> None:
@@ -34,25 +36,24 @@ class Counterexample:
             )
         points = Rows(model.exact, pair)
         scores = points.exact_scores(np.arange(2))
-        decisions = model.rule.settle_exactly(scores)
-        if decisions[0] == decisions[1]:
-            raise CertificateError("the two people must be decided apart, but exact scores agree")
-        safe = (model.rule.settle(model.runtime_scores(points)) == decisions).all()
+        if not model.rule.judge(scores[:1]).settle_exactly(scores)[1]:
+            raise CertificateError("the two people must be treated apart, but exact scores agree")
+        safe = apart_in_runtime(model.rule, scores[:1], model.runtime_scores(points))[1]
+        decisions: tuple[int, ...] = ()
+        if not isinstance(model.rule, Tolerance):
+            decisions = tuple(model.rule.settle_exactly(scores).tolist())
+        floats = scores.floats()
         object.__setattr__(self, "person", frozen(self.person))
         object.__setattr__(self, "counterpart", frozen(self.counterpart))
-        object.__setattr__(self, "scores", frozen(scores.floats()[:, 0]))
-        object.__setattr__(self, "decisions", (int(decisions[0]), int(decisions[1])))
+        object.__setattr__(self, "scores", frozen(floats[:, 0] if floats.shape[1] == 1 else floats))
+        object.__setattr__(self, "decisions", decisions)
+        object.__setattr__(self, "gap", model.rule.gap(scores))
         object.__setattr__(self, "runtime", "safe" if safe else "sensitive")
 
     @classmethod
     def witness(cls, model: Model, person: Vector, other: Vector) -> Self | None:
-        """Replay two people; None if they are not decided apart."""
+        """Replay two people; None if they are not treated apart."""
         try:
             return cls(model, person, other)
         except CertificateError:
             return None
-
-    @property
-    def gap(self) -> float:
-        """How far apart the two scores are."""
-        return float(abs(self.scores[1] - self.scores[0]))

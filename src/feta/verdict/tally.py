@@ -1,10 +1,12 @@
 """Tally: how many counterparts of each person are decided each way."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from feta.arrays import Counts, Flags
+from feta.errors import EngineError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,30 +16,58 @@ class Tally:
     by_class: Counts  # (people, classes)
     undecided: Counts
     safe: Flags  # whose counterparts' decisions the source's own runtime is sure to share (S6)
+    ties_to: Literal["first", "last"] = "last"
 
     @property
     def favorable(self) -> Counts:
-        """How many counterparts are decided favorably."""
-        return self.by_class[:, 1]
+        """How many counterparts are decided favorably; two classes only."""
+        return self._of_two(1)
 
     @property
     def unfavorable(self) -> Counts:
-        """How many are not."""
-        return self.by_class[:, 0]
+        """How many are not; two classes only."""
+        return self._of_two(0)
+
+    def _of_two(self, place: int) -> Counts:
+        if self.by_class.shape[1] != 2:  # noqa: PLR2004 - favorable or not
+            message = f"favorable and unfavorable need two classes, got {self.by_class.shape[1]}; use by_class"
+            raise EngineError(message)
+        return self.by_class[:, place]
 
     @property
-    def settled(self) -> Flags:
-        """Whose majority is certain, however the undecided counterparts would be decided."""
-        return (self.favorable >= self.unfavorable + self.undecided) | (
-            self.unfavorable > self.favorable + self.undecided
-        )
+    def unanimous(self) -> Flags:
+        """Whose counterparts are all decided alike, as far as they are decided."""
+        return np.asarray((self.by_class > 0).sum(axis=1) <= 1)
 
     @property
-    def decision(self) -> Flags:
-        """The majority's decision; a tie is favorable.
+    def winner(self) -> Counts:
+        """The class that most counterparts get.
 
         The rule may look at the counts only, never at the person's own decision: Algorithm 1 of the
         paper flips on a tie, so the two sides of an even split would swap places and stay apart.
-        Eq. 5, followed here, gives both the same.
+        Eq. 5, followed here, gives both the same: the favorable decision, and among several classes
+        the first.
         """
-        return np.asarray(self.favorable >= self.unfavorable)
+        if self.ties_to == "first":
+            return np.argmax(self.by_class, axis=1)
+        return self.by_class.shape[1] - 1 - np.argmax(self.by_class[:, ::-1], axis=1)
+
+    @property
+    def settled(self) -> Flags:
+        """Whose winner is certain, however the undecided counterparts would be decided."""
+        winner = self.winner
+        rows = np.arange(len(winner))
+        lead = self.by_class[rows, winner][:, None] - self.by_class
+        classes = np.arange(self.by_class.shape[1])
+        beats_on_tie = classes > winner[:, None]
+        if self.ties_to == "last":
+            beats_on_tie = classes < winner[:, None]
+        enough = lead - self.undecided[:, None] >= np.where(beats_on_tie, 0, 1)
+        enough[rows, winner] = True
+        return np.asarray(enough.all(axis=1))
+
+    @property
+    def decision(self) -> Flags:
+        """Whether the majority is favorable; a tie is. Two classes only."""
+        self._of_two(1)
+        return np.asarray(self.winner == 1)

@@ -131,6 +131,7 @@ def test_a_real_source_between_two_bands_is_refused() -> None:
     with pytest.raises(DomainError, match=r"'band' must have exactly one band for income 4\.5"):
         space.encode({"age": 30, "income": 4.5})
     assert space.encode({"age": 30, "income": 5}).tolist() == [[30.0, 5.0, 0.0, 1.0]]
+    assert not space.contains(np.array([30.0, 4.5, 0.0, 0.0]))
 
 
 def test_ignored_sensitive_cells_are_not_read() -> None:

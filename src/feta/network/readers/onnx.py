@@ -17,10 +17,19 @@ from feta.network.activation import relu
 from feta.network.builder import NetworkBuilder
 from feta.network.fold import BatchNorm
 from feta.network.network import Affine, Network
-from feta.network.readers.stored import LARGEST_FILE, Array, read_bytes, stored_array
+from feta.network.readers.stored import Array, read_bytes, stored_array
 
 if TYPE_CHECKING:
     import onnx
+
+# Names of ONNX's own domain.
+STANDARD = ("", "ai.onnx")
+
+# Before opset 7 Add and BatchNormalization meant other things; runtimes refuse those files too.
+OLDEST_OPSET = 7
+
+# A fixed number of rows beyond this is not filled up to replay a single one.
+MOST_FIXED_ROWS = 1024
 
 
 def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
@@ -32,13 +41,21 @@ def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
     Weights in other files are read only with `external_data`, from the model's own folder.
     """
     try:
-        return _Reading(_load(Path(path)), Path(path).parent if external_data else None).network()
+        # Numbers that overflow become infinite, and those are refused by name.
+        with np.errstate(all="ignore"):
+            reading = _Reading(_load(Path(path)), Path(path).parent if external_data else None)
+            return reading.network()
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
+    except OverflowError:
+        message = f"{path}: the weights must stay finite when scaling is folded into them; rescale the network"
+        raise NetworkError(message) from None
 
 
 def onnx_scores(path: str | Path) -> Callable[[Matrix], Matrix] | None:
-    """Give a function that scores rows in onnxruntime, or None where that is not installed.
+    """Give a function that scores rows in onnxruntime, or None where that cannot be.
+
+    That is where it is not installed, or refuses the file.
 
     It returns the graph's own outputs, (rows, outputs): probabilities if the graph ends in them.
     """
@@ -49,33 +66,49 @@ def onnx_scores(path: str | Path) -> Callable[[Matrix], Matrix] | None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4  # what it would print is not for the user
-    session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
-    entry = session.get_inputs()[0]
-    kind = np.float64 if entry.type == "tensor(double)" else np.float32
-    fixed = isinstance(entry.shape[0], int)
-
-    def score(rows: Matrix) -> Matrix:
-        batches = [rows[row : row + 1] for row in range(len(rows))] if fixed else [rows]
-        found = [session.run(None, {entry.name: batch.astype(kind)})[0] for batch in batches]
-        return np.concatenate(
-            [np.asarray(one, np.float64).reshape(-1, _width(one)) for one in found]
-        )
-
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+        entry = session.get_inputs()[0]
+        score = _Session(session, entry.name, entry.type == "tensor(double)", entry.shape[0])
+        score(np.zeros((1, entry.shape[1])))
+    except Exception:  # onnxruntime's errors share no other class; without it nothing is replayed
+        return None
     return score
 
 
-def _width(output: Array) -> int:
-    return int(output.shape[-1]) if output.ndim > 1 else 1
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A graph opened in onnxruntime."""
+
+    session: Any
+    entry: str
+    double: bool
+    rows: int | str | None  # the graph's own number of rows, where that is fixed
+
+    def __call__(self, rows: Matrix) -> Matrix:
+        """Give the first output, (rows, outputs)."""
+        if not isinstance(self.rows, int):
+            return self._run(rows)
+        if not 1 <= self.rows <= MOST_FIXED_ROWS:
+            raise NetworkError(f"the graph must take a moderate number of rows, got {self.rows}")
+        filled = [np.repeat(row[None, :], self.rows, axis=0) for row in rows]
+        return np.concatenate([self._run(batch)[:1] for batch in filled])
+
+    def _run(self, rows: Matrix) -> Matrix:
+        with np.errstate(over="ignore"):  # float32 may not hold what people's units reach
+            entry = rows.astype(np.float64 if self.double else np.float32)
+        output = np.asarray(self.session.run(None, {self.entry: entry})[0], np.float64)
+        return output.reshape(len(rows), -1)
 
 
 def _load(path: Path) -> "onnx.ModelProto":
     import onnx  # noqa: PLC0415 - slow to import
     from google.protobuf.message import DecodeError  # noqa: PLC0415 - comes with onnx
 
-    content = read_bytes(path, LARGEST_FILE)
+    content = read_bytes(path)
     try:
         model = onnx.load_model_from_string(content)
-    except (DecodeError, ValueError):
+    except (DecodeError, ValueError, RecursionError):
         raise NetworkError(
             "the file must be an ONNX model, but cannot be decoded; export it again"
         ) from None
@@ -84,10 +117,14 @@ def _load(path: Path) -> "onnx.ModelProto":
             "the file must be an ONNX model with operators, but has none; export it again"
         )
     newest = onnx.defs.onnx_opset_version()
-    for opset in model.opset_import:
-        if opset.domain in ("", "ai.onnx") and not 1 <= opset.version <= newest:
-            message = f"the opset must be from 1 to {newest}, got {opset.version}; export with an older opset"
-            raise NetworkError(message)
+    opsets = [one.version for one in model.opset_import if one.domain in STANDARD]
+    if not opsets or not all(OLDEST_OPSET <= one <= newest for one in opsets):
+        got = ", ".join(map(str, opsets)) or "none"
+        message = f"the opset must be from {OLDEST_OPSET} to {newest}, got {got}; export with opset_version=17"
+        raise NetworkError(message)
+    for function in model.functions:
+        if function.domain in STANDARD:  # else "Relu" could mean anything
+            raise NetworkError(f"the file must not define the operator {function.name!r} anew")
     return model
 
 
@@ -107,11 +144,13 @@ class _Reading:
     def network(self) -> Network:
         """Read the whole graph."""
         graph = self.model.graph
+        if graph.sparse_initializer:
+            raise NetworkError("the graph's arrays must not be sparse; export them dense")
         for tensor in graph.initializer:
-            self.constants[tensor.name] = self._array(tensor)
+            self._keep(tensor.name, self._array(tensor))
         self._enter()
         for place, node in enumerate(graph.node):
-            self._step(node, f"operator {node.name or place!r} ({node.op_type})")
+            self._step(node, f"operator {(node.name or place)!r} ({node.op_type})")
         if [output.name for output in graph.output][:1] != [self.value]:
             got = ", ".join(repr(output.name) for output in graph.output)
             raise NetworkError(
@@ -145,9 +184,12 @@ class _Reading:
 
     def _step(self, node: "onnx.NodeProto", where: str) -> None:
         """Take one operator."""
-        if node.domain not in ("", "ai.onnx") or node.op_type not in OPERATORS:
+        if node.domain not in STANDARD or node.op_type not in OPERATORS:
             known = ", ".join(sorted(OPERATORS))
-            raise NetworkError(f"{where} is not one that FETA reads; it reads {known}")
+            custom = "" if node.domain in STANDARD else f" of the domain {node.domain!r}"
+            raise NetworkError(f"{where}{custom} is not one that FETA reads; it reads {known}")
+        if len(node.output) < 1 or len(node.input) < FEWEST_INPUTS.get(node.op_type, 1):
+            raise NetworkError(f"{where} must have all its inputs and an output; export it again")
         if node.op_type == "Constant":
             self._constant(node, where)
             return
@@ -163,17 +205,24 @@ class _Reading:
         OPERATORS[node.op_type](self, node, where)
         self.value = node.output[0]
 
+    def _keep(self, name: str, array: Array) -> None:
+        if name in self.constants:
+            raise NetworkError(f"the graph must define {name!r} once, got it twice")
+        self.constants[name] = array
+
     def _constant(self, node: "onnx.NodeProto", where: str) -> None:
         for attribute in node.attribute:
             if attribute.name == "value" and attribute.HasField("t"):
-                self.constants[node.output[0]] = self._array(attribute.t)
-                return
-            if attribute.name == "value_float":
-                self.constants[node.output[0]] = np.array(attribute.f)
-                return
-            if attribute.name in ("value_ints", "value_int"):
-                self.constants[node.output[0]] = np.array(attribute.ints or attribute.i)
-                return
+                array = self._array(attribute.t)
+            elif attribute.name in ("value_float", "value_floats"):
+                self.source = "float32"
+                array = np.array(list(attribute.floats) or attribute.f)
+            elif attribute.name in ("value_int", "value_ints"):
+                array = np.array(list(attribute.ints) or attribute.i)
+            else:
+                continue
+            self._keep(node.output[0], array)
+            return
         raise NetworkError(f"{where} must hold an array or a number")
 
     # Operators, in the order of the table below.
@@ -249,7 +298,8 @@ class _Reading:
         options = _options(
             node, {"epsilon": 1e-5, "training_mode": 0, "momentum": 0.9, "spatial": 1}
         )
-        if options["training_mode"] or len(node.input) != 5:  # noqa: PLR2004 - value, scale, shift, mean, variance
+        n_outputs = sum(bool(name) for name in node.output)
+        if options["training_mode"] or len(node.input) != 5 or n_outputs != 1:  # noqa: PLR2004 - value, scale, shift, mean, variance
             raise NetworkError(f"{where} must be in inference mode, with four stored arrays")
         gain, shift, mean, variance = (
             self._vector(self._numbers(name, where), self.width, where) for name in node.input[1:]
@@ -261,6 +311,12 @@ class _Reading:
         if node.input[0] != self.value:
             raise NetworkError(f"{where} must work on the value before it")
 
+    def dropout(self, node: "onnx.NodeProto", where: str) -> None:
+        self.same(node, where)
+        training = node.input[2] if len(node.input) > 2 else ""  # noqa: PLR2004 - value, ratio, mode
+        if training and np.any(self._stored(training, where)):
+            raise NetworkError(f"{where} must be in inference mode; export after module.eval()")
+
     def cast(self, node: "onnx.NodeProto", where: str) -> None:
         to = _options(node, {"to": 0, "saturate": 1})["to"]
         if to not in (1, 11):  # FLOAT and DOUBLE
@@ -269,7 +325,7 @@ class _Reading:
             self.source = "float32"
 
     def reshape(self, node: "onnx.NodeProto", where: str) -> None:
-        shape = [int(size) for size in np.ravel(self._numbers(node.input[1], where))]
+        shape = [int(size) for size in np.ravel(self._stored(node.input[1], where))]
         keeps = shape in ([-1, self.width], [0, self.width], [0, -1], [1, self.width])
         if not keeps and not (self.width == 1 and shape == [-1]):
             raise NetworkError(f"{where} must keep (rows, {self.width}), got {shape}")
@@ -305,10 +361,19 @@ class _Reading:
             raise NetworkError(f"{where} must combine the value before it with one constant")
         return self._numbers(names[0], where)
 
-    def _numbers(self, name: str, where: str) -> Array:
+    def _stored(self, name: str, where: str) -> Array:
         if name not in self.constants:
             raise NetworkError(f"{where} must take {name!r} from the stored constants")
-        return np.asarray(self.constants[name], dtype=np.float64)
+        return self.constants[name]
+
+    def _numbers(self, name: str, where: str) -> Array:
+        numbers = np.asarray(self._stored(name, where), dtype=np.float64)
+        bad = np.argwhere(~np.isfinite(numbers))
+        if len(bad):
+            place = tuple(bad[0].tolist())
+            message = f"{where}: the stored array {name!r} must be finite, got {float(numbers[place])!r} at {place}; train the network again"
+            raise NetworkError(message)
+        return numbers
 
     def _vector(self, numbers: Array, width: int, where: str) -> Vector:
         """Spread a constant over the columns as ONNX would."""
@@ -326,7 +391,7 @@ OPERATORS: dict[str, Callable[[_Reading, Any, str], None]] = {
     "Cast": _Reading.cast,
     "Constant": _Reading.same,
     "Div": _Reading.div,
-    "Dropout": _Reading.same,
+    "Dropout": _Reading.dropout,
     "Flatten": _Reading.flatten,
     "Gemm": _Reading.gemm,
     "Identity": _Reading.same,
@@ -340,6 +405,9 @@ OPERATORS: dict[str, Callable[[_Reading, Any, str], None]] = {
     "Sub": _Reading.sub,
     "Unsqueeze": _Reading.squeeze,
 }
+
+# Inputs an operator cannot do without, where that is not one.
+FEWEST_INPUTS = {"Constant": 0, "Gemm": 2, "MatMul": 2, "Reshape": 2}
 
 # What may still follow a last Sigmoid or Softmax.
 SHAPES = {"Cast", "Constant", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}

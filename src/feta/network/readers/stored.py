@@ -16,32 +16,39 @@ Array = NDArray[Any]
 
 # A network for tables has thousands of weights, not billions; beyond this a file is not a model
 # that FETA could answer for, and may be one made to exhaust memory.
-LARGEST_FILE = 512 * 2**20
+LARGEST_FILE = 128 * 2**20
 
 # ONNX's element types that FETA takes: FLOAT, INT32, INT64, DOUBLE.
 KINDS = {1: "<f4", 6: "<i4", 7: "<i8", 11: "<f8"}
 
 
-def read_bytes(path: Path, most: int = LARGEST_FILE) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Read a regular file of bounded size."""
-    if not path.exists():
-        raise NetworkError("there is no such file")
-    if not path.is_file():  # a device or a pipe would never end
-        raise NetworkError("there must be a regular file here, got a folder or a device")
-    size = path.stat().st_size
-    if size > most:
-        raise NetworkError(f"the file must have at most {most // 2**20} MB, got {size // 2**20} MB")
+    size = regular_size(path)
+    if size > LARGEST_FILE:
+        most = LARGEST_FILE // 2**20
+        raise NetworkError(f"the file must have at most {most} MB, got {size // 2**20} MB")
     return path.read_bytes()
+
+
+def regular_size(path: Path) -> int:
+    """Tell how long a file is; a device or a pipe, which would never end, is refused."""
+    if not path.exists():
+        raise NetworkError(f"there is no such file: {path.name!r}")
+    if not path.is_file():
+        raise NetworkError("there must be a regular file here, got a folder or a device")
+    return path.stat().st_size
 
 
 def stored_array(tensor: "onnx.TensorProto", folder: Path | None) -> Array:
     """Take an ONNX array whose data are as long as its shape says; other files only in `folder`."""
     name = f"the stored array {tensor.name!r}"
     count = math.prod(tensor.dims)
-    if any(size < 0 for size in tensor.dims) or count > LARGEST_FILE // 4:
+    sizes = [*tensor.dims, count]  # a dimension may be huge beside one that is 0
+    if any(not 0 <= size <= LARGEST_FILE // 4 for size in sizes):
         raise NetworkError(f"{name} must be of moderate size, got the shape {list(tensor.dims)}")
     if tensor.data_type not in KINDS:
-        raise NetworkError(f"{name} must hold float, double or whole numbers")
+        raise NetworkError(f"{name} must hold float, double or whole numbers; export it as float32")
     kind = np.dtype(KINDS[tensor.data_type])
     if tensor.data_location == tensor.EXTERNAL:
         data = _external(tensor, folder, name, count * kind.itemsize)
@@ -62,21 +69,28 @@ def stored_array(tensor: "onnx.TensorProto", folder: Path | None) -> Array:
 
 def _external(tensor: "onnx.TensorProto", folder: Path | None, name: str, length: int) -> bytes:
     if folder is None:
-        message = f"{name} lies in another file, which is not read by default; export with the weights inside, or ask for external data"
+        message = f"{name} lies in another file, which is not read by default; export with the weights inside, or ask for it: --external-data on the command line, external_data=True in Python"
         raise NetworkError(message)
     told = {entry.key: entry.value for entry in tensor.external_data}
     location = told.get("location", "")
     path = folder / location
     if Path(location).name != location or path.is_symlink():
         raise NetworkError(f"{name} must lie beside the model, got {location!r}")
-    try:
-        offset = int(told.get("offset", "0"))
-    except ValueError:
-        raise NetworkError(
-            f"{name} must have a number as its offset, got {told['offset']!r}"
-        ) from None
-    content = read_bytes(path)
-    if offset < 0 or offset + length > len(content):
-        message = f"{name} must lie within its file, got offset {offset} and length {length}"
+    offset, told_length = _whole(told, "offset", 0, name), _whole(told, "length", length, name)
+    if told_length != length:
+        message = f"{name} must take {length} bytes, as its shape says, got {told_length}"
         raise NetworkError(message)
-    return content[offset : offset + length]
+    size = regular_size(path)
+    if offset < 0 or offset + length > size:
+        message = f"{name} must lie within {location!r}, which has {size} bytes, got offset {offset} and length {length}"
+        raise NetworkError(message)
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(length)
+
+
+def _whole(told: dict[str, str], key: str, default: int, name: str) -> int:
+    text = told.get(key, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 20):  # noqa: PLR2004 - 2^63 has 19 digits
+        raise NetworkError(f"{name} must have a whole number as its {key}, got {text!r}")
+    return int(text)

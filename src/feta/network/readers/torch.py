@@ -12,7 +12,16 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import MissingExtra, NetworkError
-from feta.network.activation import relu
+from feta.network.activation import (
+    SMOOTH,
+    Step,
+    clip,
+    hardsigmoid,
+    leaky_relu,
+    prelu,
+    refuse_smooth,
+    relu,
+)
 from feta.network.builder import NetworkBuilder
 from feta.network.fold import BatchNorm
 from feta.network.network import Network
@@ -28,9 +37,9 @@ AGREEMENT = 1e-9
 
 
 def read_torch(module: "nn.Module") -> Network:
-    """Read a trained torch module: Linear, ReLU, Dropout, BatchNorm1d, and a last Sigmoid.
+    """Read a trained torch module: an nn.Sequential of what is piecewise-linear.
 
-    A last Sigmoid is taken off: scores are what goes into it. The reading is checked against the
+    A last Sigmoid or Softmax is taken off: scores are what goes into it. The reading is checked against the
     module's own forward pass in float64.
     """
     try:
@@ -38,12 +47,12 @@ def read_torch(module: "nn.Module") -> Network:
     except ImportError:
         raise MissingExtra("torch", "torch") from None
     steps = list(_flat(module, "", nn))
-    sigmoid = bool(steps) and isinstance(steps[-1][1], nn.Sigmoid)
+    squashed = bool(steps) and isinstance(steps[-1][1], nn.Sigmoid | nn.Softmax)
     builder = NetworkBuilder()
-    for name, step in steps[:-1] if sigmoid else steps:
+    for name, step in steps[:-1] if squashed else steps:
         _take(builder, name, step, nn)
-    network = builder.network(sigmoid=sigmoid)
-    _check_agreement(network, module, sigmoid=sigmoid)
+    network = builder.network(sigmoid=squashed)
+    _check_agreement(network, module, squashed=squashed)
     return network
 
 
@@ -57,14 +66,16 @@ def _flat(module: "nn.Module", name: str, nn: Any) -> Iterator[tuple[str, "nn.Mo
 
 def _take(builder: NetworkBuilder, name: str, step: "nn.Module", nn: Any) -> None:  # noqa: ANN401 - torch.nn
     where = f"module {name!r} ({type(step).__name__})"
+    activation = _activation(step, nn)
+    if activation is not None:
+        builder.activate(activation, where)
+        return
     match step:
         case nn.Linear():
             weight = _array(step.weight)
             builder.linear(
                 weight, np.zeros(len(weight)) if step.bias is None else _array(step.bias)
             )
-        case nn.ReLU():
-            builder.activate(relu(), where)
         case nn.BatchNorm1d():
             if step.running_mean is None or step.running_var is None:
                 raise NetworkError(
@@ -82,16 +93,34 @@ def _take(builder: NetworkBuilder, name: str, step: "nn.Module", nn: Any) -> Non
             )
         case nn.Dropout() | nn.Identity() | nn.Flatten():
             pass  # they change nothing when a trained network decides
+        case _ if type(step).__name__.lower() in SMOOTH:
+            raise refuse_smooth(type(step).__name__, where)
         case _:
-            message = f"{where} is not one that FETA reads; it reads nn.Sequential of Linear, ReLU, BatchNorm1d, Dropout, Flatten, Identity and a last Sigmoid"
+            message = f"{where} is not one that FETA reads; it reads nn.Sequential of Linear, ReLU, LeakyReLU, PReLU, Hardtanh, ReLU6, Hardsigmoid, BatchNorm1d, Dropout, Flatten, Identity and a last Sigmoid or Softmax"
             raise NetworkError(message)
+
+
+def _activation(step: Any, nn: Any) -> Step | None:  # noqa: ANN401 - a module, torch.nn
+    match step:
+        case nn.ReLU():
+            return relu()
+        case nn.LeakyReLU():
+            return leaky_relu(step.negative_slope)
+        case nn.PReLU():
+            return prelu(_array(step.weight))
+        case nn.Hardtanh():  # and ReLU6, which is one
+            return clip(step.min_val, step.max_val)
+        case nn.Hardsigmoid():
+            return hardsigmoid()
+        case _:
+            return None
 
 
 def _array(tensor: Any) -> Matrix:  # noqa: ANN401 - a torch tensor
     return np.asarray(tensor.detach().cpu().double().numpy())
 
 
-def _check_agreement(network: Network, module: "nn.Module", *, sigmoid: bool) -> None:
+def _check_agreement(network: Network, module: "nn.Module", *, squashed: bool) -> None:
     import torch  # noqa: PLC0415 - torch is an extra
 
     rows = np.random.default_rng(0).normal(size=(CHECKED_ROWS, network.width))
@@ -99,8 +128,11 @@ def _check_agreement(network: Network, module: "nn.Module", *, sigmoid: bool) ->
     with torch.no_grad():
         theirs = double(torch.from_numpy(rows)).numpy().reshape(CHECKED_ROWS, -1)
     ours = network(rows)
-    if sigmoid:
+    if squashed and network.outputs == 1:
         ours = 1 / (1 + np.exp(-ours))
+    elif squashed:
+        powers = np.exp(ours - ours.max(axis=1, keepdims=True))
+        ours = powers / powers.sum(axis=1, keepdims=True)
     largest = np.abs(ours - theirs).max() / (1 + np.abs(theirs).max())
     if not largest <= AGREEMENT:
         message = f"FETA's scores must equal the module's own, but differ by {largest:.3g} (relative); please report this module"

@@ -2,7 +2,11 @@
 
 import io
 import math
+import struct
+import tokenize
+import warnings
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +15,20 @@ import numpy as np
 from feta.errors import NetworkError, one_of
 from feta.network.network import Network
 from feta.network.readers.stored import LARGEST_FILE, Array, read_bytes
+
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+# What the libraries below raise where a file was damaged or made to mislead them.
+BROKEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 def read_weights(path: str | Path, layers: Sequence[str], *, activation: str = "relu") -> Network:
@@ -22,9 +40,7 @@ def read_weights(path: str | Path, layers: Sequence[str], *, activation: str = "
         arrays = _arrays(Path(path))
         if not layers:
             known = sorted({name.rpartition(".")[0] for name in arrays})
-            message = (
-                f"the layers must be named in their order; those in the file are {', '.join(known)}"
-            )
+            message = f"the layers must be named in their order (--layers a,b on the command line); those in the file are {', '.join(map(repr, known))}"
             raise NetworkError(message)
         pairs = [
             (_array(arrays, f"{name}.weight"), _array(arrays, f"{name}.bias")) for name in layers
@@ -55,7 +71,9 @@ def _safetensors(content: bytes) -> dict[str, Array]:
 
     try:
         return dict(load(content))
-    except (SafetensorError, KeyError, ValueError) as error:
+    except BROKEN as error:
+        raise NetworkError(f"the file must be in the safetensors format: {error}") from None
+    except SafetensorError as error:
         raise NetworkError(f"the file must be in the safetensors format: {error}") from None
 
 
@@ -66,20 +84,15 @@ def _npz(content: bytes) -> dict[str, Array]:
             members = archive.infolist()
             if sum(member.file_size for member in members) > LARGEST_FILE:
                 raise NetworkError(f"the file must unpack to at most {LARGEST_FILE // 2**20} MB")
+            if any(member.compress_type not in PACKINGS for member in members):
+                raise NetworkError("the file must be packed as numpy does: stored, or deflated")
             return {
                 member.filename.removesuffix(".npy"): _npy(member.filename, archive.read(member))
                 for member in members
             }
-    except (
-        zipfile.BadZipFile,
-        EOFError,
-        RuntimeError,
-        NotImplementedError,
-        OSError,
-        ValueError,
-    ) as error:
-        if isinstance(error, NetworkError):
-            raise
+    except NetworkError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, *BROKEN) as error:
         raise NetworkError(f"the file must be an npz archive: {error}") from None
 
 
@@ -92,13 +105,15 @@ def _npy(name: str, content: bytes) -> Array:
             if version == (1, 0)
             else np.lib.format.read_array_header_2_0
         )
-        shape, by_columns, kind = read(stream)
-    except (ValueError, SyntaxError, TypeError):
+        with warnings.catch_warnings():  # about headers of old files
+            warnings.simplefilter("ignore")
+            shape, by_columns, kind = read(stream)
+    except (SyntaxError, tokenize.TokenError, EOFError, *BROKEN):
         raise NetworkError(f"{name!r} must be a numpy array") from None
     rest = content[stream.tell() :]
     if (
-        kind.hasobject
-        or any(size < 0 for size in shape)
+        kind.kind not in "biuf"
+        or any(not 0 <= size <= LARGEST_FILE for size in shape)
         or len(rest) != math.prod(shape) * kind.itemsize
     ):
         raise NetworkError(f"{name!r} must hold plain numbers, as many as its shape {shape} says")

@@ -1,0 +1,82 @@
+"""VoteWeights: how many votes each sensitive assignment has, the same for everybody.
+
+Fair decisions stay fair whatever the weights, as long as they do not depend on the person.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from feta.arrays import Counts, Matrix
+from feta.errors import SchemaError
+from feta.space.attribute import Value
+from feta.space.feature_space import FeatureSpace
+
+# All votes together; sums of int64 counts stay far from overflow.
+MOST_VOTES = 2**53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoteWeights:
+    """A finite list of assignments, by their number on the lattice, and each one's votes."""
+
+    numbers: Counts
+    votes: Counts
+
+    def __post_init__(self) -> None:
+        numbers, votes = np.asarray(self.numbers), np.asarray(self.votes)
+        if numbers.dtype.kind not in "iu" or votes.dtype.kind not in "iu":
+            raise SchemaError("vote weights must be whole numbers")
+        if numbers.ndim != 1 or numbers.shape != votes.shape or not len(numbers):
+            message = f"vote weights must list assignments and one count each, got the shapes {numbers.shape} and {votes.shape}"
+            raise SchemaError(message)
+        if (votes < 1).any() or votes.sum(dtype=object) > MOST_VOTES:
+            raise SchemaError(
+                "each assignment listed must have one vote or more, at most 2^53 in all"
+            )
+        if (numbers < 0).any() or len(np.unique(numbers)) != len(numbers):
+            raise SchemaError("each assignment must be listed once")
+        object.__setattr__(self, "numbers", numbers.astype(np.int64))
+        object.__setattr__(self, "votes", votes.astype(np.int64))
+
+    @classmethod
+    def from_people(cls, space: FeatureSpace, people: Matrix) -> "VoteWeights":
+        """Give each assignment as many votes as there are people who have it."""
+        space.check(people)
+        numbers, votes = np.unique(space.lattice.numbers(people), return_counts=True)
+        return cls(numbers, votes)
+
+    @classmethod
+    def of(cls, space: FeatureSpace, votes: Mapping[tuple[Value, ...], int]) -> "VoteWeights":
+        """Give votes by the sensitive values, in the order of the space's attributes.
+
+        Examples
+        --------
+        >>> from feta import Categorical, Integer
+        >>> space = FeatureSpace((Integer("age", 18, 19, sensitive=True), Categorical("sex", ("f", "m"), sensitive=True)))
+        >>> VoteWeights.of(space, {(18, "f"): 3, (19, "m"): 1}).numbers.tolist()
+        [0, 3]
+        """
+        numbers = []
+        for values in votes:
+            number = 0
+            if len(values) != len(space.sensitive):
+                names = [attribute.name for attribute in space.sensitive]
+                raise SchemaError(f"an assignment must give values for {names}, got {values!r}")
+            for axis, value in zip(space.lattice.axes, values, strict=True):
+                place = axis.attribute.places(axis.attribute.encode([value]))[0]
+                number = number * len(axis) + int(place)
+            numbers.append(number)
+        return cls(np.array(numbers), np.array(list(votes.values())))
+
+    @property
+    def total(self) -> int:
+        """All votes together."""
+        return int(self.votes.sum())
+
+    def check(self, space: FeatureSpace) -> None:
+        """Raise unless every assignment exists in the space."""
+        if int(self.numbers.max()) >= space.lattice.size:
+            message = f"an assignment's number must be below {space.lattice.size}, got {int(self.numbers.max())}"
+            raise SchemaError(message)

@@ -1,0 +1,30 @@
+import inspect
+import subprocess
+import sys
+
+import feta
+
+
+def test_the_public_names_are_sorted_and_exist() -> None:
+    assert feta.__all__ == sorted(feta.__all__)
+    assert len(set(feta.__all__)) == len(feta.__all__)
+    assert all(hasattr(feta, name) for name in feta.__all__)
+
+
+def test_the_public_names_are_all_there_is() -> None:
+    public = [
+        name
+        for name in dir(feta)
+        if not name.startswith("_") and not inspect.ismodule(getattr(feta, name))
+    ]
+    assert sorted(public) == feta.__all__
+
+
+def test_importing_feta_imports_nothing_heavy() -> None:
+    program = "import sys, feta; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "feta" in loaded
+    assert not loaded & {"torch", "sklearn", "pandas", "matplotlib", "rich", "typer"}

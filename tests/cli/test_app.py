@@ -1,0 +1,103 @@
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+FAILING = """
+from feta.cli import app
+from feta.errors import SchemaError
+
+@app.app.command()
+def fail(how: str) -> None:
+    raise {"ours": SchemaError("no space"), "bug": RuntimeError("boom"),
+           "stop": KeyboardInterrupt()}[how]
+
+app.main()
+"""
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "FETA_TRACEBACK"}
+    return subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+        env={**inherited, "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", **environment},
+    )
+
+
+def test_help_lists_the_commands() -> None:
+    done = run("-m", "feta", "--help")
+    assert done.returncode == 0
+    assert "demo" in done.stdout
+    assert "whose decision would change" in done.stdout
+    assert done.stderr == ""
+
+
+def test_version_is_the_packages() -> None:
+    done = run("-m", "feta", "--version")
+    assert (done.returncode, done.stdout) == (0, f"feta {version('feta-fair')}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frobnicate"], "feta: No such command 'frobnicate'"),
+        (["--frobnicate"], "feta: No such option: --frobnicate"),
+        (["demo", "--seed", "x"], "feta: Invalid value for '--seed': "),
+    ],
+)
+def test_a_wrong_command_is_told_without_a_traceback(arguments: list[str], message: str) -> None:
+    done = run("-m", "feta", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "--help" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "message"),
+    [
+        ("ours", 2, "feta: no space\n"),
+        ("bug", 4, "feta: internal error: RuntimeError: boom; FETA_TRACEBACK=1 shows where\n"),
+    ],
+)
+def test_every_failure_has_its_exit_code_and_one_line(how: str, code: int, message: str) -> None:
+    done = run("-c", FAILING, "fail", how)
+    assert (done.returncode, done.stderr) == (code, message)
+
+
+def test_an_interrupted_command_leaves_130_and_no_traceback() -> None:
+    done = run("-c", FAILING, "fail", "stop")
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+def test_a_traceback_is_shown_on_demand() -> None:
+    done = run("-c", FAILING, "fail", "bug", FETA_TRACEBACK="1")
+    assert "Traceback" in done.stderr
+    assert done.stderr.endswith("RuntimeError: boom\n")
+
+
+def test_the_demo_tells_the_whole_story() -> None:
+    done = run("-m", "feta", "demo")
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+    for line in (
+        "German credit: 1,000 loan files, 20 columns, 61 network inputs",
+        "Everybody has 456 counterparts",
+        "of 1,000 people have a counterpart decided the other way (CE rate",
+        "; 0 are undecided.",
+        "456,000 counterparts settled without rounding doubts",
+        "The clearest pairs",
+        "One attribute alone is enough for: personal_status",
+        "none, by construction",
+        "never: the columns were deleted",
+        "What next",
+    ):
+        assert line in done.stdout

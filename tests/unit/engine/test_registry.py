@@ -1,0 +1,76 @@
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from feta import EngineError, FairAt, Model, Network, verify
+from feta.engine import registry
+from feta.engine.exhaustive import Exhaustive
+from feta.engine.registry import choose, engines
+from tests.examples import PERSON, SPACE, linear
+
+REAL = Model(SPACE.with_sensitive(["income"]), Network.from_layers([([[1.0] * 4], [0.0])]))
+
+
+class Picky(Exhaustive):
+    """A plugin's engine that takes nothing."""
+
+    def accepts(self, model: Model) -> bool:  # noqa: ARG002 - the protocol's
+        return False
+
+
+@dataclass(frozen=True)
+class Point:
+    """An entry point, as importlib.metadata gives it."""
+
+    name: str
+    engine: type[Exhaustive]
+
+    def load(self) -> type[Exhaustive]:
+        return self.engine
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Point]]:
+    points: list[Point] = []
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group else [])
+    engines.cache_clear()
+    yield points
+    engines.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["auto", "exhaustive"])
+def test_a_finite_lattice_is_taken(name: str) -> None:
+    assert choose(linear(), name).accepts(linear())
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "message"),
+    [
+        (linear(), "exhaustiv", r"must be one of 'auto', .*'exhaustiv'; did you mean 'exhaustive'"),
+        (linear(), "", "an engine must be one of 'auto', .*got ''"),
+        (REAL, "auto", "no engine takes a real-valued sensitive attribute: declare it integer"),
+        (REAL, "exhaustive", "the engine 'exhaustive' cannot answer for this model"),
+    ],
+)
+def test_an_engine_that_cannot_answer_is_refused(model: Model, name: str, message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        choose(model, name)
+
+
+def test_a_question_no_engine_takes_is_refused_not_guessed() -> None:
+    with pytest.raises(EngineError, match="or give a step"):
+        verify(FairAt(REAL, PERSON))
+
+
+def test_a_plugin_is_found_and_passed_over_when_it_refuses(plugins: list[Point]) -> None:
+    plugins.append(Point("picky", Picky))
+    assert isinstance(engines()["picky"], Picky)
+    assert not isinstance(choose(linear()), Picky)
+    with pytest.raises(EngineError, match="the engine 'picky' cannot answer"):
+        choose(linear(), "picky")
+
+
+def test_ours_wins_a_clash_of_names(plugins: list[Point]) -> None:
+    plugins.append(Point("exhaustive", Picky))
+    assert type(choose(linear(), "exhaustive")) is Exhaustive

@@ -1,0 +1,619 @@
+# ruff: noqa: N803 - X is scikit-learn's own name for the table
+import pickle
+from collections.abc import Callable
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimators_nan_inf, parametrize_with_checks
+
+from feta import (
+    Categorical,
+    Derived,
+    DomainError,
+    EngineError,
+    Fair,
+    FeatureSpace,
+    Integer,
+    Levels,
+    Real,
+    SchemaError,
+    Unfair,
+)
+from feta.estimators.fair_classifier import FairClassifier
+
+SPACE = FeatureSpace(
+    (
+        Integer("age", 18, 25, sensitive=True),
+        Categorical("sex", ("female", "male"), sensitive=True),
+        Categorical("town", ("Bonn", "Kiel", "Ulm")),
+        Real("income", 0, 100),
+    )
+)
+SENSITIVE = ["age", "sex"]
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 26, 60),
+        "sex": RNG.choice(["female", "male"], 60),
+        "town": RNG.choice(["Bonn", "Kiel"], 60),  # nobody from Ulm, though they may come
+        "income": RNG.uniform(0, 100, 60).round(1),
+    }
+)
+SOME = X.head(10)
+Y = np.where(X["income"] + 3 * X["age"] + 20 * (X["sex"] == "male") > 120, "yes", "no")
+
+
+def pipeline() -> BaseEstimator:
+    """Preprocessing that FETA does not read, and a network after it."""
+    columns = ColumnTransformer(
+        [
+            ("numbers", StandardScaler(), ["income", "age"]),
+            ("texts", OneHotEncoder(handle_unknown="ignore"), ["town", "sex"]),
+        ]
+    )
+    return make_pipeline(columns, LogisticRegression())
+
+
+def logistic() -> LogisticRegression:
+    """One that settles in a few steps though the columns are not scaled."""
+    return LogisticRegression(solver="newton-cholesky")
+
+
+def perceptron(**options: object) -> MLPClassifier:
+    """A small one; any progress is enough for it, so it stops early without a warning."""
+    chosen = {"hidden_layer_sizes": (5,), "max_iter": 20, "tol": 1e9, "random_state": 0} | options
+    return MLPClassifier(n_iter_no_change=10, **chosen)
+
+
+KINDS = pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(logistic(), id="logistic"),
+        pytest.param(perceptron(), id="relu"),
+        pytest.param(perceptron(activation="tanh"), id="tanh"),
+        pytest.param(pipeline(), id="pipeline"),
+    ],
+)
+
+
+def counterparts(person: "pd.Series[Any]") -> pd.DataFrame:
+    """Everyone who differs from a person in age and sex at most."""
+    rows = [{**person, "age": age, "sex": sex} for age, sex in product(range(18, 26), SEXES)]
+    return pd.DataFrame(rows).astype(X.dtypes.to_dict())
+
+
+SEXES = ("female", "male")
+
+
+class Rule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A classifier that decides by a function of the table, and remembers what it was given."""
+
+    def __init__(self, favors: Callable[[Any], Any], classes: tuple[object, ...] = (0, 1)) -> None:
+        self.favors = favors
+        self.classes = classes
+        self.seen: list[Any] = []
+
+    def fit(self, X: object, y: object) -> Self:  # noqa: ARG002 - it has nothing to learn
+        self.classes_ = np.array(self.classes)
+        self.seen.append(X)
+        return self
+
+    def predict(self, X: object) -> NDArray[Any]:
+        self.seen.append(X)
+        return np.asarray(self.favors(X))
+
+
+# Everyone is decided alike here, but each of these needs to be fitted on two classes.
+TWO = pd.DataFrame({"s": [0, 1, 0, 1], "n": [0.0, 1.0, 2.0, 3.0]})
+FLIP = FeatureSpace((Integer("s", 0, 1, sensitive=True), Real("n", 0, 9)))
+
+
+def linear(slopes: list[float], bias: float) -> FrozenEstimator:
+    """A trained logistic regression over TWO with the numbers wanted."""
+    made = LogisticRegression().fit(TWO.to_numpy(), [0, 0, 1, 1])
+    made.coef_, made.intercept_ = np.array([slopes]), np.array([bias])
+    return FrozenEstimator(made)
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    [
+        FairClassifier(LogisticRegression(), sensitive=["x0"]),
+        FairClassifier(DecisionTreeClassifier(random_state=0), sensitive=["x0"]),
+    ],
+    expected_failed_checks=lambda _: {
+        "check_estimators_nan_inf": "it wants broken sensitive values refused by predict, which never reads them"
+    },
+)
+def test_it_is_a_scikit_learn_estimator(
+    estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
+) -> None:
+    check(estimator)
+
+
+def test_nan_and_infinity_are_refused_where_they_are_read() -> None:
+    check_estimators_nan_inf(
+        "FairClassifier", FairClassifier(LogisticRegression(), sensitive=["x1"])
+    )
+
+
+@KINDS
+def test_all_counterparts_get_one_answer(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    for _, person in X.head(8).iterrows():
+        assert len(set(fair.predict(counterparts(person)))) == 1
+
+
+@KINDS
+def test_the_answer_is_what_most_counterparts_get_from_the_estimator(
+    estimator: BaseEstimator,
+) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    takes_rows = not hasattr(estimator, "steps")
+    for _, person in X.head(8).iterrows():
+        everyone = counterparts(person)
+        own = fair.estimator_.predict(SPACE.encode(everyone) if takes_rows else everyone)
+        alone = person.to_frame().T
+        assert fair.predict_proba(alone)[0, 1] == np.mean(own == "yes")
+        assert fair.predict(alone)[0] == ("yes" if np.mean(own == "yes") >= 0.5 else "no")
+
+
+@KINDS
+def test_the_sensitive_columns_may_be_missing_or_broken(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    answers, shares = fair.predict(SOME).tolist(), fair.predict_proba(SOME).tolist()
+    broken = SOME.assign(age="who knows", sex=pd.Series([{"a": 1}] * len(SOME), dtype=object))
+    for table in (
+        SOME.drop(columns=SENSITIVE),
+        SOME.drop(columns="age"),
+        broken,
+        SOME.assign(age=np.nan),
+    ):
+        assert fair.predict(table).tolist() == answers
+        assert fair.predict_proba(table).tolist() == shares
+
+
+@KINDS
+def test_answers_hang_on_neither_batch_nor_order(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    answers = fair.predict(SOME)
+    assert [fair.predict(SOME.iloc[[row]])[0] for row in range(10)] == answers.tolist()
+    assert fair.predict(SOME.iloc[::-1]).tolist() == answers[::-1].tolist()
+    assert fair.predict(SOME[SOME.columns[::-1]]).tolist() == answers.tolist()
+    assert fair.predict(pd.concat([SOME, SOME])).tolist() == [*answers, *answers]
+
+
+@KINDS
+def test_nobody_is_decided_where_nobody_is_given(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    assert fair.predict(X.head(0)).shape == (0,)
+    assert fair.predict_proba(X.head(0)).shape == (0, 2)
+
+
+@KINDS
+def test_people_may_come_whose_category_was_not_seen_in_fit(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    assert set(fair.predict(SOME.assign(town="Ulm"))) <= {"yes", "no"}
+
+
+@KINDS
+def test_it_can_be_pickled(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    again = pickle.loads(pickle.dumps(fair))
+    assert again.predict(SOME).tolist() == fair.predict(SOME).tolist()
+
+
+def test_what_is_learned_has_its_names() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    assert fair.classes_.tolist() == ["no", "yes"]
+    assert fair.n_features_in_ == 4
+    assert fair.feature_names_in_.tolist() == list(X.columns)
+    assert fair.columns_ == tuple(X.columns)
+    assert fair.n_counterparts_ == 16
+    assert fair.space_ is SPACE
+    assert fair.model_ is not None
+    assert fair.model_.outcomes == ("no", "yes")
+    assert fair.guarantee_.startswith("fair by construction")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (pipeline(), "the predict of Pipeline is deterministic"),
+        (perceptron(activation="tanh"), "'relu', got 'tanh'; train it with activation='relu'"),
+    ],
+)
+def test_an_estimator_that_cannot_be_read_says_so(estimator: BaseEstimator, words: str) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    assert fair.model_ is None
+    assert fair.guarantee_.startswith("fair as long as the predict of")
+    assert words in fair.guarantee_
+    with pytest.raises(EngineError, match=r"explain needs an estimator that FETA can read: .+; "):
+        fair.explain(X)
+
+
+def test_a_bare_estimator_is_given_the_matrix_of_the_space() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    due = logistic().fit(SPACE.encode(X), Y)
+    np.testing.assert_array_equal(fair.estimator_.coef_, due.coef_)
+
+
+def test_a_pipeline_is_given_the_table_as_it_came() -> None:
+    fair = FairClassifier(pipeline(), SPACE).fit(X, Y)
+    due = clone(pipeline()).fit(X, Y)
+    np.testing.assert_array_equal(fair.estimator_[-1].coef_, due[-1].coef_)
+    assert fair.estimator_.feature_names_in_.tolist() == list(X.columns)
+
+
+def test_a_tie_goes_to_the_second_class_when_read() -> None:
+    # n + s − 1.5 > 0: at n = 1 one of the two counterparts is decided each way.
+    fair = FairClassifier(linear([1.0, 1.0], -1.5), FLIP).fit(TWO)
+    assert fair.predict(pd.DataFrame({"n": [0.0, 1.0, 2.0]})).tolist() == [0, 1, 1]
+    assert fair.predict_proba(pd.DataFrame({"n": [1.0]})).tolist() == [[0.5, 0.5]]
+
+
+def test_a_tie_goes_to_the_second_class_when_votes_are_taken() -> None:
+    rule = Rule(lambda table: (table["s"] + table["n"] > 1.5).astype(int))
+    fair = FairClassifier(rule, FLIP).fit(TWO, [0, 0, 1, 1])
+    assert fair.predict(pd.DataFrame({"n": [0.0, 1.0, 2.0]})).tolist() == [0, 1, 1]
+    assert fair.predict_proba(pd.DataFrame({"n": [1.0]})).tolist() == [[0.5, 0.5]]
+
+
+def test_a_score_of_exactly_zero_is_a_vote_for_the_first_class() -> None:
+    # n − 1 does not hang on s: at n = 1 both counterparts score exactly 0, and 0 > 0 is false.
+    trained = linear([0.0, 1.0], -1.0)
+    fair = FairClassifier(trained, FLIP).fit(TWO)
+    people = pd.DataFrame({"n": [0.5, 1.0, 1.5]})
+    assert fair.predict(people).tolist() == [0, 0, 1]
+    assert trained.predict([[0.0, 0.5], [0.0, 1.0], [0.0, 1.5]]).tolist() == [0, 0, 1]
+    assert fair.predict_proba(people)[1].tolist() == [1.0, 0.0]
+
+
+def test_votes_are_taken_on_one_fixed_table_for_each_distinct_person() -> None:
+    rule = Rule(lambda table: np.zeros(len(table), dtype=int))
+    fair = FairClassifier(rule, FLIP).fit(TWO.astype({"s": "int8", "n": "float32"}), [0, 0, 1, 1])
+    fitted, *_ = seen = fair.estimator_.seen
+    fair.predict(pd.DataFrame({"n": [3, 1, 3]}))
+    assert [table["n"].tolist() for table in seen[1:]] == [[1.0, 1.0], [3.0, 3.0]]
+    for table in seen[1:]:
+        assert table["s"].tolist() == [0, 1]
+        assert table.dtypes.to_dict() == fitted.dtypes.to_dict() == {"s": "int8", "n": "float32"}
+
+
+def test_votes_about_an_array_are_taken_on_arrays() -> None:
+    rule = Rule(lambda table: table[:, 0].astype(int))
+    array = TWO.to_numpy(np.float32)
+    fair = FairClassifier(rule, sensitive=["x0"]).fit(array, [0, 0, 1, 1])
+    assert fair.predict(array).tolist() == [1] * 4
+    assert {(type(table), table.dtype.name) for table in fair.estimator_.seen} == {
+        (np.ndarray, "float32")
+    }
+
+
+def test_derived_columns_move_with_their_source_in_the_votes() -> None:
+    space = FeatureSpace(
+        (
+            Integer("age", 18, 20, sensitive=True),
+            Derived("band", "age", (("young", 18, 18), ("old", 19, 20))),
+            Real("n", 0, 1),
+        )
+    )
+    frame = pd.DataFrame({"band": ["young", "old"], "n": [0.0, 1.0], "age": [18, 20]})
+    rule = Rule(lambda table: (table["band"] == "old").astype(int))
+    fair = FairClassifier(rule, space).fit(frame, [0, 1])
+    assert fair.predict_proba(frame[["n"]])[:, 1].tolist() == [2 / 3, 2 / 3]
+    table = fair.estimator_.seen[-1]
+    assert table.to_dict("list") == {
+        "band": ["young", "old", "old"],
+        "n": [1.0] * 3,
+        "age": [18, 19, 20],
+    }
+
+
+def test_a_category_that_fit_did_not_see_is_no_missing_value_in_the_votes() -> None:
+    space = FeatureSpace(
+        (
+            Categorical("sex", ("female", "male", "other"), sensitive=True),
+            Integer("n", 0, 9),
+            Derived("band", "n", (("low", 0, 4), ("high", 5, 9))),
+        )
+    )
+    frame = pd.DataFrame({"sex": ["female", "male"], "n": [0, 1], "band": ["low", "low"]})
+    rule = Rule(lambda table: (table["sex"] == "other").astype(int))
+    fair = FairClassifier(rule, space).fit(frame.astype("category"), [0, 1])
+    assert fair.predict_proba(pd.DataFrame({"n": [7]}))[0, 1] == 1 / 3
+    table = fair.estimator_.seen[-1]
+    assert table["sex"].tolist() == ["female", "male", "other"]
+    assert table["band"].tolist() == ["high"] * 3
+    assert table["n"].tolist() == [7] * 3
+
+
+def test_columns_outside_the_space_are_left_alone() -> None:
+    frame, more = X.assign(note="hello"), SOME.assign(note="hello")
+    for estimator in (logistic(), pipeline()):
+        fair = FairClassifier(estimator, SPACE).fit(frame, Y)
+        assert fair.predict(more).tolist() == fair.predict(SOME).tolist()
+
+
+def test_a_space_may_have_sensitive_columns_only() -> None:
+    space = FeatureSpace((Integer("s", 0, 3, sensitive=True),))
+    frame = pd.DataFrame({"s": [0, 1, 2, 3]})
+    for estimator in (LogisticRegression(), DecisionTreeClassifier()):
+        fair = FairClassifier(estimator, space).fit(frame, [0, 1, 1, 1])
+        assert fair.predict(frame.drop(columns="s")).tolist() == [1] * 4
+    array = FairClassifier(LogisticRegression(), sensitive=["x0"]).fit(
+        frame.to_numpy(), [0, 1, 1, 1]
+    )
+    assert array.predict([[np.nan], [7.0]]).tolist() == [1, 1]
+
+
+def test_the_space_is_guessed_from_frame_and_array_alike() -> None:
+    numbers = X[["age", "income"]]
+    framed = FairClassifier(logistic(), sensitive=["age"]).fit(numbers, Y)
+    array = FairClassifier(logistic(), sensitive=["x0"])
+    array.fit(numbers.to_numpy(), Y)
+    assert framed.space_.attributes[0] == Integer("age", 18, 25, sensitive=True)
+    assert array.space_.attributes[0] == Integer("x0", 18, 25, sensitive=True)
+    assert framed.predict(numbers).tolist() == array.predict(numbers.to_numpy()).tolist()
+    numbered = pd.DataFrame(numbers.to_numpy())
+    assert array.predict(numbered[[1]]).tolist() == framed.predict(numbers).tolist()
+
+
+def test_broken_cells_in_the_sensitive_column_of_an_array_are_not_read() -> None:
+    array = X[["age", "income"]].to_numpy()
+    fair = FairClassifier(logistic(), sensitive=["x0"]).fit(array, Y)
+    broken = array.astype(object)
+    broken[:, 0] = "who knows"
+    assert fair.predict(broken).tolist() == fair.predict(array).tolist()
+
+
+def test_sensitive_names_overrule_those_of_the_space() -> None:
+    fair = FairClassifier(logistic(), SPACE, sensitive=["sex"]).fit(X, Y)
+    assert fair.space_.sensitive == (SPACE.attribute("sex"),)
+    with pytest.raises(DomainError, match="must have the column 'age'"):
+        fair.predict(X.drop(columns="age"))
+
+
+def test_explain_gives_the_verdict_of_each_person() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    verdicts = fair.explain(X)
+    shares = fair.predict_proba(X)[:, 1]
+    assert len(verdicts) == len(X)
+    for verdict, share in zip(verdicts, shares, strict=True):
+        assert isinstance(verdict, Fair if share in (0, 1) else Unfair)
+    assert {type(verdict) for verdict in verdicts} == {Fair, Unfair}
+
+
+def test_explain_takes_arrays_too() -> None:
+    fair = FairClassifier(linear([1.0, 1.0], -1.5), FLIP.with_sensitive(["s"])).fit(TWO)
+    by_array = FairClassifier(linear([1.0, 1.0], -1.5), sensitive=["x0"]).fit(TWO.to_numpy())
+    kinds = [type(verdict) for verdict in fair.explain(TWO)]
+    assert [type(verdict) for verdict in by_array.explain(TWO.to_numpy())] == kinds
+    assert kinds == [Fair, Unfair, Fair, Fair]
+
+
+def test_explain_needs_the_sensitive_columns() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    with pytest.raises(DomainError, match="the table must have the column 'age'"):
+        fair.explain(X.drop(columns="age"))
+
+
+def test_a_frozen_estimator_is_not_fitted_again() -> None:
+    trained = logistic().fit(SPACE.encode(X), Y)
+    before = trained.coef_.copy()
+    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X.head(5), Y[:5][::-1])
+    assert fair.estimator_.estimator is trained
+    np.testing.assert_array_equal(trained.coef_, before)
+    assert fair.model_ is not None
+    assert fair.classes_.tolist() == ["no", "yes"]
+    unfrozen = FairClassifier(logistic(), SPACE).fit(X, Y)
+    assert fair.predict(X).tolist() == unfrozen.predict(X).tolist()
+
+
+def test_a_frozen_pipeline_votes_and_is_not_fitted_again() -> None:
+    trained = pipeline().fit(X, Y)
+    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
+    assert (
+        fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
+    )
+    assert "the predict of Pipeline" in fair.guarantee_
+
+
+def test_a_frozen_estimator_that_knows_its_columns_by_name_is_asked_by_name() -> None:
+    space = FeatureSpace((Integer("age", 18, 25, sensitive=True), Real("income", 0, 100)))
+    numbers = X[["age", "income"]].astype(float)
+    for activation in ("relu", "tanh"):
+        trained = perceptron(activation=activation).fit(numbers, Y)
+        fair = FairClassifier(FrozenEstimator(trained), space).fit(numbers)
+        assert set(fair.predict(numbers)) <= {"yes", "no"}
+
+
+def test_a_frozen_estimator_with_its_columns_in_another_order_is_refused() -> None:
+    space = FeatureSpace((Integer("age", 18, 25, sensitive=True), Real("income", 0, 100)))
+    trained = logistic().fit(X[["income", "age"]], Y)
+    with pytest.raises(
+        SchemaError,
+        match="'age' must be column 1 of the space, as in the estimator's training, got column 0; put the attributes in that order",
+    ):
+        FairClassifier(FrozenEstimator(trained), space).fit(X)
+
+
+def test_a_frozen_estimator_must_be_fitted() -> None:
+    with pytest.raises(NotFittedError):
+        FairClassifier(FrozenEstimator(LogisticRegression()), SPACE).fit(X, Y)
+
+
+def test_a_frozen_estimator_of_another_width_is_refused() -> None:
+    with pytest.raises(SchemaError, match="the network must read the space's 7 columns, got 2"):
+        FairClassifier(linear([1.0, 1.0], 0.0), SPACE).fit(X)
+
+
+def test_a_grid_search_reaches_the_estimator() -> None:
+    grid = {"estimator__alpha": [1e-4, 1.0], "engine": ["exhaustive"]}
+    search = GridSearchCV(FairClassifier(perceptron(), SPACE), grid, cv=2).fit(X, Y)
+    assert search.best_estimator_.estimator_.alpha in (1e-4, 1.0)
+    assert search.predict(X.drop(columns=SENSITIVE)).shape == (60,)
+
+
+def test_cross_validation_and_pipelines_take_it() -> None:
+    fair = FairClassifier(logistic(), SPACE)
+    scores = cross_val_score(make_pipeline(FunctionTransformer(), fair), X, Y, cv=3)
+    assert scores.min() > 0.5
+
+
+def test_a_clone_has_the_same_parameters_and_nothing_learned() -> None:
+    fair = FairClassifier(logistic(), SPACE, engine="exhaustive").fit(X, Y)
+    copy = clone(fair)
+    assert copy.space == SPACE
+    assert copy.engine == "exhaustive"
+    assert copy.get_params()["estimator__solver"] == "newton-cholesky"
+    assert copy.set_params(estimator__C=2.0).estimator.C == 2.0
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+
+
+REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
+
+
+@pytest.mark.parametrize(
+    ("fair", "labels", "message"),
+    [
+        (
+            FairClassifier(space=SPACE),
+            Y,
+            r"estimator must be a classifier, got None; for example FairClassifier\(LogisticRegression\(\), space\)",
+        ),
+        (
+            FairClassifier(LogisticRegression()),
+            Y,
+            r"a space or the names of the sensitive columns must be given, got neither; write FairClassifier\(estimator, sensitive=\[\.\.\.\]\)",
+        ),
+        (
+            FairClassifier(LogisticRegression(), sensitive="age"),
+            Y,
+            r"sensitive must be a list of column names, got 'age'; write \['age'\]",
+        ),
+        (
+            FairClassifier(LogisticRegression(), "schema.toml"),  # type: ignore[arg-type]  # the mistake
+            Y,
+            "space must be a FeatureSpace, got str",
+        ),
+        (
+            FairClassifier(LogisticRegression(), SPACE),
+            None,
+            "fit requires y to be passed, but the target y is None",
+        ),
+        (
+            FairClassifier(LogisticRegression(), SPACE),
+            np.arange(60) % 3,
+            "Only binary classification is supported. y must hold two classes, got 3; fit one class against the rest",
+        ),
+        (
+            FairClassifier(LogisticRegression(), SPACE),
+            np.full(60, "yes"),
+            "y must hold two classes, got 1 class: .*'yes'",
+        ),
+        (
+            FairClassifier(LinearRegression(), FLIP),
+            Y == "yes",
+            r"the estimator must be a classifier of two classes, got LinearRegression with the classes \(\)",
+        ),
+        (
+            FairClassifier(Rule(len, classes=("a", "b", "c")), SPACE),
+            Y,
+            "got Rule with the classes .*'a', 'b', 'c'",
+        ),
+        (
+            FairClassifier(LogisticRegression(), REALS),
+            Y,
+            "'income' has uncountably many values: declare it integer, or give a step",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(
+    fair: FairClassifier, labels: NDArray[Any] | None, message: str
+) -> None:
+    table = X if fair.space is not FLIP else X.assign(s=X["age"] % 2, n=1.0)
+    with pytest.raises(SchemaError, match=message):
+        fair.fit(table, labels)
+
+
+def test_people_outside_the_space_are_refused_with_column_and_row() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    with pytest.raises(
+        DomainError, match=r"'income' must be a number from 0 to 100, got 101.*row 1"
+    ):
+        fair.predict(pd.DataFrame({"town": ["Bonn", "Kiel"], "income": [5.0, 101.0]}))
+    with pytest.raises(DomainError, match="must have the column 'income'"):
+        fair.predict(X[["town"]])
+    with pytest.raises(DomainError, match=r"'age' must be a whole number from 18 to 25, got 17"):
+        fair.fit(X.assign(age=17), Y)
+
+
+def test_an_array_must_have_all_columns_since_they_have_no_names() -> None:
+    fair = FairClassifier(LogisticRegression(), sensitive=["x0"]).fit(TWO.to_numpy(), [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="X has 1 features, but FairClassifier is expecting 2"):
+        fair.predict([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (
+            lambda _: ["maybe", "no"],
+            r"'no'.* or .*'yes'.* for each of 2 rows, got 2 answers, the first \['maybe', 'no'\]",
+        ),
+        (lambda _: ["no"], r"for each of 2 rows, got 1 answers, the first \['no'\]"),
+    ],
+)
+def test_votes_for_anything_else_are_refused(
+    answers: Callable[[object], list[str]], message: str
+) -> None:
+    fair = FairClassifier(Rule(answers, classes=("no", "yes")), FLIP)
+    fair.fit(TWO, ["no", "no", "yes", "yes"])
+    with pytest.raises(EngineError, match=message):
+        fair.predict(TWO)
+
+
+@pytest.mark.parametrize(
+    ("space", "dtype", "message"),
+    [
+        (
+            Integer("s", 0, 300, sensitive=True),
+            "int8",
+            "'s' must be able to hold 128, got the type int8 in the table given to fit; give it a wider type there",
+        ),
+        (
+            Levels("s", (0, 0.5, 1), sensitive=True),
+            "int64",
+            r"'s' must be able to hold 0\.5, got the type int64",
+        ),
+    ],
+)
+def test_a_type_that_cannot_hold_all_counterparts_is_refused(
+    space: Integer | Levels, dtype: str, message: str
+) -> None:
+    rule = Rule(lambda table: np.zeros(len(table), dtype=int))
+    fair = FairClassifier(rule, FeatureSpace((space, Real("n", 0, 9))))
+    fair.fit(TWO.astype({"s": dtype}), [0, 0, 1, 1])
+    with pytest.raises(DomainError, match=message):
+        fair.predict(TWO)
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    fair = FairClassifier(logistic(), SPACE, engine="exhaustiv").fit(X, Y)
+    with pytest.raises(EngineError, match="did you mean 'exhaustive'"):
+        fair.predict(X)

@@ -1,0 +1,88 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from feta import Network, NetworkError
+from feta.network.fold import BatchNorm, fold_batch_norm, fold_scaling
+
+NETWORK = Network.from_layers(
+    [([[0.1, -0.7, 3.0], [1.3, 0.0, -2.0]], [0.3, -0.9]), ([[1.0, 1.0]], [0.0])]
+)
+
+
+def test_scaling_is_folded_with_one_rounding() -> None:
+    centers, scales = [35.5, 0.1, 0.0], [49.0, -7.7, 1.0]
+    first = fold_scaling(NETWORK, centers, scales).first
+    for neuron in range(2):
+        slopes = [
+            Fraction(float(w)) / Fraction(s)
+            for w, s in zip(NETWORK.first.slopes[neuron], scales, strict=True)
+        ]
+        assert first.slopes[neuron].tolist() == [float(slope) for slope in slopes]
+        cancelled = sum(
+            slope * Fraction(center) for slope, center in zip(slopes, centers, strict=True)
+        )
+        assert first.bias[neuron] == float(Fraction(float(NETWORK.first.bias[neuron])) - cancelled)
+        assert first.folded[neuron] >= abs(float(cancelled)) + abs(NETWORK.first.bias[neuron])
+
+
+def test_no_scaling_changes_no_number() -> None:
+    folded = fold_scaling(NETWORK, [0, 0, 0], [1, 1, 1])
+    assert folded.first.slopes.tobytes() == NETWORK.first.slopes.tobytes()
+    assert folded.first.bias.tobytes() == NETWORK.first.bias.tobytes()
+    assert folded.layers == NETWORK.layers
+
+
+def test_a_folded_network_scores_people_in_their_own_units() -> None:
+    centers, scales = np.array([40.0, -1.0, 5.0]), np.array([10.0, 0.3, 2.0])
+    people = np.random.default_rng(0).normal(size=(20, 3)) * scales + centers
+    folded = fold_scaling(NETWORK, centers.tolist(), scales.tolist())
+    np.testing.assert_allclose(folded(people), NETWORK((people - centers) / scales), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("centers", "scales", "message"),
+    [
+        ([0.0] * 2, [1.0] * 3, "a center and a scale for each of 3 columns, got 2 and 3"),
+        ([], [], "a center and a scale for each of 3 columns, got 0 and 0"),
+        ([0.0, np.nan, 0.0], [1.0] * 3, "centers must be finite, and scales finite and not 0"),
+        ([0.0] * 3, [1.0, 0.0, 1.0], "centers must be finite, and scales finite and not 0"),
+        ([0.0] * 3, [1.0, 1.0, np.inf], "centers must be finite, and scales finite and not 0"),
+    ],
+)
+def test_a_scaling_that_cannot_be_is_refused(
+    centers: list[float], scales: list[float], message: str
+) -> None:
+    with pytest.raises(NetworkError, match=message):
+        fold_scaling(NETWORK, centers, scales)
+
+
+def test_a_batch_norm_with_an_exact_root_folds_exactly() -> None:
+    norm = BatchNorm(
+        np.array([1.0]), np.array([3.75]), np.array([-1.0]), np.array([3.0]), epsilon=0.25
+    )
+    weight, bias, sizes = fold_batch_norm(np.array([[8.0, -2.0]]), np.array([5.0]), norm)
+    assert weight.tolist() == [[-4.0, 1.0]]
+    assert bias.tolist() == [1.0]
+    assert sizes.tolist() == [0.5 * (5.0 + 1.0) + 3.0]
+
+
+def test_a_batch_norms_factor_is_good_to_many_digits() -> None:
+    norm = BatchNorm(np.zeros(1), np.array([2.0]), np.ones(1), np.zeros(1), epsilon=0.0)
+    assert abs(norm.factor(0) ** 2 * 2 - 1) < Fraction(1, 10**55)
+
+
+def test_a_batch_norm_leaves_its_layer_alone() -> None:
+    weight, bias = np.ones((1, 1)), np.ones(1)
+    fold_batch_norm(weight, bias, BatchNorm(bias, bias, 3 * bias, bias, epsilon=0.0))
+    assert weight.tolist() == [[1.0]]
+    assert bias.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("variance", "epsilon"), [(0.0, 0.0), (-1.0, 0.5)])
+def test_a_batch_norm_without_spread_is_refused(variance: float, epsilon: float) -> None:
+    one = np.ones(1)
+    norm = BatchNorm(one, np.array([variance]), one, one, epsilon)
+    with pytest.raises(NetworkError, match=r"must have variance \+ epsilon above 0, got -?0"):
+        fold_batch_norm(np.ones((1, 1)), one, norm)

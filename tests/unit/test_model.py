@@ -1,0 +1,184 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from feta import (
+    DomainError,
+    FeatureSpace,
+    Integer,
+    Model,
+    Network,
+    NetworkError,
+    Real,
+    SchemaError,
+    Threshold,
+)
+from feta.network.points import Rows
+from feta.rule import OPEN
+from tests.examples import PERSON, SPACE, linear
+
+LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Model(SPACE, LINEAR, Threshold(0.0), threshold=0.0),
+            "give a rule or a threshold, not both",
+        ),
+        (
+            lambda: Model(SPACE, Network.from_layers([(np.ones((3, 4)), np.zeros(3))])),
+            "a threshold needs a network with one or two outputs, got 3",
+        ),
+        (
+            lambda: Model(SPACE, Network.from_layers([(np.ones((1, 3)), [0.0])])),
+            "must read the space's 4 columns, got 3; a category takes one column a value",
+        ),
+        (lambda: Model(SPACE, LINEAR, threshold=np.nan), "a threshold must be finite, got nan"),
+        (
+            lambda: Model(SPACE, LINEAR, outcomes=("no",)),
+            r"outcomes must name 2 different decisions, got \('no',\)",
+        ),
+        (lambda: Model(SPACE, LINEAR, outcomes=("no", "no")), "must name 2 different decisions"),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ([([[1e299, 0, 0, 0]], [0.0])], "layer 1, neuron 0 can reach 9e.300 in this space"),
+        (
+            [([[1, 0, 0, 0], [1e200, 0, 0, 0]], [0, 0]), ([[0, 1e200]], [0])],
+            "layer 2, neuron 0 can reach inf in this space.*narrow the columns' limits or rescale",
+        ),
+    ],
+)
+def test_activations_that_float64_cannot_hold_are_refused(
+    layers: list[tuple[list[list[float]], list[float]]], message: str
+) -> None:
+    with pytest.raises(NetworkError, match=message):
+        Model(SPACE, Network.from_layers(layers))
+
+
+def test_a_model_without_a_rule_decides_at_zero_and_a_tie_is_favorable() -> None:
+    assert Model(SPACE, LINEAR).rule == Threshold(0.0, "above", "favorable")
+    assert linear().decide(PERSON[None, :]).tolist() == [True]
+
+
+@pytest.mark.parametrize(("side", "decision"), [(None, True), ("above", True), ("below", False)])
+def test_a_tie_is_what_the_networks_source_makes_of_it(side: str | None, *, decision: bool) -> None:
+    network = Network.from_layers([([[0.0] * 4], [3.0])], equality=side)  # type: ignore[arg-type]
+    assert Model(SPACE, network, threshold=3.0).decide(PERSON[None, :]).tolist() == [decision]
+
+
+def test_two_outputs_score_as_second_less_first() -> None:
+    network = Network.from_layers([([[1.0, 0, 0, 0], [0, 0, 0, 1.0]], [0.0, 0.0])])
+    model = Model(SPACE, network)
+    assert model.score(PERSON[None, :]).tolist() == [20.0]
+    assert model.network.outputs == 1
+
+
+@pytest.mark.parametrize(
+    ("age", "threshold", "decision"),
+    [
+        (30, 3.0, True),  # 0.1 is above 1/10, so 0.1·30 is above 3
+        (30, np.nextafter(3.0, 4), False),
+        (31, 3.1, True),
+        (29, 2.9, True),
+    ],
+)
+def test_a_decision_is_exact_where_float64_only_sees_a_tie(
+    age: int, threshold: float, *, decision: bool
+) -> None:
+    rule = Threshold(threshold, equality="unfavorable")
+    person = SPACE.encode({"age": age, "sex": "male", "income": 0})
+    assert Model(SPACE, LINEAR, rule).decide(person).tolist() == [decision]
+
+
+def test_nobody_is_decided_without_a_row() -> None:
+    assert linear().decide(np.zeros((0, 4))).shape == (0,)
+    assert linear().score(np.zeros((0, 4))).shape == (0,)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 17.0, 30.5])
+def test_people_outside_the_space_are_refused(bad: float) -> None:
+    person = np.array(PERSON)
+    person[0] = bad
+    for ask in (linear().decide, linear().score):
+        with pytest.raises(DomainError, match="'age' must be a whole number from 18 to 90"):
+            ask(person[None, :])
+
+
+def test_after_the_deadline_only_what_needs_exact_arithmetic_stays_open() -> None:
+    model = linear(age=1.0, bias=-30.0)
+    people = np.repeat(PERSON[None, :], 3, axis=0)
+    people[:, 0] = (29, 30, 31)
+    late = model.settle(Rows(model.exact, people), deadline=-np.inf)
+    assert late.decisions.tolist() == [0, OPEN, 1]
+    assert late.safe.tolist() == [True, False, True]
+    assert model.settle(Rows(model.exact, people)).decisions.tolist() == [0, 1, 1]
+
+
+def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
+    model = linear(age=1.0, bias=-30.0 + 1e-7)
+    settled = model.settle(Rows(model.exact, PERSON[None, :]))
+    assert (settled.decisions.tolist(), settled.safe.tolist()) == ([1], [False])
+    exact = Network.from_layers([([[1.0, 0, 0, 0]], [-30.0 + 1e-7])], source="float64")
+    twin = Model(SPACE, exact)
+    assert twin.settle(Rows(twin.exact, PERSON[None, :])).safe.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("network", "high", "slack"),
+    [
+        (Network.from_layers([([[1.0]], [0.0])]), 9.0, (0.0, 0.0)),
+        (Network.from_layers([([[1.0]], [0.0])], sigmoid=True), 9.0, (1e-7, 1e-5)),
+        (Network.from_layers([([[1.0]], [0.0])]), 1e39, (np.inf, np.inf)),
+        (Network.from_layers([([[1.0]], [0.0])], source="float64"), 1e39, (0.0, 0.0)),
+    ],
+)
+def test_the_sources_own_doubt_is_counted(
+    network: Network, high: float, slack: tuple[float, float]
+) -> None:
+    space = FeatureSpace((Real("x", 0, high, sensitive=True),))
+    low, most = slack
+    assert low <= Model(space, network).runtime_slack <= most
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Model(SPACE, LINEAR, threshold=np.nextafter(0.0, 1)),
+        Model(SPACE, LINEAR, Threshold(0.0, equality="unfavorable")),
+        Model(SPACE, LINEAR, Threshold(0.0, "below")),
+        Model(SPACE.with_sensitive(["sex"]), LINEAR),
+        linear(age=0.2),
+    ],
+)
+def test_a_fingerprint_tells_any_two_models_apart(other: Model) -> None:
+    model = Model(SPACE, LINEAR)
+    assert other.fingerprint != model.fingerprint
+    assert model.fingerprint == Model(SPACE, LINEAR, Threshold(-0.0)).fingerprint
+    assert model.fingerprint == Model(SPACE, LINEAR, outcomes=("no", "yes")).fingerprint
+
+
+def test_other_sensitive_attributes_change_nothing_else() -> None:
+    network = Network.from_layers([(np.ones((2, 4)), [0.0, 1.0])], equality="below")
+    model = Model(SPACE, network, threshold=1.0, outcomes=("no", "yes"))
+    other = model.with_sensitive(["sex"])
+    assert other.rule == model.rule
+    assert other.outcomes == ("no", "yes")
+    assert other.network.fingerprint == model.network.fingerprint
+    assert other.space.lattice.size == 2
+
+
+def test_a_wide_integer_is_exact_to_the_last_unit() -> None:
+    space = FeatureSpace((Integer("n", 0, 2**52, sensitive=True),))
+    model = Model(space, Network.from_layers([([[1.0]], [0.0])]), threshold=2.0**52 - 0.5)
+    assert model.decide(np.array([[2.0**52 - 1], [2.0**52]])).tolist() == [False, True]

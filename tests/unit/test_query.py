@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from feta import DomainError, FairAt, WorstAt
+from tests.examples import PERSON, linear
+
+MODEL = linear(age=1.0)
+
+
+@pytest.mark.parametrize("question", [FairAt, WorstAt])
+@pytest.mark.parametrize(
+    ("person", "message"),
+    [
+        (PERSON[:3], r"people must be a matrix with 4 columns, got the shape \(1, 3\)"),
+        (np.array(1.0), r"people must be a matrix with 4 columns, got the shape \(\)"),
+        (np.array([30.0, 1.0, 0.0, np.nan]), "'income' must be a number from 0 to 100, got nan"),
+        (np.array([30.0, 1.0, 1.0, 0.0]), r"'sex' must be .*got \[1\.0, 1\.0\]"),
+    ],
+)
+def test_a_question_about_nobody_is_refused(
+    question: type[FairAt], person: np.ndarray, message: str
+) -> None:
+    with pytest.raises(DomainError, match=message):
+        question(MODEL, person)
+
+
+def test_a_question_keeps_its_own_copy_of_the_person() -> None:
+    person = np.array(PERSON)
+    query = FairAt(MODEL, person)
+    person[0] = 90.0
+    assert query.person[0] == 30.0
+    assert not query.person.flags.writeable
+
+
+def test_a_digest_tells_any_two_questions_apart() -> None:
+    older = np.array(PERSON)
+    older[0] = 31.0
+    richer = np.array(PERSON)
+    richer[3] = np.nextafter(50.0, 51)
+    questions = [
+        FairAt(MODEL, PERSON),
+        WorstAt(MODEL, PERSON),
+        FairAt(MODEL, older),
+        FairAt(MODEL, richer),
+        FairAt(linear(age=2.0), PERSON),
+    ]
+    assert len({query.digest for query in questions}) == len(questions)
+    assert FairAt(linear(age=1.0), np.array(PERSON)).digest == FairAt(MODEL, PERSON).digest
+
+
+def test_negative_zero_asks_the_same_question() -> None:
+    poor, negative = (np.array([30.0, 1.0, 0.0, zero]) for zero in (0.0, -0.0))
+    assert FairAt(MODEL, poor).digest == FairAt(MODEL, negative).digest

@@ -1,0 +1,120 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from feta import (
+    Categorical,
+    Derived,
+    FeatureSpace,
+    Integer,
+    Network,
+    Real,
+    Schema,
+    SchemaError,
+    Threshold,
+    read_schema,
+    write_schema,
+)
+from feta.space.schema_file import Decision, SchemaFile
+
+FILE = SchemaFile(
+    FeatureSpace(
+        (
+            Integer("age", 18, 90, sensitive=True),
+            Categorical("sex", ("f", "m")),
+            Derived("band", "age", (("young", 18, 30), ("old", 31, 90))),
+            Real("income", 0, 9),
+        )
+    ),
+    {"age": 40.0, "income": 0.5},
+    {"age": 10.0, "income": 2.0},
+    {"age": "years"},
+    Decision("yes", "no", score=1.0),
+)
+NETWORK = Network.from_layers([([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]], [0.25])])
+
+
+def told(decision: Decision) -> Schema:
+    return Schema(replace(FILE, decision=decision))
+
+
+@pytest.mark.parametrize(
+    ("decision", "rule"),
+    [
+        (Decision(), Threshold(0.0)),
+        (Decision(probability=0.5), Threshold(0.0)),
+        (Decision(probability=0.1), Threshold.at_probability(0.1)),
+        (Decision(score=-0.0), Threshold(0.0)),
+        (Decision(score=0.3, favors="below"), Threshold(0.3, "below")),
+        (Decision(equality="unfavorable"), Threshold(0.0, equality="unfavorable")),
+    ],
+)
+def test_the_decision_becomes_a_rule(decision: Decision, rule: Threshold) -> None:
+    assert told(decision).rule == rule
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"),
+    [
+        (Decision(favors="abov"), r"\[decision\]: favors must be .*did you mean 'above'\?"),
+        (Decision(equality="tie"), r"\[decision\]: equality must be one of .*, got 'tie'"),
+        (Decision(probability=1.0), "a probability threshold must lie between 0 and 1, got 1"),
+        (Decision(probability=-0.0), "a probability threshold must lie between 0 and 1, got -0"),
+        (Decision(score=float("nan")), "a threshold must be finite, got nan"),
+    ],
+)
+def test_a_decision_that_cannot_be_is_refused(decision: Decision, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        _ = told(decision).rule
+
+
+def test_only_numbers_are_scaled() -> None:
+    schema = Schema(FILE)
+    assert schema.centers == [40.0, 0.0, 0.0, 0.0, 0.0, 0.5]
+    assert schema.scales == [10.0, 1.0, 1.0, 1.0, 1.0, 2.0]
+
+
+def test_a_column_that_is_not_named_is_not_scaled() -> None:
+    schema = Schema(replace(FILE, centers={}, scales={}))
+    assert schema.centers == [0.0] * 6
+    assert schema.scales == [1.0] * 6
+
+
+def test_a_model_takes_people_in_their_own_units() -> None:
+    model = Schema(FILE).model(NETWORK)
+    person = FILE.space.encode({"age": 50, "sex": "m", "income": 4.5})
+    assert model.score(person).tolist() == [1.0 + 3.0 + 5.0 + 6.0 * 2.0 + 0.25]
+    assert model.rule == Threshold(1.0, equality="favorable")
+    assert model.outcomes == ("no", "yes")
+
+
+@pytest.mark.parametrize(("decision", "sigmoid"), [(Decision(), True), (Decision(score=0), False)])
+def test_a_probability_means_that_the_source_compares_sigmoids(
+    decision: Decision, *, sigmoid: bool
+) -> None:
+    assert told(decision).model(NETWORK).network.sigmoid is sigmoid
+
+
+def test_a_network_of_another_width_is_refused() -> None:
+    narrow = Network.from_layers([(np.ones((1, 4)), [0.0])])
+    with pytest.raises(SchemaError, match=r"make 6 network inputs .*, but the network has 4"):
+        Schema(FILE).model(narrow)
+
+
+def test_a_written_schema_reads_back_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "schema.toml"
+    write_schema(Schema(FILE), path)
+    again = read_schema(path)
+    assert again.space == FILE.space
+    assert again.decision == FILE.decision
+    assert again.centers == Schema(FILE).centers
+    assert again.model(NETWORK).fingerprint == Schema(FILE).model(NETWORK).fingerprint
+
+
+def test_a_bad_decision_is_told_when_the_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "schema.toml"
+    write_schema(told(Decision(favors="sideways")), path)
+    with pytest.raises(SchemaError, match="favors must be one of 'above', 'below', got 'sideways'"):
+        read_schema(path)
