@@ -5,7 +5,7 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.checker.admit import admit
 from feta.engine.protocol import UNLIMITED, Budget
-from feta.engine.registry import choose
+from feta.engine.registry import choose, is_ours
 from feta.errors import EngineError
 from feta.model import Model
 from feta.query import Query, WorstAt
@@ -43,7 +43,8 @@ def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) ->
     ...         print(space.decode(found.counterpart))
     {'age': 30, 'income': 2.0}
     """
-    return admit(query, choose(query.model, engine).solve(query, budget))
+    chosen = choose(query.model, engine)
+    return admit(query, chosen.solve(query, budget), trusted=is_ours(chosen))
 
 
 def worst(

@@ -10,7 +10,7 @@ FetaError
 └── MissingExtra       an optional package that is not installed          (ImportError)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Self
 
@@ -54,7 +54,8 @@ class Undecided(FetaError, RuntimeError):
     def __init__(self, rows: tuple[int, ...], reason: str) -> None:
         self.rows = rows
         shown = ", ".join(str(row) for row in rows[:10]) + (", …" if len(rows) > 10 else "")  # noqa: PLR2004
-        super().__init__(f"{len(rows)} people could not be decided (rows {shown}): {reason}")
+        who = "1 person" if len(rows) == 1 else f"{len(rows)} people"
+        super().__init__(f"{who} could not be decided (rows {shown}): {reason}")
 
 
 class CertificateError(FetaError, RuntimeError):
@@ -76,13 +77,14 @@ def missing(name: str, known: Iterable[str]) -> str:
     return f"the table must have the column {name!r}; it has {_listed(names)}{hint}"
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[object]) -> str:
     return ", ".join(repr(one) for one in names[:12]) + (", …" if len(names) > 12 else "")  # noqa: PLR2004
 
 
 def one_of(name: object, known: Iterable[object]) -> str:
     """Say what was allowed and got, and offer the nearest name."""
-    names = [str(one) for one in known]
-    near = get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"one of {_listed(names)}, got {name!r}{hint}"
+    shown = list(known)
+    texts = [str(one) for one in shown]
+    near = get_close_matches(str(name), texts, n=1)
+    hint = f"; did you mean {shown[texts.index(near[0])]!r}?" if near else ""
+    return f"one of {_listed(shown)}, got {name!r}{hint}"

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from feta.errors import DomainError
 from feta.verdict.tally import Tally
 
 
@@ -24,4 +25,10 @@ def flip_rate(own: ArrayLike, fair: ArrayLike, *, epsilon: float = 0.0) -> float
 
 def accuracy(decisions: ArrayLike, labels: ArrayLike) -> float:
     """Give the share of people decided as their label says."""
-    return float(np.mean(np.asarray(decisions) == np.asarray(labels)))
+    mine, right = np.asarray(decisions), np.asarray(labels)
+    if mine.shape != right.shape or not mine.size:
+        message = (
+            f"there must be one label a decision, got the shapes {mine.shape} and {right.shape}"
+        )
+        raise DomainError(message)
+    return float(np.mean(mine == right))

@@ -49,6 +49,8 @@ class Model:
     outcomes: tuple[str, ...] = ()  # what the decisions are called, by class; no part of the model
 
     def __post_init__(self, threshold: float | None) -> None:
+        if self.rule is not None and not isinstance(self.rule, Rule):
+            raise SchemaError(f"rule must be a rule such as feta.Threshold(0.0), got {self.rule!r}")
         if self.rule is not None and threshold is not None:
             raise SchemaError("give a rule or a threshold, not both")
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
@@ -109,12 +111,14 @@ class Model:
 
     def score(self, people: Matrix) -> Vector:
         """Compute float64 scores: to look at, not to decide with."""
+        people = np.asarray(people, dtype=np.float64)
         self.space.check(people)
         scores = self.network(people)
         return scores[:, 0] if self.network.outputs == 1 else scores
 
     def decide(self, people: Matrix) -> Answers:
         """Decide each person as the model does: True is favorable; several classes: the class."""
+        people = np.asarray(people, dtype=np.float64)
         self.space.check(people)
         if isinstance(self.rule, Tolerance):
             raise SchemaError("a regression model gives scores, not decisions; use model.score")

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from feta.arrays import Vector, frozen
+from feta.errors import DomainError
 from feta.model import Model
 
 
@@ -19,7 +20,12 @@ class FairAt:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "person", frozen(self.person))
-        self.model.space.check(self.person[None, :] if self.person.ndim == 1 else self.person)
+        if self.person.ndim != 1:
+            message = (
+                f"a question is about one person, got the shape {self.person.shape}; take one row"
+            )
+            raise DomainError(message)
+        self.model.space.check(self.person[None, :])
 
     @cached_property
     def digest(self) -> str:

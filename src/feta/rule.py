@@ -61,8 +61,8 @@ class Threshold:
     equality: Literal["favorable", "unfavorable"] | None = None
 
     def __post_init__(self) -> None:
-        if not np.isfinite(self.value):
-            raise SchemaError(f"a threshold must be finite, got {self.value!r}")
+        if not isinstance(self.value, int | float | np.number) or not np.isfinite(self.value):
+            raise SchemaError(f"a threshold must be a finite number, got {self.value!r}")
         object.__setattr__(self, "value", float(self.value) + 0.0)
         if self.favors not in _SIDES:
             raise SchemaError(f"favors must be {one_of(self.favors, _SIDES)}")
@@ -75,7 +75,7 @@ class Threshold:
         if not 0 < probability < 1:
             message = f"a probability threshold must lie between 0 and 1, got {probability!r}; give a score instead"
             raise SchemaError(message)
-        return cls(_nearest_logit(probability), favors)
+        return cls(_nearest_logit(float(probability)), favors)
 
     @property
     def n_classes(self) -> int:

@@ -141,5 +141,5 @@ def test_a_spent_budget_is_unknown_never_fair() -> None:
         assert isinstance(feta.worst(model, PERSON, budget=budget), feta.Unknown)
         counts = feta.tally(model, PERSON[None, :], budget=budget)
         assert counts.undecided.tolist() == [146]
-        with pytest.raises(feta.Undecided, match=r"1 people could not be decided \(rows 0\)"):
+        with pytest.raises(feta.Undecided, match=r"1 person could not be decided \(rows 0\)"):
             feta.FairPredictor(model, budget=budget).decide(PERSON[None, :])

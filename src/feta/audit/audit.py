@@ -91,7 +91,9 @@ def audit(
     """
     people = model.space.encode(frame)
     if labels is not None and len(labels) != len(people):
-        raise DomainError(f"there must be a label for each of {len(people)} people, got {len(labels)}")
+        raise DomainError(
+            f"there must be a label for each of {len(people)} people, got {len(labels)}"
+        )
     right = None if labels is None else np.asarray(labels, dtype=bool)
     auditor = Auditor(model, engine, budget, replay)
     summary = Summary(tuple(attribute.name for attribute in model.space.sensitive))

@@ -2,25 +2,36 @@
 
 from typing import assert_never
 
+from feta.checker.prove import check_coverage, prove
 from feta.errors import CertificateError
 from feta.query import Query
+from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
 
 
-def admit(query: Query, verdict: Verdict) -> Verdict:
+def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
     """Return the verdict if its evidence belongs to this very question, and raise otherwise.
 
-    A counterexample replayed itself when it was made; what is left is whose it is.
+    A counterexample replayed itself when it was made; what is left is whose it is. A proof from an
+    engine that is not ours is gone through again.
     """
     match verdict:
         case Fair(certificate=certificate):
-            if certificate.query_digest != query.digest:
-                raise CertificateError("the certificate belongs to another question")
+            check_coverage(certificate, query)
+            if not trusted:
+                prove(certificate, query)
         case Unfair(counterexample=found):
-            if found.person.tobytes() != query.person.tobytes():
-                raise CertificateError("the counterexample belongs to another person")
-        case Unknown():
-            pass
+            _check_owner(query, found)
+        case Unknown(best=best):
+            if best is not None:
+                _check_owner(query, best)
         case _:
             assert_never(verdict)
     return verdict
+
+
+def _check_owner(query: Query, found: Counterexample) -> None:
+    if found.fingerprint != query.model.fingerprint:
+        raise CertificateError("the counterexample belongs to another model")
+    if found.person.tobytes() != query.person.tobytes():
+        raise CertificateError("the counterexample belongs to another person")

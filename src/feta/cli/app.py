@@ -76,13 +76,13 @@ def init(
     external_data: External = False,
 ) -> int:
     """Write a first schema: types, domains and units guessed, to be read by a person."""
-    from feta.cli.init import listed, run_init
+    from feta.cli.init import run_init, split_names
 
     return run_init(
         model,
         data,
-        listed(sensitive),
-        listed(leave_out),
+        split_names(sensitive),
+        split_names(leave_out),
         out,
         layers=layers,
         external=external_data,
@@ -170,6 +170,9 @@ def _run() -> int:
     except CertificateError as error:
         return _internal(error)
     except (FetaError, OSError, MemoryError, typer.TyperException) as error:
+        if len(sys.argv) == 1:  # the message is the help itself
+            typer.echo(str(error), err=True)
+            return ExitCode.BAD_INPUT
         _complain(_explained(error))
         return ExitCode.BAD_INPUT
     except Exception as error:
@@ -182,8 +185,6 @@ def _explained(error: Exception) -> str:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "feta"
         first = error.format_message().rstrip(".")
-        if first.startswith("Usage:"):  # a command without any argument shows its help
-            return f"name a command; {command} --help lists them"
         return f"{first}; {command} --help says what there is"
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or error}"

@@ -1,7 +1,5 @@
 """`feta audit`: every row's verdict, the clearest pairs in plain words, and files to hand over."""
 
-import csv
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -23,7 +21,7 @@ from feta.audit.finding import Auditor, Finding
 from feta.audit.summary import Summary
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
-from feta.cli.plain import csv_cell, plain
+from feta.cli.plain import json_text, listed, plain, shortened, write_row
 from feta.cli.progress import progress_bar
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
@@ -90,17 +88,21 @@ def run_audit(opened: Opened, options: Options) -> ExitCode:
             with progress_bar() as progress:
                 task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
                 for chunk in table.chunks(wanted):
-                    for finding, person, label, name in _findings(run, chunk):
+                    for finding, label, name in _findings(run, chunk):
                         run.take(finding, label, name)
-                        files.write(finding, person, name)
+                        files.write(finding, name)
                         share = (finding.row + 1 - chunk.start) / len(chunk)
                         done = progress.tasks[0].fields.get("base", 0.0)
                         progress.update(task, completed=done + share * (chunk.progress - done))
                     progress.update(task, completed=chunk.progress, base=chunk.progress)
         except KeyboardInterrupt:
             run.partial = True
-        files.finish(_content(run))
-    _show(run)
+        content = _content(run)
+        files.finish(content)
+    if options.as_json:
+        sys.stdout.write(json_text(content, indent=2))
+    else:
+        _show(run)
     return _exit_code(run)
 
 
@@ -111,11 +113,15 @@ def _wanted(model: Model, table: TableFile, options: Options) -> set[str]:
     table.require(extra)
     derived = {a.name for a in model.space.attributes if isinstance(a, Derived)}
     wanted = {*needed, *extra, *(derived & set(table.names))}
-    ignored = [name for name in table.names if name not in wanted]
-    if ignored:
-        shown = ", ".join(plain(name) for name in ignored[:8]) + (", …" if len(ignored) > 8 else "")
-        notice(f"{len(ignored)} columns are not in the schema and are ignored: {shown}")
+    note_ignored([name for name in table.names if name not in wanted])
     return wanted
+
+
+def note_ignored(names: list[str]) -> None:
+    """Say once which columns of a table nobody asked for."""
+    if names:
+        are = "columns are" if len(names) > 1 else "column is"
+        notice(f"{len(names):,} {are} not in the schema and ignored: {listed(names)}")
 
 
 def notice(message: str) -> None:
@@ -123,7 +129,7 @@ def notice(message: str) -> None:
     Console(stderr=True, soft_wrap=True).print(Text(f"note: {message}", style="dim"))
 
 
-def _findings(run: Run, chunk: Chunk) -> Iterator[tuple[Finding, Matrix | None, bool | None, str]]:
+def _findings(run: Run, chunk: Chunk) -> Iterator[tuple[Finding, bool | None, str]]:
     """Ask about a chunk in blocks; bad rows stop the audit unless they are to be skipped."""
     rows: list[tuple[int, Matrix | None, str]] = []
     try:
@@ -142,7 +148,8 @@ def _findings(run: Run, chunk: Chunk) -> Iterator[tuple[Finding, Matrix | None, 
                 finding = Finding(chunk.start + place, "not audited", reason=reason)
             else:
                 finding = _renumbered(next(found), chunk.start + place)
-            yield finding, person, _label(run, chunk, place), _name(run, chunk, place)
+            label = None if person is None else _label(run, chunk, place)
+            yield finding, label, _name(run, chunk, place)
 
 
 def _renumbered(finding: Finding, row: int) -> Finding:
@@ -166,7 +173,7 @@ def _label(run: Run, chunk: Chunk, place: int) -> bool | None:
         return True
     if cell == unfavorable or cell.lower() in FALSE:
         return False
-    message = f"{chunk.path}, row {chunk.start + place + 1}: the label {column!r} must be {favorable!r}, {unfavorable!r}, 1 or 0, got {cell!r}"
+    message = f"{chunk.path}, row {chunk.start + place + 1}: the label {column!r} must be {favorable!r}, {unfavorable!r}, 1 or 0, got {shortened(repr(cell), 80)}"
     raise DomainError(message, column=column, row=chunk.start + place)
 
 
@@ -183,23 +190,31 @@ class _Files:
         self.streams: dict[str, IO[str]] = {}
         self.names = [attribute.name for attribute in model.space.attributes]
         self.sensitive = [attribute.name for attribute in model.space.sensitive]
+        self.made: list[Path] = []  # folders that were not there before
 
     def __enter__(self) -> "_Files":
         if self.folder is not None:
+            above = [self.folder, *self.folder.parents]
+            self.made = [one for one in above if not one.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
             for name, header in (
                 ("pairs.csv", self._pair_header()),
                 ("verdicts.csv", VERDICT_HEADER),
             ):
                 self.streams[name] = self._part(name).open("w", encoding="utf-8", newline="")
-                csv.writer(self.streams[name]).writerow([csv_cell(cell) for cell in header])
+                write_row(self.streams[name], header)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name, stream in self.streams.items():  # left over only where something went wrong
+        if not self.streams:
+            return
+        for stream in self.streams.values():  # left over only where something went wrong
             stream.close()
-            with suppress(FileNotFoundError):
-                self._part(name).unlink()
+        for name in (*self.streams, "audit.json"):
+            self._part(name).unlink(missing_ok=True)
+        for folder in self.made:
+            with suppress(OSError):  # somebody else put something there
+                folder.rmdir()
 
     def _part(self, name: str) -> Path:
         assert self.folder is not None
@@ -209,9 +224,8 @@ class _Files:
         others = [f"counterpart {name}" for name in self.sensitive]
         return [*PAIR_HEADER, *self.names, *others]
 
-    def write(self, finding: Finding, person: Matrix | None, name: str) -> None:
+    def write(self, finding: Finding, name: str) -> None:
         """Add one person."""
-        del person
         if self.folder is None:
             return
         pair = finding.pair
@@ -219,11 +233,9 @@ class _Files:
         outcomes = {None: "", True: self.model.outcomes[-1], False: self.model.outcomes[0]}
         verdict = [finding.row + 1, name, finding.status, outcomes[finding.decision]]
         verdict += [outcomes[finding.fair_decision], gap, finding.runtime, finding.reason]
-        csv.writer(self.streams["verdicts.csv"]).writerow([csv_cell(cell) for cell in verdict])
+        write_row(self.streams["verdicts.csv"], verdict)
         if pair is not None:
-            csv.writer(self.streams["pairs.csv"]).writerow(
-                [csv_cell(cell) for cell in self._pair_row(finding, pair, name)]
-            )
+            write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))
 
     def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
         space = self.model.space
@@ -250,8 +262,7 @@ class _Files:
         """Put the files in their places."""
         if self.folder is None:
             return
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        self._part("audit.json").write_text(text + "\n", encoding="utf-8")
+        self._part("audit.json").write_text(json_text(content, indent=2), encoding="utf-8")
         for stream in self.streams.values():
             stream.close()
         for name in ("pairs.csv", "verdicts.csv", "audit.json"):
@@ -326,9 +337,6 @@ def _exit_code(run: Run) -> ExitCode:
 
 
 def _show(run: Run) -> None:
-    if run.options.as_json:
-        sys.stdout.write(json.dumps(_content(run), indent=2, ensure_ascii=False) + "\n")
-        return
     console = Console()
     console.print()
     console.print(_headline(run))
@@ -337,7 +345,8 @@ def _show(run: Run) -> None:
     for line in _notes(run):
         console.print(Text(line))
     if run.options.out is not None:
-        console.print(Text(f"Written to {run.options.out}: pairs.csv, verdicts.csv, audit.json"))
+        folder = plain(run.options.out)
+        console.print(Text(f"Written to {folder}: pairs.csv, verdicts.csv, audit.json"))
     console.print()
 
 

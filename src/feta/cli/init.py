@@ -1,5 +1,7 @@
 """`feta init`: a first schema guessed from model and data, to be read by a person."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -7,9 +9,9 @@ from rich.text import Text
 
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import open_network
-from feta.cli.plain import plain
+from feta.cli.plain import listed, plain
 from feta.cli.progress import progress_bar
-from feta.errors import SchemaError
+from feta.errors import DomainError, SchemaError
 from feta.schema import Schema, write_schema
 from feta.space.attribute import Attribute, Categorical
 from feta.space.feature_space import FeatureSpace
@@ -44,31 +46,67 @@ def run_init(
     """Guess types, domains and units; say what a person has to check."""
     network = open_network(model, layers, external=external)
     table = TableFile(data)
+    sensitive, leave_out = (_stripped(names, table.names) for names in (sensitive, leave_out))
     table.require([*sensitive, *leave_out])
-    names = [name for name in table.names if name not in leave_out]
+    names = [name for name in table.names if name and name not in leave_out]
     if out.exists():
         raise SchemaError(f"{out} exists already; name another file with --out, or move it away")
     if not sensitive:
-        message = f"name the sensitive columns with --sensitive; the columns are {', '.join(map(repr, names[:12]))}"
+        message = f"{data}: name the sensitive columns with --sensitive a,b; the columns are {listed(names, 12)}"
         raise SchemaError(message)
-    summaries = {name: ColumnSummary(name) for name in names}
-    with progress_bar() as progress:
-        task = progress.add_task(f"reading {plain(data.name)}", total=1.0)
-        for chunk in table.chunks(set(names)):
-            for name, cells in chunk.columns.items():
-                summaries[name].add(
-                    [parse_number(c) if isinstance(c, str) and c else c for c in cells]
-                )
-            progress.update(task, completed=chunk.progress)
-    attributes = [summaries[name].attribute(sensitive=name in sensitive) for name in names]
-    space = FeatureSpace(tuple(attributes))
-    file = SchemaFile(space, {}, {}, _units(attributes), Decision(probability=0.5))
+    if both := [name for name in sensitive if name in leave_out]:
+        raise SchemaError(f"{both[0]!r} must be sensitive or left out, not both")
+    space = _guessed(table, names, sensitive)
+    file = SchemaFile(space, {}, {}, _units(space.attributes), Decision(probability=0.5))
     write_schema(Schema(file), out)
     _show(space, out, network.width)
     return ExitCode.DONE
 
 
-def _units(attributes: list[Attribute]) -> dict[str, str]:
+def _stripped(told: list[str], known: list[str]) -> list[str]:
+    """Take names as they are, or without the spaces around them: age, sex."""
+    return [name if name in known else name.strip() for name in told]
+
+
+def _guessed(table: TableFile, names: list[str], sensitive: list[str]) -> FeatureSpace:
+    summaries = {name: ColumnSummary(name) for name in names}
+    with progress_bar() as progress:
+        task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
+        for chunk in table.chunks(set(names)):
+            chunk.check()
+            for name, cells in chunk.columns.items():
+                with _located(name, table.path):
+                    summaries[name].add([_read(cell) for cell in cells])
+            progress.update(task, completed=chunk.progress)
+    found = []
+    for name in names:
+        with _located(name, table.path):
+            found.append(summaries[name].attribute(sensitive=name in sensitive))
+    return FeatureSpace(tuple(found))
+
+
+@contextmanager
+def _located(name: str, path: Path) -> Iterator[None]:
+    """Name file and row in what is said about a column, and the way out."""
+    advice = "correct it, or leave the column out (--leave-out)"
+    try:
+        yield
+    except DomainError as error:
+        if error.row is None:
+            raise DomainError(f"{path}: {error}; {advice}", column=name) from None
+        what = error.what.replace("got None", "got an empty cell")
+        message = f"{path}, row {error.row + 1}: {name!r} {what}; {advice}"
+        raise DomainError(message, column=name, row=error.row) from None
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}; {advice}") from None
+
+
+def _read(cell: object) -> object:
+    """Read a cell as a number where it is one."""
+    return parse_number(cell) if isinstance(cell, str) else cell
+
+
+def _units(attributes: tuple[Attribute, ...]) -> dict[str, str]:
     units = {}
     for attribute in attributes:
         last = attribute.name.lower().replace("-", "_").split("_")[-1]
@@ -80,7 +118,7 @@ def _units(attributes: list[Attribute]) -> dict[str, str]:
 def _show(space: FeatureSpace, out: Path, inputs: int) -> None:
     console = Console(stderr=True, soft_wrap=True)
     console.print(
-        Text(f"Wrote {out}: {len(space.attributes)} columns, {space.width} network inputs.")
+        Text(f"Wrote {plain(out)}: {len(space.attributes)} columns, {space.width} network inputs.")
     )
     if space.width != inputs:
         message = f"The network has {inputs} inputs, not {space.width}: a category takes one input a value. Leave out what the network does not read (--leave-out a,b), add values that the data lack, or change types."
@@ -97,6 +135,6 @@ def _show(space: FeatureSpace, out: Path, inputs: int) -> None:
         console.print(Text(f"  - {line}"))
 
 
-def listed(names: str | None) -> list[str]:
+def split_names(names: str | None) -> list[str]:
     """Split a list of names given with commas."""
     return [name for name in (names or "").split(",") if name]

@@ -1,21 +1,26 @@
 """`feta predict`: fair decisions; the sensitive cells are never read, and may be missing."""
 
-import csv
-import json
+import shutil
 import sys
+import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from feta.cli.audit import note_ignored
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
-from feta.cli.plain import csv_cell, plain
+from feta.cli.plain import json_text, plain, write_row
 from feta.cli.progress import progress_bar
 from feta.engine.protocol import Budget
+from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.space.attribute import Derived
 from feta.space.table_file import Chunk, TableFile
+
+# Decisions kept in memory before they go to a temporary file, in characters.
+SPOOLED = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +45,43 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     ]
     table.require([*needed, *([options.id_column] if options.id_column else [])])
     wanted = {*needed, *([options.id_column] if options.id_column else [])}
-    predictor = FairPredictor(model, options.engine, Budget(seconds=options.seconds))
+    known = {attribute.name for attribute in space.attributes}
+    note_ignored([name for name in table.names if name not in wanted | known])
     undecided = False
     part = options.out and options.out.with_name(f".{options.out.name}.part")
     with ExitStack() as stack:
-        stream: IO[str] = sys.stdout
+        stream: IO[str]
         if part is not None:
-            stream = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
             stack.callback(part.unlink, missing_ok=True)
+            stream = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
+        else:  # nothing is printed before every row is known to be good
+            stream = stack.enter_context(
+                tempfile.SpooledTemporaryFile(SPOOLED, "w+", encoding="utf-8", newline="")
+            )
         writer = _Writer(stream, options)
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
         for chunk in table.chunks(wanted):
-            undecided |= _decide(predictor, chunk, writer, options)
+            undecided |= _decide(model, chunk, writer, options)
             progress.update(task, completed=chunk.progress)
+        progress.stop()
         if part is not None and options.out is not None:
-            stream.flush()
+            stream.close()
             part.replace(options.out)
+        else:
+            stream.seek(0)
+            shutil.copyfileobj(stream, sys.stdout)
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
-def _decide(predictor: FairPredictor, chunk: Chunk, writer: "_Writer", options: Options) -> bool:
-    people = chunk.encode(predictor.model.space, ignore_sensitive=True)
-    counts = predictor.votes(people)
+def _decide(model: Model, chunk: Chunk, writer: "_Writer", options: Options) -> bool:
+    people = chunk.encode(model.space, ignore_sensitive=True)
+    # The budget is a person's; the predictor takes one for all.
+    seconds = None if options.seconds is None else options.seconds * len(chunk)
+    counts = FairPredictor(model, options.engine, Budget(seconds=seconds)).votes(people)
     for place in range(len(chunk)):
         settled = bool(counts.settled[place])
-        outcome = predictor.model.outcomes[int(counts.decision[place])] if settled else "undecided"
+        outcome = model.outcomes[int(counts.decision[place])] if settled else "undecided"
         name = str(chunk.columns[options.id_column][place]) if options.id_column else None
         writer.write(chunk.start + place + 1, name, outcome)
     return not bool(counts.settled.all())
@@ -78,12 +94,11 @@ class _Writer:
         self.stream, self.as_json = stream, options.as_json
         if not self.as_json:
             names = ["row", *([options.id_column] if options.id_column else []), "decision"]
-            csv.writer(stream).writerow([csv_cell(name) for name in names])
+            write_row(stream, names)
 
     def write(self, row: int, name: str | None, outcome: str) -> None:
         if self.as_json:
             told: dict[str, object] = {"row": row} | ({"id": name} if name is not None else {})
-            self.stream.write(json.dumps(told | {"decision": outcome}, ensure_ascii=False) + "\n")
+            self.stream.write(json_text(told | {"decision": outcome}))
         else:
-            cells = [row, *([name] if name is not None else []), outcome]
-            csv.writer(self.stream).writerow([csv_cell(cell) for cell in cells])
+            write_row(self.stream, [row, *([name] if name is not None else []), outcome])

@@ -32,6 +32,10 @@ from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
 BLOCK_NUMBERS = 2**16
 
 
+# Counts and numbers are int64; sums of two of them must fit as well.
+MOST_COUNTERPARTS = 2**62
+
+
 class Exhaustive:
     """Every counterpart in blocks, an error bound, and exact arithmetic for what it leaves open."""
 
@@ -41,8 +45,8 @@ class Exhaustive:
     )
 
     def accepts(self, model: Model) -> bool:
-        """Take every finite lattice."""
-        return model.space.finite
+        """Take every finite lattice whose assignments int64 can number."""
+        return model.space.finite and model.space.lattice.size < MOST_COUNTERPARTS
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""

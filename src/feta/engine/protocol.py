@@ -26,7 +26,7 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("seconds", "evaluations"):
             limit = getattr(self, name)
-            if limit is not None and not limit >= 0:
+            if limit is not None and (not isinstance(limit, int | float) or not limit >= 0):
                 raise SchemaError(f"a budget of {name} must be 0 or more, got {limit!r}")
 
     def deadline(self) -> float:

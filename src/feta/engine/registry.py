@@ -8,6 +8,8 @@ from feta.engine.protocol import Engine
 from feta.errors import EngineError, one_of
 from feta.model import Model
 
+OURS: tuple[Engine, ...] = (Exhaustive(),)
+
 
 @cache
 def engines() -> dict[str, Engine]:
@@ -15,7 +17,12 @@ def engines() -> dict[str, Engine]:
     found: dict[str, Engine] = {
         point.name: point.load()() for point in entry_points(group="feta.engines")
     }
-    return {**found, Exhaustive.name: Exhaustive()}
+    return found | {engine.name: engine for engine in OURS}
+
+
+def is_ours(engine: Engine) -> bool:
+    """Say whether an engine's proofs are taken at its word."""
+    return engine in OURS
 
 
 def choose(model: Model, name: str = "auto") -> Engine:
@@ -25,13 +32,17 @@ def choose(model: Model, name: str = "auto") -> Engine:
         for engine in known.values():
             if engine.accepts(model):
                 return engine
-        raise EngineError(
-            "no engine takes a real-valued sensitive attribute: declare it integer, or give a step"
-        )
+        raise EngineError(f"no engine can answer for this model: {_why_not(model)}")
     if name not in known:
         raise EngineError(f"an engine must be {one_of(name, ['auto', *known])}")
     if not known[name].accepts(model):
-        raise EngineError(
-            f"the engine {name!r} cannot answer for this model: a sensitive attribute is real-valued; declare it integer, or give a step"
-        )
+        raise EngineError(f"the engine {name!r} cannot answer for this model: {_why_not(model)}")
     return known[name]
+
+
+def _why_not(model: Model) -> str:
+    if not model.space.finite:
+        return "a sensitive attribute is real-valued; declare it integer, or give a step"
+    return (
+        f"everybody has {model.space.lattice.size:.3g} counterparts; narrow the sensitive domains"
+    )

@@ -17,6 +17,10 @@ from feta.errors import NetworkError
 Pieces = NDArray[np.int8]
 
 
+# Pieces are numbered in int8.
+MOST_PIECES = 100
+
+
 @dataclass(frozen=True, eq=False)
 class Activation:
     """A function that is slope·z + intercept on each piece between its breaks.
@@ -34,6 +38,12 @@ class Activation:
         for field in ("breaks", "slopes", "intercepts"):
             object.__setattr__(self, field, frozen(getattr(self, field)))
         arrays = (self.breaks, self.slopes, self.intercepts)
+        if not 0 < len(self.slopes) <= MOST_PIECES or self.slopes.shape != self.intercepts.shape:
+            message = f"activation {self.name!r} must have 1 to {MOST_PIECES} slopes and as many intercepts"
+            raise NetworkError(message)
+        if self.breaks.shape != (len(self.slopes) - 1, self.slopes.shape[1]):
+            message = f"activation {self.name!r} must have {len(self.slopes) - 1} breaks a neuron"
+            raise NetworkError(message)
         if not all(np.isfinite(array).all() for array in arrays):
             raise NetworkError(f"activation {self.name!r} must have finite numbers")
         if (np.diff(self.breaks, axis=0) <= 0).any():

@@ -36,13 +36,13 @@ class NetworkBuilder:
         self.affine.append(Affine(weight, bias))
         self.activations.append(None)
 
-    def open_layer(self, width: int) -> Affine:
+    def open_layer(self, width: int, name: str = "this layer") -> Affine:
         """Give the last affine layer, if nothing follows it yet; else append one that copies."""
         if not self.affine or self.activations[-1] is not None:
             self.linear(np.eye(width), np.zeros(width))
         last = self.affine[-1]
         if len(last.bias) != width:
-            raise NetworkError(f"there must be {len(last.bias)} values here, got {width}")
+            raise NetworkError(f"{name} must take {len(last.bias)} values, got {width}")
         return last
 
     def activate(self, step: Step, name: str) -> None:
@@ -74,9 +74,9 @@ class NetworkBuilder:
             self.activations += [_some_relu(bends), None]
             pool = (pool + 1) // 2
 
-    def batch_norm(self, norm: BatchNorm) -> None:
+    def batch_norm(self, norm: BatchNorm, name: str = "the batch norm") -> None:
         """Fold a batch norm into the layer before it, or make it one of its own."""
-        last = self.open_layer(len(norm.mean))
+        last = self.open_layer(len(norm.mean), name)
         self.affine[-1] = Affine(*fold_batch_norm(last.weight, last.bias, norm))
 
     def network(

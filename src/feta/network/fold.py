@@ -38,16 +38,16 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
             slope = Fraction(float(slopes[neuron, column])) / exact_scales[column]
             offset -= slope * exact_centers[column]
             folded[neuron] += 2 * abs(float(slope * exact_centers[column]))
-            slopes[neuron, column] = float(slope)
+            slopes[neuron, column] = _rounded(slope)
         folded[neuron] += abs(bias[neuron])
-        bias[neuron] = float(offset)
+        bias[neuron] = _rounded(offset)
     return replace(network, first=Columns(bias, slopes, first.tables, folded))
 
 
 def fold_after(layer: Affine, factor: Fraction, shift: Fraction) -> Affine:
     """Fold factor·z + shift, which follows a layer, into that layer."""
-    weight = [[float(Fraction(float(w)) * factor) for w in row] for row in layer.weight]
-    bias = [float(Fraction(float(b)) * factor + shift) for b in layer.bias]
+    weight = [[_rounded(Fraction(float(w)) * factor) for w in row] for row in layer.weight]
+    bias = [_rounded(Fraction(float(b)) * factor + shift) for b in layer.bias]
     sizes = float(abs(factor)) * (np.abs(layer.bias) + layer.folded) + float(abs(shift))
     return Affine(np.array(weight), np.array(bias), 2 * sizes)
 
@@ -60,9 +60,9 @@ def fold_before(scaling: Affine, weight: Matrix, bias: Vector) -> Affine:
     new_bias = np.array(bias, dtype=np.float64)
     for row in range(len(new_bias)):
         slopes = [Fraction(float(one)) for one in weight[row]]
-        new_weight[row] = [float(w * d) for w, d in zip(slopes, factors, strict=True)]
+        new_weight[row] = [_rounded(w * d) for w, d in zip(slopes, factors, strict=True)]
         moved = sum((w * s for w, s in zip(slopes, shifts, strict=True)), Fraction(0))
-        new_bias[row] = float(Fraction(float(bias[row])) + moved)
+        new_bias[row] = _rounded(Fraction(float(bias[row])) + moved)
     before = np.abs(scaling.bias) + scaling.folded
     sizes = np.abs(weight) @ np.broadcast_to(before, len(factors)) + np.abs(bias)
     return Affine(new_weight, new_bias, 2 * sizes)
@@ -81,14 +81,24 @@ def fold_batch_norm(
         factor = norm.factor(neuron)
         shift = Fraction(float(norm.shift[neuron]))
         centered = Fraction(float(bias[neuron])) - Fraction(float(norm.mean[neuron]))
-        new_weight[neuron] = [float(Fraction(float(w)) * factor) for w in weight[neuron]]
-        new_bias[neuron] = float(centered * factor + shift)
+        new_weight[neuron] = [_rounded(Fraction(float(w)) * factor) for w in weight[neuron]]
+        new_bias[neuron] = _rounded(centered * factor + shift)
         sizes[neuron] = float(
             abs(factor)
             * (abs(Fraction(float(bias[neuron]))) + abs(Fraction(float(norm.mean[neuron]))))
             + abs(shift)
         )
     return new_weight, new_bias, sizes
+
+
+def _rounded(number: Fraction) -> float:
+    """Round once; a number beyond float64 has no place in a network."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise NetworkError(
+            "folding the scaling gives a weight beyond float64; rescale the weights"
+        ) from None
 
 
 class BatchNorm:

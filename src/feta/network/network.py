@@ -1,7 +1,7 @@
 """Network: a first layer of slopes and tables, then affine layers with activations between.
 
 The numbers stored here are the model (S0): its scores are the exact real function of them. Calling a
-network gives float64 scores, good to look at; decisions go through `decide.py`, which is exact.
+network gives float64 scores, good to look at; decisions go through `Model.settle`, which is exact.
 """
 
 import hashlib
@@ -43,7 +43,12 @@ class Table:
         object.__setattr__(self, "numbers", frozen(self.numbers))
         object.__setattr__(self, "rows", frozen(self.rows))
         _check_finite(self.rows, f"the table of column {self.column}")
-        if (np.diff(self.numbers) <= 0).any() or len(self.numbers) != len(self.rows):
+        _check_finite(self.numbers, f"the values of column {self.column}")
+        shapes = (self.numbers.ndim, self.rows.ndim) == (1, 2)
+        ascending = (
+            shapes and len(self.numbers) == len(self.rows) and (np.diff(self.numbers) > 0).all()
+        )
+        if not ascending:
             raise NetworkError(
                 f"the table of column {self.column} must have one row a value, ascending"
             )
@@ -53,7 +58,7 @@ class Table:
         places = np.minimum(np.searchsorted(self.numbers, values), len(self.numbers) - 1)
         missing = self.numbers[places] != values
         if missing.any():
-            got = values[np.argmax(missing)]
+            got = float(values[np.argmax(missing)])
             raise DomainError(f"column {self.column} must hold a value of its table, got {got!r}")
         return places.astype(np.int64)
 
@@ -76,7 +81,12 @@ class Columns:
             object.__setattr__(self, name, frozen(getattr(self, name)))
         _check_affine("the first layer", self.slopes, self.bias)
         for table in self.tables:
-            if table.rows.shape[1] != self.outputs or self.slopes[:, table.column].any():
+            inside = 0 <= table.column < self.width
+            if (
+                not inside
+                or table.rows.shape[1] != self.outputs
+                or self.slopes[:, table.column].any()
+            ):
                 message = (
                     f"column {table.column} must have a slope or a table of {self.outputs} outputs"
                 )
@@ -135,6 +145,10 @@ class Network:
     def __post_init__(self) -> None:
         if len(self.activations) != len(self.layers):
             raise NetworkError("a network needs one activation before each layer but the first")
+        if self.equality not in (None, "above", "below"):
+            raise NetworkError(
+                f"equality must be {one_of(self.equality, ('above', 'below'))}, or None"
+            )
         if self.source not in SOURCES:
             raise NetworkError(f"source must be {one_of(self.source, SOURCES)}")
         width = self.first.outputs
@@ -247,7 +261,10 @@ def _named(step: str | Step) -> Step:
 
 
 def _pair(place: int, weight: ArrayLike, bias: ArrayLike) -> tuple[Matrix, Vector]:
-    matrix, vector = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+    try:
+        matrix, vector = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise NetworkError(f"layer {place} must have rows of numbers of equal length") from None
     _check_affine(f"layer {place}", matrix, vector)
     return matrix, vector
 
@@ -264,4 +281,4 @@ def _check_finite(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], wher
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         place = tuple(int(index) for index in bad[0])
-        raise NetworkError(f"{where} must be finite, got {array[place]!r} at {place}")
+        raise NetworkError(f"{where} must be finite, got {float(array[place])!r} at {place}")

@@ -44,7 +44,8 @@ class FairPredictor:
         )
         open_rows = np.flatnonzero(~counts.settled)
         if open_rows.size:
-            raise Undecided(tuple(open_rows.tolist()), Reason.OUT_OF_TIME)
+            reason = Reason.OUT_OF_TIME if self.budget.seconds is not None else Reason.OUT_OF_NODES
+            raise Undecided(tuple(open_rows.tolist()), reason)
         if isinstance(counts, Spread):
             return counts.median
         return counts.winner if isinstance(self.model.rule, Argmax) else counts.decision

@@ -5,6 +5,7 @@ An attribute knows nothing of the other attributes; `FeatureSpace` puts them in 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,9 @@ Kind = Literal["category", "integer", "levels", "number", "derived"]
 
 # Whole numbers up to here are exact in float64, and so are their differences.
 LARGEST_INTEGER = 2**52
+
+# More levels than this are not a list that anybody wrote or reads.
+MOST_NUMBERS = 10**6
 
 # Lists longer than this are not spelled out in an error message.
 SHOWN = 12
@@ -99,7 +103,8 @@ class Integer:
     def __post_init__(self) -> None:
         _check_name(self.name)
         for bound in (self.low, self.high):
-            if isinstance(bound, bool) or int(bound) != bound or abs(bound) > LARGEST_INTEGER:
+            whole = np.isfinite(_number(bound)) and float(bound) == np.floor(float(bound))
+            if not whole or abs(bound) > LARGEST_INTEGER:
                 message = f"{self.name!r} needs whole-number limits within ±2^52, got {bound!r}"
                 raise SchemaError(message)
         object.__setattr__(self, "low", int(self.low))
@@ -155,7 +160,7 @@ class Levels:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        numbers = tuple(float(number) + 0.0 for number in self.numbers)
+        numbers = tuple(_number(number) + 0.0 for number in self.numbers)
         if not numbers or not all(np.isfinite(numbers)):
             raise SchemaError(f"{self.name!r} needs a list of finite numbers, got {self.numbers!r}")
         if list(numbers) != sorted(set(numbers)):
@@ -167,12 +172,16 @@ class Levels:
         cls, name: str, low: float, high: float, *, step: float, sensitive: bool = False
     ) -> "Levels":
         """Make low, low + step, … up to high: a real number made finite."""
-        if not step > 0 or not np.isfinite([low, high, step]).all():
-            raise SchemaError(f"{name!r} needs finite limits and a step above 0, got step {step!r}")
+        if not np.isfinite([_number(low), _number(high), _number(step)]).all() or not step > 0:
+            message = f"{name!r} needs finite limits and a step above 0, got {low!r} to {high!r} by {step!r}"
+            raise SchemaError(message)
         _check_order(name, low, high)
-        # A billionth of a step of room, so that rounding cannot lose the last level.
-        n_steps = int((high - low) / step + 1e-9)
-        return cls(name, tuple(low + step * n for n in range(n_steps + 1)), sensitive)
+        # In decimal, as people mean it: 0 + 3 · 0.1 is 0.3, not 0.30000000000000004.
+        first, last, by = (Fraction(repr(float(number))) for number in (low, high, step))
+        n_steps = int((last - first) / by)
+        if n_steps >= MOST_NUMBERS:
+            raise SchemaError(f"{name!r} must have fewer than {MOST_NUMBERS} steps, got {n_steps}")
+        return cls(name, tuple(float(first + by * n) for n in range(n_steps + 1)), sensitive)
 
     @property
     def width(self) -> int:
@@ -206,7 +215,7 @@ class Levels:
 
     def domain(self) -> str:
         """Say in words what is allowed."""
-        shown = ", ".join(f"{number:g}" for number in self.numbers[:SHOWN])
+        shown = ", ".join(_told(number) for number in self.numbers[:SHOWN])
         return f"one of {shown}" + (", …" if len(self.numbers) > SHOWN else "")
 
 
@@ -249,7 +258,7 @@ class Real:
 
     def domain(self) -> str:
         """Say in words what is allowed."""
-        return f"a number from {self.low:g} to {self.high:g}"
+        return f"a number from {_told(self.low)} to {_told(self.high)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +275,9 @@ class Derived:
         bands = self.bands
         if isinstance(bands, Mapping):
             bands = tuple((label, low, high) for label, (low, high) in bands.items())
-        bands = tuple((label, float(low), float(high)) for label, low, high in bands)
+        if any(len(band) != 3 for band in bands):  # noqa: PLR2004 - label, low, high
+            raise SchemaError(f"{self.name!r} needs bands of (label, low, high), got {bands!r}")
+        bands = tuple((label, _number(low), _number(high)) for label, low, high in bands)
         object.__setattr__(self, "bands", bands)
         if not bands or len({label for label, _, _ in bands}) != len(bands):
             raise SchemaError(f"{self.name!r} needs bands with different names, got {bands!r}")
@@ -311,10 +322,21 @@ def _encode_numbers(attribute: Integer | Levels | Real, values: Sequence[object]
 
 def numbers_of(values: Sequence[object]) -> NDArray[np.float64]:
     """Read numbers as float64, NaN where a value is not a number; text is never a number here."""
-    array = np.asarray(values)
+    array = _array(values)
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
     return np.fromiter((_number(value) for value in values), np.float64, len(values))
+
+
+def _array(values: Sequence[object]) -> NDArray[Any]:
+    given: object = values
+    if not isinstance(given, np.ndarray) and any(isinstance(one, bool | str) for one in values):
+        return np.empty(0, dtype=object)  # cell by cell, then
+    try:
+        array = np.asarray(values)
+        return array if array.ndim == 1 else np.empty(0, dtype=object)
+    except ValueError:  # ragged cells
+        return np.empty(0, dtype=object)
 
 
 def _number(value: Any) -> float:  # noqa: ANN401 - any cell of a table
@@ -324,6 +346,11 @@ def _number(value: Any) -> float:  # noqa: ANN401 - any cell of a table
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
+
+
+def _told(number: float) -> str:
+    """Show a number with all the digits it needs, and no more."""
+    return str(int(number)) if number == np.floor(number) and abs(number) < 1e15 else repr(number)  # noqa: PLR2004 - digits
 
 
 def _place(places: dict[object, int], value: object) -> int:
@@ -346,5 +373,5 @@ def _check_name(name: object) -> None:
 def _check_order(name: str, low: float, high: float) -> None:
     if not low <= high:
         raise SchemaError(
-            f"{name!r} must have its low limit below its high one, got {low:g} to {high:g}"
+            f"{name!r} must have its low limit at or below its high one, got {low!r} to {high!r}"
         )

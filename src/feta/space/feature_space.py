@@ -79,6 +79,9 @@ class FeatureSpace:
          Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False))
         """
         columns = _columns(records)
+        _check_names(sensitive)
+        if not columns:
+            raise DomainError("the table must have at least one row")
         for name in sensitive:
             if name not in columns:
                 raise DomainError(
@@ -126,8 +129,11 @@ class FeatureSpace:
 
     def with_sensitive(self, names: Collection[str]) -> "FeatureSpace":
         """Take the same space with just these attributes sensitive."""
+        _check_names(names)
         for name in names:
-            self.attribute(name)
+            if isinstance(self.attribute(name), Derived):
+                message = f"{name!r} is derived and moves with its source; name that instead"
+                raise SchemaError(message)
         return FeatureSpace(
             tuple(
                 a if isinstance(a, Derived) else replace(a, sensitive=a.name in names)
@@ -240,7 +246,14 @@ class FeatureSpace:
         >>> space.encode([{"income": 52_000}], sensitive="ignore").tolist()
         [[nan, 52000.0]]
         """
-        return self.encode_columns(_columns(records), sensitive=sensitive)
+        columns = _columns(records)
+        if not columns and not isinstance(
+            records, Mapping
+        ):  # nobody, or nothing but sensitive columns
+            if len(records) and not all(map(self.is_sensitive, self.attributes)):
+                self.encode_columns(columns)
+            return np.full((len(records), self.width), np.nan)
+        return self.encode_columns(columns, sensitive=sensitive)
 
     def encode_columns(
         self,
@@ -337,6 +350,8 @@ def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, S
     if isinstance(records, Mapping):
         return {name: [value] for name, value in records.items()}
     if not isinstance(records, Sequence):
+        if not hasattr(records, "iloc"):
+            raise DomainError("people must come as a pandas frame, a dict, or a list of dicts")
         names = [str(name) for name in records.columns]
         twice = _first_repeated(names)
         if twice is not None:
@@ -344,13 +359,16 @@ def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, S
         return {name: list(records.iloc[:, place].to_numpy()) for place, name in enumerate(names)}
     if not all(isinstance(record, Mapping) for record in records):
         raise DomainError("people must come as a pandas frame, a dict, or a list of dicts")
-    for row, record in enumerate(records):
-        for name in records[0]:
-            if name not in record:
-                raise DomainError.at(name, row, "is missing")
-    names = list(records[0]) if records else []
-    return {name: [record[name] for record in records] for name in names}
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return {name: [record.get(name) for record in records] for name in names}
 
 
 def _first_repeated(names: Sequence[str]) -> str | None:
     return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def _check_names(names: Collection[str]) -> None:
+    if isinstance(names, str):
+        raise SchemaError(
+            f"sensitive attributes must come as a list of names, got {names!r}; write [{names!r}]"
+        )

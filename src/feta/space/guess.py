@@ -25,6 +25,7 @@ class ColumnSummary:
         self.whole = True
         self.booleans = False
         self.rows = 0
+        self.first_text: tuple[int, str] | None = None  # its row, counted from 0, and the text
 
     def add(self, values: Sequence[object]) -> None:
         """Look at some more rows."""
@@ -41,9 +42,11 @@ class ColumnSummary:
             self.rows += 1
 
     def _add_text(self, value: str) -> None:
+        if not self.texts:
+            self.first_text = (self.rows, value)
         self.texts.add(value)
         if len(self.texts) > MOST_VALUES:
-            message = f"{self.name!r} has more than {MOST_VALUES} different texts; is it an id? leave the column out"
+            message = f"{self.name!r} has more than {MOST_VALUES} different texts; is it an id, or free text? leave the column out"
             raise DomainError(message, column=self.name)
 
     def _add_number(self, number: float) -> None:
@@ -58,9 +61,9 @@ class ColumnSummary:
         """Guess what kind of attribute this is."""
         kinds = (bool(self.texts), bool(self.numbers), self.booleans)
         if sum(kinds) > 1:
-            example = min(self.texts, default="true")
-            message = f"{self.name!r} must hold numbers or texts, not both; one of its texts is {example!r}"
-            raise DomainError(message, column=self.name)
+            row, text = self.first_text or (self.rows - 1, "true")
+            what = f"must hold numbers or texts, not both; one of its texts is {text!r}"
+            raise DomainError(f"{self.name!r} {what}", column=self.name, row=row, what=what)
         if self.texts:
             return Categorical(self.name, tuple(sorted(self.texts)), sensitive)
         if self.booleans:

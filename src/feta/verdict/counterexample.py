@@ -25,8 +25,11 @@ class Counterexample:
     decisions: tuple[int, ...] = field(init=False)  # of both; empty where scores are compared
     gap: float = field(init=False)  # how far on the other side the counterpart is
     runtime: Runtime = field(init=False)
+    fingerprint: str = field(init=False)  # of the model it was replayed on
 
     def __post_init__(self, model: Model) -> None:
+        object.__setattr__(self, "person", frozen(self.person))
+        object.__setattr__(self, "counterpart", frozen(self.counterpart))
         pair = np.stack([self.person, self.counterpart])
         model.space.check(pair)
         shared = ~model.space.sensitive_columns
@@ -43,8 +46,7 @@ class Counterexample:
         if not isinstance(model.rule, Tolerance):
             decisions = tuple(model.rule.settle_exactly(scores).tolist())
         floats = scores.floats()
-        object.__setattr__(self, "person", frozen(self.person))
-        object.__setattr__(self, "counterpart", frozen(self.counterpart))
+        object.__setattr__(self, "fingerprint", model.fingerprint)
         object.__setattr__(self, "scores", frozen(floats[:, 0] if floats.shape[1] == 1 else floats))
         object.__setattr__(self, "decisions", decisions)
         object.__setattr__(self, "gap", model.rule.gap(scores))

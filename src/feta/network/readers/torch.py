@@ -6,7 +6,7 @@ does cannot be seen from its modules.
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -51,15 +51,30 @@ def read_torch(module: "nn.Module") -> Network:
     builder = NetworkBuilder()
     for name, step in steps[:-1] if squashed else steps:
         _take(builder, name, step, nn)
-    network = builder.network(sigmoid=squashed)
+    network = builder.network(sigmoid=squashed, source=_source(module))
     _check_agreement(network, module, squashed=squashed)
     return network
 
 
+def _source(module: "nn.Module") -> Literal["float32", "float64"]:
+    """Tell what the module computes with."""
+    import torch  # noqa: PLC0415 - torch is an extra
+
+    kinds = {parameter.dtype for parameter in module.parameters()}
+    if kinds == {torch.float64}:
+        return "float64"
+    if kinds <= {torch.float32, torch.float64}:
+        return "float32"
+    shown = ", ".join(sorted(str(kind) for kind in kinds))
+    raise NetworkError(
+        f"the module must compute in float32 or float64, got {shown}; use module.float()"
+    )
+
+
 def _flat(module: "nn.Module", name: str, nn: Any) -> Iterator[tuple[str, "nn.Module"]]:  # noqa: ANN401 - torch.nn
     if isinstance(module, nn.Sequential):
-        for inner, child in module.named_children():
-            yield from _flat(child, f"{name}.{inner}" if name else inner, nn)
+        for inner, child in enumerate(module):  # named_children() would leave out repeated modules
+            yield from _flat(child, f"{name}.{inner}" if name else str(inner), nn)
     else:
         yield name, module
 
@@ -89,7 +104,8 @@ def _take(builder: NetworkBuilder, name: str, step: "nn.Module", nn: Any) -> Non
                     _array(step.weight) if step.affine else ones,
                     _array(step.bias) if step.affine else 0 * ones,
                     float(step.eps),
-                )
+                ),
+                where,
             )
         case nn.Dropout() | nn.Identity() | nn.Flatten():
             pass  # they change nothing when a trained network decides
@@ -129,7 +145,7 @@ def _check_agreement(network: Network, module: "nn.Module", *, squashed: bool) -
         theirs = double(torch.from_numpy(rows)).numpy().reshape(CHECKED_ROWS, -1)
     ours = network(rows)
     if squashed and network.outputs == 1:
-        ours = 1 / (1 + np.exp(-ours))
+        ours = (1 + np.tanh(ours / 2)) / 2  # σ, which cannot overflow like this
     elif squashed:
         powers = np.exp(ours - ours.max(axis=1, keepdims=True))
         ours = powers / powers.sum(axis=1, keepdims=True)
