@@ -1,13 +1,15 @@
-"""The oracle: fairness by the book, in fractions; twenty dull lines that nobody optimises."""
+"""The oracle: fairness by the book, in fractions; dull lines that nobody optimises."""
 
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector
+from feta.arrays import Vector
 from feta.model import Model
 from feta.network.activation import Activation
+from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.space.vote_weights import VoteWeights
 
 
 def counterparts(model: Model, person: Vector) -> list[Vector]:
@@ -20,13 +22,14 @@ def counterparts(model: Model, person: Vector) -> list[Vector]:
     return rows
 
 
-def score(model: Model, person: Vector) -> Fraction:
+def scores(model: Model, person: Vector) -> list[Fraction]:
     first = model.network.first
     values = [Fraction(float(bias)) for bias in first.bias]
     for neuron in range(len(values)):
         values[neuron] += sum(
             Fraction(float(w)) * Fraction(float(x))
             for w, x in zip(first.slopes[neuron], person, strict=True)
+            if w and x
         )
         for table in first.tables:
             place = table.numbers.tolist().index(person[table.column])
@@ -35,11 +38,16 @@ def score(model: Model, person: Vector) -> Fraction:
         bent = [bend(activation, neuron, value) for neuron, value in enumerate(values)]
         values = [
             sum(
-                (Fraction(float(w)) * a for w, a in zip(row, bent, strict=True)), Fraction(float(b))
+                (Fraction(float(w)) * a for w, a in zip(row, bent, strict=True) if w),
+                Fraction(float(b)),
             )
             for row, b in zip(layer.weight, layer.bias, strict=True)
         ]
-    return values[0]
+    return values
+
+
+def score(model: Model, person: Vector) -> Fraction:
+    return scores(model, person)[0]
 
 
 def bend(activation: Activation, neuron: int, value: Fraction) -> Fraction:
@@ -49,32 +57,74 @@ def bend(activation: Activation, neuron: int, value: Fraction) -> Fraction:
     return Fraction(float(slope)) * value + Fraction(float(intercept))
 
 
-def decide(model: Model, person: Vector) -> bool:
-    distance = score(model, person) - Fraction(model.rule.value)
-    if distance == 0:
-        return model.rule.equality == "favorable"
-    return (distance > 0) == (model.rule.favors == "above")
+def decide(model: Model, person: Vector) -> int:
+    found = scores(model, person)
+    match model.rule:
+        case Threshold(value=value, favors=favors, equality=equality):
+            if found[0] == Fraction(value):
+                return int(equality == "favorable")
+            return int((found[0] > Fraction(value)) == (favors == "above"))
+        case Argmax():
+            return found.index(max(found))
+        case OneVsRest(classes=classes, chosen=chosen):
+            return int(classes[found.index(max(found))] == chosen)
+        case Tolerance():
+            raise AssertionError("a regression decides nothing")
+
+
+def apart(model: Model, person: Vector, other: Vector) -> bool:
+    if isinstance(model.rule, Tolerance):
+        distance = abs(score(model, person) - score(model, other))
+        return distance > Fraction(model.rule.epsilon)
+    return decide(model, person) != decide(model, other)
 
 
 def is_fair(model: Model, person: Vector) -> bool:
-    return len({decide(model, other) for other in counterparts(model, person)}) == 1
+    return not any(apart(model, person, other) for other in counterparts(model, person))
 
 
-def worst_gap(model: Model, person: Vector) -> Fraction:
-    own, mine = decide(model, person), score(model, person)
-    apart = [other for other in counterparts(model, person) if decide(model, other) != own]
-    return max((abs(score(model, other) - mine) for other in apart), default=Fraction(0))
+def gap(model: Model, person: Vector, other: Vector) -> Fraction:
+    """How far on the other side of this person's decision a counterpart is."""
+    if isinstance(model.rule, Threshold | Tolerance):
+        return abs(score(model, other) - score(model, person))
+    theirs = scores(model, other)
+    if isinstance(model.rule, Argmax):
+        mine = decide(model, person)
+        return max(value - theirs[mine] for k, value in enumerate(theirs) if k != mine)
+    chosen = model.rule.classes.index(model.rule.chosen)
+    lead = theirs[chosen] - max(value for k, value in enumerate(theirs) if k != chosen)
+    return -lead if decide(model, person) == 1 else lead
 
 
-def tally(model: Model, person: Vector) -> tuple[int, int]:
-    decisions = [decide(model, other) for other in counterparts(model, person)]
-    return sum(decisions), len(decisions) - sum(decisions)
+def worst_gap(model: Model, person: Vector) -> Fraction | None:
+    others = [other for other in counterparts(model, person) if apart(model, person, other)]
+    return max((gap(model, person, other) for other in others), default=None)
 
 
-def fair_decision(model: Model, person: Vector) -> bool:
-    favorable, unfavorable = tally(model, person)
-    return favorable >= unfavorable
+def tally(model: Model, person: Vector, weights: VoteWeights | None = None) -> list[int]:
+    counts = [0] * model.rule.n_classes
+    for number, other in enumerate(counterparts(model, person)):
+        counts[decide(model, other)] += votes_of(number, weights)
+    return counts
 
 
-def all_scores(model: Model, people: Matrix) -> list[Fraction]:
-    return [score(model, person) for person in people]
+def votes_of(number: int, weights: VoteWeights | None) -> int:
+    if weights is None:
+        return 1
+    return dict(zip(weights.numbers.tolist(), weights.votes.tolist(), strict=True)).get(number, 0)
+
+
+def fair_decision(
+    model: Model, person: Vector, weights: VoteWeights | None = None
+) -> int | Fraction:
+    if isinstance(model.rule, Tolerance):
+        ordered = sorted(
+            score(model, other)
+            for number, other in enumerate(counterparts(model, person))
+            for _ in range(votes_of(number, weights))
+        )
+        return ordered[(len(ordered) - 1) // 2]
+    counts = tally(model, person, weights)
+    if isinstance(model.rule, Argmax):
+        return counts.index(max(counts))
+    return int(counts[1] >= counts[0])

@@ -1,7 +1,7 @@
 """Strategies: random models aimed at the edge; campaigns draw them by seed, Hypothesis by choice."""
 
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -9,11 +9,24 @@ from hypothesis import strategies as st
 
 from feta.arrays import Matrix, Vector
 from feta.model import Model
-from feta.network.activation import Activation, identity, relu
+from feta.network.activation import (
+    Maxout,
+    Step,
+    absolute,
+    clip,
+    hardsigmoid,
+    identity,
+    leaky_relu,
+    prelu,
+    relu,
+    relu6,
+)
+from feta.network.builder import NetworkBuilder
 from feta.network.network import Affine, Columns, Network, Table
-from feta.rule import Threshold
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
+from feta.space.vote_weights import VoteWeights
 from tests import oracle
 
 Edge = Literal["free", "tie", "ulp"]
@@ -27,6 +40,7 @@ class Case:
     model: Model
     people: Matrix
     edge: Edge
+    weights: VoteWeights | None = None
 
 
 def random_space(rng: np.random.Generator) -> FeatureSpace:
@@ -77,53 +91,136 @@ def rough(rng: np.random.Generator, *shape: int) -> Matrix:
     return rng.normal(size=shape)
 
 
-def random_network(rng: np.random.Generator, space: FeatureSpace) -> Network:
+def random_network(
+    rng: np.random.Generator, space: FeatureSpace, outputs: int = 1, *, plain: bool = True
+) -> Network:
+    """Draw a network; a plain one has ReLU only, others have any activation in each place."""
     draw = eighths if rng.random() < 0.5 else rough
-    widths = [int(rng.integers(1, 5)) for _ in range(rng.integers(0, 4))] + [1]
-    slopes, tables = draw(rng, widths[0], space.width), []
+    builder = NetworkBuilder()
+    widths = [2 * int(rng.integers(1, 3)) for _ in range(rng.integers(0, 4))] + [outputs]
+    inputs = space.width
+    for place, width in enumerate(widths):
+        builder.linear(draw(rng, width, inputs), draw(rng, width))
+        inputs = width
+        if place < len(widths) - 1:
+            step = relu() if plain else random_activation(rng, width)
+            builder.activate(step, "a random activation")
+            inputs = builder.width or width
+    return _with_tables(builder.network(), rng, space, draw)
+
+
+def _with_tables(
+    network: Network,
+    rng: np.random.Generator,
+    space: FeatureSpace,
+    draw: Callable[..., Matrix],
+) -> Network:
+    """Replace some slopes of finite columns by tables."""
+    slopes, tables = np.array(network.first.slopes), []
     for attribute in space.attributes:
         if isinstance(attribute, Integer | Levels) and rng.random() < 0.3:
             column = space.columns_of(attribute).start
             slopes[:, column] = 0.0
             numbers = attribute.codes(np.arange(attribute.n_values))[:, 0]
-            tables.append(Table(column, numbers, draw(rng, len(numbers), widths[0])))
-    first = Columns(draw(rng, widths[0]), slopes, tuple(tables))
-    layers = tuple(
-        Affine(draw(rng, outputs, inputs), draw(rng, outputs))
-        for inputs, outputs in pairwise(widths)
-    )
-    return Network(first, tuple(random_activation(rng) for _ in layers), layers)
+            tables.append(Table(column, numbers, draw(rng, len(numbers), len(slopes))))
+    return replace(network, first=Columns(network.first.bias, slopes, tuple(tables)))
 
 
-def random_activation(rng: np.random.Generator) -> Activation:
-    return relu() if rng.random() < 0.9 else identity()
+def random_activation(rng: np.random.Generator, width: int) -> Step:
+    low, high = sorted(rng.choice([-2.0, -0.5, 0.0, 0.25, 1.5], 2, replace=False).tolist())
+    steps: list[Step] = [
+        relu(),
+        leaky_relu(0.125),
+        leaky_relu(0.01),
+        prelu(rng.integers(-8, 9, width) / 8),
+        clip(low, high),
+        clip(-np.inf, high),
+        relu6(),
+        absolute(),
+        hardsigmoid(),
+        identity(),
+        Maxout(2),
+    ]
+    return steps[rng.integers(len(steps))]
 
 
-def random_case(rng: np.random.Generator, edge: Edge) -> Case:
-    """Draw a model; "tie" puts the threshold on a counterpart's score, "ulp" one step beside it."""
-    space = random_space(rng)
-    network = random_network(rng, space)
-    people = np.stack([random_person(rng, space) for _ in range(2)])
-    rule = Threshold(
+def random_rule(rng: np.random.Generator) -> Rule:
+    kind = rng.integers(4)
+    if kind == 0:
+        return Argmax(("a", "b", "c")[: rng.integers(2, 4)])
+    if kind == 1:
+        return OneVsRest(("a", "b", "c"), "abc"[rng.integers(3)])
+    if kind == 2:
+        return Tolerance(float(rng.integers(0, 17) / 8))
+    return random_threshold(rng)
+
+
+def random_threshold(rng: np.random.Generator) -> Threshold:
+    return Threshold(
         float(rng.integers(-8, 9) / 8),
         favors="above" if rng.random() < 0.7 else "below",
         equality=(None, "favorable", "unfavorable")[rng.integers(3)],
     )
+
+
+def random_weights(rng: np.random.Generator, model: Model) -> VoteWeights | None:
+    if rng.random() < 0.5:
+        return None
+    size = model.space.lattice.size
+    numbers = rng.permutation(size)[: rng.integers(1, size + 1)]
+    return VoteWeights(np.sort(numbers), rng.integers(1, 4, len(numbers)))
+
+
+def random_case(rng: np.random.Generator, edge: Edge, *, plain: bool = True) -> Case:
+    """Draw a model; "tie" puts the rule on a counterpart's score, "ulp" one step beside it."""
+    space = random_space(rng)
+    rule = random_threshold(rng) if plain else random_rule(rng)
+    network = random_network(rng, space, rule.outputs, plain=plain)
+    people = np.stack([random_person(rng, space) for _ in range(2)])
     model = Model(space, network, rule)
     if edge != "free":
-        others = oracle.counterparts(model, people[0])
-        value = float(oracle.score(model, others[rng.integers(len(others))]))
-        if edge == "ulp":
-            value = float(np.nextafter(value, rng.choice([-np.inf, np.inf])))
-        model = Model(space, network, Threshold(value, rule.favors, rule.equality))
-    return Case(model, people, edge)
+        model = _at_the_edge(rng, model, people[0], edge)
+    return Case(model, people, edge, random_weights(rng, model))
 
 
-def cases(edges: tuple[Edge, ...] = ("free", "tie", "ulp")) -> st.SearchStrategy[Case]:
-    """Draw cases for Hypothesis."""
-    seeds = st.integers(0, 2**32 - 1)
+def _at_the_edge(rng: np.random.Generator, model: Model, person: Vector, edge: Edge) -> Model:
+    others = oracle.counterparts(model, person)
+    other = others[rng.integers(len(others))]
+    match model.rule:
+        case Threshold():
+            value = _beside(rng, float(oracle.score(model, other)), edge)
+            return replace(model, rule=replace(model.rule, value=value), threshold=None)
+        case Tolerance():
+            distance = abs(oracle.score(model, other) - oracle.score(model, person))
+            epsilon = max(0.0, _beside(rng, float(distance), edge))
+            return replace(model, rule=Tolerance(epsilon), threshold=None)
+        case _:
+            # Move one class's bias so that it ties with another at this counterpart.
+            first, second = rng.permutation(model.network.outputs)[:2]
+            found = oracle.scores(model, other)
+            move = _beside(rng, float(found[first] - found[second]), edge)
+            return replace(model, network=_moved(model.network, int(second), move), threshold=None)
+
+
+def _beside(rng: np.random.Generator, value: float, edge: Edge) -> float:
+    return float(np.nextafter(value, rng.choice([-np.inf, np.inf]))) if edge == "ulp" else value
+
+
+def _moved(network: Network, output: int, move: float) -> Network:
+    if not network.layers:
+        bias = np.array(network.first.bias)
+        bias[output] += move
+        return replace(network, first=replace(network.first, bias=bias))
+    *rest, last = network.layers
+    bias = np.array(last.bias)
+    bias[output] += move
+    return replace(network, layers=(*rest, Affine(last.weight, bias, last.folded)))
+
+
+def cases(*, plain: bool = True) -> st.SearchStrategy[Case]:
+    """Draw cases for Hypothesis; plain ones are ReLU networks with a threshold."""
     return st.builds(
-        lambda seed, edge: random_case(np.random.default_rng(seed), edge),
-        seeds,
-        st.sampled_from(edges),
+        lambda seed, edge: random_case(np.random.default_rng(seed), edge, plain=plain),
+        st.integers(0, 2**32 - 1),
+        st.sampled_from(("free", "tie", "ulp")),
     )

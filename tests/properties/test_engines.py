@@ -27,7 +27,15 @@ NAMES = sorted(engines())
 @settings(max_examples=60, deadline=None)
 def test_no_answer_is_ever_wrong(engine: str, case: Case) -> None:
     for person in case.people:
-        assert disagreements(case.model, person, engine) == []
+        assert disagreements(case.model, person, engine, case.weights) == []
+
+
+@pytest.mark.parametrize("engine", NAMES)
+@given(case=cases(plain=False))
+@settings(max_examples=120, deadline=None)
+def test_no_rule_activation_or_vote_makes_an_answer_wrong(engine: str, case: Case) -> None:
+    for person in case.people:
+        assert disagreements(case.model, person, engine, case.weights) == []
 
 
 @given(case=cases(), power=st.sampled_from([1, 30]), seed=st.integers(0, 2**16))

@@ -1,0 +1,184 @@
+"""Campaign: bad files of every kind, and good files with their bytes changed at random.
+
+    python -m campaigns.bad_files [--mutations 2000] [--seed 0]
+
+Every run must end in 0, 1, 2 or 3, in time, with at most one message and no traceback; a file that
+is bad by name must end in 2 and say why.
+"""
+
+import argparse
+import contextlib
+import io
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from multiprocessing import Pool
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+
+import feta
+from feta.cli import app
+from tests.bad_files import KINDS, Folder
+
+FILES = ("model.onnx", "model.feta", "data.csv", "schema.toml")
+HOWS = ("flip", "delete", "insert", "duplicate", "number")
+SECONDS = 30  # a run that takes longer hangs: the slowest takes about one
+BLOCK = 50  # mutations a task
+
+
+def mutated(content: bytes, how: str, rng: np.random.Generator) -> bytes:
+    """Change some bytes of a file."""
+    place = int(rng.integers(len(content)))
+    length = int(rng.integers(1, 1 + min(64, len(content) - place)))
+    before, chunk, after = (
+        content[:place],
+        content[place : place + length],
+        content[place + length :],
+    )
+    match how:
+        case "flip":
+            flipped = bytearray(content)
+            for _ in range(int(rng.integers(1, 5))):
+                flipped[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
+            return bytes(flipped)
+        case "delete":
+            return before + after
+        case "insert":
+            return before + rng.bytes(length) + chunk + after
+        case "duplicate":
+            return before + chunk * int(rng.integers(2, 5)) + after
+        case _:  # a digit becomes a number that hurts
+            digits = [at for at, byte in enumerate(content) if chr(byte).isdigit()] or [place]
+            at = digits[int(rng.integers(len(digits)))]
+            hurts = (b"nan", b"-1", b"1e400", b"9" * 25, b"0.5", b"inf", b"-0", b"", b"[]", b"{}")
+            return content[:at] + hurts[int(rng.integers(len(hurts)))] + content[at + 1 :]
+
+
+class _TooLong(BaseException):
+    pass
+
+
+def _alarm(_signal: int, _frame: FrameType | None) -> None:
+    raise _TooLong
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    signal.signal(signal.SIGALRM, _alarm)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def ended(arguments: list[str]) -> tuple[int | str, str]:
+    """Run a command in this process; give its exit code, or what went wrong, and its messages."""
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv = ["feta", *arguments]
+    code: int | str = "no exit"
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            with _limited():
+                app.main()
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        except _TooLong:
+            code = "hangs"
+        except BaseException as error:  # whatever gets here is what we look for
+            code = f"{type(error).__name__}: {error}"
+    return code, err.getvalue()
+
+
+def wrong(code: int | str, messages: str) -> str:
+    """Say what is wrong with how a run ended, or nothing."""
+    if code not in (0, 1, 2, 3):
+        return f"ended in {code}"
+    if "Traceback" in messages:
+        return "showed a traceback"
+    told = [line for line in messages.splitlines() if line.startswith("feta: ")]
+    if len(told) != (code == 2):
+        return f"ended in {code} with {len(told)} messages"
+    return ""
+
+
+def run_kinds() -> Counter[str]:
+    """Try every kind of bad file."""
+    counts: Counter[str] = Counter()
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as path:
+            folder = Folder.filled(Path(path) / "files")
+            code, messages = ended(kind.make(folder))
+            problem = wrong(code, messages) or ("" if code == 2 else f"ended in {code}")
+            if not problem and not all(part in messages for part in kind.says):
+                problem = "said something else"
+            if (folder.path / "canary").exists():
+                problem = "was executed"
+        counts["kinds of bad files"] += 1
+        if problem:
+            counts["WRONG kind"] += 1
+            print(f"{kind.name}: {problem}: {messages[-500:]}", file=sys.stderr)
+    return counts
+
+
+def run_mutations(task: tuple[int, int, int]) -> Counter[str]:
+    """Try some mutations, numbered from start to stop."""
+    seed, start, stop = task
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as path:
+        folder = Folder.filled(Path(path) / "files")
+        model = feta.read_schema(folder.path / "schema.toml").model(
+            feta.read_onnx(folder.path / "model.onnx")
+        )
+        feta.save_model(model, folder.path / "model.feta")
+        good = {name: (folder.path / name).read_bytes() for name in FILES}
+        for number in range(start, stop):
+            name, how = FILES[number % len(FILES)], HOWS[number // len(FILES) % len(HOWS)]
+            content = mutated(good[name], how, np.random.default_rng([seed, number]))
+            (folder.path / name).write_bytes(content)
+            used = "model.feta" if name == "model.feta" else "model.onnx"
+            code, messages = ended(folder.audit("--seconds", "0.05", model=used))
+            (folder.path / name).write_bytes(good[name])
+            counts[f"{name}: ended in {code}"] += 1
+            if problem := wrong(code, messages):
+                counts["WRONG mutation"] += 1
+                kept = Path(tempfile.gettempdir()) / f"feta-bad-{seed}-{number}-{name}"
+                kept.write_bytes(content)
+                print(
+                    f"mutation {number} ({how}) of {name}: {problem}: {messages[-500:]} {kept}",
+                    file=sys.stderr,
+                )
+    return counts
+
+
+def main() -> int:
+    """Run from the command line; exit 1 if anything went wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--mutations", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    started = time.perf_counter()
+    counts = run_kinds()
+    starts = range(0, options.mutations, BLOCK)
+    tasks = [(options.seed, n, min(n + BLOCK, options.mutations)) for n in starts]
+    with Pool(min(2, os.cpu_count() or 1)) as pool:
+        for found in pool.imap_unordered(run_mutations, tasks):
+            counts += found
+    bad = sum(count for name, count in counts.items() if name.startswith("WRONG"))
+    for name, count in sorted(counts.items()):
+        print(f"{name}: {count}")
+    seconds = time.perf_counter() - started
+    print(
+        f"{bad} went wrong in {options.mutations} mutations and {len(KINDS)} kinds, {seconds:.0f} s"
+    )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
