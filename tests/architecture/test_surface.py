@@ -2,7 +2,11 @@ import inspect
 import subprocess
 import sys
 
+import pytest
+
 import feta
+
+LAZY = {"FairClassifier"}  # scikit-learn is slow to import
 
 
 def test_the_public_names_are_sorted_and_exist() -> None:
@@ -17,7 +21,14 @@ def test_the_public_names_are_all_there_is() -> None:
         for name in dir(feta)
         if not name.startswith("_") and not inspect.ismodule(getattr(feta, name))
     ]
-    assert sorted(public) == feta.__all__
+    assert set(public) | LAZY == set(feta.__all__)
+
+
+def test_what_is_imported_lazily_is_there_and_nothing_else() -> None:
+    for name in LAZY:
+        assert getattr(feta, name).__name__ == name
+    with pytest.raises(AttributeError, match="module 'feta' has no attribute 'FairClasifier'"):
+        feta.FairClasifier  # noqa: B018 - asking for it is the test
 
 
 def test_importing_feta_imports_nothing_heavy() -> None:

@@ -2,6 +2,10 @@ import numpy as np
 import pytest
 
 import feta
+from feta.engine import registry
+from feta.engine.exhaustive import Exhaustive
+from feta.engine.registry import engines
+from feta.verdict.certificate import Certificate, LatticeProof
 from tests.examples import PERSON, SPACE, linear
 
 
@@ -33,3 +37,70 @@ def test_an_unknown_engine_is_refused_everywhere() -> None:
         feta.worst(linear(), PERSON, engine="exhaustiv")
     with pytest.raises(feta.EngineError, match=match):
         feta.tally(linear(), PERSON[None, :], engine="exhaustiv")
+
+
+LIMIT = feta.Model(
+    SPACE, feta.Network.from_layers([([[1.0, 0, 0.5, 0]], [0.0])]), feta.Tolerance(60.0)
+)
+
+
+def test_a_spread_is_over_all_counterparts() -> None:
+    hidden = np.array([[np.nan, np.nan, np.nan, 50.0]])
+    found = feta.spread(LIMIT, hidden)
+    assert (found.lowest.tolist(), found.highest.tolist()) == ([18.0], [90.5])
+    assert found.median.tolist() == [54.0]  # the lower of 54 and 54.5
+    assert found.span.tolist() == [72.5]
+    assert found.settled.tolist() == [True]
+
+
+def test_a_spread_may_be_asked_of_a_threshold_model() -> None:
+    found = feta.spread(linear(age=1.0, bias=-31.0), PERSON[None, :])
+    assert (found.median.tolist(), found.lowest.tolist()) == ([23.0], [-13.0])
+
+
+@pytest.mark.parametrize("budget", [feta.Budget(seconds=0), feta.Budget(evaluations=145)])
+def test_a_spread_that_was_not_finished_says_so(budget: feta.Budget) -> None:
+    found = feta.spread(LIMIT, PERSON[None, :], budget=budget)
+    assert found.settled.tolist() == [False]
+    assert np.isnan([found.median, found.lowest, found.highest]).all()
+
+
+def test_a_regression_model_has_no_tally_and_several_classes_no_spread() -> None:
+    three = feta.Model(
+        SPACE, feta.Network.from_layers([(np.ones((3, 4)), [0.0] * 3)]), feta.Argmax(tuple("abc"))
+    )
+    message = "a regression model decides nothing that could be counted; use feta.spread"
+    with pytest.raises(feta.EngineError, match=message):
+        feta.tally(LIMIT, PERSON[None, :])
+    with pytest.raises(feta.EngineError, match="a spread needs one score, got a network with 3"):
+        feta.spread(three, PERSON[None, :])
+    with pytest.raises(feta.EngineError, match="an engine must be one of 'auto'"):
+        feta.spread(LIMIT, PERSON[None, :], engine="exhaustiv")
+
+
+@pytest.mark.parametrize(("epsilon", "fair"), [(60.5, True), (np.nextafter(60.5, 0), False)])
+def test_a_tolerance_is_verified_to_the_last_ulp(epsilon: float, *, fair: bool) -> None:
+    model = feta.Model(SPACE, LIMIT.network, feta.Tolerance(epsilon))
+    for verdict in (feta.verify(feta.FairAt(model, PERSON)), feta.worst(model, PERSON)):
+        assert isinstance(verdict, feta.Fair) == fair
+        if isinstance(verdict, feta.Unfair):
+            other = SPACE.decode(verdict.counterexample.counterpart)
+            assert (other["age"], other["sex"]) == (90, "male")
+            assert verdict.counterexample.gap == 60.5
+
+
+def test_an_engine_of_somebody_else_is_not_taken_at_its_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Liar(Exhaustive):
+        """A plugin's engine that calls everybody fairly treated."""
+
+        def solve(self, query: feta.FairAt, budget: feta.Budget) -> feta.Fair:  # noqa: ARG002 - the protocol's
+            return feta.Fair(Certificate(query.digest, "liar", LatticeProof(146)))
+
+    known = {"liar": Liar(), **engines()}
+    monkeypatch.setattr(registry, "engines", lambda: known)
+    fair, unfair = linear(age=1.0), linear(age=1.0, bias=-31.0)
+    assert isinstance(feta.verify(feta.FairAt(fair, PERSON), engine="liar"), feta.Fair)
+    with pytest.raises(feta.CertificateError, match=r"a counterpart is treated apart: {'age': 31"):
+        feta.verify(feta.FairAt(unfair, PERSON), engine="liar")

@@ -47,7 +47,8 @@ def test_undecided_names_the_first_rows_and_keeps_all(rows: tuple[int, ...], sho
     with pytest.raises(Undecided, match=shown) as refused:
         raise Undecided(rows, "why")
     assert refused.value.rows == rows
-    assert str(refused.value).startswith(f"{len(rows)} people could not be decided")
+    who = "1 person" if len(rows) == 1 else f"{len(rows)} people"
+    assert str(refused.value).startswith(f"{who} could not be decided")
 
 
 def test_a_missing_extra_names_its_command() -> None:

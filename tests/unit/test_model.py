@@ -4,20 +4,26 @@ import numpy as np
 import pytest
 
 from feta import (
+    Argmax,
     DomainError,
     FeatureSpace,
     Integer,
     Model,
     Network,
     NetworkError,
+    OneVsRest,
     Real,
     SchemaError,
     Threshold,
+    Tolerance,
 )
 from feta.network.points import Rows
 from feta.rule import OPEN
 from tests.examples import PERSON, SPACE, linear
 
+LINE = Threshold(0.0, "above", "favorable")
+ABC = Argmax(("a", "b", "c"))
+THREE = Network.from_layers([([[1.0, 0, 0, 0], [0.0] * 4, [0, 0, 0, 1.0]], [0.0, 40.0, 0.0])])
 LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
 
 
@@ -30,13 +36,56 @@ LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
         ),
         (
             lambda: Model(SPACE, Network.from_layers([(np.ones((3, 4)), np.zeros(3))])),
-            "a threshold needs a network with one or two outputs, got 3",
+            "Threshold needs a network with 1 outputs, got 3",
         ),
         (
             lambda: Model(SPACE, Network.from_layers([(np.ones((1, 3)), [0.0])])),
             "must read the space's 4 columns, got 3; a category takes one column a value",
         ),
-        (lambda: Model(SPACE, LINEAR, threshold=np.nan), "a threshold must be finite, got nan"),
+        (
+            lambda: Model(SPACE, LINEAR, threshold=np.nan),
+            "a threshold must be a finite number, got nan",
+        ),
+        (
+            lambda: Model(SPACE, LINEAR, 0.5),  # type: ignore[arg-type]
+            r"rule must be a rule such as feta\.Threshold\(0\.0\), got 0\.5",
+        ),
+        (
+            lambda: Model(SPACE, LINEAR, Argmax(("a", "b"))),
+            "Argmax needs a network with 2 outputs, got 1",
+        ),
+        (
+            lambda: Model(SPACE, THREE, OneVsRest(("a", "b"), "a")),
+            "OneVsRest needs a network with 2 outputs, got 3",
+        ),
+        (
+            lambda: Model(SPACE, THREE, Tolerance(1.0)),
+            "Tolerance needs a network with 1 outputs, got 3",
+        ),
+        (
+            lambda: Model(SPACE, LINEAR, Tolerance(1.0), outcomes=("a", "b")),
+            r"outcomes must name 0 different decisions, got \('a', 'b'\)",
+        ),
+        (
+            lambda: Model(SPACE, THREE, ABC, outcomes=("x", "y")),
+            r"outcomes must name 3 different decisions, got \('x', 'y'\)",
+        ),
+        (
+            lambda: Model(SPACE, LINEAR).one_vs_rest("a"),
+            r"one against the rest needs several classes, got Threshold\(",
+        ),
+        (
+            lambda: Model(SPACE, THREE, OneVsRest(ABC.classes, "a")).one_vs_rest("a"),
+            r"one against the rest needs several classes, got OneVsRest\(",
+        ),
+        (
+            lambda: Model(SPACE, THREE, ABC).one_vs_rest("d"),
+            "the chosen class must be one of 'a', 'b', 'c', got 'd'",
+        ),
+        (
+            lambda: Model(SPACE, LINEAR, Tolerance(1.0)).decide(PERSON[None, :]),
+            "a regression model gives scores, not decisions; use model.score",
+        ),
         (
             lambda: Model(SPACE, LINEAR, outcomes=("no",)),
             r"outcomes must name 2 different decisions, got \('no',\)",
@@ -119,19 +168,19 @@ def test_after_the_deadline_only_what_needs_exact_arithmetic_stays_open() -> Non
     model = linear(age=1.0, bias=-30.0)
     people = np.repeat(PERSON[None, :], 3, axis=0)
     people[:, 0] = (29, 30, 31)
-    late = model.settle(Rows(model.exact, people), deadline=-np.inf)
+    late = model.settle(Rows(model.exact, people), LINE, deadline=-np.inf)
     assert late.decisions.tolist() == [0, OPEN, 1]
     assert late.safe.tolist() == [True, False, True]
-    assert model.settle(Rows(model.exact, people)).decisions.tolist() == [0, 1, 1]
+    assert model.settle(Rows(model.exact, people), LINE).decisions.tolist() == [0, 1, 1]
 
 
 def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
     model = linear(age=1.0, bias=-30.0 + 1e-7)
-    settled = model.settle(Rows(model.exact, PERSON[None, :]))
+    settled = model.settle(Rows(model.exact, PERSON[None, :]), LINE)
     assert (settled.decisions.tolist(), settled.safe.tolist()) == ([1], [False])
     exact = Network.from_layers([([[1.0, 0, 0, 0]], [-30.0 + 1e-7])], source="float64")
     twin = Model(SPACE, exact)
-    assert twin.settle(Rows(twin.exact, PERSON[None, :])).safe.tolist() == [True]
+    assert twin.settle(Rows(twin.exact, PERSON[None, :]), LINE).safe.tolist() == [True]
 
 
 @pytest.mark.parametrize(
@@ -157,6 +206,7 @@ def test_the_sources_own_doubt_is_counted(
         Model(SPACE, LINEAR, threshold=np.nextafter(0.0, 1)),
         Model(SPACE, LINEAR, Threshold(0.0, equality="unfavorable")),
         Model(SPACE, LINEAR, Threshold(0.0, "below")),
+        Model(SPACE, LINEAR, Tolerance(0.0)),
         Model(SPACE.with_sensitive(["sex"]), LINEAR),
         linear(age=0.2),
     ],
@@ -182,3 +232,42 @@ def test_a_wide_integer_is_exact_to_the_last_unit() -> None:
     space = FeatureSpace((Integer("n", 0, 2**52, sensitive=True),))
     model = Model(space, Network.from_layers([([[1.0]], [0.0])]), threshold=2.0**52 - 0.5)
     assert model.decide(np.array([[2.0**52 - 1], [2.0**52]])).tolist() == [False, True]
+
+
+def at(age: float, income: float) -> list[float]:
+    return [age, 1.0, 0.0, income]
+
+
+def test_several_classes_are_decided_by_the_largest_score_the_first_on_a_tie() -> None:
+    model = Model(SPACE, THREE, ABC)
+    people = np.array([at(41, 0), at(40, 0), at(39, 40), at(39, np.nextafter(40, 41)), at(41, 41)])
+    assert model.decide(people).tolist() == [0, 0, 1, 2, 0]
+    assert model.score(people).shape == (5, 3)
+    assert model.outcomes == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("chosen", ["a", "b", "c"])
+def test_one_against_the_rest_asks_for_one_class_of_the_same_model(chosen: str) -> None:
+    model = Model(SPACE, THREE, ABC, outcomes=("x", "y", "z"))
+    one = model.one_vs_rest(chosen)
+    people = np.array([at(41, 0), at(40, 0), at(39, 40), at(39, 41)])
+    due = [ABC.classes[winner] == chosen for winner in model.decide(people)]
+    assert one.decide(people).tolist() == due
+    assert one.decide(people).dtype == np.bool_
+    assert one.outcomes == (f"not {chosen}", chosen)
+    assert one.network is model.network
+    assert one.fingerprint != model.fingerprint
+
+
+def test_two_outputs_may_be_two_classes_and_a_tie_is_then_the_first() -> None:
+    network = Network.from_layers([([[1.0, 0, 0, 0], [0, 0, 0, 1.0]], [0.0, 0.0])])
+    tie = np.array([at(50, 50)])
+    assert Model(SPACE, network, Argmax(("a", "b"))).decide(tie).tolist() == [0]
+    assert Model(SPACE, network).decide(tie).tolist() == [True]
+
+
+def test_a_regression_model_scores() -> None:
+    model = Model(SPACE, LINEAR, Tolerance(1.0))
+    assert model.score(PERSON[None, :]).tolist() == [3.0]
+    assert model.outcomes == ()
+    assert model.with_sensitive(["sex"]).rule == Tolerance(1.0)

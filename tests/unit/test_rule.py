@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from feta import SchemaError, Threshold
+from feta import Argmax, OneVsRest, SchemaError, Threshold, Tolerance
 from feta.network.bounded import Bounded
 from feta.network.dyadic import Dyadic
 from feta.network.network import Side
 from feta.rounding import SOURCE_FLOAT32
-from feta.rule import OPEN
+from feta.rule import OPEN, Judge, Rule, apart_in_runtime
 
 Equality = Literal["favorable", "unfavorable"]
 
@@ -18,8 +18,8 @@ Equality = Literal["favorable", "unfavorable"]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Threshold(np.nan), "a threshold must be finite, got nan"),
-        (lambda: Threshold(-np.inf), "a threshold must be finite, got -inf"),
+        (lambda: Threshold(np.nan), "a threshold must be a finite number, got nan"),
+        (lambda: Threshold(-np.inf), "a threshold must be a finite number, got -inf"),
         (
             lambda: Threshold(0.0, "abov"),  # type: ignore[arg-type]
             r"favors must be one of 'above', 'below', got 'abov'; did you mean 'above'\?",
@@ -34,9 +34,22 @@ Equality = Literal["favorable", "unfavorable"]
         ),
         (lambda: Threshold.at_probability(1.0), r"must lie between 0 and 1, got 1\.0"),
         (lambda: Threshold.at_probability(np.nan), "must lie between 0 and 1, got nan"),
+        (lambda: Threshold("0.5"), "a threshold must be a finite number, got '0.5'"),  # type: ignore[arg-type]
+        (lambda: Threshold(None), "a threshold must be a finite number, got None"),  # type: ignore[arg-type]
+        (lambda: Argmax(()), r"there must be two or more different classes, got \(\)"),
+        (lambda: Argmax(("a",)), r"there must be two or more different classes, got \('a',\)"),
+        (lambda: Argmax(("a", "b", "a")), "there must be two or more different classes, got"),
+        (lambda: OneVsRest(("a",), "a"), "there must be two or more different classes, got"),
+        (
+            lambda: OneVsRest(("low", "high"), "hihg"),
+            r"the chosen class must be one of 'low', 'high', got 'hihg'; did you mean 'high'\?",
+        ),
+        (lambda: Tolerance(-1e-300), "a tolerance must be finite and 0 or more, got -1e-300"),
+        (lambda: Tolerance(np.inf), "a tolerance must be finite and 0 or more, got inf"),
+        (lambda: Tolerance(np.nan), "a tolerance must be finite and 0 or more, got nan"),
     ],
 )
-def test_a_threshold_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_a_rule_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
@@ -120,3 +133,232 @@ def test_a_threshold_reads_one_score_and_makes_two_decisions() -> None:
     assert (rule.outputs, rule.n_classes) == (1, 2)
     assert rule.outcomes == ("unfavorable", "favorable")
     assert 0 < rule.slack(SOURCE_FLOAT32) < 1e-5
+
+
+ABC = Argmax(("a", "b", "c"))
+ULP = 2.0**-52  # from 1 to the next number
+
+
+@pytest.mark.parametrize(
+    ("scores", "winner"),
+    [
+        ([1.0, 2.0, 3.0], 2),
+        ([3.0, 3.0, 3.0], 0),
+        ([1.0, 3.0, 3.0], 1),
+        ([3.0, 1.0, 3.0], 0),
+        ([1.0, 1.0, 1.0 + ULP], 2),
+        ([-0.0, 0.0, -5e-324], 0),
+    ],
+)
+def test_the_first_of_the_largest_scores_wins(scores: list[float], winner: int) -> None:
+    exact = Dyadic.of([scores])
+    assert ABC.settle_exactly(exact).tolist() == [winner]
+    for place, chosen in enumerate(ABC.classes):
+        one = OneVsRest(ABC.classes, chosen)
+        assert one.settle_exactly(exact).tolist() == [place == winner]
+
+
+def test_classes_that_only_exact_arithmetic_tells_apart_are_told_apart() -> None:
+    scores = Dyadic.of([[1.0, 1.0, 1.0]]) + Dyadic.of([[0.0, 2.0**-80, 0.0]])
+    assert scores.floats().tolist() == [[1.0, 1.0, 1.0]]
+    assert ABC.settle_exactly(scores).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("values", "errors", "winner", "chosen"),
+    [
+        ([0.0, 1.0, 0.0], [0.4, 0.4, 0.4], 1, 1),
+        ([0.0, 1.0, 0.0], [0.5, 0.5, 0.4], OPEN, OPEN),  # a may catch up with b
+        ([1.0, 0.0, 1.0], [0.1, 0.1, 0.1], OPEN, 0),  # a or c, and surely not b
+        ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], OPEN, OPEN),  # ties are settled exactly
+        ([0.0, np.nan, 0.0], [0.0, 0.0, 0.0], OPEN, OPEN),
+        ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], OPEN, OPEN),
+    ],
+)
+def test_a_class_is_settled_only_by_a_lead_beyond_the_errors(
+    values: list[float], errors: list[float], winner: int, chosen: int
+) -> None:
+    scores = Bounded(np.array([values]), np.array([errors]))
+    assert ABC.settle(scores).tolist() == [winner]
+    assert OneVsRest(ABC.classes, "b").settle(scores).tolist() == [chosen]
+
+
+@pytest.mark.parametrize("errors", [[np.inf, 0.0, 0.0], [np.inf, np.inf, np.inf]])
+@pytest.mark.parametrize("rule", [ABC, OneVsRest(ABC.classes, "a"), OneVsRest(ABC.classes, "c")])
+def test_a_score_that_nothing_is_known_of_leaves_the_class_open_without_a_warning(
+    rule: Argmax | OneVsRest, errors: list[float]
+) -> None:
+    scores = Bounded(np.array([[1.0, 0.0, 2.0]]), np.array([errors]))
+    assert rule.settle(scores).tolist() == [OPEN]
+
+
+def test_as_many_classes_as_int8_can_number_and_no_more() -> None:
+    """Class 128 would wrap around to −128, and 255 to −1, which means open."""
+    most = Argmax(tuple(f"c{n}" for n in range(127)))
+    assert most.settle_exactly(Dyadic.of(np.arange(127.0)[None, :])).tolist() == [126]
+    with pytest.raises(SchemaError, match="classes"):
+        Argmax(tuple(f"c{n}" for n in range(200)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "outputs", "outcomes", "ties_to"),
+    [
+        (Threshold(0.0), 1, ("unfavorable", "favorable"), "last"),
+        (ABC, 3, ("a", "b", "c"), "first"),
+        (OneVsRest(ABC.classes, "b"), 3, ("not b", "b"), "last"),
+    ],
+)
+def test_a_rule_says_what_it_reads_and_what_it_decides(
+    rule: Threshold | Argmax | OneVsRest, outputs: int, outcomes: tuple[str, ...], ties_to: str
+) -> None:
+    assert rule.outputs == outputs
+    assert rule.outcomes == outcomes
+    assert rule.n_classes == len(outcomes)
+    assert rule.ties_to == ties_to
+    assert 0 < rule.slack(SOURCE_FLOAT32) < 1e-5
+
+
+def test_a_tolerance_reads_one_score_and_decides_nothing() -> None:
+    rule = Tolerance(0.5)
+    assert (rule.outputs, rule.n_classes, rule.outcomes) == (1, 0, ())
+    assert rule.slack(SOURCE_FLOAT32) == 0.0
+    assert repr(Tolerance(-0.0)) == repr(Tolerance(0))
+
+
+@pytest.mark.parametrize("side", [None, "above", "below"])
+@pytest.mark.parametrize("rule", [ABC, OneVsRest(ABC.classes, "b"), Tolerance(1.0)])
+def test_only_a_threshold_asks_where_the_source_puts_ties(rule: Rule, side: Side | None) -> None:
+    assert rule.resolved(side) is rule
+
+
+def test_classes_may_come_as_a_list() -> None:
+    assert Argmax(["a", "b", "c"]) == ABC  # type: ignore[arg-type]
+    assert OneVsRest(["a", "b", "c"], "c").place == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("own", [0.0, 3.0, -0.1, 1e300])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 2.0])
+def test_a_score_exactly_epsilon_away_is_alike_and_one_beyond_is_apart(
+    own: float, epsilon: float
+) -> None:
+    judge = Tolerance(epsilon).judge(Dyadic.of([[own]]))
+    center, reach = Dyadic.of([[own]]), Dyadic.of([[epsilon]])
+    step = Dyadic.of([[5e-324]])
+    for edge, beyond in ((center + reach, step), (center - reach, Dyadic.of([[-5e-324]]))):
+        assert judge.settle_exactly(edge).tolist() == [0]
+        assert judge.settle_exactly(edge + beyond).tolist() == [1]
+        assert judge.settle_exactly(edge - beyond).tolist() == [0 if epsilon else 1]
+
+
+@pytest.mark.parametrize(
+    ("score", "apart"), [(2.0, 0), (2.0 + 2 * ULP, 1), (0.0, 0), (-ULP, 1), (1.0, 0)]
+)
+def test_a_tolerance_reaches_to_the_last_ulp_on_both_sides(score: float, apart: int) -> None:
+    judge = Tolerance(1.0).judge(Dyadic.of([[1.0]]))
+    assert judge.settle_exactly(Dyadic.of([[score]])).tolist() == [apart]
+
+
+def test_a_distance_within_its_error_of_epsilon_is_left_open() -> None:
+    judge = Tolerance(1.0).judge(Dyadic.of([[3.0]]))
+    values = np.array([[3.0], [4.5], [1.5], [4.5], [4.0], [2.0], [np.nan], [9.0]])
+    errors = np.array([[0.9], [0.4], [0.4], [0.5], [0.0], [0.0], [0.0], [np.inf]])
+    assert judge.settle(Bounded(values, errors)).tolist() == [
+        *(0, 1, 1),
+        *(OPEN, OPEN, OPEN, OPEN, OPEN),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "own", "others", "apart"),
+    [
+        (Threshold(0.0), [1.0], [[1.0], [0.0], [-1.0]], [0, 0, 1]),
+        (Threshold(0.0), [-1.0], [[1.0], [0.0], [-1.0]], [1, 1, 0]),
+        (ABC, [0.0, 1.0, 0.0], [[0, 1, 1], [1, 1, 0], [0, 0, 1]], [0, 1, 1]),
+        (
+            OneVsRest(ABC.classes, "b"),
+            [1.0, 0.0, 0.0],
+            [[0, 0, 1], [0, 1, 0], [0, 1, 1]],
+            [0, 1, 1],
+        ),
+    ],
+)
+def test_apart_is_another_decision_than_ones_own(
+    rule: Rule, own: list[float], others: list[list[float]], apart: list[int]
+) -> None:
+    judge: Judge = rule.judge(Dyadic.of([own]))
+    assert judge.settle_exactly(Dyadic.of(others)).tolist() == apart
+    sure = judge.settle(Bounded(np.array(others, dtype=np.float64), np.zeros((3, len(own)))))
+    assert all(one in (OPEN, due) for one, due in zip(sure.tolist(), apart, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("rule", "pair", "gap"),
+    [
+        (Threshold(0.0), [[1.0], [-2.0]], 3.0),
+        (Tolerance(1.0), [[1.0], [-2.0]], 3.0),
+        (Tolerance(1.0), [[1.0], [5.5]], 4.5),
+        (ABC, [[1.0, 0.0, 0.0], [1.0, 4.0, 2.0]], 3.0),
+        (OneVsRest(ABC.classes, "b"), [[1.0, 0.0, 0.0], [1.0, 4.0, 2.0]], 2.0),
+        (OneVsRest(ABC.classes, "b"), [[0.0, 1.0, 0.0], [5.0, 4.0, 6.0]], 2.0),
+        (OneVsRest(ABC.classes, "b"), [[1.0, 0.0, 0.0], [1.0, 4.0, 4.0]], 0.0),
+    ],
+)
+def test_the_gap_is_how_far_the_other_is_on_the_other_side(
+    rule: Rule, pair: list[list[float]], gap: float
+) -> None:
+    assert rule.gap(Dyadic.of(pair)) == gap
+
+
+@pytest.mark.parametrize(
+    ("rule", "own", "directions", "least"),
+    [
+        (ABC, [0.0, 1.0, 0.0], [[1, -1, 0], [0, -1, 1]], False),
+        (OneVsRest(ABC.classes, "b"), [0.0, 1.0, 0.0], [[1, -1, 0], [0, -1, 1]], False),
+        (OneVsRest(ABC.classes, "b"), [1.0, 0.0, 0.0], [[-1, 1, 0], [0, 1, -1]], True),
+        (Tolerance(1.0), [3.0], [[1], [-1]], False),
+    ],
+)
+def test_the_objective_grows_towards_the_other_side(
+    rule: Rule, own: list[float], directions: list[list[float]], *, least: bool
+) -> None:
+    objective = rule.objective(Dyadic.of([own]))
+    assert objective.directions.tolist() == directions
+    assert objective.least is least
+
+
+@pytest.mark.parametrize("own", [3.0, -0.1, 0.0, 2.0**60, -(2.0**1000), 5e-324])
+def test_the_distance_to_ones_own_score_is_measured_on_both_sides(own: float) -> None:
+    objective = Tolerance(1.0).objective(Dyadic.of([[own]]))
+    assert objective.offsets.fractions() == [-Fraction(own), Fraction(own)]
+
+
+@pytest.mark.parametrize(
+    ("errors", "apart"),
+    [([0.0, 0.0], True), ([0.4, 0.5], True), ([0.5, 0.5], False), ([1.0, 0.0], False)],
+)
+def test_in_the_runtime_both_scores_of_a_distance_are_off(
+    errors: list[float], *, apart: bool
+) -> None:
+    scores = Bounded(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
+    found = apart_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
+    assert found.tolist() == [False, apart]
+
+
+@pytest.mark.parametrize(
+    ("errors", "apart"), [([0.5, 0.5], True), ([1.0, 0.5], False), ([0.5, 1.0], False)]
+)
+def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, apart: bool) -> None:
+    scores = Bounded(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
+    found = apart_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
+    assert found.tolist() == [False, apart]
+
+
+@pytest.mark.parametrize("epsilon", ["1", None, 10**400], ids=["text", "none", "huge"])
+def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
+    with pytest.raises(SchemaError, match="a tolerance must be"):
+        Tolerance(epsilon)  # type: ignore[arg-type]
+
+
+def test_a_threshold_beyond_float64_is_refused() -> None:
+    with pytest.raises(SchemaError, match="a threshold must be a finite number, got 1000"):
+        Threshold(10**400)

@@ -62,7 +62,7 @@ def test_the_decision_becomes_a_rule(decision: Decision, rule: Threshold) -> Non
         (Decision(equality="tie"), r"\[decision\]: equality must be one of .*, got 'tie'"),
         (Decision(probability=1.0), "a probability threshold must lie between 0 and 1, got 1"),
         (Decision(probability=-0.0), "a probability threshold must lie between 0 and 1, got -0"),
-        (Decision(score=float("nan")), "a threshold must be finite, got nan"),
+        (Decision(score=float("nan")), "a threshold must be a finite number, got nan"),
     ],
 )
 def test_a_decision_that_cannot_be_is_refused(decision: Decision, message: str) -> None:

@@ -63,12 +63,13 @@ class Auditor:
         """Ask about each of some people; rows are numbered from start."""
         self.model.space.check(people)
         counts = self._counts(self.model, people)
+        settled, fair_decisions = counts.settled, counts.decision
         decisions = self.model.decide(people)
         split = (counts.favorable > 0) & (counts.unfavorable > 0)
         alone = self._alone(people, np.flatnonzero(split))
         findings = []
         for row in range(len(people)):
-            fair = bool(counts.decision[row]) if counts.settled[row] else None
+            fair = bool(fair_decisions[row]) if settled[row] else None
             finding = Finding(start + row, "fair", bool(decisions[row]), fair)
             if split[row]:
                 finding = self._unfair(finding, people[row], alone[row])

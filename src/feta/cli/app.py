@@ -157,15 +157,17 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        code = int(app(standalone_mode=False) or ExitCode.DONE)
+        code = int(app(prog_name="feta", standalone_mode=False) or ExitCode.DONE)
         sys.stdout.flush()
     except typer.Exit as done:
         return done.exit_code
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has left; nobody is there to be told
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has left; nobody is there to be told. The command-line library
+        # makes that SystemExit(1), but 1 is a counterexample here.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]  # it was written to
         return ExitCode.INTERRUPTED
     except CertificateError as error:
         return _internal(error)

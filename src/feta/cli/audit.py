@@ -118,7 +118,8 @@ def _wanted(model: Model, table: TableFile, options: Options) -> set[str]:
 
 
 def note_ignored(names: list[str]) -> None:
-    """Say once which columns of a table nobody asked for."""
+    """Say once which columns of a table nobody asked for; nameless ones go without saying."""
+    names = [name for name in names if name]
     if names:
         are = "columns are" if len(names) > 1 else "column is"
         notice(f"{len(names):,} {are} not in the schema and ignored: {listed(names)}")

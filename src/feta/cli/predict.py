@@ -79,12 +79,12 @@ def _decide(model: Model, chunk: Chunk, writer: "_Writer", options: Options) -> 
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     counts = FairPredictor(model, options.engine, Budget(seconds=seconds)).votes(people)
+    settled, decisions = counts.settled, counts.decision
     for place in range(len(chunk)):
-        settled = bool(counts.settled[place])
-        outcome = model.outcomes[int(counts.decision[place])] if settled else "undecided"
+        outcome = model.outcomes[int(decisions[place])] if settled[place] else "undecided"
         name = str(chunk.columns[options.id_column][place]) if options.id_column else None
         writer.write(chunk.start + place + 1, name, outcome)
-    return not bool(counts.settled.all())
+    return not bool(settled.all())
 
 
 class _Writer:

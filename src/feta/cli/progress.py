@@ -12,7 +12,8 @@ from rich.progress import (
 
 
 def progress_bar() -> Progress:
-    """Make a bar that goes away when the work is done."""
+    """Make a bar that goes away when the work is done; where nobody looks on, it prints nothing."""
+    console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),  # a file may be called [/].csv
         BarColumn(),
@@ -20,6 +21,7 @@ def progress_bar() -> Progress:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
+        disable=not console.is_terminal,
         transient=True,
     )

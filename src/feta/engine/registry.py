@@ -4,11 +4,12 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from feta.engine.exhaustive import Exhaustive
+from feta.engine.lattice import Lattice
 from feta.engine.protocol import Engine
 from feta.errors import EngineError, one_of
 from feta.model import Model
 
-OURS: tuple[Engine, ...] = (Exhaustive(),)
+OURS: tuple[Engine, ...] = (Lattice(), Exhaustive())
 
 
 @cache
@@ -17,7 +18,8 @@ def engines() -> dict[str, Engine]:
     found: dict[str, Engine] = {
         point.name: point.load()() for point in entry_points(group="feta.engines")
     }
-    return found | {engine.name: engine for engine in OURS}
+    ours = {engine.name: engine for engine in OURS}
+    return ours | {name: engine for name, engine in found.items() if name not in ours}
 
 
 def is_ours(engine: Engine) -> bool:

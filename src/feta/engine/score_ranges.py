@@ -4,10 +4,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feta.arrays import Counts, Vector
+from feta.arrays import Counts, Matrix, Vector
+from feta.engine.blocks import blocks
+from feta.engine.protocol import Budget
+from feta.engine.question import Meter, Numbered
+from feta.model import Model
 from feta.network.bounded import Bounded
 from feta.network.dyadic import Dyadic
 from feta.network.points import Points
+from feta.rounding import FLOAT64
+from feta.space.vote_weights import VoteWeights
+from feta.verdict.spread import Spread
+
+
+def spread_of(model: Model, people: Matrix, budget: Budget, weights: VoteWeights | None) -> Spread:
+    """Find each person's median, lowest and highest counterpart score, exactly."""
+    meter = Meter(budget)
+    found = np.full((3, len(people)), np.nan)
+    for row in range(len(people)):
+        ranges = ScoreRanges()
+        for points, votes in blocks(model, people[row : row + 1], weights):
+            if meter.spent(len(points)):
+                break
+            ranges.add(points.numbers, votes, points.scores(FLOAT64))
+        else:
+            found[:, row] = ranges.spread(Numbered(model, people[row]))
+    return Spread(found[0], found[1], found[2], ~np.isnan(found[0]))
 
 
 class ScoreRanges:

@@ -272,7 +272,7 @@ def _checked(name: str, key: str, value: Any) -> Any:  # noqa: ANN401 - any TOML
         raise SchemaError(
             f"{where}: {key} must be a number that float64 can hold, got a larger one"
         )
-    return value
+    return value if abs(value) < 2**63 else float(value)  # numpy takes larger ones for objects
 
 
 def _check_keys(where: str, entry: Entry, known: set[str]) -> None:

@@ -5,23 +5,44 @@ import pytest
 
 from feta import CertificateError, Fair, FairAt, Reason, Unfair, Unknown, WorstAt, verify
 from feta.checker.admit import admit
+from feta.verdict.certificate import Certificate, LatticeProof
+from feta.verdict.verdict import Verdict
 from tests.examples import PERSON, linear
 
 FAIR = FairAt(linear(age=1.0), PERSON)
 UNFAIR = FairAt(linear(age=1.0, bias=-31.0), PERSON)
 
 
+@pytest.mark.parametrize("trusted", [True, False])
 @pytest.mark.parametrize("query", [FAIR, UNFAIR, WorstAt(UNFAIR.model, PERSON)])
-def test_a_verdict_with_its_own_evidence_passes(query: FairAt) -> None:
+def test_a_verdict_with_its_own_evidence_passes(query: FairAt, *, trusted: bool) -> None:
     verdict = verify(query)
-    assert admit(query, verdict) is verdict
+    assert admit(query, verdict, trusted=trusted) is verdict
 
 
-def test_unknown_needs_no_evidence() -> None:
+@pytest.mark.parametrize("trusted", [True, False])
+def test_unknown_needs_no_evidence(*, trusted: bool) -> None:
     verdict = Unknown(Reason.OUT_OF_TIME)
-    assert admit(FAIR, verdict) is verdict
+    assert admit(FAIR, verdict, trusted=trusted) is verdict
 
 
+def test_only_the_word_of_an_engine_of_ours_is_taken() -> None:
+    """The certificate has the right form, and is a lie."""
+    forged = Fair(Certificate(UNFAIR.digest, "forger", LatticeProof(146)))
+    assert admit(UNFAIR, forged, trusted=True) is forged
+    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 31"):
+        admit(UNFAIR, forged, trusted=False)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("counterparts", [0, 145, 147])
+def test_a_certificate_must_cover_every_counterpart(counterparts: int, *, trusted: bool) -> None:
+    forged = Fair(Certificate(FAIR.digest, "forger", LatticeProof(counterparts)))
+    with pytest.raises(CertificateError, match=f"must cover 146 counterparts, got {counterparts}"):
+        admit(FAIR, forged, trusted=trusted)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
 @pytest.mark.parametrize(
     "other",
     [
@@ -30,20 +51,37 @@ def test_unknown_needs_no_evidence() -> None:
         FairAt(linear(age=2.0), PERSON),
     ],
 )
-def test_a_certificate_of_another_question_is_refused(other: FairAt) -> None:
+def test_a_certificate_of_another_question_is_refused(other: FairAt, *, trusted: bool) -> None:
     verdict = verify(FAIR)
     assert isinstance(verdict, Fair)
     with pytest.raises(CertificateError, match="the certificate belongs to another question"):
-        admit(other, verdict)
+        admit(other, verdict, trusted=trusted)
     forged = replace(verdict.certificate, query_digest="0" * 64)
     with pytest.raises(CertificateError, match="the certificate belongs to another question"):
-        admit(FAIR, replace(verdict, certificate=forged))
+        admit(FAIR, replace(verdict, certificate=forged), trusted=trusted)
 
 
-def test_a_counterexample_of_another_person_is_refused() -> None:
+def evidence() -> list[Verdict]:
+    """Give the two verdicts that may hold a counterexample."""
     verdict = verify(UNFAIR)
     assert isinstance(verdict, Unfair)
-    for age, income in ((29.0, 50.0), (30.0, 51.0)):
-        other = FairAt(UNFAIR.model, np.array([age, PERSON[1], PERSON[2], income]))
+    return [verdict, Unknown(Reason.OUT_OF_NODES, verdict.counterexample)]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize(("age", "income"), [(29.0, 50.0), (30.0, 51.0)])
+def test_a_counterexample_of_another_person_is_refused(
+    age: float, income: float, *, trusted: bool
+) -> None:
+    other = FairAt(UNFAIR.model, np.array([age, PERSON[1], PERSON[2], income]))
+    for verdict in evidence():
         with pytest.raises(CertificateError, match="the counterexample belongs to another person"):
-            admit(other, verdict)
+            admit(other, verdict, trusted=trusted)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_counterexample_of_another_model_is_refused(*, trusted: bool) -> None:
+    other = FairAt(linear(age=1.0, bias=float(np.nextafter(-31.0, -32))), PERSON)
+    for verdict in evidence():
+        with pytest.raises(CertificateError, match="the counterexample belongs to another model"):
+            admit(other, verdict, trusted=trusted)

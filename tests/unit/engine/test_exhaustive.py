@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from feta import (
+    Argmax,
     Budget,
     Fair,
     FairAt,
@@ -9,17 +10,22 @@ from feta import (
     Integer,
     Model,
     Network,
+    OneVsRest,
     Real,
     Reason,
+    Tolerance,
     Unfair,
     Unknown,
+    VoteWeights,
     WorstAt,
 )
 from feta.engine import exhaustive
 from feta.engine.exhaustive import Exhaustive
+from feta.network.points import Rows
+from feta.rule import Rule
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
-from tests.strategies import random_case
+from tests.strategies import Edge, random_case
 
 ENGINE = Exhaustive()
 FREE = Budget()
@@ -39,14 +45,10 @@ def test_the_blocks_size_changes_no_answer(
         worst = ENGINE.solve(WorstAt(case.model, person), FREE)
         assert isinstance(worst, Fair) == fair
         if isinstance(worst, Unfair):
-            mine, other = oracle.all_scores(
-                case.model, np.stack([person, worst.counterexample.counterpart])
-            )
-            assert abs(other - mine) == oracle.worst_gap(case.model, person)
+            found = oracle.gap(case.model, person, worst.counterexample.counterpart)
+            assert found == oracle.worst_gap(case.model, person)
     counts = ENGINE.tally(case.model, case.people, FREE, until="all")
-    assert [
-        (int(yes), int(no)) for yes, no in zip(counts.favorable, counts.unfavorable, strict=True)
-    ] == [oracle.tally(case.model, person) for person in case.people]
+    assert counts.by_class.tolist() == [oracle.tally(case.model, one) for one in case.people]
 
 
 @pytest.mark.parametrize(
@@ -164,3 +166,141 @@ def test_a_single_counterpart_is_always_fair() -> None:
 def test_only_finite_lattices_are_accepted() -> None:
     assert ENGINE.accepts(UNFAIR)
     assert not ENGINE.accepts(UNFAIR.with_sensitive(["income"]))
+
+
+@pytest.mark.parametrize(("high", "accepted"), [(2**31 - 1, True), (2**31, False)])
+def test_only_lattices_below_2_to_the_62_are_accepted(high: int, *, accepted: bool) -> None:
+    space = FeatureSpace(tuple(Integer(f"n{n}", 1, high, sensitive=True) for n in range(2)))
+    model = Model(space, Network.from_layers([([[1.0, 1.0]], [0.0])]))
+    assert ENGINE.accepts(model) is accepted
+
+
+@pytest.mark.parametrize("numbers", [1, 7, 2**16])
+@pytest.mark.parametrize("edge", ["free", "tie", "ulp"])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_rule_activation_and_weight_is_answered_as_by_the_book(
+    seed: int, edge: Edge, numbers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", numbers)
+    case = random_case(np.random.default_rng([seed, 3]), edge, plain=False)
+    for person in case.people:
+        fair = isinstance(ENGINE.solve(FairAt(case.model, person), FREE), Fair)
+        assert fair == oracle.is_fair(case.model, person)
+        worst = ENGINE.solve(WorstAt(case.model, person), FREE)
+        assert isinstance(worst, Fair) == fair
+        if isinstance(worst, Unfair):
+            found = oracle.gap(case.model, person, worst.counterexample.counterpart)
+            assert found == oracle.worst_gap(case.model, person)
+    if isinstance(case.model.rule, Tolerance):
+        spread = ENGINE.spread(case.model, case.people, FREE, weights=case.weights)
+        due = [oracle.fair_decision(case.model, one, case.weights) for one in case.people]
+        assert spread.median.tolist() == [float(one) for one in due]
+        return
+    counts = ENGINE.tally(case.model, case.people, FREE, until="all", weights=case.weights)
+    assert counts.by_class.tolist() == [
+        oracle.tally(case.model, one, case.weights) for one in case.people
+    ]
+
+
+def test_weights_count_only_the_assignments_they_list() -> None:
+    weights = VoteWeights.of(SPACE, {(18, "female"): 3, (90, "male"): 2})
+    counts = ENGINE.tally(UNFAIR, PERSON[None, :], FREE, until="all", weights=weights)
+    assert counts.by_class.tolist() == [[3, 2]]
+    cheap = ENGINE.tally(
+        UNFAIR, PERSON[None, :], Budget(evaluations=2), until="all", weights=weights
+    )
+    assert cheap.undecided.tolist() == [0]
+    dear = ENGINE.tally(
+        UNFAIR, PERSON[None, :], Budget(evaluations=1), until="all", weights=weights
+    )
+    assert dear.undecided.tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("votes", "median"),
+    [
+        ({18: 1}, 18.0),
+        ({18: 1, 20: 1}, 18.0),  # the lower of two
+        ({18: 1, 20: 1, 30: 1}, 20.0),
+        ({18: 1, 20: 1, 30: 1, 40: 1}, 20.0),
+        ({18: 2, 20: 1, 30: 1}, 18.0),
+        ({18: 1, 20: 1, 30: 2}, 20.0),
+        ({18: 1, 20: 1, 30: 3}, 30.0),
+        ({90: 2**53 - 2, 18: 1}, 90.0),
+        ({90: 2**52, 18: 2**52}, 18.0),
+        ({90: 2**52, 18: 2**52 - 1}, 90.0),
+    ],
+)
+def test_the_median_is_the_lower_one_of_all_votes(votes: dict[int, int], median: float) -> None:
+    model = Model(SPACE, Network.from_layers([([[1.0, 0, 0, 0]], [0.0])]), Tolerance(1.0))
+    weights = VoteWeights.of(SPACE, {(age, "male"): count for age, count in votes.items()})
+    found = ENGINE.spread(model, PERSON[None, :], FREE, weights=weights)
+    assert found.median.tolist() == [median]
+    assert found.lowest.tolist() == [float(min(votes))]
+    assert found.highest.tolist() == [float(max(votes))]
+
+
+def test_a_median_is_chosen_below_float64s_resolution() -> None:
+    """All scores look alike to float64; the median's own is rounded once, and not that of 1."""
+    space = FeatureSpace((Integer("n", -1, 1, sensitive=True), Real("x", 0, 1)))
+    network = Network.from_layers([([[2.0**-80, 1.0]], [-1.0])])
+    found = ENGINE.spread(Model(space, network, Tolerance(0.0)), np.array([[0.0, 1.0]]), FREE)
+    assert found.lowest.tolist() == [-(2.0**-80)]
+    assert found.median.tolist() == [0.0]
+    assert found.highest.tolist() == [2.0**-80]
+
+
+def test_nobody_has_an_empty_spread() -> None:
+    assert ENGINE.spread(UNFAIR, np.zeros((0, 4)), FREE).median.shape == (0,)
+
+
+def test_several_classes_stop_once_the_winner_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", 30)  # ten counterparts at a time
+    network = Network.from_layers([(np.zeros((3, 4)), [0.0, 1.0, 0.0])])
+    model = Model(SPACE, network, Argmax(("a", "b", "c")))
+    early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")
+    assert early.by_class.tolist() == [[0, 80, 0]]
+    assert (early.winner.tolist(), early.settled.tolist()) == ([1], [True])
+
+
+def test_the_farthest_is_found_for_large_scores() -> None:
+    space = FeatureSpace((Integer("n", 2**40, 2**40 + 2, sensitive=True),))
+    network = Network.from_layers([([[2.0**30]], [2.0**30])])
+    model = Model(space, network, Tolerance(2.0**30))
+    verdict = ENGINE.solve(WorstAt(model, np.array([2.0**40])), FREE)
+    assert isinstance(verdict, Unfair)
+    assert verdict.counterexample.gap == 2.0**31
+
+
+@pytest.mark.parametrize("rule", [Argmax(("a", "b", "c")), OneVsRest(("a", "b", "c"), "a")])
+def test_a_source_that_may_overflow_leaves_answers_sensitive_but_not_wrong(rule: Rule) -> None:
+    """10^39 is beyond float32, so nothing is known of the source's first score."""
+    space = FeatureSpace((Integer("n", 0, 3, sensitive=True),))
+    network = Network.from_layers([([[1e39], [2.0], [-1.0]], [0.0, 1.0, 2.0])])
+    model = Model(space, network, rule)
+    for query in (FairAt(model, np.array([0.0])), WorstAt(model, np.array([0.0]))):
+        verdict = ENGINE.solve(query, FREE)
+        assert isinstance(verdict, Unfair)
+        assert verdict.runtime == "sensitive"
+        assert verdict.counterexample.counterpart.tolist() == [3.0 if verdict.optimal else 1.0]
+    assert ENGINE.tally(model, np.zeros((1, 1)), FREE, until="all").undecided.tolist() == [0]
+
+
+def test_fair_within_a_tolerance_counts_that_the_persons_own_score_is_off_too() -> None:
+    """The source may err on both scores, so a margin that covers only one of them is not safe."""
+    space = FeatureSpace((Integer("age", 1, 2, sensitive=True),))
+    network = Network.from_layers([([[0.1]], [3.0])])
+    pair = np.array([[1.0], [2.0]])
+    some = Model(space, network, Tolerance(0.0))
+    bounded = some.runtime_scores(Rows(some.exact, pair))
+    distance = float(bounded.values[1, 0] - bounded.values[0, 0])
+    one_error, both = float(bounded.errors.max()), float(bounded.errors.sum())
+    for epsilon, runtime in (
+        (distance + 1.5 * one_error, "sensitive"),
+        (distance + 1.01 * both, "safe"),
+    ):
+        model = Model(space, network, Tolerance(epsilon))
+        for query in (FairAt(model, pair[0]), WorstAt(model, pair[0])):
+            verdict = ENGINE.solve(query, FREE)
+            assert isinstance(verdict, Fair)
+            assert verdict.runtime == runtime

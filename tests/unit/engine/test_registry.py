@@ -3,11 +3,20 @@ from dataclasses import dataclass
 
 import pytest
 
-from feta import EngineError, FairAt, Model, Network, verify
+from feta import EngineError, FairAt, FeatureSpace, Integer, Model, Network, verify
 from feta.engine import registry
 from feta.engine.exhaustive import Exhaustive
-from feta.engine.registry import choose, engines
+from feta.engine.registry import choose, engines, is_ours
 from tests.examples import PERSON, SPACE, linear
+
+
+def wide(n_columns: int, n_values: int) -> Model:
+    """Make a model with n_values^n_columns counterparts."""
+    space = FeatureSpace(
+        tuple(Integer(f"n{n}", 1, n_values, sensitive=True) for n in range(n_columns))
+    )
+    return Model(space, Network.from_layers([([[1.0] * n_columns], [0.0])]))
+
 
 REAL = Model(SPACE.with_sensitive(["income"]), Network.from_layers([([[1.0] * 4], [0.0])]))
 
@@ -49,8 +58,26 @@ def test_a_finite_lattice_is_taken(name: str) -> None:
     [
         (linear(), "exhaustiv", r"must be one of 'auto', .*'exhaustiv'; did you mean 'exhaustive'"),
         (linear(), "", "an engine must be one of 'auto', .*got ''"),
-        (REAL, "auto", "no engine takes a real-valued sensitive attribute: declare it integer"),
-        (REAL, "exhaustive", "the engine 'exhaustive' cannot answer for this model"),
+        (
+            REAL,
+            "auto",
+            "no engine can answer for this model: a sensitive attribute is real-valued; declare it",
+        ),
+        (
+            wide(2, 2**31),
+            "auto",
+            r"no engine can answer for this model: everybody has 4\.61e\+18 counterparts; narrow the",
+        ),
+        (
+            wide(2, 2**40),
+            "exhaustive",
+            r"'exhaustive' cannot answer for this model: everybody has 1\.21e\+24 counterparts",
+        ),
+        (
+            REAL,
+            "exhaustive",
+            "'exhaustive' cannot answer for this model: .* real-valued; declare it integer",
+        ),
     ],
 )
 def test_an_engine_that_cannot_answer_is_refused(model: Model, name: str, message: str) -> None:
@@ -74,3 +101,18 @@ def test_a_plugin_is_found_and_passed_over_when_it_refuses(plugins: list[Point])
 def test_ours_wins_a_clash_of_names(plugins: list[Point]) -> None:
     plugins.append(Point("exhaustive", Picky))
     assert type(choose(linear(), "exhaustive")) is Exhaustive
+
+
+def test_a_lattice_just_below_2_to_the_62_is_taken() -> None:
+    assert choose(wide(2, 2**31 - 1)).accepts(wide(2, 2**31 - 1))
+
+
+def test_a_lattice_beyond_float64_is_refused_with_a_message() -> None:
+    with pytest.raises(EngineError, match="no engine can answer for this model: everybody has"):
+        choose(wide(21, 2**52))
+
+
+def test_only_our_own_engines_are_ours() -> None:
+    assert all(is_ours(engine) for engine in engines().values())
+    assert not is_ours(Picky())
+    assert not is_ours(Exhaustive())  # not the one in the registry

@@ -33,7 +33,7 @@ def test_a_score_is_the_exact_sum(weights: list[float], score: Fraction) -> None
 def test_exact_scores_are_the_oracles(seed: int) -> None:
     case = random_case(np.random.default_rng(seed), "free")
     scores = case.model.exact.scores(case.people).fractions()
-    assert scores == oracle.all_scores(case.model, case.people)
+    assert scores == [oracle.score(case.model, person) for person in case.people]
 
 
 def test_pieces_change_exactly_at_their_breaks() -> None:
@@ -75,17 +75,18 @@ def test_counterparts_score_as_the_same_people_one_by_one(
     rows = np.concatenate(
         [block for one in people for block in model.space.lattice.counterparts(one)]
     )
-    counterparts = model.tabulated.counterparts(people, 0, size)
+    counterparts = model.tabulated.counterparts(people, np.arange(size))
     assert len(counterparts) == 2 * size
     grouped = counterparts.exact_scores(np.arange(2 * size)).fractions()
     assert grouped == model.exact.scores(rows).fractions()
-    assert grouped == oracle.all_scores(model, rows)
+    assert grouped == [oracle.score(model, row) for row in rows]
 
 
 def test_any_choice_of_counterparts_scores_alike() -> None:
     model, people = awkward()
-    whole = model.tabulated.counterparts(people, 0, 15).exact_scores(np.arange(30)).fractions()
-    part = model.tabulated.counterparts(people, 4, 11)
+    everyone = model.tabulated.counterparts(people, np.arange(15))
+    whole = everyone.exact_scores(np.arange(30)).fractions()
+    part = model.tabulated.counterparts(people, np.arange(4, 11))
     chosen = np.array([13, 0, 6, 7, 0])  # of seven counterparts a person, in no order
     owners, numbers = part.split(chosen)
     assert part.exact_scores(chosen).fractions() == [
@@ -99,7 +100,7 @@ def test_a_persons_own_sensitive_columns_are_never_read() -> None:
     hidden = np.array(people)
     hidden[:, model.space.sensitive_columns] = np.nan
     scores = [
-        model.tabulated.counterparts(rows, 0, 15).exact_scores(np.arange(30)).fractions()
+        model.tabulated.counterparts(rows, np.arange(15)).exact_scores(np.arange(30)).fractions()
         for rows in (people, hidden)
     ]
     assert scores[0] == scores[1]

@@ -1,10 +1,12 @@
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from feta import Network, NetworkError
-from feta.network.fold import BatchNorm, fold_batch_norm, fold_scaling
+from feta.network.fold import BatchNorm, fold_after, fold_batch_norm, fold_before, fold_scaling
+from feta.network.network import Affine
 
 NETWORK = Network.from_layers(
     [([[0.1, -0.7, 3.0], [1.3, 0.0, -2.0]], [0.3, -0.9]), ([[1.0, 1.0]], [0.0])]
@@ -86,3 +88,40 @@ def test_a_batch_norm_without_spread_is_refused(variance: float, epsilon: float)
     norm = BatchNorm(one, np.array([variance]), one, one, epsilon)
     with pytest.raises(NetworkError, match=r"must have variance \+ epsilon above 0, got -?0"):
         fold_batch_norm(np.ones((1, 1)), one, norm)
+
+
+def test_a_factor_after_a_layer_is_folded_with_one_rounding() -> None:
+    layer = Affine(np.array([[0.1, -3.0]]), np.array([0.7]), np.array([5.0]))
+    factor, shift = Fraction(1, 6), Fraction(1, 2)
+    folded = fold_after(layer, factor, shift)
+    assert folded.weight.tolist() == [[float(Fraction(0.1) / 6), -0.5]]
+    assert folded.bias.tolist() == [float(Fraction(0.7) / 6 + shift)]
+    assert folded.folded[0] >= (0.7 + 5.0) / 6 + 0.5
+
+
+def test_a_scaling_before_a_layer_is_folded_with_one_rounding() -> None:
+    scaling = Affine(np.diag([0.1, 3.0]), np.array([0.3, -1e6]), np.array([2.0]))
+    folded = fold_before(scaling, np.array([[0.7, 1.0]]), np.array([1e6]))
+    assert folded.weight.tolist() == [[float(Fraction(0.7) * Fraction(0.1)), 3.0]]
+    assert folded.bias.tolist() == [float(Fraction(0.7) * Fraction(0.3))]
+    assert folded.folded[0] >= 0.7 * 2.3 + 1e6 + 2.0 + 1e6
+
+
+@pytest.mark.parametrize(
+    "fold",
+    [
+        lambda: fold_scaling(NETWORK, [0.0] * 3, [1e-310, 1.0, 1.0]),
+        lambda: fold_after(Affine(np.array([[1e200]]), np.zeros(1)), Fraction(10**200), Fraction()),
+        lambda: fold_before(
+            Affine(np.array([[1e200]]), np.zeros(1)), np.array([[1e200]]), np.zeros(1)
+        ),
+        lambda: fold_batch_norm(
+            np.array([[1e308]]),
+            np.zeros(1),
+            BatchNorm(np.zeros(1), np.array([1e-300]), np.ones(1), np.zeros(1), 0.0),
+        ),
+    ],
+)
+def test_a_weight_that_grows_beyond_float64_is_refused(fold: Callable[[], object]) -> None:
+    with pytest.raises(NetworkError, match="gives a weight beyond float64; rescale the weights"):
+        fold()

@@ -69,6 +69,18 @@ NETWORK = Network.from_layers([FIRST, LAST])
             r"source must be one of 'float32', 'float64', got 'float16'; did you mean 'float\d\d'\?",
         ),
         (
+            lambda: Network.from_layers([LAST], equality="abov"),  # type: ignore[arg-type]
+            r"equality must be one of 'above', 'below', got 'abov'; did you mean 'above'\?, or None",
+        ),
+        (
+            lambda: Network.from_layers([([[1.0, 2.0], [3.0]], [0.0, 0.0])]),
+            "layer 1 must have rows of numbers of equal length",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, FIRST, LAST], activation=["relu"]),
+            "3 layers need 2 activations, got 1",
+        ),
+        (
             lambda: Network(NETWORK.first, (relu(), relu()), NETWORK.layers),
             "a network needs one activation before each layer but the first",
         ),

@@ -6,7 +6,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from feta import MissingExtra, Network, NetworkError, read_torch
+from feta import (
+    Fair,
+    FairAt,
+    FeatureSpace,
+    Levels,
+    MissingExtra,
+    Model,
+    Network,
+    NetworkError,
+    read_torch,
+    verify,
+)
 
 ROWS = np.random.default_rng(1).normal(size=(200, 3))
 
@@ -68,6 +79,10 @@ def torch_scores(module: nn.Module, rows: np.ndarray) -> np.ndarray:
         lambda: nn.Sequential(nn.Linear(3, 4), nn.PReLU(4), nn.Linear(4, 4), nn.PReLU()),
         lambda: nn.Sequential(nn.Linear(3, 4), nn.Hardtanh(-0.2, 0.3), nn.ReLU6()),
         lambda: nn.Sequential(nn.Linear(3, 4), nn.Hardsigmoid(), nn.Linear(4, 1)),
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.PReLU(1), nn.Linear(4, 1)),
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU6(), nn.Hardtanh(), nn.Linear(4, 3)),
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.Hardtanh(-float("inf"), 0.3), nn.Linear(4, 1)),
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.LeakyReLU(-0.5), nn.Hardsigmoid()),
     ],
 )
 def test_scores_agree_with_torch(make: Callable[[], nn.Module]) -> None:
@@ -168,6 +183,34 @@ def negative_variance() -> nn.Module:
             lambda: nn.Sequential(nn.Linear(3, 2), nn.Linear(4, 1)),
             "layer 2 must take 2 inputs, got 4",
         ),
+        (
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.PReLU(5), nn.Linear(2, 1)),
+            r"module '1' \(PReLU\) must fit 2 neurons, got 5",
+        ),
+        (
+            lambda: nn.Linear(3, 1).half(),
+            r"must compute in float32 or float64, got torch\.float16; use module\.float\(\)",
+        ),
+        (
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1).bfloat16()),
+            r"float32 or float64, got torch\.bfloat16, torch\.float32; use module\.float\(\)",
+        ),
+        (
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.Softmax(dim=1), nn.Linear(2, 1)),
+            r"module '1' \(Softmax\) is not piecewise-linear",
+        ),
+        (
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.Softmax(dim=0)),
+            "FETA's scores must equal the module's own, but differ by",
+        ),
+        (
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.RReLU(), nn.Linear(2, 1)),
+            r"module '1' \(RReLU\) is not one that FETA reads",
+        ),
+        (
+            lambda: nn.Sequential(nn.BatchNorm1d(3), nn.Linear(4, 1)),
+            r"must take 3 \w+, got 4",
+        ),
         (nan_weight, r"the weights of .* must be finite, got .*nan.* at \(0, 0\)"),
         (negative_variance, r"a batch norm must have variance \+ epsilon above 0, got -0\.99999"),
         (
@@ -189,3 +232,76 @@ def test_a_missing_torch_names_the_command(monkeypatch: pytest.MonkeyPatch) -> N
         MissingExtra, match=r"^torch is not installed; pip install 'feta-fair\[torch\]'$"
     ):
         read_torch(nn.Linear(3, 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "instead"),
+    [
+        (nn.Tanh, "hardtanh"),
+        (nn.Softsign, "hardtanh"),
+        (nn.ELU, "leaky_relu"),
+        (nn.SELU, "leaky_relu"),
+        (nn.CELU, "leaky_relu"),
+        (nn.Sigmoid, "hardsigmoid"),
+        (nn.GELU, "relu"),
+        (nn.SiLU, "relu"),
+        (nn.Mish, "relu"),
+        (nn.Softplus, "relu"),
+        (nn.LogSigmoid, "relu"),
+    ],
+)
+def test_a_smooth_module_is_refused_and_another_offered(
+    make: Callable[[], nn.Module], instead: str
+) -> None:
+    module = nn.Sequential(nn.Linear(3, 2), make(), nn.Linear(2, 1))
+    message = rf"module '1' \({type(module[1]).__name__}\) is not piecewise-linear.*{instead!r} in"
+    with pytest.raises(NetworkError, match=message):
+        read_torch(module)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_a_last_softmax_over_several_classes_is_taken_off(classes: int) -> None:
+    module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, classes), nn.Softmax(dim=1))
+    network = read_torch(module)
+    assert network.sigmoid
+    assert network.outputs == classes
+    np.testing.assert_array_equal(
+        network(ROWS).argmax(axis=1), torch_scores(module, ROWS).argmax(axis=1)
+    )
+
+
+def test_a_module_object_used_twice_is_read_twice() -> None:
+    relu, square = nn.ReLU(), nn.Linear(3, 3)
+    module = nn.Sequential(square, relu, square, relu, nn.Linear(3, 1))
+    network = read_torch(module)
+    assert [one.name for one in network.activations] == ["relu", "relu"]
+    assert network.layers[0].weight.tobytes() == network.first.slopes.tobytes()
+    np.testing.assert_allclose(network(ROWS), torch_scores(module, ROWS), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "source"),
+    [
+        (lambda: nn.Linear(3, 1), "float32"),
+        (lambda: nn.Linear(3, 1).double(), "float64"),
+        (lambda: nn.Sequential(nn.BatchNorm1d(3, affine=False)), "float32"),
+    ],
+)
+def test_the_source_is_what_the_module_computes_with(
+    make: Callable[[], nn.Module], source: str
+) -> None:
+    assert read_torch(make()).source == source
+
+
+def test_what_cancels_in_two_batch_norms_leaves_no_decision_safe() -> None:
+    """Torch's float32 gives 0.023 for a score of 0.01, so nothing near 0.022 is safe."""
+    linear, norm = nn.Linear(1, 1), nn.BatchNorm1d(1)
+    nn.init.ones_(linear.weight)
+    nn.init.constant_(linear.bias, 1e6)
+    nn.init.constant_(norm.running_mean, 1e6)  # type: ignore[arg-type]
+    module = nn.Sequential(linear, norm, nn.BatchNorm1d(1)).eval()
+    assert module(torch.tensor([[0.01]])).item() > 0.022
+    space = FeatureSpace((Levels("x", (0.01, 0.02), sensitive=True),))
+    verdict = verify(FairAt(Model(space, read_torch(module), threshold=0.022), np.array([0.01])))
+    assert isinstance(verdict, Fair)
+    assert verdict.runtime == "sensitive"

@@ -2,16 +2,23 @@ import numpy as np
 import pytest
 
 from feta import (
+    Argmax,
     Budget,
     DomainError,
+    EngineError,
     FairPredictor,
     FeatureSpace,
     Integer,
     Model,
     Network,
+    SchemaError,
+    Tolerance,
     Undecided,
+    VoteWeights,
 )
+from tests import oracle
 from tests.examples import PERSON, SPACE, linear
+from tests.strategies import random_case
 
 TIE = linear(female=-1.0, male=1.0)
 OLD = linear(age=1.0, bias=-54.0)  # 37 of the 73 ages are favorable
@@ -112,3 +119,108 @@ def test_where_every_column_is_sensitive_all_are_decided_alike() -> None:
     space = FeatureSpace((Integer("age", 0, 9, sensitive=True),))
     model = Model(space, Network.from_layers([([[1.0]], [-7.0])]))
     assert FairPredictor(model).decide(np.array([[1.0], [9.0]])).tolist() == [False, False]
+
+
+ABC = Argmax(("a", "b", "c"))
+# a below 54, b from 54 on; c never wins
+BY_AGE = Network.from_layers([([[0.0] * 4, [1.0, 0, 0, 0], [0.0] * 4], [53.5, 0.0, 0.0])])
+SCORES = Network.from_layers([([[1.0, 0, 0, 0.5]], [0.0])])
+
+
+def weighted(*votes: int) -> VoteWeights:
+    """Give so many votes to women of 18, men of 18, women of 19, and so on."""
+    held = [(number, count) for number, count in enumerate(votes) if count]
+    return VoteWeights(np.array([n for n, _ in held]), np.array([c for _, c in held]))
+
+
+def test_several_classes_are_decided_by_the_most_votes() -> None:
+    predictor = FairPredictor(Model(SPACE, BY_AGE, ABC))
+    assert predictor.decide(PERSON[None, :]).tolist() == [1]  # 36 ages are below 54, 37 are not
+    counts = predictor.votes(PERSON[None, :])
+    assert counts.settled.tolist() == [True]
+    assert counts.by_class[0, 2] == 0
+
+
+@pytest.mark.parametrize("chosen", ["a", "b", "c"])
+def test_one_class_against_the_rest_is_decided_by_the_majority(chosen: str) -> None:
+    model = Model(SPACE, BY_AGE, ABC).one_vs_rest(chosen)
+    assert FairPredictor(model).decide(PERSON[None, :]).tolist() == [chosen == "b"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "first", "yes"),
+    [
+        ((1, 1), 0, True),  # a tie: the first class, and favorable
+        ((1, 2), 1, True),
+        ((2, 1), 0, False),
+        ((2**52, 2**52), 0, True),
+        ((2**52, 2**52 - 1), 0, False),
+        ((1, 0), 0, False),
+        ((0, 1), 1, True),
+    ],
+)
+def test_each_assignment_has_its_votes_and_ties_follow_the_rule(
+    votes: tuple[int, int], first: int, *, yes: bool
+) -> None:
+    by_sex = Network.from_layers([([[0, 1.0, 0, 0], [0, 0, 1.0, 0], [0.0] * 4], [0.0] * 3)])
+    several = FairPredictor(Model(SPACE, by_sex, ABC), weights=weighted(*votes))
+    assert several.decide(PERSON[None, :]).tolist() == [first]
+    two = FairPredictor(TIE, weights=weighted(*votes))
+    assert two.decide(PERSON[None, :]).tolist() == [yes]
+
+
+def test_a_regression_is_decided_by_the_lower_median() -> None:
+    predictor = FairPredictor(Model(SPACE, SCORES, Tolerance(1.0)))
+    people = np.repeat(PERSON[None, :], 3, axis=0)
+    people[:, 0] = (18, 90, np.nan)
+    people[2, 3] = 0.0
+    assert predictor.decide(people).tolist() == [79.0, 79.0, 54.0]
+    assert predictor.medians(people).span.tolist() == [72.0] * 3
+    weights = weighted(1, 0, 1, 0, 1, 1)  # 18, 19, 20, 20
+    predictor = FairPredictor(Model(SPACE, SCORES, Tolerance(1.0)), weights=weights)
+    assert predictor.decide(people).tolist() == [44.0, 44.0, 19.0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_rule_is_enforced_as_by_the_book(seed: int) -> None:
+    case = random_case(np.random.default_rng([seed, 9]), "tie", plain=False)
+    predictor = FairPredictor(case.model, weights=case.weights)
+    due = [oracle.fair_decision(case.model, person, case.weights) for person in case.people]
+    assert predictor.decide(case.people).tolist() == [float(one) for one in due]
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [(Budget(seconds=0), "the time budget ran out"), (Budget(evaluations=1), "of evaluations ran")],
+)
+@pytest.mark.parametrize(
+    "model", [Model(SPACE, SCORES, Tolerance(1.0)), Model(SPACE, BY_AGE, ABC), OLD]
+)
+def test_a_spent_budget_decides_nobody_whatever_the_rule(
+    model: Model, budget: Budget, reason: str
+) -> None:
+    message = rf"1 person could not be decided \(rows 0\): .*{reason}"
+    with pytest.raises(Undecided, match=message):
+        FairPredictor(model, budget=budget).decide(PERSON[None, :])
+
+
+@pytest.mark.parametrize("model", [Model(SPACE, SCORES, Tolerance(1.0)), Model(SPACE, BY_AGE, ABC)])
+def test_nobody_gets_no_answer_whatever_the_rule(model: Model) -> None:
+    assert FairPredictor(model).decide(np.zeros((0, 4))).shape == (0,)
+
+
+def test_a_regression_has_no_votes() -> None:
+    message = "a regression model has scores, not votes; use medians"
+    with pytest.raises(EngineError, match=message):
+        FairPredictor(Model(SPACE, SCORES, Tolerance(1.0))).votes(PERSON[None, :])
+
+
+def test_several_scores_have_no_median() -> None:
+    with pytest.raises(EngineError, match="score"):
+        FairPredictor(Model(SPACE, BY_AGE, ABC)).medians(PERSON[None, :])
+
+
+def test_weights_of_another_space_are_refused() -> None:
+    other = VoteWeights(np.array([146]), np.array([1]))
+    with pytest.raises(SchemaError, match="an assignment's number must be below 146, got 146"):
+        FairPredictor(OLD, weights=other)

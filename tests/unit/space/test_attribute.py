@@ -26,7 +26,10 @@ BAND = Derived("band", "age", (("young", 18, 30), ("old", 31, 90)))
         (lambda: Integer("i", 1.5, 9), r"'i' needs whole-number limits within ±2\^52, got 1\.5"),  # type: ignore[arg-type]
         (lambda: Integer("i", True, 9), r"'i' needs whole-number limits.* got True"),
         (lambda: Integer("i", 0, 2**52 + 1), r"'i' needs whole-number limits.* got 45035996"),
-        (lambda: Integer("i", 3, 2), "'i' must have its low limit below its high one, got 3 to 2"),
+        (
+            lambda: Integer("i", 3, 2),
+            "'i' must have its low limit at or below its high one, got 3 to 2",
+        ),
         (lambda: Levels("l", ()), r"'l' needs a list of finite numbers, got \(\)"),
         (lambda: Levels("l", (0.0, np.nan)), "'l' needs a list of finite numbers"),
         (lambda: Levels("l", (1.0, 0.0)), "'l' must list its numbers in ascending order"),
@@ -34,16 +37,25 @@ BAND = Derived("band", "age", (("young", 18, 30), ("old", 31, 90)))
         (lambda: Levels.spaced("l", 0, 1, step=0.0), r"'l' needs .* a step above 0, got.* 0\.0"),
         (lambda: Levels.spaced("l", 0, 1, step=np.nan), "'l' needs .* a step above 0, got.* nan"),
         (lambda: Levels.spaced("l", 0, np.inf, step=1.0), "'l' needs finite limits"),
-        (lambda: Levels.spaced("l", 2, 1, step=1.0), "'l' must have its low limit below"),
+        (lambda: Levels.spaced("l", 2, 1, step=1.0), "'l' must have its low limit at or below"),
+        (
+            lambda: Levels.spaced("l", 0, 10**6, step=1.0),
+            "'l' must have fewer than 1000000 steps, got 1000000",
+        ),
+        (lambda: Levels.spaced("l", "0", 1, step=1.0), "'l' needs finite limits .* got '0' to 1"),  # type: ignore[arg-type]
         (lambda: Real("r", 0, np.inf), "'r' needs finite limits, got 0 and inf"),
         (lambda: Real("r", np.nan, 1), "'r' needs finite limits, got nan and 1"),
-        (lambda: Real("r", 1, 0), "'r' must have its low limit below its high one, got 1 to 0"),
+        (
+            lambda: Real("r", 1, 0),
+            r"'r' must have its low limit at or below its high one, got 1\.0 to 0\.0",
+        ),
+        (lambda: Derived("d", "age", (("a", 1),)), r"'d' needs bands of \(label, low, high\)"),  # type: ignore[arg-type]
         (lambda: Derived("d", "age", ()), r"'d' needs bands with different names, got \(\)"),
         (
             lambda: Derived("d", "age", (("a", 0, 1), ("a", 2, 3))),
             "'d' needs bands with different names",
         ),
-        (lambda: Derived("d", "age", (("a", 2, 1),)), "'d: a' must have its low limit below"),
+        (lambda: Derived("d", "age", (("a", 2, 1),)), "'d: a' must have its low limit at or below"),
         (lambda: Derived("d", "age", (("a", np.nan, 1),)), "'d: a' .* got nan to 1"),
     ],
 )
@@ -178,6 +190,19 @@ def test_rounding_does_not_lose_the_last_level() -> None:
     levels = Levels.spaced("l", 0, 0.3, step=0.1, sensitive=True)
     assert levels.n_values == 4
     assert levels.sensitive
+
+
+def test_levels_are_the_decimals_people_mean() -> None:
+    """In float64 0 + 3 · 0.1 is 0.30000000000000004, which nobody would write."""
+    levels = Levels.spaced("l", 0, 1, step=0.1)
+    assert levels.numbers == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    assert levels.encode([0.3]).tolist() == [[0.3]]
+    with pytest.raises(DomainError, match=r"must be one of 0, 0\.1, .*got 0\.30000000000000004"):
+        levels.encode([3 * 0.1])
+
+
+def test_the_longest_list_of_levels_is_made() -> None:
+    assert Levels.spaced("l", 0, 10**6 - 1, step=1).n_values == 10**6
 
 
 def test_bands_include_both_ends_and_leave_gaps_empty() -> None:

@@ -94,7 +94,10 @@ def test_a_frame_without_rows_makes_no_people() -> None:
         ([RECORD, 5], "people must come as a pandas frame, a dict, or a list of dicts"),
         ({"age": 30, "sx": "female", "income": 5}, "must have the column 'sex'"),
         ([{"age": 30, "sex": "female", "incme": 5}], r"'income'.*did you mean 'incme'\?"),
-        ([RECORD, {"age": 30, "sex": "female"}], r"'income' is missing \(row 1\)"),
+        (
+            [RECORD, {"age": 30, "sex": "female"}],
+            r"'income' must be a number from 0 to 100, got None \(row 1\)",
+        ),
         (
             pd.DataFrame([[1, 2]], columns=["age", "age"]),
             "the table must not have the column 'age' twice",
@@ -204,6 +207,14 @@ def test_a_derived_attribute_is_as_sensitive_as_its_source() -> None:
     [
         (lambda: SPACE.with_sensitive([]), "at least one attribute must be sensitive"),
         (lambda: SPACE.with_sensitive(["agee"]), r"got 'agee'; did you mean 'age'\?"),
+        (
+            lambda: SPACE.with_sensitive("age"),
+            r"must come as a list of names, got 'age'; write \['age'\]",
+        ),
+        (
+            lambda: BANDED.with_sensitive(["band"]),
+            "'band' is derived and moves with its source; name that instead",
+        ),
         (lambda: SPACE.attribute("zzz"), "an attribute must be one of 'age', 'sex', 'income'"),
         (
             lambda: SPACE.with_sensitive(["income"]).lattice,
@@ -255,3 +266,10 @@ def test_columns_and_magnitudes_follow_the_attributes_order() -> None:
 def test_a_fingerprint_tells_any_two_spaces_apart(other: tuple[Attribute, ...]) -> None:
     assert FeatureSpace(other).fingerprint != SPACE.fingerprint
     assert FeatureSpace(SPACE.attributes).fingerprint == SPACE.fingerprint
+
+
+def test_a_record_without_any_cell_is_refused_unless_sensitive_ones_are_ignored() -> None:
+    space = FeatureSpace((AGE,))
+    assert np.isnan(space.encode([{}], sensitive="ignore")).tolist() == [[True]]
+    with pytest.raises(DomainError, match="the table must have the column 'age'"):
+        space.encode([{}])

@@ -42,9 +42,11 @@ def test_counterparts_include_the_person_once_and_share_the_rest() -> None:
 
 def test_a_number_names_one_assignment() -> None:
     lattice = SPACE.lattice
-    for number in range(lattice.size):
-        assert lattice.number(lattice.counterpart(PERSON, number)) == number
-    assert (lattice.counterpart(PERSON, lattice.number(PERSON)) == PERSON).all()
+    (block,) = lattice.counterparts(PERSON)
+    assert lattice.numbers(block).tolist() == list(range(lattice.size))
+    own = int(lattice.numbers(PERSON[None, :])[0])
+    assert (lattice.counterpart(PERSON, own) == PERSON).all()
+    assert lattice.numbers(block[:0]).shape == (0,)
 
 
 def test_a_counterpart_leaves_the_person_alone() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from feta import CertificateError, Counterexample, DomainError
+from feta import Argmax, CertificateError, Counterexample, DomainError, Model, Network, Tolerance
 from tests.examples import PERSON, SPACE, linear
 
 MODEL = linear(age=1.0, bias=-31.0)
@@ -24,8 +24,8 @@ def test_a_counterexample_replays_both_people() -> None:
     [
         (aged(40, 51.0), "must agree on every column that is not sensitive"),
         (aged(40, np.nextafter(50.0, 51)), "must agree on every column that is not sensitive"),
-        (aged(29), "must be decided apart, but exact scores agree"),
-        (aged(30), "must be decided apart, but exact scores agree"),
+        (aged(29), "must be treated apart, but exact scores agree"),
+        (aged(30), "must be treated apart, but exact scores agree"),
     ],
 )
 def test_a_pair_that_proves_nothing_is_refused(other: np.ndarray, message: str) -> None:
@@ -61,3 +61,47 @@ def test_a_counterexample_cannot_be_written_to() -> None:
     assert SPACE.decode(found.counterpart)["age"] == 40
     for array in (found.person, found.counterpart, found.scores):
         assert not array.flags.writeable
+
+
+CLASSES = Model(
+    SPACE,
+    Network.from_layers([([[1.0, 0, 0, 0], [0.0] * 4, [0, 0, 0.5, 0]], [0.0, 35.0, 35.0])]),
+    Argmax(("a", "b", "c")),
+)
+
+
+def test_a_counterexample_of_several_classes_says_which() -> None:
+    found = Counterexample(CLASSES, PERSON, aged(40))
+    assert found.decisions == (1, 0)
+    assert found.scores.tolist() == [[30.0, 35.0, 35.0], [40.0, 35.0, 35.0]]
+    assert found.gap == 5.0
+    assert found.fingerprint == CLASSES.fingerprint
+    assert found.runtime == "sensitive"  # the person's own two best classes tie
+
+
+def test_two_classes_that_are_not_the_chosen_one_are_alike() -> None:
+    chosen = CLASSES.one_vs_rest("a")
+    man = np.array([30.0, 0.0, 1.0, 50.0])
+    assert Counterexample(CLASSES, PERSON, man).decisions == (1, 2)
+    with pytest.raises(CertificateError, match="must be treated apart, but exact scores agree"):
+        Counterexample(chosen, PERSON, man)
+    found = Counterexample(chosen, PERSON, aged(40))
+    assert (found.decisions, found.gap, found.runtime) == ((0, 1), 5.0, "safe")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "runtime"), [(9.0, "safe"), (np.nextafter(10.0, 0), "sensitive")]
+)
+def test_scores_farther_apart_than_the_tolerance_are_a_counterexample(
+    epsilon: float, runtime: str
+) -> None:
+    model = Model(SPACE, MODEL.network, Tolerance(epsilon))
+    found = Counterexample(model, PERSON, aged(40))
+    assert found.decisions == ()
+    assert (found.gap, found.runtime) == (10.0, runtime)
+
+
+def test_scores_exactly_the_tolerance_apart_are_alike() -> None:
+    model = Model(SPACE, MODEL.network, Tolerance(10.0))
+    with pytest.raises(CertificateError, match="must be treated apart, but exact scores agree"):
+        Counterexample(model, PERSON, aged(40))

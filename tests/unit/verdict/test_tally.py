@@ -1,7 +1,12 @@
+from itertools import product
+from typing import Literal, cast
+
 import numpy as np
 import pytest
 
-from feta import Tally
+from feta import EngineError, Tally
+
+Ties = Literal["first", "last"]
 
 
 def tally(favorable: int, unfavorable: int, undecided: int) -> Tally:
@@ -35,3 +40,86 @@ def test_a_majority_is_settled_when_the_undecided_cannot_turn_it(
     favorable: int, unfavorable: int, undecided: int, *, settled: bool
 ) -> None:
     assert tally(favorable, unfavorable, undecided).settled.tolist() == [settled]
+
+
+def several(counts: list[int], undecided: int, ties_to: Ties) -> Tally:
+    return Tally(np.array([counts]), np.array([undecided]), np.array([True]), ties_to)
+
+
+@pytest.mark.parametrize(
+    ("counts", "first", "last"),
+    [
+        ([3, 1, 2], 0, 0),
+        ([1, 2, 3], 2, 2),
+        ([2, 2, 1], 0, 1),
+        ([1, 2, 2], 1, 2),
+        ([2, 1, 2], 0, 2),
+        ([0, 0, 0], 0, 2),
+    ],
+)
+def test_the_class_with_most_votes_wins_and_ties_go_where_the_rule_says(
+    counts: list[int], first: int, last: int
+) -> None:
+    for ties_to, winner in (("first", first), ("last", last)):
+        found = several(counts, 0, cast("Ties", ties_to))
+        assert found.winner.tolist() == [winner]
+        assert found.settled.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("counts", "undecided", "first", "last"),
+    [
+        ([3, 1, 0], 2, True, False),  # the second can just tie
+        ([3, 1, 0], 1, True, True),
+        ([3, 1, 0], 3, False, False),
+        ([0, 1, 3], 2, False, True),
+        ([0, 1, 3], 1, True, True),
+        ([1, 3, 1], 2, False, False),  # one that wins ties is on either side
+        ([1, 3, 1], 1, True, True),
+        ([2, 2, 0], 1, False, False),  # whoever gets the last vote wins
+        ([2, 2, 0], 0, True, True),
+        ([0, 0, 0], 1, False, False),
+    ],
+)
+def test_a_winner_of_several_is_settled_when_no_other_can_catch_up(
+    counts: list[int], undecided: int, *, first: bool, last: bool
+) -> None:
+    assert several(counts, undecided, "first").settled.tolist() == [first]
+    assert several(counts, undecided, "last").settled.tolist() == [last]
+
+
+@pytest.mark.parametrize("ties_to", ["first", "last"])
+@pytest.mark.parametrize("undecided", range(5))
+def test_settled_is_what_trying_every_end_of_the_count_says(undecided: int, ties_to: Ties) -> None:
+    for counts in product(range(4), repeat=3):
+        winners = {
+            int(several([a + b for a, b in zip(counts, more, strict=True)], 0, ties_to).winner[0])
+            for more in product(range(undecided + 1), repeat=3)
+            if sum(more) == undecided
+        }
+        found = several(list(counts), undecided, ties_to)
+        assert found.settled.tolist() == [len(winners) == 1]
+        if len(winners) == 1:
+            assert set(found.winner.tolist()) == winners
+
+
+@pytest.mark.parametrize(
+    ("counts", "unanimous"), [([4, 0, 0], True), ([0, 0, 1], True), ([1, 0, 1], False)]
+)
+def test_a_unanimous_tally_has_one_class_only(counts: list[int], *, unanimous: bool) -> None:
+    assert several(counts, 0, "first").unanimous.tolist() == [unanimous]
+
+
+@pytest.mark.parametrize("name", ["favorable", "unfavorable", "decision"])
+def test_favorable_needs_two_classes(name: str) -> None:
+    message = "favorable and unfavorable need two classes, got 3; use by_class"
+    with pytest.raises(EngineError, match=message):
+        getattr(several([1, 1, 1], 0, "first"), name)
+
+
+def test_people_are_counted_row_by_row() -> None:
+    counts = Tally(
+        np.array([[2, 2, 0], [0, 1, 5]]), np.array([1, 1]), np.array([True, True]), "first"
+    )
+    assert counts.winner.tolist() == [0, 2]
+    assert counts.settled.tolist() == [False, True]

@@ -28,6 +28,9 @@ STANDARD = ("", "ai.onnx")
 # Before opset 7 Add and BatchNormalization meant other things; runtimes refuse those files too.
 OLDEST_OPSET = 7
 
+# BatchNormalization's default; attributes are float32 numbers, and this one is not quite 1e-5.
+EPSILON = float(np.float32(1e-5))
+
 # A fixed number of rows beyond this is not filled up to replay a single one.
 MOST_FIXED_ROWS = 1024
 
@@ -296,7 +299,7 @@ class _Reading:
 
     def batch_norm(self, node: "onnx.NodeProto", where: str) -> None:
         options = _options(
-            node, {"epsilon": 1e-5, "training_mode": 0, "momentum": 0.9, "spatial": 1}
+            node, {"epsilon": EPSILON, "training_mode": 0, "momentum": 0.9, "spatial": 1}
         )
         n_outputs = sum(bool(name) for name in node.output)
         if options["training_mode"] or len(node.input) != 5 or n_outputs != 1:  # noqa: PLR2004 - value, scale, shift, mean, variance

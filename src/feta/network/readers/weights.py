@@ -45,7 +45,7 @@ def read_weights(path: str | Path, layers: Sequence[str], *, activation: str = "
         pairs = [
             (_array(arrays, f"{name}.weight"), _array(arrays, f"{name}.bias")) for name in layers
         ]
-        double = all(weight.dtype == np.float64 for weight, _ in pairs)
+        double = all(weight.dtype.itemsize >= 8 for weight, _ in pairs)  # noqa: PLR2004 - bytes of a float64, in any order
         source = "float64" if double else "float32"
         return Network.from_layers(pairs, activation=activation, source=source)  # type: ignore[arg-type]  # a literal
     except NetworkError as error:

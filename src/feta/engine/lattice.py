@@ -1,0 +1,307 @@
+"""Lattice: the same answers as `exhaustive`, from the compiled kernel in src/native/.
+
+The kernel counts whole parts of the lattice at once where proved bounds allow it, and hands back the
+few counterparts that float64 cannot settle; those go through exact arithmetic here.
+"""
+
+import os
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from feta.arrays import Counts, Matrix
+from feta.engine import axis_tree
+from feta.engine.protocol import Budget, Until
+from feta.engine.question import Question
+from feta.engine.score_ranges import spread_of
+from feta.model import EXACT_CHUNK, Model
+from feta.network.bounded import largest_activations
+from feta.network.points import Rows
+from feta.query import Query, WorstAt
+from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.space.vote_weights import VoteWeights
+from feta.verdict.spread import Spread
+from feta.verdict.tally import Tally
+from feta.verdict.verdict import Reason, Verdict
+
+try:
+    from feta import _native as native
+except ImportError:  # installed without a compiler
+    native = None
+
+# An axis longer than this would take seconds to split.
+LONGEST_AXIS = 4096
+
+# The kernel computes in float32, which ends at 3e38; sums of products must stay far below.
+LARGEST_ACTIVATION = 1e30
+
+# Counts and numbers are int64; sums of two of them must fit as well.
+MOST_COUNTERPARTS = 2**62
+
+# Lattices up to this size are enumerated once bounding has cost a good part of that; larger ones
+# are answered by bounds alone, or not in time.
+ENUMERABLE = 10**7
+
+# A bounded node costs about as much as this many scored counterparts.
+NODE_COST = 20
+
+RULES: dict[type[object], int] = {Threshold: 0, Argmax: 1, OneVsRest: 2, Tolerance: 3}
+
+
+class Lattice:
+    """Bound and count over the sensitive lattice, compiled."""
+
+    name: ClassVar[str] = "lattice"
+    about: ClassVar[str] = "the same as exhaustive, compiled: proved bounds, exact where they fail"
+
+    def __init__(self, *, threads: int | None = None, simd: bool = True) -> None:
+        self.threads = threads or min(8, os.cpu_count() or 1)
+        self.simd = simd
+        self._kernels: WeakKeyDictionary[Model, _Kernel] = WeakKeyDictionary()
+
+    @staticmethod
+    def available() -> bool:
+        """Say whether the kernel was built."""
+        return native is not None
+
+    def accepts(self, model: Model) -> bool:
+        """Take finite lattices of moderate axes, on networks that float32 can hold."""
+        if native is None or not model.space.finite:
+            return False
+        lattice = model.space.lattice
+        if lattice.size >= MOST_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
+            return False
+        return model in self._kernels or _fits_float32(model)
+
+    def solve(self, query: Query, budget: Budget) -> Verdict:
+        """Answer one question."""
+        search = _Search(self._kernel(query.model), query, budget, self.threads)
+        return search.worst() if isinstance(query, WorstAt) else search.any()
+
+    def tally(
+        self,
+        model: Model,
+        people: Matrix,
+        budget: Budget,
+        *,
+        until: Until,
+        weights: VoteWeights | None = None,
+    ) -> Tally:
+        """Count the counterparts' decisions, over threads."""
+        return self._kernel(model).tally(people, budget, until, weights, self.threads)
+
+    def spread(
+        self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
+    ) -> Spread:
+        """Find each person's median, lowest and highest counterpart score: all of them are needed."""
+        return spread_of(model, people, budget, weights)
+
+    def _kernel(self, model: Model) -> "_Kernel":
+        if model not in self._kernels:
+            self._kernels[model] = _Kernel(model, simd=self.simd)
+        return self._kernels[model]
+
+
+class _Kernel:
+    """A model handed over to the compiled code, once."""
+
+    def __init__(self, model: Model, *, simd: bool) -> None:
+        self.space, self.rule = model.space, model.rule
+        self.first, self.shared = model.network.first, model.tabulated.shared.tolist()
+        self.tabulated = model.tabulated
+        network, arithmetic = model.network, model.network.arithmetic
+        first = network.first
+        neurons = np.zeros(first.outputs)
+        self.native: Any = native.Kernel(first.bias, first.folded + neurons, first.width)
+        weights = axis_tree.importance(network) + neurons
+        for table in model.tabulated.tables:
+            assert table is not None  # axes are short here
+            self._add_axis(np.ascontiguousarray(table[0]), np.ascontiguousarray(table[1]), weights)
+        for activation, layer in network.steps:
+            bends = (activation.breaks, activation.slopes, activation.intercepts)
+            folded = layer.folded + np.zeros_like(layer.bias)
+            self.native.add_layer(*bends, layer.weight, layer.bias, folded)
+        self.native.set_rule(*_rule(model))
+        self.native.set_source(
+            arithmetic.unit, arithmetic.tiny, arithmetic.huge, arithmetic.extra, model.runtime_slack
+        )
+        self.native.finish(simd)
+        size = self.space.lattice.size
+        self.nodes = max(16, size // (4 * NODE_COST)) if size <= ENUMERABLE else 0
+
+    def _add_axis(self, terms: Matrix, sizes: Matrix, weights: Matrix) -> None:
+        tree = axis_tree.build(terms, weights)
+        numbers = (tree.order, tree.begin, tree.end, tree.left, tree.right)
+        bounds = (tree.center, tree.generator, tree.rest)
+        self.native.add_axis(
+            terms, sizes, *numbers, *map(np.ascontiguousarray, bounds), tree.weight
+        )
+
+    def constants(self, people: Matrix) -> tuple[Matrix, Matrix]:
+        """Add up what people's other columns contribute, and the terms' sizes."""
+        values, sizes = self.first.terms(people[:, self.shared], self.shared)
+        return np.ascontiguousarray(values), np.ascontiguousarray(sizes)
+
+    def tally(
+        self,
+        people: Matrix,
+        budget: Budget,
+        until: Until,
+        weights: VoteWeights | None,
+        threads: int,
+    ) -> Tally:
+        """Count with the kernel, then settle what it left open."""
+        assert not isinstance(self.rule, Tolerance)  # the front door refuses it
+        deadline = budget.deadline()
+        seconds = -1.0 if budget.seconds is None else budget.seconds
+        constants = self.constants(people)
+        majority = until == "majority"
+        if weights is None:
+            total = self.space.lattice.size
+            told = self.native.tally(*constants, majority, seconds, self.nodes, threads)
+        else:
+            total = weights.total
+            digits = np.stack(self.space.lattice.digits(weights.numbers), axis=1)
+            listed = (weights.numbers.astype(np.uint64), weights.votes.astype(np.uint64))
+            told = self.native.tally_listed(
+                *constants, digits.astype(np.int32), *listed, majority, seconds, threads
+            )
+        counts = told["counts"].astype(np.int64)
+        safe = told["safe"].astype(bool)
+        for row, numbers in told["open"].items():
+            safe[row] = False
+            if (
+                majority
+                and _tally(self.rule, counts[row : row + 1], total, safe[row : row + 1]).settled[0]
+            ):
+                continue
+            self._settle(people[row], numbers.astype(np.int64), counts[row], weights, deadline)
+        return _tally(self.rule, counts, total, safe)
+
+    def _settle(
+        self,
+        person: Matrix,
+        numbers: Counts,
+        counts: Counts,
+        weights: VoteWeights | None,
+        deadline: float,
+    ) -> None:
+        """Count open counterparts by exact arithmetic, until the deadline."""
+        import time  # noqa: PLC0415
+
+        assert not isinstance(self.rule, Tolerance)
+        votes = np.ones(len(numbers), dtype=np.int64)
+        if weights is not None:
+            votes = weights.votes[
+                np.searchsorted(weights.numbers, numbers, sorter=np.argsort(weights.numbers))
+            ]
+        for start in range(0, len(numbers), EXACT_CHUNK):
+            if time.monotonic() > deadline:
+                return
+            chunk = numbers[start : start + EXACT_CHUNK]
+            points = self.tabulated.counterparts(person[None, :], chunk)
+            decisions = self.rule.settle_exactly(points.exact_scores(np.arange(len(chunk))))
+            np.add.at(counts, decisions, votes[start : start + EXACT_CHUNK])
+
+
+class _Search:
+    """One question about one person."""
+
+    def __init__(self, kernel: _Kernel, query: Query, budget: Budget, threads: int) -> None:
+        self.kernel = kernel
+        self.question = Question(query, budget, Lattice.name)
+        self.model = query.model
+        self.seconds = -1.0 if budget.seconds is None else budget.seconds
+        self.constants = kernel.constants(query.person[None, :])
+        self.threads = threads
+
+    def any(self) -> Verdict:
+        """Find a counterpart treated apart, or prove that there is none."""
+        question = self.question
+        told = self._find()
+        if told["found"][0]:
+            return question.unfair(int(told["number"][0]))
+        if not told["finished"][0]:
+            question.meter.reason = Reason.OUT_OF_TIME
+            return question.unknown()
+        apart = question.apart(_open(told))
+        if apart is None:
+            return question.unknown()
+        if len(apart):
+            return question.unfair(int(apart[0]))
+        return question.fair(safe=bool(told["safe"][0]) and not told["open"])
+
+    def worst(self) -> Verdict:
+        """Find the counterpart farthest on the other side, the first of them on a tie."""
+        question = self.question
+        goal = question.objective
+        offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
+        told = self.kernel.native.worst(
+            *self.constants,
+            np.ascontiguousarray(goal.directions),
+            np.ascontiguousarray(offsets),
+            goal.least,
+            self.seconds,
+            1,
+        )
+        numbers = _open(told)
+        if not told["finished"][0]:
+            question.meter.reason = Reason.OUT_OF_TIME
+            return question.unknown(int(numbers[0]) if len(numbers) else None)
+        best = question.farthest(numbers)
+        if best is None:
+            return question.unknown(int(numbers[0]))
+        verdict = question.worst(best, safe=False)
+        if verdict.runtime == "sensitive" and not hasattr(verdict, "counterexample"):
+            safe = self._find()
+            return question.fair(safe=bool(safe["safe"][0]) and not safe["open"])
+        return verdict
+
+    def _find(self) -> dict[str, Any]:
+        rule = self.model.rule
+        own, score, epsilon = 0, 0.0, 0.0
+        if isinstance(rule, Tolerance):
+            score, epsilon = float(self.question.own.floats()[0, 0]), rule.epsilon
+        else:
+            rows = Rows(self.model.exact, self.question.query.person[None, :])
+            own = int(self.model.settle(rows, rule).decisions[0])
+        told: dict[str, Any] = self.kernel.native.find(
+            *self.constants,
+            np.array([own], dtype=np.int32),
+            np.array([score]),
+            epsilon,
+            self.seconds,
+            self.kernel.nodes,
+            1,
+        )
+        return told
+
+
+def _open(told: dict[str, Any]) -> Counts:
+    numbers = told["open"].get(0)
+    return np.zeros(0, dtype=np.int64) if numbers is None else np.sort(numbers.astype(np.int64))
+
+
+def _rule(model: Model) -> tuple[int, float, bool, int, int, int]:
+    """Tell the kernel the rule: kind, threshold, favors above, chosen class, outputs, classes."""
+    rule = model.rule
+    value, above, chosen = 0.0, True, 0
+    if isinstance(rule, Threshold):
+        value, above = rule.value, rule.favors == "above"
+    elif isinstance(rule, OneVsRest):
+        chosen = rule.place
+    return RULES[type(rule)], value, above, chosen, rule.outputs, max(2, rule.n_classes)
+
+
+def _fits_float32(model: Model) -> bool:
+    network = model.network
+    sizes = list(largest_activations(network, model.space.magnitudes))
+    weights = [np.abs(layer.weight).max() for layer in network.layers]
+    slopes = [np.abs(network.first.slopes).max(initial=0.0)]
+    return all(float(np.max(one)) < LARGEST_ACTIVATION for one in (*sizes, *weights, *slopes))
+
+
+def _tally(rule: Any, counts: Counts, total: int, safe: Any) -> Tally:  # noqa: ANN401
+    undecided = total - counts.sum(axis=1)
+    return Tally(counts, undecided, safe & (undecided == 0), rule.ties_to)

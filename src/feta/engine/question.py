@@ -1,0 +1,182 @@
+"""Question: one query under way; what all engines share: the clock, the evidence, the exact end.
+
+It is mutable, and lives no longer than the question.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feta.arrays import Counts, Vector
+from feta.engine.protocol import Budget
+from feta.model import EXACT_CHUNK, Model
+from feta.network.bounded import Bounded
+from feta.network.dyadic import Dyadic
+from feta.network.points import Counterparts, Rows
+from feta.query import FairAt
+from feta.rounding import Arithmetic
+from feta.rule import Judge, Objective
+from feta.verdict.certificate import Certificate, LatticeProof
+from feta.verdict.counterexample import Counterexample
+from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts what a question has cost; it lives no longer than the question."""
+
+    budget: Budget
+    started: float = 0.0
+    deadline: float = 0.0
+    evaluations: int = 0
+    reason: Reason | None = None
+
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+        self.deadline = self.budget.deadline()
+
+    def spent(self, n_points: int) -> bool:
+        """Say whether scoring this many more points is too much; if not, count them."""
+        limit = self.budget.evaluations
+        if time.monotonic() > self.deadline:
+            self.reason = Reason.OUT_OF_TIME
+        elif limit is not None and self.evaluations + n_points > limit:
+            self.reason = Reason.OUT_OF_NODES
+        else:
+            self.evaluations += n_points
+        return self.reason is not None
+
+    def late(self) -> bool:
+        """Say whether the time is up."""
+        if time.monotonic() > self.deadline:
+            self.reason = Reason.OUT_OF_TIME
+        return self.reason is not None
+
+    def effort(self) -> Effort:
+        """Tell what was spent so far."""
+        return Effort(time.monotonic() - self.started, self.evaluations)
+
+
+class Question:
+    """One question about one person: their own scores, and the verdicts that can be given."""
+
+    def __init__(self, query: FairAt, budget: Budget, engine: str) -> None:
+        self.query = query
+        self.model = query.model
+        self.engine = engine
+        self.meter = Meter(budget)
+        self.counterparts = Numbered(self.model, query.person)
+
+    @cached_property
+    def own(self) -> Dyadic:
+        """The person's own scores, exact."""
+        return Rows(self.model.exact, self.query.person[None, :]).exact_scores(
+            np.zeros(1, np.int64)
+        )
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What tells counterparts treated apart."""
+        return self.model.rule.judge(self.own)
+
+    @cached_property
+    def objective(self) -> Objective:
+        """What grows as a counterpart gets worse."""
+        return self.model.rule.objective(self.own)
+
+    def apart(self, numbers: Counts) -> Counts | None:
+        """Give those of the counterparts that are treated apart, exactly; None when out of time."""
+        found = []
+        for start in range(0, len(numbers), EXACT_CHUNK):
+            if self.meter.late():
+                return None
+            chunk = numbers[start : start + EXACT_CHUNK]
+            apart = self.judge.settle_exactly(self.counterparts.exact_scores(chunk))
+            found.append(chunk[apart == 1])
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+    def farthest(self, numbers: Counts) -> int | None:
+        """Find the farthest of some counterparts, exactly; None when out of time."""
+        if len(numbers) == 1:
+            return int(numbers[0])
+        best: tuple[Dyadic, int, int] | None = None
+        for start in range(0, len(numbers), EXACT_CHUNK):
+            if self.meter.late():
+                return None
+            chunk = numbers[start : start + EXACT_CHUNK]
+            scores = self.counterparts.exact_scores(chunk)
+            # Among equals, one that is treated apart comes first: a margin of 0 may be either.
+            apart = self.judge.settle_exactly(scores)
+            value, is_apart, number = _largest(self.objective, scores, apart, chunk)
+            order = 1 if best is None else int(value.compare(best[0]))
+            if best is None or order > 0 or (order == 0 and is_apart > best[1]):
+                best = value, is_apart, number
+        assert best is not None  # there is always a candidate
+        return best[2]
+
+    def fair(self, *, safe: bool) -> Fair:
+        """Answer that nobody is treated apart: every counterpart was settled."""
+        proof = LatticeProof(self.model.space.lattice.size)
+        certificate = Certificate(self.query.digest, self.engine, proof)
+        return Fair(certificate, "safe" if safe else "sensitive", self.meter.effort())
+
+    def unfair(self, number: int) -> Verdict:
+        """Answer with a counterpart treated apart, if it replays."""
+        found = self._witness(number)
+        if found is None:
+            return Unknown(Reason.NOT_REPRODUCED, effort=self.meter.effort())
+        return Unfair(found, effort=self.meter.effort())
+
+    def worst(self, number: int, *, safe: bool) -> Verdict:
+        """Answer with the farthest counterpart; if even that is treated alike, all are."""
+        found = self._witness(number)
+        if found is None:
+            return self.fair(safe=safe)
+        return Unfair(found, optimal=True, effort=self.meter.effort())
+
+    def unknown(self, number: int | None = None) -> Unknown:
+        """Answer that the budget ran out; the counterpart named may be a counterexample."""
+        best = None if number is None else self._witness(number)
+        return Unknown(self.meter.reason or Reason.OUT_OF_TIME, best, effort=self.meter.effort())
+
+    def _witness(self, number: int) -> Counterexample | None:
+        other = self.model.space.lattice.counterpart(self.query.person, number)
+        return Counterexample.witness(self.model, self.query.person, other)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """All counterparts of one person, addressed by their numbers; none is made until asked for."""
+
+    model: Model
+    person: Vector
+
+    def __len__(self) -> int:
+        return self.model.space.lattice.size
+
+    def _points(self, chosen: Counts) -> Counterparts:
+        return self.model.tabulated.counterparts(self.person[None, :], chosen)
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+        """Compute scores in float64, with a bound that also covers the given arithmetic."""
+        assert chosen is not None  # never all of them at once
+        return self._points(chosen).scores(arithmetic)
+
+    def exact_scores(self, chosen: Counts) -> Dyadic:
+        """Compute scores exactly, (points, outputs)."""
+        return self._points(chosen).exact_scores(np.arange(len(chosen)))
+
+
+def _largest(
+    objective: Objective, scores: Dyadic, apart: NDArray[np.int8], numbers: Counts
+) -> tuple[Dyadic, int, int]:
+    """Find the largest value; among equals one that is treated apart, then the first."""
+    values = scores @ Dyadic.of(objective.directions).mT + objective.offsets
+    least = min if objective.least else max
+    rows = [least(row) for row in values.numerators.tolist()]
+    place = max(range(len(rows)), key=lambda row: (rows[row], apart[row], -row))
+    value = Dyadic(np.array(rows[place], dtype=object), values.exponent)
+    return value, int(apart[place]), int(numbers[place])

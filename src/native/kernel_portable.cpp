@@ -1,0 +1,3 @@
+#define FETA_ISA portable
+#define FETA_MAKE make_portable
+#include "kernel.inc"

@@ -1,0 +1,53 @@
+// Spec: a model as Python hands it over, in float64; the kernel makes its own copies of it.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace feta {
+
+// A piecewise-linear activation; arrays are (pieces, width), width 1 or the number of neurons.
+struct ActivationSpec {
+    int pieces = 1, width = 1;
+    std::vector<double> breaks, slopes, intercepts;
+};
+
+struct LayerSpec {
+    int inputs = 0, outputs = 0;
+    std::vector<double> weight, bias, folded;  // weight (outputs, inputs)
+    ActivationSpec activation;                 // stands before the weights
+};
+
+// A sensitive attribute: each value's terms in the first layer, and a binary tree over its values.
+struct AxisSpec {
+    int values = 0;
+    std::vector<double> terms, sizes;       // (values, neurons)
+    std::vector<int32_t> order;             // values in the order of the tree's leaves
+    std::vector<int32_t> begin, end;        // a node's part of `order`
+    std::vector<int32_t> left, right;       // children, −1 at a leaf
+    std::vector<double> center, generator, rest;  // (nodes, neurons): center ± generator ± rest
+    std::vector<double> weight;             // how much the node's spread matters
+};
+
+enum class RuleKind : int32_t { threshold = 0, argmax = 1, one_vs_rest = 2, tolerance = 3 };
+
+struct RuleSpec {
+    RuleKind kind = RuleKind::threshold;
+    double value = 0;     // threshold
+    bool above = true;    // scores above it are favorable
+    int chosen = 0;       // one against the rest
+    int outputs = 1, classes = 2;
+};
+
+struct ModelSpec {
+    int neurons = 0, columns = 0;  // first layer
+    std::vector<double> bias, folded;
+    std::vector<double> slopes;    // (columns, neurons); zero for sensitive columns
+    std::vector<AxisSpec> axes;
+    std::vector<LayerSpec> layers;
+    RuleSpec rule;
+    double source_unit = 0x1p-24, source_tiny = 0x1p-125, source_huge = 8e37;
+    int source_extra = 8;
+    double source_slack = 0;       // a sigmoid's doubt
+};
+
+}  // namespace feta

@@ -1,0 +1,789 @@
+"""Bad files: everything that may be wrong with what a user hands over, each made by name.
+
+A maker spoils one thing in a folder of good files and gives the command to run; the test and the
+campaign `bad_files` run them all.
+"""
+
+import io
+import os
+import pickle
+import struct
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import save
+
+SCHEMA = """[decision]
+favorable = "approved"
+unfavorable = "refused"
+threshold = 0.5
+
+[columns]
+age = { type = "integer", min = 18, max = 90, sensitive = true, center = 50.0, scale = 20.0 }
+sex = { type = "category", values = ["female", "male"], sensitive = true }
+income = { type = "number", min = 0, max = 100 }
+"""
+ROWS = ["30,female,50", "41,male,12.5", "18,female,0", "90,male,99"]
+CSV = "age,sex,income\n" + "\n".join(ROWS) + "\n"
+
+WEIGHTS = {
+    "W1": np.array([[0.5, -0.25, 0.25, 0.02], [-0.5, 0.5, 0.0, -0.01], [0.1, 0.2, 0.3, 0.4]]),
+    "b1": np.array([-0.5, 0.25, 0.1]),
+    "W2": np.array([[1.0, -1.0, 0.02]]),
+    "b2": np.array([-0.6]),
+}
+NODES = (
+    helper.make_node("Gemm", ["x", "W1", "b1"], ["h1"], transB=1),
+    helper.make_node("Relu", ["h1"], ["a1"]),
+    helper.make_node("Gemm", ["a1", "W2", "b2"], ["h2"], transB=1),
+    helper.make_node("Sigmoid", ["h2"], ["y"]),
+)
+
+
+def graph_model(
+    nodes: Sequence[onnx.NodeProto],
+    arrays: Sequence[onnx.TensorProto],
+    *,
+    width: int = 4,
+    rows: int | str = "rows",
+    outputs: Sequence[str] = ("y",),
+    opset: int = 17,
+    kind: int = TensorProto.FLOAT,
+) -> onnx.ModelProto:
+    """Put a graph together without asking whether it is right."""
+    entry = helper.make_tensor_value_info("x", kind, [rows, width])
+    values = [helper.make_tensor_value_info(name, kind, None) for name in outputs]
+    graph = helper.make_graph(list(nodes), "net", [entry], values, list(arrays))
+    imports = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def stored(name: str, array: Any, kind: type = np.float32) -> onnx.TensorProto:  # noqa: ANN401 - numbers
+    """Store an array in a graph."""
+    return numpy_helper.from_array(np.asarray(array, kind), name)
+
+
+def good_model(**changed: np.ndarray) -> onnx.ModelProto:
+    """Make Gemm, Relu, Gemm, Sigmoid, perhaps with other weights."""
+    arrays = [stored(name, array) for name, array in (WEIGHTS | changed).items()]
+    return graph_model(NODES, arrays)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder with a good model, schema and table."""
+
+    path: Path
+
+    @classmethod
+    def filled(cls, path: Path) -> "Folder":
+        """Put the good files there."""
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "model.onnx").write_bytes(good_model().SerializeToString())
+        (path / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+        (path / "data.csv").write_text(CSV, encoding="utf-8")
+        return cls(path)
+
+    def audit(self, *more: str, model: str = "model.onnx", data: str = "data.csv") -> list[str]:
+        """Give the command that audits these files."""
+        schema = [] if model.endswith(".feta") else ["--schema", str(self.path / "schema.toml")]
+        files = [str(self.path / model), *schema, "--data", str(self.path / data)]
+        return ["audit", *files, "--out", str(self.path / "out"), *more]
+
+    def table(self, content: str | bytes, name: str = "data.csv") -> list[str]:
+        """Audit another table."""
+        raw = content.encode() if isinstance(content, str) else content
+        (self.path / name).write_bytes(raw)
+        return self.audit(data=name)
+
+    def row(self, row: str) -> list[str]:
+        """Audit a table whose third row is this one."""
+        return self.table("\n".join(["age,sex,income", *ROWS[:2], row, *ROWS[2:]]) + "\n")
+
+    def schema(self, old: str, new: str) -> list[str]:
+        """Audit with a changed schema."""
+        assert old in SCHEMA
+        (self.path / "schema.toml").write_text(SCHEMA.replace(old, new), encoding="utf-8")
+        return self.audit()
+
+    def model(self, model: onnx.ModelProto | bytes, *more: str) -> list[str]:
+        """Audit another ONNX model."""
+        raw = model if isinstance(model, bytes) else model.SerializeToString()
+        (self.path / "model.onnx").write_bytes(raw)
+        return self.audit(*more)
+
+    def nodes(self, *nodes: onnx.NodeProto, **options: Any) -> list[str]:  # noqa: ANN401 - passed on
+        """Audit a graph with other operators."""
+        arrays = [stored(name, array) for name, array in WEIGHTS.items()]
+        return self.model(graph_model(nodes, arrays, **options))
+
+    def file(self, name: str, content: bytes, *more: str) -> list[str]:
+        """Audit a model file of another kind."""
+        (self.path / name).write_bytes(content)
+        return self.audit(*more, model=name)
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A kind of bad file: how it is made, and what must be said about it."""
+
+    name: str
+    says: tuple[str, ...]
+    make: Callable[[Folder], list[str]] = field(repr=False)
+
+
+KINDS: list[Bad] = []
+Maker = Callable[[Folder], list[str]]
+
+
+def bad(*says: str) -> Callable[[Maker], Maker]:
+    """Register a maker; its name is the kind's."""
+
+    def register(make: Maker) -> Maker:
+        KINDS.append(Bad(make.__name__, says, make))
+        return make
+
+    return register
+
+
+def _rows_kinds() -> None:
+    cells = {
+        "unseen_category": ("30,femal,50", "'sex' must be one of", "did you mean 'female'?"),
+        "empty_category": ("30,,50", "'sex' must be one of", "got an empty cell"),
+        "nan_cell": ("nan,female,50", "'age' must be a whole number from 18 to 90, got 'nan'"),
+        "infinite_cell": ("30,female,inf", "'income' must be a number from 0 to 100, got 'inf'"),
+        "huge_number": ("30,female,1e400", "'income' must be a number from 0 to 100, got '1e400'"),
+        "text_in_a_number": ("old,female,50", "'age' must be a whole number", "got 'old'"),
+        "empty_number": (",female,50", "'age' must be a whole number", "got an empty cell"),
+        "fractional_integer": ("30.5,female,50", "'age' must be a whole number", "got '30.5'"),
+        "below_the_domain": ("17,female,50", "'age' must be a whole number", "got '17'"),
+        "above_the_domain": ("30,female,100.01", "'income' must be a number", "got '100.01'"),
+        "underscored_number": ("3_0,female,50", "'age' must be a whole number", "got '3_0'"),
+        "decimal_comma": ('30,female,"12,5"', "'income' must be", "with a decimal point"),
+        "long_unseen_category": (f"30,{'x' * 5000},50", "'sex' must be one of", "characters)"),
+        "escape_in_a_cell": ("30,\x1b[31mred,50", "'sex' must be one of", r"got '\x1b[31mred'"),
+        "too_many_cells": ("30,female,50,1", "the row must have 3 cells like the header, got 4"),
+        "too_few_cells": ("30,female", "the row must have 3 cells like the header, got 2"),
+    }
+    for name, (row, *says) in cells.items():
+        make = partial(Folder.row, row=row)
+        KINDS.append(Bad(name, ("data.csv, row 3: ", *says), make))
+
+
+_rows_kinds()
+
+# Tables.
+
+
+@bad("data.csv: the table must have the column 'income'; it has 'age', 'sex'")
+def missing_column(folder: Folder) -> list[str]:
+    return folder.table("age,sex\n30,female\n")
+
+
+@bad("data.csv: ", "the column 'income'", "did you mean 'incom'?")
+def misspelled_column(folder: Folder) -> list[str]:
+    return folder.table("age,sex,incom\n30,female,1\n")
+
+
+@bad("data.csv: the table must not have the column 'age' twice")
+def duplicate_column(folder: Folder) -> list[str]:
+    return folder.table("age,sex,income,age\n30,female,50,30\n")
+
+
+@bad("data.csv: the table must have a header line, but the file is empty")
+def empty_table(folder: Folder) -> list[str]:
+    return folder.table("")
+
+
+@bad("data.csv: the table must have a header line, but the file is empty")
+def blank_table(folder: Folder) -> list[str]:
+    return folder.table("\n\n\n")
+
+
+@bad("data.csv: the table must have at least one row under its header")
+def header_only(folder: Folder) -> list[str]:
+    return folder.table("age,sex,income\n")
+
+
+@bad("data.csv, row 1003: the table must be CSV in UTF-8")
+def not_utf_8(folder: Folder) -> list[str]:
+    rows = (ROWS[0] + "\n").encode() * 1002
+    return folder.table(b"age,sex,income\n" + rows + "30,män,1\n".encode("latin-1") + rows)
+
+
+@bad("data.csv, the header: the table must be CSV in UTF-8")
+def utf_16(folder: Folder) -> list[str]:
+    return folder.table(CSV.encode("utf-16"))
+
+
+@bad("data.csv, row 5: the table must be CSV in UTF-8, without NUL bytes")
+def nul_bytes(folder: Folder) -> list[str]:
+    return folder.table(CSV + "30,fe\0male,50\n")
+
+
+@bad("data.csv, the header: the table must be CSV in UTF-8, without NUL bytes")
+def nul_bytes_in_the_header(folder: Folder) -> list[str]:
+    return folder.table("a\0ge,sex,income\n30,female,50\n")
+
+
+@bad("data.csv, row 5: a cell must have at most 1048576 characters")
+def field_of_20_mb(folder: Folder) -> list[str]:
+    lines = "x\n" * 10_000_000
+    return folder.table(f'{CSV}30,"{lines}",50\n')
+
+
+@bad("data.csv, row 5: the table must be CSV: a line must have fewer than")
+def line_of_20_mb(folder: Folder) -> list[str]:
+    return folder.table(f"{CSV}30,{'x' * 20_000_000},50\n")
+
+
+@bad("data.csv, row 4: the table must be CSV: ", "look for a quote that is not closed")
+def open_quote(folder: Folder) -> list[str]:
+    return folder.table(CSV.replace("90,male", '90,"male'))
+
+
+@bad("data.csv, row 2: 'age' must be a whole number", "got 'x'")
+def bad_cell_beside_100_000_columns(folder: Folder) -> list[str]:
+    more = 100_000
+    names = ",".join(f"c{n}" for n in range(more))
+    rest = "," + ",".join("0" * more) + "\n"
+    return folder.table(f"age,sex,income,{names}\n30,female,50{rest}x,female,50{rest}")
+
+
+@bad("data.csv: the table must have the column 'age'; it has 'c0', 'c1'")
+def missing_among_100_000_columns(folder: Folder) -> list[str]:
+    names = ",".join(f"c{n}" for n in range(100_000))
+    return folder.table(names + "\n")
+
+
+@bad("nowhere.csv: there is no such file")
+def no_table(folder: Folder) -> list[str]:
+    return folder.audit(data="nowhere.csv")
+
+
+@bad("null: there must be a regular file here")
+def device_as_table(folder: Folder) -> list[str]:
+    return folder.audit(data="/dev/null")
+
+
+@bad("data.parquet: the table must be a whole Parquet file")
+def damaged_parquet(folder: Folder) -> list[str]:
+    return folder.table(b"PAR1" + bytes(100) + b"PAR1", "data.parquet")
+
+
+@bad("data.csv, the header: the table must be CSV in UTF-8")
+def spreadsheet_as_csv(folder: Folder) -> list[str]:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>" * 50)
+    return folder.table(content.getvalue())
+
+
+@bad("data.csv, row 3: the label 'label' must be 'approved', 'refused', 1 or 0, got 'maybe'")
+def unknown_label(folder: Folder) -> list[str]:
+    labels = ("approved", "0", "maybe", "1")
+    rows = [f"{row},{label}" for row, label in zip(ROWS, labels, strict=True)]
+    table = folder.table("age,sex,income,label\n" + "\n".join(rows) + "\n")
+    return [*table, "--label", "label"]
+
+
+@bad(r"'\x1b]0;x\x07' twice")
+def escape_in_a_column(folder: Folder) -> list[str]:
+    return folder.table("age,sex,income,\x1b]0;x\x07,\x1b]0;x\x07\n30,female,50,1,1\n")
+
+
+@bad(r"da\u202eta.csv: there is no such file")
+def direction_override_in_a_path(folder: Folder) -> list[str]:
+    return folder.audit(data="da\u202eta.csv")
+
+
+# Schemas.
+
+
+@bad("schema.toml: there is no such file; feta init writes a first schema")
+def no_schema(folder: Folder) -> list[str]:
+    (folder.path / "schema.toml").unlink()
+    return folder.audit()
+
+
+@bad("model.onnx needs a schema: feta init")
+def schema_left_out(folder: Folder) -> list[str]:
+    model, data = (str(folder.path / name) for name in ("model.onnx", "data.csv"))
+    return ["audit", model, "--data", data]
+
+
+@bad("schema.toml: the schema must be TOML")
+def broken_schema(folder: Folder) -> list[str]:
+    return folder.schema("[columns]", "[columns")
+
+
+@bad("schema.toml: the schema must be TOML, but is nested too deeply")
+def nested_schema(folder: Folder) -> list[str]:
+    return folder.schema('"approved"', "[" * 100_000)
+
+
+@bad("schema.toml: the schema must be UTF-8 text")
+def binary_schema(folder: Folder) -> list[str]:
+    (folder.path / "schema.toml").write_bytes(b"\xff\xfe\0")
+    return folder.audit()
+
+
+@bad("schema.toml: column 'age': type must be one of", "did you mean 'integer'?")
+def unknown_type(folder: Folder) -> list[str]:
+    return folder.schema('"integer"', '"integers"')
+
+
+@bad("schema.toml: column 'age': type must be one of")
+def list_as_type(folder: Folder) -> list[str]:
+    return folder.schema('"integer"', '["integer"]')
+
+
+@bad("schema.toml: column 'age': min must be a whole number, got nan")
+def nan_limit(folder: Folder) -> list[str]:
+    return folder.schema("min = 18", "min = nan")
+
+
+@bad("schema.toml: column 'income': max must be a number that float64 can hold")
+def enormous_limit(folder: Folder) -> list[str]:
+    return folder.schema("max = 100", "max = 1" + "0" * 400)
+
+
+@bad("schema.toml: column 'income': a step must make at most 1,048,576 levels, got 1e-300")
+def tiny_step(folder: Folder) -> list[str]:
+    return folder.schema("max = 100", "max = 100, step = 1e-300")
+
+
+@bad("schema.toml: at least one attribute must be sensitive")
+def nothing_sensitive(folder: Folder) -> list[str]:
+    (folder.path / "schema.toml").write_text(SCHEMA.replace(", sensitive = true", ""))
+    return folder.audit()
+
+
+@bad("schema.toml: the schema's columns make 5 network inputs", "but the network has 4")
+def width_mismatch(folder: Folder) -> list[str]:
+    return folder.schema('"male"]', '"male", "other"]')
+
+
+@bad("schema.toml: [decision]: favors must be one of 'above', 'below', got 'up'")
+def unknown_side(folder: Folder) -> list[str]:
+    return folder.schema("threshold = 0.5", 'threshold = 0.5\nfavors = "up"')
+
+
+@bad("schema.toml: a probability threshold must lie between 0 and 1, got 50")
+def percent_as_threshold(folder: Folder) -> list[str]:
+    return folder.schema("threshold = 0.5", "threshold = 50")
+
+
+@bad("schema.toml: a person must have at most 2^62 counterparts, got 4.1e+62")
+def endless_lattice(folder: Folder) -> list[str]:
+    column = f'{{ type = "integer", min = 1, max = {2**52}, sensitive = true }}'
+    lines = [f"c{n} = {column}" for n in range(4)]
+    text = SCHEMA.split("[columns]", maxsplit=1)[0] + "[columns]\n" + "\n".join(lines)
+    (folder.path / "schema.toml").write_text(text)
+    return folder.audit()
+
+
+@bad("schema.toml: center and scale must leave the network's weights finite")
+def overflowing_scale(folder: Folder) -> list[str]:
+    return folder.schema("center = 50.0, scale = 20.0", "center = 1e300, scale = 1e-300")
+
+
+# ONNX.
+
+
+@bad("model.onnx: the file must be an ONNX model, but cannot be decoded")
+def truncated_onnx(folder: Folder) -> list[str]:
+    return folder.model(good_model().SerializeToString()[:-100])
+
+
+@bad("model.onnx: the file must be an ONNX model")
+def random_onnx(folder: Folder) -> list[str]:
+    return folder.model(np.random.default_rng(0).bytes(5000))
+
+
+@bad("model.onnx: the file must be an ONNX model with operators, but has none")
+def empty_onnx(folder: Folder) -> list[str]:
+    return folder.model(b"")
+
+
+@bad("model.onnx: the stored array 'W1' must be of moderate size, got the shape")
+def huge_dimensions_without_data(folder: Folder) -> list[str]:
+    model = good_model()
+    model.graph.initializer[0].dims[:] = [2**40, 2**40]
+    return folder.model(model)
+
+
+@bad("model.onnx: the stored array 'W1' must be of moderate size, got the shape [0, 46")
+def huge_dimension_beside_a_zero(folder: Folder) -> list[str]:
+    model = good_model()
+    model.graph.initializer[0].dims[:] = [0, 2**62]
+    return folder.model(model)
+
+
+@bad("model.onnx: the stored array '' must be of moderate size, got the shape [17179869184]")
+def constant_of_64_gb(folder: Folder) -> list[str]:
+    tensor = TensorProto(data_type=TensorProto.FLOAT, dims=[2**34])
+    return folder.nodes(helper.make_node("Constant", [], ["c"], value=tensor), *NODES)
+
+
+@bad("model.onnx: the file must have at most 128 MB, got 65536 MB")
+def sparse_file_of_64_gb(folder: Folder) -> list[str]:
+    arguments = folder.audit()
+    os.truncate(folder.path / "model.onnx", 2**36)
+    return arguments
+
+
+@bad("model.onnx: the stored array 'W1' must hold 12 numbers, as its shape says, got 11.75")
+def short_array(folder: Folder) -> list[str]:
+    model = good_model()
+    model.graph.initializer[0].raw_data = model.graph.initializer[0].raw_data[:-1]
+    return folder.model(model)
+
+
+@bad("model.onnx: operator 0 (Relu) must work on the value before it, 'x', got 'b'")
+def cyclic_onnx(folder: Folder) -> list[str]:
+    return folder.nodes(
+        helper.make_node("Relu", ["b"], ["a"]), helper.make_node("Relu", ["a"], ["b"])
+    )
+
+
+@bad("model.onnx: operator 2 (Gemm) must take 3 inputs, got a matrix of (2, 1)")
+def shape_mismatch(folder: Folder) -> list[str]:
+    return folder.model(good_model(W2=np.ones((1, 2))))
+
+
+@bad("model.onnx: operator 0 (Gemm): the stored array 'W1' must be finite, got nan at (1, 2)")
+def nan_weights(folder: Folder) -> list[str]:
+    weight = WEIGHTS["W1"].copy()
+    weight[1, 2] = np.nan
+    return folder.model(good_model(W1=weight))
+
+
+@bad("model.onnx: operator 2 (Gemm): the stored array 'b2' must be finite, got inf at (0,)")
+def infinite_weights(folder: Folder) -> list[str]:
+    return folder.model(good_model(b2=np.array([np.inf])))
+
+
+@bad("model.onnx: operator 1 (Tan) is not one that FETA reads; it reads Add, ")
+def unsupported_operator(folder: Folder) -> list[str]:
+    return folder.nodes(NODES[0], helper.make_node("Tan", ["h1"], ["a1"]), *NODES[2:])
+
+
+@bad("model.onnx: operator 'evil' (Relu) of the domain 'com.evil' is not one that FETA reads")
+def custom_operator(folder: Folder) -> list[str]:
+    node = helper.make_node("Relu", ["h1"], ["a1"], domain="com.evil", name="evil")
+    return folder.nodes(NODES[0], node, *NODES[2:])
+
+
+@bad("model.onnx: the file must not define the operator 'Relu' anew")
+def redefined_operator(folder: Folder) -> list[str]:
+    model = good_model()
+    body = [helper.make_node("Neg", ["a"], ["b"])]
+    imports = [helper.make_opsetid("", 17)]
+    model.functions.append(helper.make_function("", "Relu", ["a"], ["b"], body, imports))
+    return folder.model(model)
+
+
+@bad("model.onnx: the opset must be from 7 to ", "got 999; export with opset_version=17")
+def opset_999(folder: Folder) -> list[str]:
+    return folder.nodes(*NODES, opset=999)
+
+
+@bad("must stand last, behind one score; inside a network it is not piecewise-linear")
+def inner_sigmoid(folder: Folder) -> list[str]:
+    return folder.nodes(NODES[0], helper.make_node("Sigmoid", ["h1"], ["a1"]), *NODES[2:])
+
+
+@bad("model.onnx: operator 2 (Add) must", "branches and skip connections are not read")
+def skip_connection(folder: Folder) -> list[str]:
+    return folder.nodes(*NODES[:2], helper.make_node("Add", ["a1", "h1"], ["y"]))
+
+
+def _external(folder: Folder, location: str, *more: str, **told: str) -> list[str]:
+    model = good_model()
+    tensor = model.graph.initializer[0]
+    raw = tensor.raw_data
+    (folder.path / "weights.bin").write_bytes(raw)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **told}.items():
+        tensor.external_data.add(key=key, value=value)
+    return folder.model(model, *more)
+
+
+@bad("model.onnx: the stored array 'W1' lies in another file, which is not read by default")
+def external_data_not_asked_for(folder: Folder) -> list[str]:
+    return _external(folder, "weights.bin")
+
+
+@bad("model.onnx: the stored array 'W1' must lie beside the model, got '../weights.bin'")
+def external_data_above(folder: Folder) -> list[str]:
+    return _external(folder, "../weights.bin", "--external-data")
+
+
+@bad("model.onnx: the stored array 'W1' must lie beside the model, got '/etc/passwd'")
+def external_data_by_absolute_path(folder: Folder) -> list[str]:
+    return _external(folder, "/etc/passwd", "--external-data")
+
+
+@bad("model.onnx: the stored array 'W1' must lie beside the model, got 'link.bin'")
+def external_data_by_symlink(folder: Folder) -> list[str]:
+    (folder.path / "link.bin").symlink_to("/etc/passwd")
+    return _external(folder, "link.bin", "--external-data")
+
+
+@bad("model.onnx: there must be a regular file here, got a folder or a device")
+def external_data_in_a_pipe(folder: Folder) -> list[str]:
+    os.mkfifo(folder.path / "pipe.bin")
+    return _external(folder, "pipe.bin", "--external-data")
+
+
+@bad("model.onnx: there must be a regular file here, got a folder or a device")
+def external_data_in_the_folder_above(folder: Folder) -> list[str]:
+    return _external(folder, "..", "--external-data")
+
+
+@bad("model.onnx: there is no such file: 'nowhere.bin'")
+def external_data_missing(folder: Folder) -> list[str]:
+    return _external(folder, "nowhere.bin", "--external-data")
+
+
+@bad("must lie within 'weights.bin', which has 48 bytes, got offset 4 and length 48")
+def external_data_too_short(folder: Folder) -> list[str]:
+    return _external(folder, "weights.bin", "--external-data", offset="4")
+
+
+@bad("must have a whole number as its offset, got '-9'")
+def external_data_before_its_file(folder: Folder) -> list[str]:
+    return _external(folder, "weights.bin", "--external-data", offset="-9")
+
+
+@bad("must take 48 bytes, as its shape says, got 47")
+def external_data_with_a_lying_length(folder: Folder) -> list[str]:
+    return _external(folder, "weights.bin", "--external-data", length="47")
+
+
+@bad("there must be a regular file here, got a folder or a device")
+def device_as_model(folder: Folder) -> list[str]:
+    (folder.path / "zero.onnx").symlink_to("/dev/zero")
+    return folder.audit(model="zero.onnx")
+
+
+# Archives and pickles.
+
+
+class Canary:
+    """Touches a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return Path.touch, (self.path,)
+
+
+def _pickle(folder: Folder, name: str) -> list[str]:
+    return folder.file(name, pickle.dumps(Canary(folder.path / "canary")))
+
+
+REFUSED = "opening this kind of file could run any program hidden in it, so FETA does not"
+
+
+@bad("model.pkl: " + REFUSED, "feta.save_model", "torch.onnx.export")
+def pickled_model(folder: Folder) -> list[str]:
+    return _pickle(folder, "model.pkl")
+
+
+@bad("model.joblib: " + REFUSED)
+def joblib_model(folder: Folder) -> list[str]:
+    return _pickle(folder, "model.joblib")
+
+
+@bad("model.PT: " + REFUSED)
+def torch_model(folder: Folder) -> list[str]:
+    return _pickle(folder, "model.PT")
+
+
+@bad("model.npz: the file must be an npz archive")
+def pickle_called_npz(folder: Folder) -> list[str]:
+    return _pickle(folder, "model.npz")
+
+
+@bad("model.feta: the file must be a .feta model written by feta.save_model")
+def pickle_called_feta(folder: Folder) -> list[str]:
+    return _pickle(folder, "model.feta")
+
+
+@bad("model.onnx: the file must be an ONNX model")
+def pickle_called_onnx(folder: Folder) -> list[str]:
+    return _pickle(folder, "model.onnx")
+
+
+@bad("model.npz: 'fc.weight.npy' must hold plain numbers")
+def pickle_inside_npz(folder: Folder) -> list[str]:
+    array = np.array([Canary(folder.path / "canary")], dtype=object)
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=True, **{"fc.weight": array})
+    return folder.file("model.npz", content.getvalue(), "--layers", "fc")
+
+
+def npz(members: dict[str, bytes]) -> bytes:
+    """Pack members as numpy does."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return content.getvalue()
+
+
+def npy(shape: tuple[int, ...], content: bytes, kind: str = "<f8") -> bytes:
+    """Write an array that may lie about its shape."""
+    header = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
+
+
+@bad("model.npz: the file must unpack to at most 128 MB")
+def zip_bomb(folder: Folder) -> list[str]:
+    return folder.file("model.npz", npz({f"{n}.npy": bytes(2**24) for n in range(9)}))
+
+
+@bad("model.npz: the file must be an npz archive")
+def zip_bomb_with_a_lying_size(folder: Folder) -> list[str]:
+    content = npz({"fc.weight.npy": bytes(2**24)})
+    return folder.file(
+        "model.npz", content.replace(struct.pack("<I", 2**24), struct.pack("<I", 64))
+    )
+
+
+@bad("model.npz: '../../canary.npy' must be a numpy array")
+def zip_slip(folder: Folder) -> list[str]:
+    return folder.file("model.npz", npz({"../../canary.npy": b"written"}), "--layers", "fc")
+
+
+@bad("model.npz: 'fc.weight.npy' must hold plain numbers, as many as its shape (1000000, 1000000)")
+def npz_with_a_lying_header(folder: Folder) -> list[str]:
+    members = {"fc.weight.npy": npy((10**6, 10**6), bytes(64))}
+    return folder.file("model.npz", npz(members), "--layers", "fc")
+
+
+@bad("model.safetensors: the file must be in the safetensors format")
+def safetensors_with_a_lying_header(folder: Folder) -> list[str]:
+    return folder.file("model.safetensors", struct.pack("<Q", 2**62) + b"{}", "--layers", "fc")
+
+
+def safetensors_layers() -> bytes:
+    """Store the good network's layers by name."""
+    names = {"W1": "fc1.weight", "b1": "fc1.bias", "W2": "out.weight", "b2": "out.bias"}
+    return bytes(save({names[name]: array for name, array in WEIGHTS.items()}))
+
+
+@bad("model.safetensors: the layers must be named in their order (--layers a,b", "'fc1', 'out'")
+def layers_not_named(folder: Folder) -> list[str]:
+    return folder.file("model.safetensors", safetensors_layers())
+
+
+@bad("model.safetensors: an array must be one of", "did you mean 'fc1.weight'?")
+def layer_misspelled(folder: Folder) -> list[str]:
+    return folder.file("model.safetensors", safetensors_layers(), "--layers", "fc2,out")
+
+
+@bad("model.feta: the file must be a .feta model written by feta.save_model")
+def random_feta(folder: Folder) -> list[str]:
+    return folder.file("model.feta", np.random.default_rng(1).bytes(3000))
+
+
+@bad("model.h5: a model file must be .feta, .onnx, .safetensors or .npz, got '.h5'")
+def unknown_kind_of_model(folder: Folder) -> list[str]:
+    return folder.file("model.h5", b"HDF")
+
+
+@bad("nowhere.onnx: there is no such file")
+def no_model(folder: Folder) -> list[str]:
+    return folder.audit(model="nowhere.onnx")
+
+
+# Other commands and places.
+
+
+@bad("taken: File exists")
+def out_is_a_file(folder: Folder) -> list[str]:
+    (folder.path / "taken").write_text("mine")
+    return [*folder.audit()[:-1], str(folder.path / "taken")]
+
+
+def predict(folder: Folder, table: str) -> list[str]:
+    """Give the command that decides the people of a table."""
+    arguments = folder.table(table)
+    return ["predict", *arguments[1:-1], str(folder.path / "out.csv")]
+
+
+@bad("data.csv, row 2: 'income' must be a number from 0 to 100, got 'x'")
+def bad_row_to_decide(folder: Folder) -> list[str]:
+    return predict(folder, "income\n50\nx\n")
+
+
+@bad("data.csv: the table must have the column 'income'")
+def missing_column_to_decide(folder: Folder) -> list[str]:
+    return predict(folder, "age,sex\n30,female\n")
+
+
+def init(folder: Folder, table: str, *more: str) -> list[str]:
+    """Give the command that guesses a schema."""
+    (folder.path / "data.csv").write_text(table, encoding="utf-8")
+    model, data, out = (str(folder.path / name) for name in ("model.onnx", "data.csv", "out"))
+    return ["init", model, data, "--out", out, *more]
+
+
+@bad("data.csv: name the sensitive columns with --sensitive a,b; the columns are age, sex, income")
+def init_without_sensitive_columns(folder: Folder) -> list[str]:
+    return init(folder, CSV)
+
+
+@bad("data.csv: the table must have the column 'agee'", "did you mean 'age'?")
+def init_with_an_unknown_column(folder: Folder) -> list[str]:
+    return init(folder, CSV, "--sensitive", "agee")
+
+
+@bad("data.csv, row 2: 'age' must hold numbers or texts, not both; one of its texts is ''")
+def init_with_an_empty_cell(folder: Folder) -> list[str]:
+    return init(folder, "age,sex,income\n30,male,1\n,female,2\n", "--sensitive", "sex")
+
+
+@bad("data.csv, row 2: 'age' must hold finite numbers, got inf", "--leave-out")
+def init_with_an_infinite_number(folder: Folder) -> list[str]:
+    return init(folder, "age,sex,income\n30,male,1\n1e400,female,2\n", "--sensitive", "sex")
+
+
+@bad("data.csv, row 2: the row must have 3 cells like the header, got 2")
+def init_with_a_ragged_row(folder: Folder) -> list[str]:
+    return init(folder, "age,sex,income\n30,male,1\n30,male\n", "--sensitive", "sex")
+
+
+@bad("data.csv: 'note' has more than 1000 different texts; is it an id")
+def init_with_free_text(folder: Folder) -> list[str]:
+    rows = "\n".join(f"{18 + n % 70},text {n}" for n in range(1500))
+    return init(folder, f"age,note\n{rows}\n", "--sensitive", "age")
+
+
+@bad("data.csv: 'age' needs whole-number limits within ±2^52", "--leave-out")
+def init_with_enormous_numbers(folder: Folder) -> list[str]:
+    return init(folder, "age,sex\n1e300,male\n", "--sensitive", "sex")
+
+
+@bad("'age' must be sensitive or left out, not both")
+def init_sensitive_and_left_out(folder: Folder) -> list[str]:
+    return init(folder, CSV, "--sensitive", "age", "--leave-out", "age")
+
+
+@bad("schema.toml exists already; name another file with --out")
+def init_over_a_file(folder: Folder) -> list[str]:
+    arguments = init(folder, CSV, "--sensitive", "age")
+    return [*arguments[:4], str(folder.path / "schema.toml"), *arguments[5:]]

@@ -1,0 +1,122 @@
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from feta.cli import app
+from tests.bad_files import KINDS, ROWS, Bad, Folder
+
+# These go through a process of their own, with memory limited; one of each family.
+PROCESSES = (
+    "unseen_category",
+    "field_of_20_mb",
+    "line_of_20_mb",
+    "bad_cell_beside_100_000_columns",
+    "damaged_parquet",
+    "truncated_onnx",
+    "huge_dimensions_without_data",
+    "sparse_file_of_64_gb",
+    "external_data_by_symlink",
+    "device_as_model",
+    "pickled_model",
+    "zip_bomb",
+    "endless_lattice",
+    "direction_override_in_a_path",
+)
+OTHERS = [kind for kind in KINDS if kind.name not in PROCESSES]
+
+# All that may be mapped, in bytes; a good audit needs less than 600 MB (measured).
+MAPPED = 2**30
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder.filled(tmp_path / "files")
+
+
+def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MAPPED, MAPPED))  # noqa: E731 - short
+    return subprocess.run(
+        [sys.executable, "-m", "feta", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        preexec_fn=limit,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "200"},
+    )
+
+
+def contents(folder: Folder) -> dict[str, tuple[int, int]]:
+    files = [path for path in folder.path.rglob("*") if path.is_file() or path.is_dir()]
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
+
+
+def check(kind: Bad, folder: Folder, stderr: str, stdout: str) -> None:
+    messages = [line for line in stderr.splitlines() if line.strip() and "note: " not in line]
+    assert len(messages) == 1, stderr
+    assert messages[0].startswith("feta: ")
+    assert "internal error" not in messages[0]
+    assert len(messages[0]) < 2500
+    assert messages[0].isprintable()
+    for part in kind.says:
+        assert part in messages[0]
+    assert stdout == ""
+    assert not (folder.path / "out").exists()
+    assert not (folder.path / "canary").exists()
+    assert not list(folder.path.rglob("*.part"))
+
+
+def test_there_are_many_kinds_with_different_names() -> None:
+    assert len(KINDS) >= 45
+    assert len({kind.name for kind in KINDS}) == len(KINDS)
+    assert {kind.name for kind in KINDS} > set(PROCESSES)
+
+
+@pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.name)
+def test_a_bad_file_is_told_in_one_message(
+    kind: Bad, folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["feta", *kind.make(folder)])
+    monkeypatch.setenv("COLUMNS", "200")
+    before = contents(folder)
+    started = time.perf_counter()
+    with pytest.raises(SystemExit) as stopped:
+        app.main()
+    captured = capsys.readouterr()
+    assert (stopped.value.code, captured.err[:6]) == (2, "feta: ")
+    assert time.perf_counter() - started < 5
+    check(kind, folder, captured.err, captured.out)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.name in PROCESSES], ids=lambda kind: kind.name
+)
+def test_a_bad_file_ends_a_process_soon_and_in_little_memory(kind: Bad, folder: Folder) -> None:
+    arguments = kind.make(folder)
+    started = time.perf_counter()
+    done = run(arguments)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert time.perf_counter() - started < 15  # 5 s on a machine that does nothing else
+    check(kind, folder, done.stderr, done.stdout)
+
+
+def test_100_000_columns_more_are_ignored_with_one_notice(folder: Folder) -> None:
+    names = ",".join(f"c{n}" for n in range(100_000))
+    rest = "," + ",".join("0" * 100_000) + "\n"
+    arguments = folder.table(
+        f"age,sex,income,{names}\n" + "".join(row + rest for row in ROWS for _ in range(2))
+    )
+    done = run(arguments)
+    assert done.returncode in (0, 1)
+    note = (
+        "note: 100,000 columns are not in the schema and ignored: c0, c1, c2, c3, c4, c5, c6, c7, …"
+    )
+    assert done.stderr.strip() == note

@@ -1,0 +1,410 @@
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import feta
+from tests.bad_files import CSV, ROWS, SCHEMA, WEIGHTS, Folder, good_model, safetensors_layers
+
+ESCAPE = "\x1b[31m"
+OVERRIDE = "\u202e"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder.filled(tmp_path)
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "feta", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "160"},
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def insensitive() -> bytes:
+    """A model with zero weights on age and sex."""
+    weight = WEIGHTS["W1"].copy()
+    weight[:, :3] = 0.0
+    return good_model(W1=weight).SerializeToString()
+
+
+def test_everyone_proved_fair_is_exit_code_0(folder: Folder) -> None:
+    done = run(*folder.model(insensitive()))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        "No: all 4 people are proved to be decided alike, whatever their age, sex." in done.stdout
+    )
+    assert {row["verdict"] for row in rows_of(folder.path / "out" / "verdicts.csv")} == {"fair"}
+
+
+def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder) -> None:
+    done = run(*folder.audit())
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (
+        "Yes: 3 of 4 people have a counterpart decided the other way (CE rate 75.0%)."
+        in done.stdout
+    )
+    assert "age 30 → 90" in done.stdout
+    assert "refused → approved" in done.stdout
+
+
+def test_no_time_is_exit_code_3(folder: Folder) -> None:
+    done = run(*folder.audit("--seconds", "0"))
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "Not settled" in done.stdout
+    assert "4 people are undecided: raise --seconds" in done.stdout
+
+
+def test_json_on_standard_output_is_pure_and_equal_to_the_file(folder: Folder) -> None:
+    done = run(*folder.audit("--json"))
+    assert (done.returncode, done.stderr) == (1, "")
+    told = json.loads(done.stdout)
+    assert told == json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert (told["format"], told["version"], told["partial"]) == ("feta-audit", 1, False)
+    assert told["model"]["counterparts"] == 146
+    assert told["summary"]["unfair"] == 3
+    assert told["summary"]["pairs_not_replayed"] == 0
+    assert {pair["replayed"] for pair in told["clearest_pairs"]} == {True}
+    assert told["unanswered"] == []
+
+
+def test_the_files_hold_every_row_and_every_pair(folder: Folder) -> None:
+    run(*folder.audit())
+    out = folder.path / "out"
+    assert sorted(path.name for path in out.iterdir()) == [
+        "audit.json",
+        "pairs.csv",
+        "verdicts.csv",
+    ]
+    verdicts, pairs = rows_of(out / "verdicts.csv"), rows_of(out / "pairs.csv")
+    assert [row["row"] for row in verdicts] == ["1", "2", "3", "4"]
+    assert [row["row"] for row in pairs] == [
+        row["row"] for row in verdicts if row["verdict"] == "unfair"
+    ]
+    model = feta.read_schema(folder.path / "schema.toml").model(
+        feta.read_onnx(folder.path / "model.onnx")
+    )
+    for pair in pairs:
+        shared = {"sex": pair["sex"], "income": float(pair["income"])}
+        person = shared | {"age": int(pair["age"])}
+        other = shared | {"age": int(pair["counterpart age"]), "sex": pair["counterpart sex"]}
+        decided = model.decide(model.space.encode([person, other]))
+        named = [pair["decision"], pair["counterpart decision"]]
+        assert named == [model.outcomes[int(one)] for one in decided]
+        assert decided[0] != decided[1]
+        assert float(pair["gap"]) > 0
+
+
+def test_labels_give_accuracies_and_ids_name_people(folder: Folder) -> None:
+    rows = [f"{row},p{n},{n % 2}" for n, row in enumerate(ROWS)]
+    arguments = folder.table("age,sex,income,id,paid\n" + "\n".join(rows))
+    done = run(*arguments, "--label", "paid", "--id", "id")
+    assert done.returncode == 1
+    assert "Accuracy: 75.0% as it is" in done.stdout
+    assert "1 (p0)" in done.stdout
+    assert [row["id"] for row in rows_of(folder.path / "out" / "pairs.csv")] == ["p0", "p1", "p2"]
+
+
+def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
+    (folder.path / "model.onnx").write_bytes(insensitive())
+    arguments = folder.table(f"age,sex,income\n{ROWS[0]}\n17,male,3\n30,male\n{ROWS[1]}\n")
+    done = run(*arguments, "--skip-bad-rows")
+    assert done.returncode == 3
+    assert "2 rows could not be read and were not audited" in done.stdout
+    verdicts = rows_of(folder.path / "out" / "verdicts.csv")
+    assert [row["verdict"] for row in verdicts] == ["fair", "not audited", "not audited", "fair"]
+    assert "'age' must be a whole number from 18 to 90, got '17'" in verdicts[1]["reason"]
+    assert "the row must have 3 cells like the header, got 2" in verdicts[2]["reason"]
+    told = json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert [one["row"] for one in told["unanswered"]] == [2, 3]
+    assert told["summary"]["people"] == 2
+
+
+def test_a_counterexample_beats_a_skipped_row(folder: Folder) -> None:
+    assert run(*folder.row("17,male,3"), "--skip-bad-rows").returncode == 1
+
+
+def predicted(folder: Folder, table: str, *more: str) -> list[str]:
+    arguments = folder.table(table)
+    done = run("predict", *arguments[1:-2], *more)
+    assert done.returncode == 0, done.stderr
+    return [row["decision"] for row in csv.DictReader(done.stdout.splitlines())]
+
+
+def test_fair_decisions_never_read_the_sensitive_cells(folder: Folder) -> None:
+    incomes = [50, 12.5, 0, 99, 100, 75]
+    whole = "".join(f"30,female,{income}\n" for income in incomes)
+    deleted = "".join(f"{income}\n" for income in incomes)
+    garbage = "".join(f'"\x1b\u202e,{n}",=1+1,{income}\n' for n, income in enumerate(incomes))
+    decisions = predicted(folder, "age,sex,income\n" + whole)
+    assert decisions == predicted(folder, "income\n" + deleted)
+    assert decisions == predicted(folder, "age,sex,income\n" + garbage)
+    assert set(decisions) == {"approved", "refused"}
+
+
+def test_fair_decisions_go_to_a_file_as_json_lines_with_ids(folder: Folder) -> None:
+    arguments = folder.table("income,name\n50,ann\n99,bob\n")
+    out = folder.path / "decisions.jsonl"
+    done = run("predict", *arguments[1:-1], str(out), "--json", "--id", "name")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    told = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [sorted(one) for one in told] == [["decision", "id", "row"]] * 2
+    assert [one["id"] for one in told] == ["ann", "bob"]
+
+
+def test_undecided_fair_decisions_are_exit_code_3(folder: Folder) -> None:
+    done = run("predict", *folder.audit()[1:-2], "--seconds", "0")
+    assert done.returncode == 3
+    assert done.stdout.count("undecided") == 4
+
+
+def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) -> None:
+    arguments = folder.table("age,sex,income\n" + "\n".join(ROWS * 100_000))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "feta", *arguments, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    part = folder.path / "out" / ".verdicts.csv.part"
+    deadline = time.monotonic() + 30
+    while not (part.exists() and part.stat().st_size > 0) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    told = json.loads(stdout)
+    assert told["partial"] is True
+    assert 0 < told["summary"]["people"] < 400_000
+    out = folder.path / "out"
+    assert sorted(path.name for path in out.iterdir()) == [
+        "audit.json",
+        "pairs.csv",
+        "verdicts.csv",
+    ]
+    assert len(rows_of(out / "verdicts.csv")) == told["summary"]["people"]
+
+
+def test_a_guessed_schema_can_be_audited_at_once(folder: Folder) -> None:
+    (folder.path / "data.csv").write_text(CSV.replace("\n", ",p\n").replace("e,p", "e,id", 1))
+    guessed = folder.path / "guessed.toml"
+    files = [str(folder.path / name) for name in ("model.onnx", "data.csv")]
+    arguments = ["--sensitive", "age, sex", "--leave-out", "id", "--out", str(guessed)]
+    done = run("init", *files, *arguments)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "3 columns, 4 network inputs" in done.stderr
+    assert "Everybody has 146 counterparts." in done.stderr
+    schema = feta.read_schema(guessed)
+    assert [one.name for one in schema.space.sensitive] == ["age", "sex"]
+    done = run("audit", files[0], "--schema", str(guessed), "--data", files[1])
+    assert done.returncode in (0, 1)
+    assert done.stderr == "note: 1 column is not in the schema and ignored: id\n"
+
+
+def test_a_guess_that_does_not_fit_the_network_says_so(folder: Folder) -> None:
+    files = [str(folder.path / name) for name in ("model.onnx", "data.csv")]
+    out = str(folder.path / "guessed.toml")
+    done = run("init", *files, "--sensitive", "sex", "--leave-out", "age", "--out", out)
+    assert done.returncode == 0
+    assert "The network has 4 inputs, not 3" in done.stderr
+
+
+def test_engines_are_listed_for_machines() -> None:
+    done = run("engines", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "exhaustive" in told["engines"]
+    assert set(told["packages"]) == {"onnxruntime", "pyarrow", "torch"}
+    assert "exhaustive" in run("engines").stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--engine", "exhaustiv"], "an engine must be one of 'auto', 'exhaustive', got 'exhaustiv'; did you mean 'exhaustive'?"),
+        (["--seconds", "-1"], "a budget of seconds must be 0 or more, got -1.0"),
+        (["--seconds", "soon"], "Invalid value for '--seconds'"),
+        (["--secnds", "1"], "No such option: --secnds"),
+        (["--label", "paid"], "the table must have the column 'paid'"),
+        (["--id", "ag"], "the table must have the column 'ag'; it has 'age', 'sex', 'income'; did you mean 'age'?"),
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_told_in_one_line(folder: Folder, more: list[str], message: str) -> None:
+    done = run(*folder.audit(*more))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("feta: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert not (folder.path / "out").exists()
+
+
+def test_a_command_without_arguments_shows_what_there_is() -> None:
+    done = run()
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: feta")
+    assert (
+        run("audit").stderr
+        == "feta: Missing argument 'model'; feta audit --help says what there is\n"
+    )
+
+
+def test_a_reader_who_leaves_early_is_not_told_off(folder: Folder) -> None:
+    folder.table("income\n" + "50\n" * 50_000)
+    arguments = ["predict", *folder.audit()[1:-2]]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "feta", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b'"row","decision"\r\n'
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) == 130
+
+
+def figures(folder: Folder) -> object:
+    return json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))["summary"]
+
+
+def test_parquet_gives_the_same_answers_as_csv(folder: Folder) -> None:
+    first = run(*folder.audit())
+    expected = figures(folder)
+    pd.read_csv(folder.path / "data.csv").to_parquet(folder.path / "data.parquet")
+    again = run(*folder.audit(data="data.parquet"))
+    assert (again.returncode, again.stdout) == (first.returncode, first.stdout)
+    assert figures(folder) == expected
+
+
+def test_a_model_saved_whole_needs_no_schema(folder: Folder) -> None:
+    run(*folder.audit())
+    expected = figures(folder)
+    network = feta.read_onnx(folder.path / "model.onnx")
+    model = feta.read_schema(folder.path / "schema.toml").model(network)
+    feta.save_model(model, folder.path / "model.feta")
+    done = run(*folder.audit(model="model.feta"))
+    assert done.returncode == 1
+    assert figures(folder) == expected
+    schema = ["--schema", str(folder.path / "schema.toml")]
+    refused = run(*folder.audit(*schema, model="model.feta"))
+    assert (refused.returncode, "holds its own schema" in refused.stderr) == (2, True)
+    files = [str(folder.path / name) for name in ("model.feta", "data.csv")]
+    assert "holds its own schema" in run("init", *files, "--sensitive", "age").stderr
+
+
+def test_stored_layers_are_audited_by_name(folder: Folder) -> None:
+    done = run(*folder.file("model.safetensors", safetensors_layers(), "--layers", "fc1, out"))
+    assert done.returncode == 1
+
+
+def test_a_messy_table_is_read_as_it_is_meant(folder: Folder) -> None:
+    lines = [
+        "\ufeffid;sex;age;income;;",
+        "",
+        *(f'"p;{n}";"female";{30 + n};12.5;;' for n in range(3)),
+    ]
+    arguments = folder.table("\r\n".join([*lines, "", ""]))
+    done = run(*arguments, "--id", "id")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [row["id"] for row in rows_of(folder.path / "out" / "verdicts.csv")] == [
+        "p;0",
+        "p;1",
+        "p;2",
+    ]
+
+
+NASTY = [
+    f"{ESCAPE}red",
+    f"{OVERRIDE}evil",
+    "[red]x[/]",
+    "=1+1",
+    "@SUM(A1)",
+    "a\nb",
+    "[/]",
+    "\x9b31m",
+]
+
+
+def nasty(folder: Folder) -> list[str]:
+    """Audit columns, values, ids, outcomes and a file whose names try to do something."""
+    values = json.dumps(NASTY[:2])
+    schema = SCHEMA.replace('["female", "male"]', values).replace(
+        "sex =", json.dumps(NASTY[2]) + " ="
+    )
+    schema = schema.replace("age =", json.dumps(NASTY[3]) + " =")
+    schema = schema.replace('"approved"', json.dumps(NASTY[4])).replace(
+        '"refused"', json.dumps(NASTY[0])
+    )
+    (folder.path / "schema.toml").write_text(schema, encoding="utf-8")
+    name = "[red]d[].csv"
+    with (folder.path / name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([NASTY[3], NASTY[2], "income", NASTY[5], NASTY[0]])
+        for n in range(8):
+            writer.writerow([18 + n, NASTY[n % 2], 50, NASTY[n], 1])
+    return folder.audit("--id", NASTY[5], data=name)
+
+
+def harmless(text: str) -> bool:
+    return all(one.isprintable() or one in "\r\n" for one in text)
+
+
+def test_nothing_that_strangers_wrote_is_alive_on_the_terminal_or_in_files(folder: Folder) -> None:
+    arguments = nasty(folder)
+    done = run(*arguments)
+    assert done.returncode == 1, done.stderr
+    assert harmless(done.stdout)
+    assert harmless(done.stderr)
+    assert "[red]x[/]" in done.stdout
+    assert r"\x1b[31mred" in done.stdout
+    for path in (folder.path / "out").iterdir():
+        assert harmless(path.read_text(encoding="utf-8")), path
+    assert r"\u202eevil" in (folder.path / "out" / "pairs.csv").read_text(encoding="utf-8")
+    for name in ("pairs.csv", "verdicts.csv"):
+        with (folder.path / "out" / name).open(encoding="utf-8", newline="") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert "'=1+1" in cells
+        for cell in cells:
+            assert not cell.startswith(("=", "@", "\t"))
+            assert not cell.startswith(("+", "-")) or np.isfinite(float(cell))
+    told = run(*arguments, "--json").stdout
+    assert harmless(told)
+    assert json.loads(told)["model"]["outcomes"] == [NASTY[0], NASTY[4]]
+
+
+def test_fair_decisions_and_guessed_schemas_are_harmless_too(folder: Folder) -> None:
+    arguments = nasty(folder)
+    done = run("predict", *arguments[1:-4], "--id", NASTY[5])
+    assert done.returncode == 0, done.stderr
+    assert harmless(done.stdout + done.stderr)
+    assert '"\'=1+1"' in done.stdout
+    data, out = arguments[5], str(folder.path / "guessed.toml")
+    names = ["--sensitive", NASTY[3], "--leave-out", f"{NASTY[5]},{NASTY[0]}", "--out", out]
+    done = run("init", arguments[1], data, *names)
+    assert done.returncode == 0, done.stderr
+    assert harmless(done.stderr)
+    assert harmless(Path(out).read_text(encoding="utf-8"))
+    assert feta.read_schema(out).space.attributes[1].name == "[red]x[/]"

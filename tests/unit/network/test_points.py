@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from feta.network.points import Counterparts, Rows
+from feta.rounding import FLOAT64, SOURCE_FLOAT32, Arithmetic
+from tests import oracle
+from tests.strategies import Case, random_case
+
+
+def drawn(seed: int) -> Case:
+    return random_case(np.random.default_rng(seed), "free", plain=False)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_counterparts_may_be_any_numbers_in_any_order(seed: int) -> None:
+    case = drawn(seed)
+    lattice = case.model.space.lattice
+    numbers = np.random.default_rng(seed).permutation(lattice.size)[:5]
+    points = case.model.tabulated.counterparts(case.people, numbers)
+    rows = np.array([lattice.counterpart(p, int(n)) for p in case.people for n in numbers])
+    chosen = np.arange(len(points))[::-1]
+    due = [score for row in rows[::-1] for score in oracle.scores(case.model, row)]
+    assert points.exact_scores(chosen).fractions() == due
+    assert Rows(case.model.exact, rows).exact_scores(chosen).fractions() == due
+    owners, split = points.split(chosen)
+    assert case.model.space.lattice.numbers(rows[::-1]).tolist() == split.tolist()
+    assert owners.tolist() == sorted(owners.tolist(), reverse=True)
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT64, SOURCE_FLOAT32], ids=lambda one: one.name)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_score_is_within_its_error_of_the_exact_one(seed: int, arithmetic: Arithmetic) -> None:
+    case = drawn(seed)
+    numbers = np.arange(case.model.space.lattice.size)
+    points: Counterparts = case.model.tabulated.counterparts(case.people, numbers)
+    bounded = points.scores(arithmetic)
+    exact = points.exact_scores(np.arange(len(points))).floats()
+    assert (np.abs(bounded.values - exact) <= bounded.errors).all()
+    part = points.scores(arithmetic, np.array([1, 0]))
+    np.testing.assert_allclose(part.values, bounded.values[[1, 0]], rtol=1e-12, atol=1e-12)
