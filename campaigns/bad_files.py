@@ -9,6 +9,7 @@ is bad by name must end in 2 and say why.
 import argparse
 import contextlib
 import io
+import json
 import os
 import signal
 import sys
@@ -19,21 +20,87 @@ from collections.abc import Iterator
 from multiprocessing import Pool
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
+import onnx
+from safetensors.numpy import load, save
 
 import feta
 from feta.cli import app
+from feta.model_file import FORMAT
+from feta.network.readers.onnx import OPERATORS
 from tests.bad_files import KINDS, Folder
 
 FILES = ("model.onnx", "model.feta", "data.csv", "schema.toml")
-HOWS = ("flip", "delete", "insert", "duplicate", "number")
+HOWS = ("flip", "delete", "insert", "duplicate", "number", "structure")
 SECONDS = 30  # a run that takes longer hangs: the slowest takes about one
 BLOCK = 50  # mutations a task
 
 
-def mutated(content: bytes, how: str, rng: np.random.Generator) -> bytes:
-    """Change some bytes of a file."""
+def restructured(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change a graph's operators, names and shapes, so that the file itself stays whole."""
+    model = onnx.load_model_from_string(content)
+    nodes, arrays = model.graph.node, model.graph.initializer
+    node, other = (nodes[int(rng.integers(len(nodes)))] for _ in range(2))
+    array = arrays[int(rng.integers(len(arrays)))]
+    match int(rng.integers(9)):
+        case 0:
+            nodes.remove(node)
+        case 1:
+            nodes.append(node)
+        case 2:
+            node.op_type = str(rng.choice(sorted(OPERATORS)))
+        case 3:
+            node.input.reverse()
+        case 4:
+            del node.input[int(rng.integers(len(node.input))) :]
+        case 5:
+            node.output[:] = other.input[:1] if rng.integers(2) else []
+        case 6:
+            array.dims[:] = rng.integers(-1, 5, int(rng.integers(4))).tolist()
+        case 7:
+            array.data_type = int(rng.integers(24))
+        case _:
+            name = str(rng.choice(["alpha", "transA", "transB", "axis", "to", "epsilon"]))
+            node.attribute.append(onnx.helper.make_attribute(name, int(rng.integers(-2, 12))))
+    return model.SerializeToString()
+
+
+def redescribed(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change one value in a saved model's description."""
+    length = int.from_bytes(content[:8], "little")
+    told = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
+    place: Any = told
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = keys[int(rng.integers(len(keys)))]
+        if not isinstance(place[key], dict | list) or not place[key] or rng.integers(5) == 0:
+            break
+        place = place[key]
+    hurts: list[object] = [
+        None,
+        [],
+        {},
+        "",
+        "x",
+        -1,
+        0.5,
+        10**30,
+        10**400,
+        float("nan"),
+        True,
+        [[[]]],
+        "\x1b",
+    ]
+    place[key] = hurts[int(rng.integers(len(hurts)))]
+    return bytes(save(dict(load(content)), {FORMAT: json.dumps(told)}))
+
+
+def mutated(name: str, content: bytes, how: str, rng: np.random.Generator) -> bytes:
+    """Change some bytes of a file, or what it says."""
+    if how == "structure" and name.startswith("model."):
+        return (restructured if name.endswith(".onnx") else redescribed)(content, rng)
     place = int(rng.integers(len(content)))
     length = int(rng.integers(1, 1 + min(64, len(content) - place)))
     before, chunk, after = (
@@ -140,7 +207,7 @@ def run_mutations(task: tuple[int, int, int]) -> Counter[str]:
         good = {name: (folder.path / name).read_bytes() for name in FILES}
         for number in range(start, stop):
             name, how = FILES[number % len(FILES)], HOWS[number // len(FILES) % len(HOWS)]
-            content = mutated(good[name], how, np.random.default_rng([seed, number]))
+            content = mutated(name, good[name], how, np.random.default_rng([seed, number]))
             (folder.path / name).write_bytes(content)
             used = "model.feta" if name == "model.feta" else "model.onnx"
             code, messages = ended(folder.audit("--seconds", "0.05", model=used))

@@ -329,6 +329,37 @@ def nested_schema(folder: Folder) -> list[str]:
     return folder.schema('"approved"', "[" * 100_000)
 
 
+@bad("schema.toml: there must be a regular file here, got a folder or a device")
+def folder_as_schema(folder: Folder) -> list[str]:
+    (folder.path / "schema.toml").unlink()
+    (folder.path / "schema.toml").mkdir()
+    return folder.audit()
+
+
+@bad("schema.toml: the schema must have at most 16 MB")
+def enormous_schema(folder: Folder) -> list[str]:
+    os.truncate(folder.path / "schema.toml", 2**32)
+    return folder.audit()
+
+
+@bad("schema.toml: the schema must be TOML: ")
+def number_of_5000_digits(folder: Folder) -> list[str]:
+    return folder.schema("max = 100", "max = " + "9" * 5000)
+
+
+@bad("schema.toml: column 'age': center must be finite, got nan")
+def nan_center(folder: Folder) -> list[str]:
+    return folder.schema("center = 50.0", "center = nan")
+
+
+@bad("schema.toml: derived column 'band': 'age' must have at most 2^30 values")
+def bands_of_an_endless_column(folder: Folder) -> list[str]:
+    band = f'band = {{ from = "age", values = {{ "all" = [18, {2**52}] }} }}'
+    text = SCHEMA.replace("max = 90", f"max = {2**52}") + band
+    (folder.path / "schema.toml").write_text(text)
+    return folder.audit()
+
+
 @bad("schema.toml: the schema must be UTF-8 text")
 def binary_schema(folder: Folder) -> list[str]:
     (folder.path / "schema.toml").write_bytes(b"\xff\xfe\0")

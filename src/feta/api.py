@@ -36,7 +36,7 @@ def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) ->
     >>> network = feta.Network.from_layers([([[0.1, 1.0]], [-5.0])])
     >>> model = feta.Model(space, network, threshold=0.0)
     >>> person = space.encode({"age": 18, "income": 2})[0]
-    >>> match feta.verify(feta.FairAt(model, person)):
+    >>> match feta.verify(feta.FairAt(model, person), engine="exhaustive"):
     ...     case feta.Fair():
     ...         print("decided alike, whatever the age")
     ...     case feta.Unfair(counterexample=found):

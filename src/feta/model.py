@@ -58,7 +58,10 @@ class Model:
         if network.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes
             network = network.difference()
         if network.outputs != rule.outputs:
-            message = f"{type(rule).__name__} needs a network with {rule.outputs} outputs, got {network.outputs}"
+            wanted = (
+                "one or two outputs" if isinstance(rule, Threshold) else f"{rule.outputs} output(s)"
+            )
+            message = f"{type(rule).__name__} needs a network with {wanted}, got {network.outputs}"
             raise SchemaError(message)
         if network.width != self.space.width:
             message = f"the network must read the space's {self.space.width} columns, got {network.width}; a category takes one column a value"
@@ -132,17 +135,20 @@ class Model:
         rule = OneVsRest(self.rule.classes, chosen)
         return Model(self.space, self.network, rule)
 
-    def runtime_scores(self, points: Points) -> Bounded:
+    def runtime_scores(self, points: Points, doubt: float = 0.0) -> Bounded:
         """Compute scores with a bound that also covers the source's own runtime."""
         scores = points.scores(self.network.arithmetic)
-        return Bounded(scores.values, scores.errors + self.runtime_slack)
+        return Bounded(scores.values, scores.errors + (self.runtime_slack + doubt))
 
-    def settle(self, points: Points, judge: Judge, *, deadline: float = float("inf")) -> Settled:
+    def settle(
+        self, points: Points, judge: Judge, *, deadline: float = float("inf"), doubt: float = 0.0
+    ) -> Settled:
         """Judge points: by float64 and its error bound, and exactly where that is not enough.
 
-        After the deadline (by `time.monotonic`) what needs exact arithmetic stays open.
+        After the deadline (by `time.monotonic`) what needs exact arithmetic stays open. `doubt` is
+        what the source's runtime may add to the error of each score.
         """
-        decisions = judge.settle(self.runtime_scores(points))
+        decisions = judge.settle(self.runtime_scores(points, doubt))
         safe = decisions != OPEN
         rest = np.flatnonzero(~safe)
         if rest.size:

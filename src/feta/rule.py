@@ -21,6 +21,9 @@ from feta.rounding import DIFFERENCE, Arithmetic, sigmoid_slack
 Decisions = NDArray[np.int8]
 OPEN = -1
 
+# Decisions are int8.
+MOST_CLASSES = 127
+
 _SIDES = ("above", "below")
 _EQUALITIES = ("favorable", "unfavorable")
 
@@ -61,7 +64,7 @@ class Threshold:
     equality: Literal["favorable", "unfavorable"] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.value, int | float | np.number) or not np.isfinite(self.value):
+        if not _is_finite(self.value):
             raise SchemaError(f"a threshold must be a finite number, got {self.value!r}")
         object.__setattr__(self, "value", float(self.value) + 0.0)
         if self.favors not in _SIDES:
@@ -134,7 +137,7 @@ class Threshold:
         """
         decision = int(self.settle_exactly(own)[0])
         rises = (decision == 1) != (self.favors == "above")
-        return Objective(np.array([[1.0 if rises else -1.0]]), own[0, :1])
+        return Objective(np.array([[1.0 if rises else -1.0]]))
 
     def gap(self, scores: Dyadic) -> float:
         """Say how far apart the scores of a pair are."""
@@ -151,6 +154,10 @@ class Argmax:
         object.__setattr__(self, "classes", tuple(self.classes))
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):  # noqa: PLR2004 - a choice
             raise SchemaError(f"there must be two or more different classes, got {self.classes!r}")
+        if len(self.classes) > MOST_CLASSES:
+            raise SchemaError(
+                f"there must be at most {MOST_CLASSES} classes, got {len(self.classes)}"
+            )
 
     @property
     def n_classes(self) -> int:
@@ -288,8 +295,10 @@ class Tolerance:
     epsilon: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
-            raise SchemaError(f"a tolerance must be finite and 0 or more, got {self.epsilon!r}")
+        if not _is_finite(self.epsilon) or self.epsilon < 0:
+            raise SchemaError(
+                f"a tolerance must be a finite number, 0 or more, got {self.epsilon!r}"
+            )
         object.__setattr__(self, "epsilon", float(self.epsilon) + 0.0)
 
     @property
@@ -323,9 +332,10 @@ class Tolerance:
 
     def objective(self, own: Dyadic) -> Objective:
         """Give the distance to this person's score, above and below."""
-        zero = Dyadic.of(np.zeros(1))
-        both = np.concatenate([(zero - own[0, :1]).at(own.exponent), own[0, :1].at(own.exponent)])
-        return Objective(np.array([[1.0], [-1.0]]), Dyadic(both, own.exponent))
+        mine = own.numerators[0, :1]
+        return Objective(
+            np.array([[1.0], [-1.0]]), Dyadic(np.concatenate([-mine, mine]), own.exponent)
+        )
 
     def gap(self, scores: Dyadic) -> float:
         """Say how far apart the scores of a pair are."""
@@ -393,7 +403,8 @@ def _margins(n_classes: int, mine: int) -> Matrix:
 def _reach(scores: Bounded, directions: Matrix) -> Matrix:
     """Bound the error of combinations of scores, their own rounding included."""
     sizes = np.abs(directions).T
-    return scores.errors @ sizes + DIFFERENCE * (np.abs(scores.values) @ sizes)
+    with np.errstate(invalid="ignore"):  # 0 · inf where nothing is known: NaN, which stays open
+        return scores.errors @ sizes + DIFFERENCE * (np.abs(scores.values) @ sizes)
 
 
 def _settled_argmax(scores: Bounded) -> Decisions:
@@ -405,6 +416,16 @@ def _settled_argmax(scores: Bounded) -> Decisions:
     clear = lead > reach
     clear[rows, best] = True
     return np.where(clear.all(axis=1), best, OPEN).astype(np.int8)
+
+
+def _is_finite(value: object) -> bool:
+    """Say whether something is a number that float64 can hold."""
+    if not isinstance(value, int | float | np.number):
+        return False
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:
+        return False
 
 
 def _nearest_logit(probability: float) -> float:

@@ -37,7 +37,7 @@ struct Goal {
 struct Options {
     bool majority = false;
     double seconds = -1;   // for all people together; below 0: no limit
-    uint64_t nodes = 0;
+    uint64_t nodes = 0, evaluations = 0;
     int threads = 1;
 };
 
@@ -45,7 +45,7 @@ class Kernel {
   public:
     virtual ~Kernel() = default;
     virtual Answers tally(const People&, const Listed*, const Options&) = 0;
-    virtual Answers find(const People&, const int32_t* own, const double* scores, double epsilon, const Options&) = 0;
+    virtual Answers find(const People&, const int32_t* own, const double* scores, double epsilon, double doubt, const Options&) = 0;
     virtual Answers worst(const People&, const Goal&, const Options&) = 0;
 };
 

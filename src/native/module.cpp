@@ -145,48 +145,50 @@ NB_MODULE(_native, module) {
         .def("finish", &PyKernel::finish)
         .def("tally",
              [](PyKernel& self, const Numbers& constants, const Numbers& sizes, bool majority, double seconds,
-                uint64_t nodes, int threads) {
+                uint64_t evaluations, uint64_t nodes, int threads) {
                  const People people = self.people(constants, sizes);
                  Answers all;
                  {
                      nb::gil_scoped_release free;
-                     all = self.kernel->tally(people, nullptr, Options{majority, seconds, nodes, threads});
+                     all = self.kernel->tally(people, nullptr, Options{majority, seconds, nodes, evaluations, threads});
                  }
                  return told(std::move(all));
              })
         .def("tally_listed",
              [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Integers& digits,
-                const Counts& numbers, const Counts& votes, bool majority, double seconds, int threads) {
+                const Counts& numbers, const Counts& votes, bool majority, double seconds,
+                uint64_t evaluations, int threads) {
                  const People people = self.people(constants, sizes);
                  Listed listed{copied(digits), copied(numbers), copied(votes), 0};
                  for (const uint64_t one : listed.votes) listed.all_votes += one;
                  Answers all;
                  {
                      nb::gil_scoped_release free;
-                     all = self.kernel->tally(people, &listed, Options{majority, seconds, 0, threads});
+                     all = self.kernel->tally(people, &listed, Options{majority, seconds, 0, evaluations, threads});
                  }
                  return told(std::move(all));
              })
         .def("find",
              [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Integers& own,
-                const Numbers& scores, double epsilon, double seconds, uint64_t nodes, int threads) {
+                const Numbers& scores, double epsilon, double doubt, double seconds,
+                uint64_t evaluations, uint64_t nodes) {
                  const People people = self.people(constants, sizes);
                  Answers all;
                  {
                      nb::gil_scoped_release free;
-                     all = self.kernel->find(people, own.data(), scores.data(), epsilon,
-                                             Options{false, seconds, nodes, threads});
+                     all = self.kernel->find(people, own.data(), scores.data(), epsilon, doubt,
+                                             Options{false, seconds, nodes, evaluations, 1});
                  }
                  return told(std::move(all));
              })
         .def("worst", [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& directions,
-                         const Numbers& offsets, bool least, double seconds, int threads) {
+                         const Numbers& offsets, bool least, double seconds, uint64_t evaluations) {
             const People people = self.people(constants, sizes);
             const Goal goal{int(directions.shape(0)), copied(directions), copied(offsets), least};
             Answers all;
             {
                 nb::gil_scoped_release free;
-                all = self.kernel->worst(people, goal, Options{false, seconds, 0, threads});
+                all = self.kernel->worst(people, goal, Options{false, seconds, 0, evaluations, 1});
             }
             return told(std::move(all));
         });

@@ -12,7 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 struct Limits {
     Clock::time_point deadline = Clock::time_point::max();
-    uint64_t nodes = 0;  // bounded nodes before the rest is enumerated; 0: no cap
+    uint64_t nodes = 0;        // bounded nodes before the rest is enumerated; 0: no cap
+    uint64_t evaluations = 0;  // nodes and counterparts in all before giving up; 0: no limit
 };
 
 // What became of one person's question.
@@ -40,6 +41,7 @@ class Search {
           axes(single.axes), outputs(single.outputs()), person32(single.width), box32(single.width),
           person64(twice.width), sizes(single.neurons), ids(axes), source(outputs), kernel32(outputs),
           kernel64(outputs), frontier(axes), leaf_digits(axes) {
+        slack = spec.source_slack;
         reach.before.resize(single.layers.size());
         reach.after.resize(single.layers.size());
         strides.assign(axes, 1);
@@ -84,8 +86,9 @@ class Search {
     }
 
     // Find a counterpart of another class than `own`; for a tolerance, one too far from `score`.
-    void find(Outcome& out, int own, double score, double epsilon, const Limits& limits) {
+    void find(Outcome& out, int own, double score, double epsilon, double doubt, const Limits& limits) {
         start(out);
+        slack = spec.source_slack + doubt;  // what the source may add to each score's error
         own_score = score;
         own_epsilon = epsilon;
         frontier.clear();
@@ -108,6 +111,7 @@ class Search {
             expand(out, limits, point_found, node_found);
         }
         wanted = open_class;
+        slack = spec.source_slack;
     }
 
     // Find all counterparts that may have the largest objective.
@@ -231,7 +235,7 @@ class Search {
     Reach reach;
     std::vector<double> source, kernel32, kernel64, scratch, scratch2;
     bool ready32 = false, ready64 = false;
-    double own_score = 0, own_epsilon = 0;
+    double own_score = 0, own_epsilon = 0, slack = 0;
     int wanted = open_class;
     const ObjectiveSpec* objective = nullptr;
     Frontier frontier;
@@ -250,10 +254,10 @@ class Search {
     }
 
     bool late(Outcome& out, const Limits& limits) {
-        if ((ticks++ & 63) || limits.deadline == Clock::time_point::max()) return false;
-        if (Clock::now() < limits.deadline) return false;
-        out.finished = false;
-        return true;
+        const bool spent = limits.evaluations && out.bounded + out.scored >= limits.evaluations;
+        const bool look = !(ticks++ & 63) && limits.deadline != Clock::time_point::max();
+        if (spent || (look && Clock::now() >= limits.deadline)) out.finished = false;
+        return !out.finished;
     }
 
     bool decided(const std::vector<uint64_t>& counts) const { return decided_of(counts, total); }
@@ -349,7 +353,7 @@ class Search {
     };
 
     int judge_node() {
-        return judge(spec.rule, NodeOutputs{zonotope, axes, source, spec.source_slack}, own_score, own_epsilon);
+        return judge(spec.rule, NodeOutputs{zonotope, axes, source, slack}, own_score, own_epsilon);
     }
 
     // How promising the node is: nearer to certain first, or nearer to the other side first.
@@ -435,7 +439,7 @@ class Search {
         const float* found = lanes.combinations(person32.data(), ids.data(), count);
         out.scored += uint64_t(count);
         for (int l = 0; l < count; ++l) {
-            const PointOutputs<float> lane{found + l, kernel32, &source, spec.source_slack};
+            const PointOutputs<float> lane{found + l, kernel32, &source, slack};
             int decided_class = judge(spec.rule, lane, own_score, own_epsilon);
             uint64_t number = 0;
             if (decided_class == open_class || wanted != open_class) {
@@ -466,7 +470,7 @@ class Search {
 
     int settle_lane(const float* found, int l, const int32_t* digits, Outcome& out) {
         kernel_errors();
-        const PointOutputs<float> lane{found + l, kernel32, &source, spec.source_slack};
+        const PointOutputs<float> lane{found + l, kernel32, &source, slack};
         const int decided_class = judge(spec.rule, lane, own_score, own_epsilon);
         return decided_class != open_class ? decided_class : settle_point(digits, out);
     }
@@ -475,7 +479,7 @@ class Search {
     int settle_point(const int32_t* digits, Outcome& out) {
         exact_errors();
         const double* found = points.listed(person64.data(), digits, 1);
-        const PointOutputs<double> with_source{found, kernel64, &source, spec.source_slack};
+        const PointOutputs<double> with_source{found, kernel64, &source, slack};
         const int sure = judge(spec.rule, with_source, own_score, own_epsilon);
         if (sure != open_class) return sure;
         out.safe = false;

@@ -71,7 +71,7 @@ def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder)
 
 
 def test_no_time_is_exit_code_3(folder: Folder) -> None:
-    done = run(*folder.audit("--seconds", "0"))
+    done = run(*folder.audit("--seconds", "0", "--engine", "exhaustive"))
     assert (done.returncode, done.stderr) == (3, "")
     assert "Not settled" in done.stdout
     assert "4 people are undecided: raise --seconds" in done.stdout
@@ -175,7 +175,7 @@ def test_fair_decisions_go_to_a_file_as_json_lines_with_ids(folder: Folder) -> N
 
 
 def test_undecided_fair_decisions_are_exit_code_3(folder: Folder) -> None:
-    done = run("predict", *folder.audit()[1:-2], "--seconds", "0")
+    done = run("predict", *folder.audit()[1:-2], "--seconds", "0", "--engine", "exhaustive")
     assert done.returncode == 3
     assert done.stdout.count("undecided") == 4
 
@@ -244,7 +244,7 @@ def test_engines_are_listed_for_machines() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--engine", "exhaustiv"], "an engine must be one of 'auto', 'exhaustive', got 'exhaustiv'; did you mean 'exhaustive'?"),
+        (["--engine", "exhaustiv"], "got 'exhaustiv'; did you mean 'exhaustive'?"),
         (["--seconds", "-1"], "a budget of seconds must be 0 or more, got -1.0"),
         (["--seconds", "soon"], "Invalid value for '--seconds'"),
         (["--secnds", "1"], "No such option: --secnds"),

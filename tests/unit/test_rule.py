@@ -44,9 +44,9 @@ Equality = Literal["favorable", "unfavorable"]
             lambda: OneVsRest(("low", "high"), "hihg"),
             r"the chosen class must be one of 'low', 'high', got 'hihg'; did you mean 'high'\?",
         ),
-        (lambda: Tolerance(-1e-300), "a tolerance must be finite and 0 or more, got -1e-300"),
-        (lambda: Tolerance(np.inf), "a tolerance must be finite and 0 or more, got inf"),
-        (lambda: Tolerance(np.nan), "a tolerance must be finite and 0 or more, got nan"),
+        (lambda: Tolerance(-1e-300), "a tolerance must be a finite number, 0 or more, got -1e-300"),
+        (lambda: Tolerance(np.inf), "a tolerance must be a finite number, 0 or more, got inf"),
+        (lambda: Tolerance(np.nan), "a tolerance must be a finite number, 0 or more, got nan"),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:

@@ -45,10 +45,12 @@ def build(terms: Matrix, weights: Vector) -> AxisTree:
     """Split an axis's values until each stands alone."""
     builder = _Builder(terms, weights)
     builder.split(np.arange(len(terms)))
-    numbers = [np.array(column, dtype=np.int32) for column in zip(*builder.nodes, strict=True)]
-    bounds = [np.array(column) for column in zip(*builder.bounds, strict=True)]
-    order = np.array(builder.order, dtype=np.int32)
-    return AxisTree(order, *numbers, *bounds, np.array(builder.weights))
+    nodes = np.array(builder.nodes, dtype=np.int32)
+    bounds = np.array(builder.bounds)  # (nodes, 3, neurons)
+    begin, end, left, right = (np.ascontiguousarray(nodes[:, column]) for column in range(4))
+    center, generator, rest = (np.ascontiguousarray(bounds[:, kind]) for kind in range(3))
+    order, weight = np.array(builder.order, dtype=np.int32), np.array(builder.weights)
+    return AxisTree(order, begin, end, left, right, center, generator, rest, weight)
 
 
 class _Builder:

@@ -97,7 +97,9 @@ class _Search:
         for points in self._blocks():
             if question.meter.spent(len(points)):
                 return question.unknown()
-            settled = self.model.settle(points, question.judge, deadline=question.meter.deadline)
+            settled = self.model.settle(
+                points, question.judge, deadline=question.meter.deadline, doubt=question.doubt
+            )
             apart = np.flatnonzero(settled.decisions == 1)
             if apart.size:
                 return question.unfair(int(points.numbers[apart[0]]))
@@ -113,7 +115,7 @@ class _Search:
         for points in self._blocks():
             if question.meter.spent(len(points)):
                 return question.unknown(candidates.leader)
-            scores = self.model.runtime_scores(points)
+            scores = self.model.runtime_scores(points, question.doubt)
             safe &= bool((question.judge.settle(scores) == 0).all())
             candidates.add(points.numbers, scores.values, scores.errors)
         numbers = candidates.sharpened(question.counterparts, candidates.numbers())
@@ -153,8 +155,8 @@ class _Candidates:
         offsets = self.objective.offsets.floats()
         middles = values @ directions.T + offsets
         sizes = np.abs(values) @ np.abs(directions).T + np.abs(offsets)
-        reach = errors @ np.abs(directions).T * (1 + DIFFERENCE) + DIFFERENCE * sizes
-        with np.errstate(invalid="ignore"):  # inf − inf where nothing is known
+        with np.errstate(invalid="ignore"):  # inf − inf and 0 · inf where nothing is known
+            reach = errors @ np.abs(directions).T * (1 + DIFFERENCE) + DIFFERENCE * sizes
             lows = np.nan_to_num(middles - reach, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
             highs = np.nan_to_num(middles + reach, nan=np.inf, posinf=np.inf, neginf=-np.inf)
         if self.objective.least:

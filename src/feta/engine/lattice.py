@@ -5,6 +5,8 @@ few counterparts that float64 cannot settle; those go through exact arithmetic h
 """
 
 import os
+import time
+from importlib import import_module
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -26,7 +28,7 @@ from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason, Verdict
 
 try:
-    from feta import _native as native
+    native: Any = import_module("feta._native")
 except ImportError:  # installed without a compiler
     native = None
 
@@ -76,7 +78,7 @@ class Lattice:
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""
-        search = _Search(self._kernel(query.model), query, budget, self.threads)
+        search = _Search(self._kernel(query.model), query, budget)
         return search.worst() if isinstance(query, WorstAt) else search.any()
 
     def tally(
@@ -154,18 +156,18 @@ class _Kernel:
         """Count with the kernel, then settle what it left open."""
         assert not isinstance(self.rule, Tolerance)  # the front door refuses it
         deadline = budget.deadline()
-        seconds = -1.0 if budget.seconds is None else budget.seconds
+        limits = _limits(budget)
         constants = self.constants(people)
         majority = until == "majority"
         if weights is None:
             total = self.space.lattice.size
-            told = self.native.tally(*constants, majority, seconds, self.nodes, threads)
+            told = self.native.tally(*constants, majority, *limits, self.nodes, threads)
         else:
             total = weights.total
             digits = np.stack(self.space.lattice.digits(weights.numbers), axis=1)
             listed = (weights.numbers.astype(np.uint64), weights.votes.astype(np.uint64))
             told = self.native.tally_listed(
-                *constants, digits.astype(np.int32), *listed, majority, seconds, threads
+                *constants, digits.astype(np.int32), *listed, majority, *limits, threads
             )
         counts = told["counts"].astype(np.int64)
         safe = told["safe"].astype(bool)
@@ -188,8 +190,6 @@ class _Kernel:
         deadline: float,
     ) -> None:
         """Count open counterparts by exact arithmetic, until the deadline."""
-        import time  # noqa: PLC0415
-
         assert not isinstance(self.rule, Tolerance)
         votes = np.ones(len(numbers), dtype=np.int64)
         if weights is not None:
@@ -208,13 +208,12 @@ class _Kernel:
 class _Search:
     """One question about one person."""
 
-    def __init__(self, kernel: _Kernel, query: Query, budget: Budget, threads: int) -> None:
+    def __init__(self, kernel: _Kernel, query: Query, budget: Budget) -> None:
         self.kernel = kernel
         self.question = Question(query, budget, Lattice.name)
         self.model = query.model
-        self.seconds = -1.0 if budget.seconds is None else budget.seconds
+        self.limits = _limits(budget)
         self.constants = kernel.constants(query.person[None, :])
-        self.threads = threads
 
     def any(self) -> Verdict:
         """Find a counterpart treated apart, or prove that there is none."""
@@ -223,7 +222,7 @@ class _Search:
         if told["found"][0]:
             return question.unfair(int(told["number"][0]))
         if not told["finished"][0]:
-            question.meter.reason = Reason.OUT_OF_TIME
+            question.meter.reason = Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
             return question.unknown()
         apart = question.apart(_open(told))
         if apart is None:
@@ -242,12 +241,11 @@ class _Search:
             np.ascontiguousarray(goal.directions),
             np.ascontiguousarray(offsets),
             goal.least,
-            self.seconds,
-            1,
+            *self.limits,
         )
         numbers = _open(told)
         if not told["finished"][0]:
-            question.meter.reason = Reason.OUT_OF_TIME
+            question.meter.reason = Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
             return question.unknown(int(numbers[0]) if len(numbers) else None)
         best = question.farthest(numbers)
         if best is None:
@@ -271,11 +269,16 @@ class _Search:
             np.array([own], dtype=np.int32),
             np.array([score]),
             epsilon,
-            self.seconds,
+            self.question.doubt,
+            *self.limits,
             self.kernel.nodes,
-            1,
         )
         return told
+
+
+def _limits(budget: Budget) -> tuple[float, int]:
+    """Tell the kernel what may be spent: seconds, and evaluations a person."""
+    return -1.0 if budget.seconds is None else budget.seconds, budget.evaluations or 0
 
 
 def _open(told: dict[str, Any]) -> Counts:

@@ -18,7 +18,7 @@ from feta.network.dyadic import Dyadic
 from feta.network.points import Counterparts, Rows
 from feta.query import FairAt
 from feta.rounding import Arithmetic
-from feta.rule import Judge, Objective
+from feta.rule import Judge, Objective, Tolerance
 from feta.verdict.certificate import Certificate, LatticeProof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
@@ -76,6 +76,14 @@ class Question:
         return Rows(self.model.exact, self.query.person[None, :]).exact_scores(
             np.zeros(1, np.int64)
         )
+
+    @cached_property
+    def doubt(self) -> float:
+        """How far off the person's own score may be in the source's runtime, where it is compared."""
+        if not isinstance(self.model.rule, Tolerance):
+            return 0.0
+        person = Rows(self.model.exact, self.query.person[None, :])
+        return float(self.model.runtime_scores(person).errors[0, 0])
 
     @cached_property
     def judge(self) -> Judge:

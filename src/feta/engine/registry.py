@@ -45,6 +45,4 @@ def choose(model: Model, name: str = "auto") -> Engine:
 def _why_not(model: Model) -> str:
     if not model.space.finite:
         return "a sensitive attribute is real-valued; declare it integer, or give a step"
-    return (
-        f"everybody has {model.space.lattice.size:.3g} counterparts; narrow the sensitive domains"
-    )
+    return f"everybody has over 2^{model.space.lattice.size.bit_length() - 1} counterparts; narrow the sensitive domains"

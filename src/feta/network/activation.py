@@ -38,6 +38,8 @@ class Activation:
         for field in ("breaks", "slopes", "intercepts"):
             object.__setattr__(self, field, frozen(getattr(self, field)))
         arrays = (self.breaks, self.slopes, self.intercepts)
+        if any(array.ndim != 2 for array in arrays):  # noqa: PLR2004 - pieces and neurons
+            raise NetworkError(f"activation {self.name!r} must have arrays of (pieces, neurons)")
         if not 0 < len(self.slopes) <= MOST_PIECES or self.slopes.shape != self.intercepts.shape:
             message = f"activation {self.name!r} must have 1 to {MOST_PIECES} slopes and as many intercepts"
             raise NetworkError(message)

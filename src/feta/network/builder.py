@@ -28,6 +28,11 @@ class NetworkBuilder:
 
     def linear(self, weight: Matrix, bias: Vector) -> None:
         """Append W·a + b; a scaling right before it is folded in."""
+        if self.width is not None and np.ndim(weight) == 2 and weight.shape[1] != self.width:  # noqa: PLR2004
+            message = (
+                f"layer {len(self.affine) + 1} must take {self.width} inputs, got {weight.shape[1]}"
+            )
+            raise NetworkError(message)
         if self.activations and self.activations[-1] is None:
             if _is_scaling(self.affine[-1]):
                 self.affine[-1] = fold_before(self.affine[-1], weight, bias)
@@ -77,7 +82,7 @@ class NetworkBuilder:
     def batch_norm(self, norm: BatchNorm, name: str = "the batch norm") -> None:
         """Fold a batch norm into the layer before it, or make it one of its own."""
         last = self.open_layer(len(norm.mean), name)
-        self.affine[-1] = Affine(*fold_batch_norm(last.weight, last.bias, norm))
+        self.affine[-1] = fold_batch_norm(last, norm)
 
     def network(
         self,

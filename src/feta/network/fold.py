@@ -68,27 +68,18 @@ def fold_before(scaling: Affine, weight: Matrix, bias: Vector) -> Affine:
     return Affine(new_weight, new_bias, 2 * sizes)
 
 
-def fold_batch_norm(
-    weight: Matrix, bias: Vector, norm: "BatchNorm"
-) -> tuple[Matrix, Vector, Vector]:
-    """Fold γ·(z − μ) / √(σ² + ε) + β, which follows a layer, into that layer's weight and bias.
-
-    Also gives the sizes of the terms that the source adds one by one.
-    """
-    new_weight, new_bias = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
-    sizes = np.zeros(len(new_bias))
-    for neuron in range(len(new_bias)):
-        factor = norm.factor(neuron)
-        shift = Fraction(float(norm.shift[neuron]))
-        centered = Fraction(float(bias[neuron])) - Fraction(float(norm.mean[neuron]))
-        new_weight[neuron] = [_rounded(Fraction(float(w)) * factor) for w in weight[neuron]]
-        new_bias[neuron] = _rounded(centered * factor + shift)
-        sizes[neuron] = float(
-            abs(factor)
-            * (abs(Fraction(float(bias[neuron]))) + abs(Fraction(float(norm.mean[neuron]))))
-            + abs(shift)
-        )
-    return new_weight, new_bias, sizes
+def fold_batch_norm(layer: Affine, norm: "BatchNorm") -> Affine:
+    """Fold γ·(z − μ) / √(σ² + ε) + β, which follows a layer, into that layer."""
+    weight, bias = np.array(layer.weight), np.array(layer.bias)
+    before = np.abs(layer.bias) + layer.folded + np.abs(norm.mean)
+    sizes = np.zeros(len(bias))
+    for neuron in range(len(bias)):
+        factor, shift = norm.factor(neuron), Fraction(float(norm.shift[neuron]))
+        centered = Fraction(float(layer.bias[neuron])) - Fraction(float(norm.mean[neuron]))
+        weight[neuron] = [_rounded(Fraction(float(w)) * factor) for w in layer.weight[neuron]]
+        bias[neuron] = _rounded(centered * factor + shift)
+        sizes[neuron] = 2 * (_rounded(abs(factor)) * before[neuron] + float(abs(shift)))
+    return Affine(weight, bias, sizes)
 
 
 def _rounded(number: Fraction) -> float:

@@ -67,6 +67,8 @@ class FairPredictor:
 
     def medians(self, people: Matrix) -> Spread:
         """Find the median of each person's counterparts; regression only."""
+        if not isinstance(self.model.rule, Tolerance):
+            raise EngineError("medians are for regression, with a Tolerance; use votes")
         first, inverse = self._distinct(people)
         found = choose(self.model, self.engine).spread(
             self.model, first, self.budget, weights=self.weights

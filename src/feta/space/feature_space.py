@@ -250,7 +250,9 @@ class FeatureSpace:
         if not columns and not isinstance(
             records, Mapping
         ):  # nobody, or nothing but sensitive columns
-            if len(records) and not all(map(self.is_sensitive, self.attributes)):
+            if len(records) and not (
+                sensitive == "ignore" and all(map(self.is_sensitive, self.attributes))
+            ):
                 self.encode_columns(columns)
             return np.full((len(records), self.width), np.nan)
         return self.encode_columns(columns, sensitive=sensitive)

@@ -185,9 +185,7 @@ class _Csv:
         self.names = headers[self.delimiter]
 
     def _header(self, delimiter: str) -> list[str]:
-        for row, problem in self._rows(delimiter):
-            if problem:
-                raise DomainError(f"{self.path}, the header: {problem}")
+        for row, _ in self._rows(delimiter):
             return row
         raise DomainError(f"{self.path}: the table must have a header line, but the file is empty")
 

@@ -16,6 +16,9 @@ from feta.space.feature_space import FeatureSpace
 # All votes together; sums of int64 counts stay far from overflow.
 MOST_VOTES = 2**53
 
+# Assignments are numbered in int64.
+MOST_ASSIGNMENTS = 2**62
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteWeights:
@@ -35,7 +38,11 @@ class VoteWeights:
             raise SchemaError(
                 "each assignment listed must have one vote or more, at most 2^53 in all"
             )
-        if (numbers < 0).any() or len(np.unique(numbers)) != len(numbers):
+        if (
+            (numbers < 0).any()
+            or (numbers > MOST_ASSIGNMENTS).any()
+            or len(np.unique(numbers)) != len(numbers)
+        ):
             raise SchemaError("each assignment must be listed once")
         object.__setattr__(self, "numbers", numbers.astype(np.int64))
         object.__setattr__(self, "votes", votes.astype(np.int64))
@@ -44,6 +51,7 @@ class VoteWeights:
     def from_people(cls, space: FeatureSpace, people: Matrix) -> "VoteWeights":
         """Give each assignment as many votes as there are people who have it."""
         space.check(people)
+        _check_lattice(space)
         numbers, votes = np.unique(space.lattice.numbers(people), return_counts=True)
         return cls(numbers, votes)
 
@@ -58,6 +66,7 @@ class VoteWeights:
         >>> VoteWeights.of(space, {(18, "f"): 3, (19, "m"): 1}).numbers.tolist()
         [0, 3]
         """
+        _check_lattice(space)
         numbers = []
         for values in votes:
             number = 0
@@ -68,7 +77,10 @@ class VoteWeights:
                 place = axis.attribute.places(axis.attribute.encode([value]))[0]
                 number = number * len(axis) + int(place)
             numbers.append(number)
-        return cls(np.array(numbers), np.array(list(votes.values())))
+        counts = list(votes.values())
+        if not all(isinstance(count, int | np.integer) for count in counts):
+            raise SchemaError("vote weights must be whole numbers")
+        return cls(np.array(numbers, dtype=np.int64), np.array(counts, dtype=np.int64))
 
     @property
     def total(self) -> int:
@@ -80,3 +92,10 @@ class VoteWeights:
         if int(self.numbers.max()) >= space.lattice.size:
             message = f"an assignment's number must be below {space.lattice.size}, got {int(self.numbers.max())}"
             raise SchemaError(message)
+
+
+def _check_lattice(space: FeatureSpace) -> None:
+    if space.lattice.size > MOST_ASSIGNMENTS:
+        raise SchemaError(
+            "vote weights need fewer than 2^62 assignments; narrow the sensitive domains"
+        )

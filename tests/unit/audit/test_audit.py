@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,9 @@ from feta import (
     Model,
     Network,
     Real,
+    Reason,
     SchemaError,
+    Unknown,
     audit,
 )
 from feta.arrays import Flags, Matrix
@@ -87,7 +91,7 @@ def test_labels_must_be_as_many_as_people() -> None:
 
 
 def test_no_time_leaves_everybody_undecided() -> None:
-    found = audit(MODEL, people(5, -2), budget=Budget(seconds=0))
+    found = audit(MODEL, people(5, -2), engine="exhaustive", budget=Budget(seconds=0))
     assert statuses(found) == ["undecided"] * 2
     assert len(found.undecided) == 2
     assert found.summary.as_dict()["undecided"] == 2
@@ -159,7 +163,7 @@ def test_the_clearest_pairs_change_one_attribute_and_show_nobody_twice() -> None
 
 def test_out_of_time_the_farthest_pair_is_shown_instead() -> None:
     finding = Auditor(MODEL).ask(SPACE.encode(people(-3)))[0]
-    hurried = Auditor(MODEL, budget=Budget(seconds=0))
+    hurried = Auditor(MODEL, "exhaustive", Budget(seconds=0))
     assert hurried.simplest(finding, "age") is None
     assert hurried.simplest(finding, None) is finding.pair
     clearest = Clearest(hurried)
@@ -169,10 +173,22 @@ def test_out_of_time_the_farthest_pair_is_shown_instead() -> None:
     assert Auditor(MODEL).simplest(fair, "age") is None  # age alone changes nothing there
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_out_of_time_the_best_pair_so_far_is_kept(
+    monkeypatch: pytest.MonkeyPatch, *, known: bool
+) -> None:
+    auditor = Auditor(MODEL)
+    pair = auditor.ask(SPACE.encode(people(-3)))[0].pair
+    verdict = Unknown(Reason.OUT_OF_TIME, pair if known else None)
+    monkeypatch.setattr(sys.modules[Auditor.__module__], "verify", lambda *_, **__: verdict)
+    found = auditor.ask(SPACE.encode(people(-3)))[0]
+    assert (found.status, found.pair) == (("unfair", pair) if known else ("undecided", None))
+
+
 def test_rows_that_were_not_audited_count_as_nobody() -> None:
     summary = Summary(("age",))
     summary.add(Finding(0, "fair", decision=True, fair_decision=True))
-    assert summary.everyone_fair
+    proved = [summary.everyone_fair]
     summary.add(Finding(1, "not audited", reason="bad"), label=True)
-    assert not summary.everyone_fair
+    assert [*proved, summary.everyone_fair] == [True, False]
     assert (summary.people, summary.as_dict()["not_audited"], summary.labeled) == (1, 1, 0)

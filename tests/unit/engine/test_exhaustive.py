@@ -19,7 +19,7 @@ from feta import (
     VoteWeights,
     WorstAt,
 )
-from feta.engine import exhaustive
+from feta.engine import blocks
 from feta.engine.exhaustive import Exhaustive
 from feta.network.points import Rows
 from feta.rule import Rule
@@ -37,7 +37,7 @@ UNFAIR = linear(age=1.0, bias=-31.0)  # from 31 on favorable
 def test_the_blocks_size_changes_no_answer(
     numbers: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", numbers)
     case = random_case(np.random.default_rng(seed), "tie")
     for person in case.people:
         fair = isinstance(ENGINE.solve(FairAt(case.model, person), FREE), Fair)
@@ -118,7 +118,7 @@ def test_a_budget_that_just_suffices_suffices() -> None:
 
 
 def test_a_half_spent_search_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", 40)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 40)
     verdict = ENGINE.solve(WorstAt(UNFAIR, PERSON), Budget(evaluations=80))
     assert isinstance(verdict, Unknown)
     assert verdict.best is not None
@@ -133,7 +133,7 @@ def test_a_half_spent_search_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_counting_may_stop_once_the_majority_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", 10)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 10)
     model = linear(age=-1.0)  # nobody is favorable
     whole = ENGINE.tally(model, PERSON[None, :], FREE, until="all")
     early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")
@@ -181,7 +181,7 @@ def test_only_lattices_below_2_to_the_62_are_accepted(high: int, *, accepted: bo
 def test_every_rule_activation_and_weight_is_answered_as_by_the_book(
     seed: int, edge: Edge, numbers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", numbers)
     case = random_case(np.random.default_rng([seed, 3]), edge, plain=False)
     for person in case.people:
         fair = isinstance(ENGINE.solve(FairAt(case.model, person), FREE), Fair)
@@ -255,7 +255,7 @@ def test_nobody_has_an_empty_spread() -> None:
 
 
 def test_several_classes_stop_once_the_winner_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", 30)  # ten counterparts at a time
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 30)  # ten counterparts at a time
     network = Network.from_layers([(np.zeros((3, 4)), [0.0, 1.0, 0.0])])
     model = Model(SPACE, network, Argmax(("a", "b", "c")))
     early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")

@@ -66,12 +66,12 @@ def test_a_finite_lattice_is_taken(name: str) -> None:
         (
             wide(2, 2**31),
             "auto",
-            r"no engine can answer for this model: everybody has 4\.61e\+18 counterparts; narrow the",
+            r"no engine can answer for this model: everybody has over 2\^62 counterparts; narrow the",
         ),
         (
             wide(2, 2**40),
             "exhaustive",
-            r"'exhaustive' cannot answer for this model: everybody has 1\.21e\+24 counterparts",
+            r"'exhaustive' cannot answer for this model: everybody has over 2\^80 counterparts",
         ),
         (
             REAL,

@@ -51,7 +51,7 @@ CLIP = piecewise("clip", [-1.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])
             lambda: Activation("p", np.zeros((1, 1)), np.zeros((2, 3)), np.zeros((2, 3))),
             "'p' must have 1 breaks a neuron",
         ),
-        (lambda: prelu([[0.1, 0.2]]), "'prelu' must have 1 breaks a neuron"),
+        (lambda: prelu([[0.1, 0.2]]), "'prelu' must have arrays of"),
         (lambda: leaky_relu(np.nan), "'leaky_relu' must have finite numbers"),
         (lambda: prelu([0.1, np.inf]), "'prelu' must have finite numbers"),
         (lambda: clip(np.inf, np.inf), "a clip must have its low limit below .* got inf and inf"),

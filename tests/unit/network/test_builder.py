@@ -146,6 +146,6 @@ def test_what_cancels_in_one_batch_norm_is_not_forgotten_by_the_next() -> None:
     builder = NetworkBuilder()
     builder.linear(np.ones((1, 2)), 1e6 * ONE)
     builder.batch_norm(BatchNorm(1e6 * ONE, ONE, ONE, 0 * ONE, 0.0))
-    assert builder.network().first.folded.tolist() == [2e6]
+    assert builder.network().first.folded[0] >= 2e6
     builder.batch_norm(BatchNorm(0 * ONE, ONE, 0.5 * ONE, 0 * ONE, 0.0))
     assert builder.network().first.folded[0] >= 1e6

@@ -64,10 +64,10 @@ def test_a_batch_norm_with_an_exact_root_folds_exactly() -> None:
     norm = BatchNorm(
         np.array([1.0]), np.array([3.75]), np.array([-1.0]), np.array([3.0]), epsilon=0.25
     )
-    weight, bias, sizes = fold_batch_norm(np.array([[8.0, -2.0]]), np.array([5.0]), norm)
-    assert weight.tolist() == [[-4.0, 1.0]]
-    assert bias.tolist() == [1.0]
-    assert sizes.tolist() == [0.5 * (5.0 + 1.0) + 3.0]
+    folded = fold_batch_norm(Affine(np.array([[8.0, -2.0]]), np.array([5.0])), norm)
+    assert folded.weight.tolist() == [[-4.0, 1.0]]
+    assert folded.bias.tolist() == [1.0]
+    assert folded.folded[0] >= 0.5 * (5.0 + 1.0) + 3.0
 
 
 def test_a_batch_norms_factor_is_good_to_many_digits() -> None:
@@ -76,10 +76,10 @@ def test_a_batch_norms_factor_is_good_to_many_digits() -> None:
 
 
 def test_a_batch_norm_leaves_its_layer_alone() -> None:
-    weight, bias = np.ones((1, 1)), np.ones(1)
-    fold_batch_norm(weight, bias, BatchNorm(bias, bias, 3 * bias, bias, epsilon=0.0))
-    assert weight.tolist() == [[1.0]]
-    assert bias.tolist() == [1.0]
+    layer, one = Affine(np.ones((1, 1)), np.ones(1)), np.ones(1)
+    fold_batch_norm(layer, BatchNorm(one, one, 3 * one, one, epsilon=0.0))
+    assert layer.weight.tolist() == [[1.0]]
+    assert layer.bias.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(("variance", "epsilon"), [(0.0, 0.0), (-1.0, 0.5)])
@@ -87,7 +87,7 @@ def test_a_batch_norm_without_spread_is_refused(variance: float, epsilon: float)
     one = np.ones(1)
     norm = BatchNorm(one, np.array([variance]), one, one, epsilon)
     with pytest.raises(NetworkError, match=r"must have variance \+ epsilon above 0, got -?0"):
-        fold_batch_norm(np.ones((1, 1)), one, norm)
+        fold_batch_norm(Affine(np.ones((1, 1)), one), norm)
 
 
 def test_a_factor_after_a_layer_is_folded_with_one_rounding() -> None:
@@ -116,8 +116,7 @@ def test_a_scaling_before_a_layer_is_folded_with_one_rounding() -> None:
             Affine(np.array([[1e200]]), np.zeros(1)), np.array([[1e200]]), np.zeros(1)
         ),
         lambda: fold_batch_norm(
-            np.array([[1e308]]),
-            np.zeros(1),
+            Affine(np.array([[1e308]]), np.zeros(1)),
             BatchNorm(np.zeros(1), np.array([1e-300]), np.ones(1), np.zeros(1), 0.0),
         ),
     ],

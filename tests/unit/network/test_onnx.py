@@ -241,6 +241,8 @@ RELU = node("Relu", ["h"], ["a"])
         ([node("Gemm", ["x", "W"], [])], "must have all its inputs and an output"),
         ([node("Gemm", ["x", "W", "b"], ["y"], broadcast=1)], "has an attribute 'broadcast' that FETA does not know"),
         ([node("Gemm", ["x", "nowhere"], ["y"])], "must work on the value before it, 'x', got 'nowhere'"),
+        ([node("MatMul", ["x", "x"], ["y"])], "must take 'x' from the stored constants"),
+        ([GEMM, node("Dropout", ["c", "h"], ["y"])], "must work on the value before it"),
         ([node("MatMul", ["W", "x"], ["y"])], "must have the value before it on the left"),
         ([GEMM, node("Div", ["c", "h"], ["y"])], "must divide the value by a constant, not the other way round"),
         ([GEMM, node("Mul", ["h", "h"], ["y"])], "must combine the value before it with one constant"),
@@ -284,12 +286,10 @@ def test_numbers_that_overflow_when_folded_are_refused(tmp_path: Path) -> None:
     model = graph_model(nodes, [weight, *double(huge=[1e308])], kind=TensorProto.DOUBLE)
     with pytest.raises(NetworkError, match="the weights of a layer must be finite"):
         read_onnx(written(tmp_path, model))
-    # The terms that the source adds one by one are too large, though their sum is 0.
-    norm = node("BatchNormalization", ["h", "ten", "one", "huge", "one"], ["y"])
-    nodes = [node("Gemm", ["x", "weight", "huge"], ["h"]), norm]
-    arrays = double(huge=[1e308], ten=[10.0], one=[1.0])
-    arrays.append(stored("weight", np.ones((4, 1)), np.float64))
-    with pytest.raises(NetworkError, match="must stay finite when scaling is folded into them"):
+    norm = node("BatchNormalization", ["h", "huge", "one", "one", "tiny"], ["y"])
+    nodes = [node("Gemm", ["x", "big"], ["h"]), norm]
+    arrays = [weight, *double(huge=[1e308], one=[1.0], tiny=[1e-9])]
+    with pytest.raises(NetworkError, match="folding the scaling gives a weight beyond float64"):
         read_onnx(written(tmp_path, graph_model(nodes, arrays, kind=TensorProto.DOUBLE)))
 
 

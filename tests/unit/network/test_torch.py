@@ -294,13 +294,12 @@ def test_the_source_is_what_the_module_computes_with(
 
 
 def test_what_cancels_in_two_batch_norms_leaves_no_decision_safe() -> None:
-    """Torch's float32 gives 0.023 for a score of 0.01, so nothing near 0.022 is safe."""
+    """A float32 of 10^6 has steps of 0.06, so torch is sure of nothing near 0.022."""
     linear, norm = nn.Linear(1, 1), nn.BatchNorm1d(1)
     nn.init.ones_(linear.weight)
     nn.init.constant_(linear.bias, 1e6)
     nn.init.constant_(norm.running_mean, 1e6)  # type: ignore[arg-type]
     module = nn.Sequential(linear, norm, nn.BatchNorm1d(1)).eval()
-    assert module(torch.tensor([[0.01]])).item() > 0.022
     space = FeatureSpace((Levels("x", (0.01, 0.02), sensitive=True),))
     verdict = verify(FairAt(Model(space, read_torch(module), threshold=0.022), np.array([0.01])))
     assert isinstance(verdict, Fair)

@@ -45,7 +45,7 @@ def test_named_layers_make_a_network(name: str, content: bytes, tmp_path: Path) 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 def test_narrow_numbers_mean_a_float32_source(kind: type, tmp_path: Path) -> None:
-    narrow = {name: array.astype(kind) for name, array in ARRAYS.items()}
+    narrow: dict[str, np.ndarray] = {name: array.astype(kind) for name, array in ARRAYS.items()}
     network = read_weights(written(tmp_path, packed(narrow)), LAYERS)
     assert network.source == "float32"
     assert network.first.slopes.tolist() == narrow["fc1.weight"].astype(float).tolist()

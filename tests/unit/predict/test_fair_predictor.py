@@ -16,6 +16,7 @@ from feta import (
     Undecided,
     VoteWeights,
 )
+from feta.engine import blocks
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 from tests.strategies import random_case
@@ -40,7 +41,7 @@ def test_duplicates_are_counted_once() -> None:
     """The budget is enough for one person's counterparts, and no more."""
     people = np.repeat(PERSON[None, :], 5, axis=0)
     people[:, 0] = (18, 30, 30, 50, 90)
-    predictor = FairPredictor(OLD, budget=Budget(evaluations=146))
+    predictor = FairPredictor(OLD, "exhaustive", budget=Budget(evaluations=146))
     assert predictor.decide(people).tolist() == [True] * 5
     people[4, 3] = 51.0
     with pytest.raises(Undecided):
@@ -49,7 +50,7 @@ def test_duplicates_are_counted_once() -> None:
 
 def test_negative_zero_is_no_other_person() -> None:
     people = np.array([[30.0, 1.0, 0.0, 0.0], [30.0, 1.0, 0.0, -0.0]])
-    predictor = FairPredictor(OLD, budget=Budget(evaluations=146))
+    predictor = FairPredictor(OLD, "exhaustive", budget=Budget(evaluations=146))
     assert predictor.decide(people).tolist() == [True, True]
 
 
@@ -67,18 +68,16 @@ def test_undecided_rows_are_named_and_nobody_is_guessed(budget: Budget) -> None:
     people[1, 3] = 7.0
     message = r"3 people could not be decided \(rows 0, 1, 2\): the .*budget.* ran out"
     with pytest.raises(Undecided, match=message) as refused:
-        FairPredictor(OLD, budget=budget).decide(people)
+        FairPredictor(OLD, "exhaustive", budget=budget).decide(people)
     assert refused.value.rows == (0, 1, 2)
 
 
 def test_only_the_rows_left_open_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from feta.engine import exhaustive  # noqa: PLC0415
-
-    monkeypatch.setattr(exhaustive, "BLOCK_NUMBERS", 146)  # one person at a time
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 146)  # one person at a time
     people = np.repeat(PERSON[None, :], 4, axis=0)
     people[:, 3] = (2, 1, 2, 1)
     with pytest.raises(Undecided) as refused:
-        FairPredictor(OLD, budget=Budget(evaluations=146)).decide(people)
+        FairPredictor(OLD, "exhaustive", budget=Budget(evaluations=146)).decide(people)
     assert refused.value.rows == (0, 2)
 
 
@@ -216,7 +215,7 @@ def test_a_regression_has_no_votes() -> None:
 
 
 def test_several_scores_have_no_median() -> None:
-    with pytest.raises(EngineError, match="score"):
+    with pytest.raises(EngineError, match="medians are for regression"):
         FairPredictor(Model(SPACE, BY_AGE, ABC)).medians(PERSON[None, :])
 
 

@@ -47,6 +47,14 @@ def test_a_column_that_cannot_be_guessed_is_refused(values: list[object], messag
         _ = summary.add(values), summary.attribute(sensitive=True)  # type: ignore[func-returns-value]
 
 
+def test_the_first_text_among_numbers_is_told_by_its_row() -> None:
+    summary = guess.ColumnSummary("x")
+    summary.add([1, 2, "", "old"])
+    with pytest.raises(DomainError, match="one of its texts is ''") as refused:
+        summary.attribute(sensitive=False)
+    assert (refused.value.row, refused.value.column) == (2, "x")
+
+
 def test_too_many_texts_are_an_id() -> None:
     texts = [f"id {n}" for n in range(guess.MOST_VALUES + 1)]
     summary = guess.ColumnSummary("x")

@@ -50,9 +50,6 @@ def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
             return reading.network()
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
-    except OverflowError:
-        message = f"{path}: the weights must stay finite when scaling is folded into them; rescale the network"
-        raise NetworkError(message) from None
 
 
 def onnx_scores(path: str | Path) -> Callable[[Matrix], Matrix] | None:

@@ -71,9 +71,7 @@ def _safetensors(content: bytes) -> dict[str, Array]:
 
     try:
         return dict(load(content))
-    except BROKEN as error:
-        raise NetworkError(f"the file must be in the safetensors format: {error}") from None
-    except SafetensorError as error:
+    except (SafetensorError, *BROKEN) as error:
         raise NetworkError(f"the file must be in the safetensors format: {error}") from None
 
 
