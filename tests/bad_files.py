@@ -527,7 +527,7 @@ def opset_999(folder: Folder) -> list[str]:
     return folder.nodes(*NODES, opset=999)
 
 
-@bad("must stand last, behind one score; inside a network it is not piecewise-linear")
+@bad("operator 1 (Sigmoid) is not piecewise-linear", "retrain with 'hardsigmoid'")
 def inner_sigmoid(folder: Folder) -> list[str]:
     return folder.nodes(NODES[0], helper.make_node("Sigmoid", ["h1"], ["a1"]), *NODES[2:])
 

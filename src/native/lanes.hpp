@@ -15,20 +15,31 @@ template <class T> class Lanes {
     // The outputs of all combinations of the axes' chosen values, output by output, `most_lanes`
     // apart. The combination with number Σ v_a · Π_{b<a} n_b stands in that lane.
     const T* combinations(const T* person, const int32_t* ids, int count) {
-        for (int n = 0; n < net.neurons; ++n) now[size_t(n) * most_lanes] = person[n];
-        int filled = 1;
-        for (int a = 0; a < net.axes; ++a) {
-            const AxisTree<T>& tree = net.trees[a];
-            const int32_t* values = &tree.order[tree.begin[ids[a]]];
-            const int many = tree.count(ids[a]);
-            for (int n = 0; n < net.neurons; ++n) {
-                T* row = &now[size_t(n) * most_lanes];
-                for (int v = many - 1; v >= 0; --v) {
-                    const T term = tree.terms[size_t(values[v]) * net.width + n];
-                    for (int l = filled - 1; l >= 0; --l) row[v * filled + l] = row[l] + term;
+        for (int n = 0; n < net.neurons; ++n) {
+            T* row = &now[size_t(n) * most_lanes];
+            T mine = person[n];
+            int filled = 0;  // lanes that hold the combinations of the axes so far
+            for (int a = 0; a < net.axes; ++a) {
+                const AxisTree<T>& tree = net.trees[a];
+                const T* terms = &tree.by_neuron[size_t(n) * tree.values + tree.begin[ids[a]]];
+                const int many = tree.count(ids[a]);
+                if (many == 1) {  // no choice: the same for every lane, one of them at the end
+                    mine += terms[0];
+                } else if (filled == 0) {
+                    for (int v = 0; v < many; ++v) row[v] = terms[v];
+                    filled = many;
+                } else {
+                    for (int v = many - 1; v >= 0; --v) {  // the first part last: the others read it
+                        const T term = terms[v];
+                        T* to = row + v * filled;
+#pragma GCC ivdep
+                        for (int l = 0; l < filled; ++l) to[l] = row[l] + term;
+                    }
+                    filled *= many;
                 }
             }
-            filled *= many;
+            if (filled == 0) row[0] = 0, filled = 1;
+            for (int l = 0; l < filled; ++l) row[l] += mine;
         }
         return run(count);
     }
@@ -48,18 +59,20 @@ template <class T> class Lanes {
   private:
     const Network<T>& net;
     std::vector<T> now, next;
+    bool bends = false;  // whether a ReLU follows the layer at hand; it is done on the way
 
     const T* run(int count) {
         const int vectors = (count + lanes_of<T> - 1) / lanes_of<T>;
         for (int n = 0; n < net.neurons; ++n)  // lanes without a counterpart hold something harmless
             for (int l = count; l < vectors * lanes_of<T>; ++l) now[size_t(n) * most_lanes + l] = 0;
-        for (const Layer<T>& layer : net.layers) {
-            activate(layer.activation, layer.inputs, vectors);
+        for (size_t k = 0; k < net.layers.size(); ++k) {
+            const Layer<T>& layer = net.layers[k];
+            if (k == 0 || !layer.activation.relu) activate(layer.activation, layer.inputs, vectors);
+            bends = k + 1 < net.layers.size() && net.layers[k + 1].activation.relu;
             int done = 0;
-            for (; done + 8 <= vectors; done += 8) affine<8>(layer, done);
             for (; done + 4 <= vectors; done += 4) affine<4>(layer, done);
-            for (; done + 2 <= vectors; done += 2) affine<2>(layer, done);
-            for (; done < vectors; ++done) affine<1>(layer, done);
+            if (vectors - done >= 2) affine<2>(layer, done), done += 2;
+            if (vectors - done >= 1) affine<1>(layer, done);
             now.swap(next);
         }
         return now.data();
@@ -88,18 +101,32 @@ template <class T> class Lanes {
     }
 
     template <int V> void affine(const Layer<T>& layer, int from) {
+        int o = 0;  // a few outputs together share what they load
+        constexpr int together = V == 4 ? 2 : 4;
+        for (; o + together <= layer.outputs; o += together) outputs<V, together>(layer, from, o);
+        for (; o < layer.outputs; ++o) outputs<V, 1>(layer, from, o);
+    }
+
+    template <int V, int O> void outputs(const Layer<T>& layer, int from, int first) {
         constexpr int step = lanes_of<T>;
-        for (int o = 0; o < layer.outputs; ++o) {
-            Vec<T> sums[V];
-            for (int v = 0; v < V; ++v) sums[v] = spread(layer.bias[o]);
-            const T* weights = &layer.rows[size_t(o) * layer.inputs];
-            const T* in = now.data() + from * step;
-            for (int i = 0; i < layer.inputs; ++i) {
-                const Vec<T> w = spread(weights[i]);
-                for (int v = 0; v < V; ++v) sums[v] += w * load(in + size_t(i) * most_lanes + v * step);
+        Vec<T> sums[O][V];
+        for (int o = 0; o < O; ++o)
+            for (int v = 0; v < V; ++v) sums[o][v] = spread(layer.bias[first + o]);
+        const T* weights = &layer.rows[size_t(first) * layer.inputs];
+        const T* in = now.data() + from * step;
+        for (int i = 0; i < layer.inputs; ++i, in += most_lanes) {
+            Vec<T> x[V];
+            for (int v = 0; v < V; ++v) keep(x[v] = load(in + v * step));
+            for (int o = 0; o < O; ++o) {
+                const Vec<T> w = spread(weights[size_t(o) * layer.inputs + i]);
+                for (int v = 0; v < V; ++v) sums[o][v] += w * x[v];
             }
-            for (int v = 0; v < V; ++v) store(&next[size_t(o) * most_lanes + (from + v) * step], sums[v]);
         }
+        for (int o = 0; o < O; ++o)
+            for (int v = 0; v < V; ++v) {
+                const Vec<T> out = bends ? larger<T>(sums[o][v], Vec<T>{}) : sums[o][v];
+                store(&next[size_t(first + o) * most_lanes + (from + v) * step], out);
+            }
     }
 };
 

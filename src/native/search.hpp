@@ -438,6 +438,7 @@ class Search {
         kernel_errors();
         const float* found = lanes.combinations(person32.data(), ids.data(), count);
         out.scored += uint64_t(count);
+        if (wanted == open_class && spec.rule.kind == RuleKind::threshold && count_lanes(found, count, out)) return;
         for (int l = 0; l < count; ++l) {
             const PointOutputs<float> lane{found + l, kernel32, &source, slack};
             int decided_class = judge(spec.rule, lane, own_score, own_epsilon);
@@ -453,6 +454,24 @@ class Search {
             ++out.counts[decided_class];
             if (point_found(number, decided_class)) return;
         }
+    }
+
+    // Count scores against a threshold all at once; false if any is too near to tell.
+    bool count_lanes(const float* scores, int count, Outcome& out) const {
+        const double reach = kernel32[0] + source[0] + slack + 4 * Format<float>::unit * std::abs(spec.rule.value);
+        const float from = float(spec.rule.value), far = float(reach * (1 + 0x1p-20));
+        if (!(far < std::numeric_limits<float>::max())) return false;
+        // The difference is rounded too: a unit of both sizes more.
+        int above = 0, below = 0;
+        for (int l = 0; l < count; ++l) {
+            const float distance = scores[l] - from, near = far + 0x1p-22f * std::abs(distance);
+            above += distance > near;
+            below += -distance > near;
+        }
+        if (above + below != count) return false;
+        out.counts[spec.rule.above] += uint64_t(above);
+        out.counts[!spec.rule.above] += uint64_t(below);
+        return true;
     }
 
     // The lattice number of a lane of the node in `ids`; its digits go to `leaf_digits`.

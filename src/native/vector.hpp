@@ -35,6 +35,13 @@ template <class T> inline Vec<T> select(typename Pack<T>::mask m, Vec<T> a, Vec<
 template <class T> inline Vec<T> larger(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 template <class T> inline Vec<T> absolute(Vec<T> a) { return a < Vec<T>{} ? -a : a; }
 
+// Keep a value in a register: the compiler would rather load it again for each use.
+template <class V> inline void keep([[maybe_unused]] V& v) {
+#if defined(__AVX2__)
+    asm("" : "+x"(v));
+#endif
+}
+
 template <class T> inline int padded(int n) {
     return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;
 }

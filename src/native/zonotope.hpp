@@ -11,6 +11,7 @@ namespace FETA_ISA {
 template <class T> struct AxisTree {
     int values = 0, nodes = 0;
     std::vector<T> terms;                     // (values, width)
+    std::vector<T> by_neuron;                 // (width, values), values in the order of the leaves
     std::vector<T> center, generator, rest;   // (nodes, width)
     std::vector<T> weight;                    // (nodes)
     std::vector<int32_t> order, begin, end, left, right;
@@ -43,6 +44,9 @@ template <class T> struct AxisTree {
         end = from.end;
         left = from.left;
         right = from.right;
+        by_neuron.assign(size_t(width) * size_t(values), T(0));
+        for (int n = 0; n < neurons; ++n)
+            for (int v = 0; v < values; ++v) by_neuron[size_t(n) * values + v] = terms[size_t(order[v]) * width + n];
     }
     int count(int node) const { return end[node] - begin[node]; }
 };
@@ -128,11 +132,11 @@ template <class T> class Zonotope {
     }
 
     void note(std::vector<double>& out, int neurons) {
-        out.resize(neurons);
-        for (int n = 0; n < neurons; ++n) {
-            double sum = std::abs(double(center()[n])) + double(box()[n]);
-            for (int a = 0; a < net.axes; ++a) sum += std::abs(double(generator(a)[n]));
-            out[n] = sum * (1 + 0x1p-20);
+        out.resize(size_t(padded<T>(neurons)));
+        for (int n = 0; n < neurons; n += lanes_of<T>) {
+            T sums[lanes_of<T>];
+            store(sums, absolute<T>(load(center() + n)) + moving(n) + load(box() + n));
+            for (int l = 0; l < lanes_of<T>; ++l) out[size_t(n + l)] = double(sums[l]) * (1 + 0x1p-18);
         }
     }
 
@@ -206,28 +210,41 @@ template <class T> class Zonotope {
         const T tiny = T(Format<T>::tiny);
         constexpr int step = lanes_of<T>;
         const int parts = net.axes + 2;
-        T* inputs_box = box();
-        for (int i = 0; i < layer.inputs; ++i) {  // what goes into |W|: the box, and γ times the sizes
-            T size = std::abs(center()[i]);
-            for (int a = 0; a < net.axes; ++a) size += std::abs(generator(a)[i]);
-            inputs_box[i] += rounding * (size + inputs_box[i]) + tiny;
+        for (int i = 0; i < layer.inputs; i += step) {  // into |W| go the box and γ times the sizes
+            const Vec<T> b = load(box() + i), size = absolute<T>(load(center() + i)) + moving(i) + b;
+            store(box() + i, b + rounding * size + spread(tiny));
         }
         for (int o = 0; o < layer.width; o += step) {
-            for (int part = 0; part < parts; ++part) {
-                const bool is_box = part == parts - 1;
-                const T* weights = (is_box ? layer.sizes.data() : layer.columns.data()) + o;
-                const T* in = now.data() + size_t(part) * stride;
-                Vec<T> sum{};
-                for (int i = 0; i < layer.inputs; ++i) sum += spread(in[i]) * load(weights + size_t(i) * layer.width);
-                if (part == 0) sum += load(&layer.bias[o]);
-                if (is_box) {
-                    sum += rounding * load(&layer.bias_size[o]) + spread(T(5 * (layer.inputs + 1)) * tiny);
-                    sum *= upward<T>(layer.inputs);
-                }
-                store(next.data() + size_t(part) * stride + o, sum);
-            }
+            // Several parts at once: their sums do not wait for each other.
+            int part = 0;
+            for (; part + 4 < parts; part += 4) products<4>(layer, layer.columns.data(), part, o);
+            for (; part + 1 < parts; ++part) products<1>(layer, layer.columns.data(), part, o);
+            products<1>(layer, layer.sizes.data(), parts - 1, o);
+            T* middle = next.data() + o;
+            store(middle, load(middle) + load(&layer.bias[o]));
+            T* wide = next.data() + size_t(parts - 1) * stride + o;
+            const Vec<T> more = rounding * load(&layer.bias_size[o]) + spread(T(5 * (layer.inputs + 1)) * tiny);
+            store(wide, (load(wide) + more) * upward<T>(layer.inputs));
         }
         now.swap(next);
+    }
+
+    template <int P> void products(const Layer<T>& layer, const T* weights, int part, int o) {
+        Vec<T> sums[P][2] = {};  // even and odd inputs apart, again not to wait
+        const T* in = now.data() + size_t(part) * stride;
+        int i = 0;
+        for (; i + 1 < layer.inputs; i += 2) {
+            const Vec<T> even = load(weights + size_t(i) * layer.width + o);
+            const Vec<T> odd = load(weights + size_t(i + 1) * layer.width + o);
+            for (int p = 0; p < P; ++p) {
+                sums[p][0] += spread(in[size_t(p) * stride + i]) * even;
+                sums[p][1] += spread(in[size_t(p) * stride + i + 1]) * odd;
+            }
+        }
+        if (i < layer.inputs)
+            for (int p = 0; p < P; ++p)
+                sums[p][0] += spread(in[size_t(p) * stride + i]) * load(weights + size_t(i) * layer.width + o);
+        for (int p = 0; p < P; ++p) store(next.data() + size_t(part + p) * stride + o, sums[p][0] + sums[p][1]);
     }
 };
 

@@ -1,7 +1,7 @@
 import logging
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,27 @@ SMALL = {
     "mean": RNG.normal(size=5),
     "spread": RNG.uniform(0.1, 2, size=5),
     "two": RNG.normal(size=(5, 2)),
+    "three": RNG.normal(size=(5, 3)),
+    "column": RNG.normal(size=(3, 1)),
+    "six": RNG.normal(size=(4, 6)),
+    "low": np.array(-0.4),
+    "high": np.array([0.7]),
+    "slopes": np.array([0.1, -0.5, 2.0, 0.0, 1.0]),
+    "far": np.array(np.finfo(np.float32).max),
+    "nan": np.array(np.nan),
+}
+SHAPES = {
+    "columns": [-1, 5],
+    "flat": [-1],
+    "axes": [1],
+    "groups": [-1, 3, 2],
+    "thirds": [0, -1, 3],
+    "halves": [0, 2, -1],
+    "singles": [-1, 6, 1],
+    "uneven": [-1, 4, 2],
+    "unknown": [-1, -1, 2],
+    "zero": [0, 5],
+    "last": [-1],
 }
 node = helper.make_node
 
@@ -47,8 +68,7 @@ def small(nodes: Sequence[onnx.NodeProto], **options: Any) -> onnx.ModelProto:  
     kind = np.float64 if options.get("kind") == TensorProto.DOUBLE else np.float32
     used = {name for one in nodes for name in one.input}
     arrays = [stored(name, array, kind) for name, array in SMALL.items() if name in used]
-    shapes = {"columns": [-1, 5], "flat": [-1], "axes": [1]}
-    arrays += [stored(name, shape, np.int64) for name, shape in shapes.items() if name in used]
+    arrays += [stored(name, shape, np.int64) for name, shape in SHAPES.items() if name in used]
     return graph_model(nodes, arrays, **options)
 
 
@@ -104,6 +124,74 @@ def test_hand_written_graphs_score_as_in_onnxruntime(
     assert read_onnx(path).source == expected
 
 
+FLOAT32_ONLY = {"HardSigmoid", "LeakyRelu", "PRelu"}  # in onnxruntime
+WIDE = node("MatMul", ["x", "six"], ["h"])
+REDUCED = node("ReduceMax", ["g"], ["a"], axes=[-1], keepdims=0)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [GEMM, node("LeakyRelu", ["h"], ["a"]), LAST],
+        [GEMM, node("LeakyRelu", ["h"], ["a"], alpha=-0.3), LAST],
+        [GEMM, node("PRelu", ["h", "slopes"], ["a"]), LAST],
+        [GEMM, node("PRelu", ["h", "row"], ["a"]), LAST],
+        [GEMM, node("PRelu", ["h", "scalar"], ["a"]), LAST],
+        [GEMM, node("Clip", ["h", "low", "high"], ["a"]), LAST],
+        [GEMM, node("Clip", ["h", "low"], ["a"]), LAST],
+        [GEMM, node("Clip", ["h", "", "high"], ["a"]), LAST],
+        [GEMM, node("Clip", ["h"], ["a"]), LAST],
+        [GEMM, node("Clip", ["h", "low", "far"], ["a"]), LAST],
+        [GEMM, node("Abs", ["h"], ["a"]), LAST],
+        [GEMM, node("HardSigmoid", ["h"], ["a"]), LAST],
+        [GEMM, node("Relu", ["h"], ["i"]), node("HardSigmoid", ["i"], ["a"], alpha=1 / 6, beta=-0.25), LAST],
+        [GEMM, node("Max", ["h", "low"], ["a"]), LAST],
+        [GEMM, node("Max", ["high", "h"], ["a"]), LAST],
+        [GEMM, node("Min", ["h", "low"], ["a"]), LAST],
+        [WIDE, node("Reshape", ["h", "groups"], ["g"]), REDUCED, node("MatMul", ["a", "column"], ["y"])],
+        [WIDE, node("Reshape", ["h", "groups"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[2], keepdims=0)],
+        [WIDE, node("Reshape", ["h", "thirds"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0)],
+        [WIDE, node("Reshape", ["h", "halves"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0)],
+        [WIDE, node("Reshape", ["h", "singles"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0)],
+        [GEMM, node("Abs", ["h"], ["i"]), node("LeakyRelu", ["i"], ["j"]), node("Clip", ["j", "low", "high"], ["y"])],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
+def test_every_piecewise_linear_activation_scores_as_in_onnxruntime(
+    nodes: list[onnx.NodeProto], kind: int, tmp_path: Path
+) -> None:
+    names = {one.op_type for one in nodes}
+    if kind == TensorProto.DOUBLE and names & FLOAT32_ONLY:
+        return
+    compare(written(tmp_path, small(nodes, kind=kind)))
+
+
+@pytest.mark.parametrize("limits", [{"min": -0.5}, {"max": 0.25}, {"min": 0.0, "max": 6.0}, {}])
+def test_a_clip_of_old_opsets_has_its_limits_as_attributes(
+    limits: dict[str, float], tmp_path: Path
+) -> None:
+    compare(written(tmp_path, small([GEMM, node("Clip", ["h"], ["a"], **limits), LAST], opset=10)))
+
+
+def test_a_maxout_of_new_opsets_has_its_axes_as_an_input(tmp_path: Path) -> None:
+    nodes = [
+        WIDE,
+        node("Reshape", ["h", "groups"], ["g"], allowzero=1),
+        node("ReduceMax", ["g", "last"], ["y"], keepdims=0, noop_with_empty_axes=0),
+    ]
+    compare(written(tmp_path, small(nodes, opset=18)))
+
+
+def test_a_fixed_number_of_rows_may_be_written_out_in_a_reshape(tmp_path: Path) -> None:
+    nodes = [
+        WIDE,
+        node("Constant", [], ["k"], value_ints=[2, 3, 2]),
+        node("Reshape", ["h", "k"], ["g"]),
+        node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0),
+    ]
+    compare(written(tmp_path, small(nodes, rows=2)), PEOPLE[:3])
+
+
 def test_a_last_sigmoid_is_taken_off(tmp_path: Path) -> None:
     path = written(tmp_path, good_model())
     network, runtime = read_onnx(path), onnx_scores(path)
@@ -133,6 +221,89 @@ def test_a_softmax_of_two_outputs_becomes_their_difference(tmp_path: Path) -> No
     np.testing.assert_allclose(1 / (1 + np.exp(-score)), runtime(PEOPLE)[:, 1], atol=1e-5)
 
 
+def test_a_softmax_of_many_outputs_is_taken_off(tmp_path: Path) -> None:
+    nodes = [
+        GEMM,
+        node("Relu", ["h"], ["a"]),
+        node("MatMul", ["a", "three"], ["s"]),
+        node("Softmax", ["s"], ["y"]),
+    ]
+    path = written(tmp_path, small(nodes))
+    network, runtime = read_onnx(path), onnx_scores(path)
+    assert runtime is not None
+    assert (network.sigmoid, network.outputs) == (True, 3)
+    powers = np.exp(network(PEOPLE) - network(PEOPLE).max(axis=1, keepdims=True))
+    chances = powers / powers.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(chances, runtime(PEOPLE), atol=1e-5)
+
+
+class Largest(nn.Module):
+    """Maxout as people write it."""
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values.view(-1, 3, 2).amax(dim=2)
+
+
+class Bent(nn.Module):
+    """An activation that is a function, not a module."""
+
+    def __init__(self, bend: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.bend = bend
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return self.bend(values)
+
+
+def exported(module: nn.Module, path: Path, *, dynamo: bool, batched: bool = True) -> Path:
+    """Export a module as torch does, in silence."""
+    file = path / "model.onnx"
+    options: dict[str, Any] = {"dynamo": dynamo}
+    if batched and dynamo:
+        options["dynamic_shapes"] = ({0: torch.export.Dim("rows")},)
+    elif batched:
+        options |= {"input_names": ["x"], "dynamic_axes": {"x": {0: "rows"}}}
+    if dynamo:
+        options |= {"external_data": False, "verbose": False}
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row = torch.randn(2 if batched else 1, 4)
+            torch.onnx.export(module.eval(), (row,), str(file), **options)
+    finally:
+        logging.disable(logging.NOTSET)
+    return file
+
+
+@pytest.mark.parametrize("dynamo", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.LeakyReLU(0.1),
+        lambda: nn.PReLU(),
+        lambda: nn.PReLU(6),
+        lambda: nn.ReLU6(),
+        lambda: nn.Hardtanh(-0.5, 0.75),
+        lambda: nn.Hardsigmoid(),
+        lambda: Bent(torch.abs),
+        lambda: Bent(lambda values: values.clamp(min=-0.3)),
+        lambda: Bent(lambda values: values.clamp(max=0.3)),
+        lambda: Bent(lambda values: torch.maximum(values, torch.tensor(0.2))),
+        lambda: Bent(lambda values: torch.minimum(values, torch.tensor(0.2))),
+        lambda: Largest(),
+    ],
+)
+def test_activations_are_read_as_torchs_exporters_write_them(
+    make: Callable[[], nn.Module], tmp_path: Path, *, dynamo: bool
+) -> None:
+    torch.manual_seed(1)
+    step = make()
+    width = 3 if isinstance(step, Largest) else 6
+    module = nn.Sequential(nn.Linear(4, 6), step, nn.Linear(width, 5), nn.ReLU(), nn.Linear(5, 2))
+    compare(exported(module, tmp_path, dynamo=dynamo), PEOPLE[:40])
+
+
 @pytest.mark.parametrize("dynamo", [False, True])
 @pytest.mark.parametrize("batched", [False, True])
 def test_both_of_torchs_exporters_are_read(tmp_path: Path, *, dynamo: bool, batched: bool) -> None:
@@ -150,21 +321,7 @@ def test_both_of_torchs_exporters_are_read(tmp_path: Path, *, dynamo: bool, batc
     module = nn.Sequential(*layers)
     module(torch.randn(64, 4))
     module.eval()
-    path = tmp_path / "model.onnx"
-    options: dict[str, Any] = {"dynamo": dynamo}
-    if batched and dynamo:
-        options["dynamic_shapes"] = ({0: torch.export.Dim("rows")},)
-    elif batched:
-        options |= {"input_names": ["x"], "dynamic_axes": {"x": {0: "rows"}}}
-    if dynamo:
-        options |= {"external_data": False, "verbose": False}
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.onnx.export(module, (torch.randn(2 if batched else 1, 4),), str(path), **options)
-    finally:
-        logging.disable(logging.NOTSET)
+    path = exported(module, tmp_path, dynamo=dynamo, batched=batched)
     compare(path, PEOPLE[:40])
     with torch.no_grad():
         expected = module.double()(torch.from_numpy(PEOPLE)).numpy()
@@ -257,7 +414,36 @@ RELU = node("Relu", ["h"], ["a"])
         ([GEMM, node("Reshape", ["h", "flat"], ["y"])], r"must keep \(rows, 5\), got \[-1\]"),
         ([GEMM, node("Squeeze", ["h"], ["y"])], "must work on a single score, got 5 values"),
         ([GEMM, node("Flatten", ["h"], ["y"], axis=0)], r"must keep the rows apart \(axis 1\)"),
-        ([GEMM, node("Softmax", ["h"], ["y"])], "must stand last, over two outputs, got 5"),
+        ([GEMM, node("Softmax", ["h"], ["y"], axis=0)], "must stand last, over two or more outputs of a row, got 5"),
+        ([GEMM, RELU, node("MatMul", ["a", "V"], ["s"]), node("Softmax", ["s"], ["y"])], "must stand last, over two or more outputs of a row, got 1"),
+        ([GEMM, node("Sigmoid", ["h"], ["a"]), LAST], r"operator 1 \(Sigmoid\) is not piecewise-linear, so no exact answer exists; retrain with 'hardsigmoid'"),
+        ([GEMM, node("Tanh", ["h"], ["a"]), LAST], r"operator 1 \(Tanh\) is not piecewise-linear.*'hardtanh'"),
+        ([GEMM, node("Gelu", ["h"], ["a"]), LAST], r"operator 1 \(Gelu\) is not piecewise-linear.*'relu'"),
+        ([GEMM, node("Elu", ["h"], ["a"]), LAST], r"operator 1 \(Elu\) is not piecewise-linear.*'leaky_relu'"),
+        ([GEMM, node("Selu", ["h"], ["a"]), LAST], r"operator 1 \(Selu\) is not piecewise-linear"),
+        ([GEMM, node("Softplus", ["h"], ["a"]), LAST], r"operator 1 \(Softplus\) is not piecewise-linear"),
+        ([GEMM, node("HardSwish", ["h"], ["a"]), LAST], r"operator 1 \(HardSwish\) is not piecewise-linear"),
+        ([GEMM, node("Shape", ["h"], ["a"]), LAST], r"\(Shape\) is not one that FETA reads.*; write -1 for the number of rows"),
+        ([GEMM, node("ArgMax", ["h"], ["y"])], "; export the scores without it"),
+        ([GEMM, node("PRelu", ["slopes", "h"], ["y"])], "must work on the value before it"),
+        ([GEMM, node("PRelu", ["h", "four"], ["y"])], r"must have a constant for 5 columns, got the shape \(4,\)"),
+        ([GEMM, node("PRelu", ["h"], ["y"])], "must have all its inputs and an output"),
+        ([GEMM, node("Clip", ["low", "h"], ["y"])], "must work on the value before it"),
+        ([GEMM, node("Clip", ["h", "high", "low"], ["y"])], r"must have its min below its max, got 0\.\d+ and -0\.4"),
+        ([GEMM, node("Clip", ["h", "nan"], ["y"])], "must have its min below its max, got nan and inf"),
+        ([GEMM, node("Clip", ["h", "slopes"], ["y"])], r"must have one number as its limit, got the shape \(5,\)"),
+        ([GEMM, node("Max", ["h", "slopes"], ["y"])], r"must have one number as its limit, got the shape \(5,\)"),
+        ([GEMM, node("Min", ["h", "low", "high"], ["y"])], "must have two inputs, got 3"),
+        ([GEMM, node("LeakyRelu", ["h"], ["y"], alpha=float("nan"))], "must have finite numbers"),
+        ([GEMM, node("HardSigmoid", ["h"], ["y"], beta=float("inf"))], "must have a finite alpha and beta, got"),
+        ([WIDE, node("Reshape", ["h", "uneven"], ["y"])], r"must cut 6 values into equal groups \(rows, groups, values\), got \[-1, 4, 2\]"),
+        ([WIDE, node("Reshape", ["h", "unknown"], ["y"])], r"must cut 6 values into equal groups .*\[-1, -1, 2\]"),
+        ([WIDE, node("Reshape", ["h", "groups"], ["y"])], "the value 'y' must be reduced by ReduceMax, got the end"),
+        ([WIDE, node("Reshape", ["h", "groups"], ["g"]), node("Relu", ["g"], ["y"])], "must not follow a Reshape to groups; ReduceMax must"),
+        ([WIDE, node("ReduceMax", ["h"], ["y"], axes=[1], keepdims=0)], r"must follow a Reshape to \(rows, groups, values\) and reduce the values"),
+        ([WIDE, node("Reshape", ["h", "groups"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[1], keepdims=0)], r"reduce the values \(axes -1, keepdims 0\)"),
+        ([WIDE, node("Reshape", ["h", "groups"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[2])], r"reduce the values \(axes -1, keepdims 0\)"),
+        ([GEMM, node("Reshape", ["h", "zero"], ["y"], allowzero=1)], r"must keep the rows, got \[0, 5\] with allowzero"),
         ([GEMM, RELU, node("MatMul", ["a", "V"], ["s"]), node("Sigmoid", ["s"], ["p"]), node("Relu", ["p"], ["y"])], "must not follow the last sigmoid"),
         ([node("Relu", ["x"], ["y"])], r"operator 0 \(Relu\) must follow an affine layer"),
         ([node("Identity", ["x"], ["y"])], "at least one affine layer"),
@@ -265,7 +451,7 @@ RELU = node("Relu", ["h"], ["a"])
         ([GEMM, node("Identity", ["h"], ["z"])], "the graph's output must be its last value 'z', got 'y'"),
         ([GEMM, node("Constant", [], ["k"], value_string="x"), node("Add", ["h", "k"], ["y"])], "must hold an array or a number"),
         ([GEMM, node("Constant", [], ["W"], value_float=1.0)], "the graph must define 'W' once, got it twice"),
-        ([GEMM, node("If", ["h"], ["y"])], r"\(If\) is not one that FETA reads; it reads Add, Batch"),
+        ([GEMM, node("If", ["h"], ["y"])], r"\(If\) is not one that FETA reads; it reads Abs, Add, Batch"),
         ([GEMM, node("Constant", [], ["r"], value_float=0.5), node("Constant", [], ["t"], value_int=1), node("Dropout", ["h", "r", "t"], ["y"])], r"inference mode; export after module\.eval"),
         ([GEMM, node("Constant", [], ["k"], value_float=0.0), node("Div", ["h", "k"], ["y"])], "must not divide by 0"),
     ],

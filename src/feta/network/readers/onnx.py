@@ -6,6 +6,7 @@ Nothing is allocated before its size is known, and no other file is opened unles
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +14,17 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.network.activation import relu
+from feta.network.activation import (
+    SMOOTH,
+    Maxout,
+    absolute,
+    clip,
+    hardsigmoid,
+    leaky_relu,
+    prelu,
+    refuse_smooth,
+    relu,
+)
 from feta.network.builder import NetworkBuilder
 from feta.network.fold import BatchNorm
 from feta.network.network import Affine, Network
@@ -31,6 +42,22 @@ OLDEST_OPSET = 7
 # BatchNormalization's default; attributes are float32 numbers, and this one is not quite 1e-5.
 EPSILON = float(np.float32(1e-5))
 
+# Defaults of LeakyRelu and HardSigmoid, as float32 numbers too.
+LEAK = float(np.float32(0.01))
+HARD_SIGMOID = {"alpha": float(np.float32(0.2)), "beta": 0.5}
+
+# Old opsets write "no limit" of a Clip as the largest number of float32, which is none there.
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+
+# Operators that are not piecewise-linear and have no name among activations.
+BENT = {*SMOOTH, "hardswish", "logsoftmax"}
+
+# What to do about operators that exporters write without need.
+REMEDIES = {
+    "Shape": "; write -1 for the number of rows where the network reshapes",
+    "ArgMax": "; export the scores without it",
+}
+
 # A fixed number of rows beyond this is not filled up to replay a single one.
 MOST_FIXED_ROWS = 1024
 
@@ -38,9 +65,10 @@ MOST_FIXED_ROWS = 1024
 def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
     """Read a network from an ONNX file.
 
-    Understood are Gemm, MatMul, Add, Sub, Mul, Div, Relu, BatchNormalization, what changes only the
-    shape or nothing (Identity, Constant, Cast, Flatten, Reshape, Squeeze, Unsqueeze, Dropout), and
-    a last Sigmoid, or Softmax of two outputs, which are taken off: scores are what goes into them.
+    Understood are Gemm, MatMul, Add, Sub, Mul, Div, BatchNormalization; Relu, LeakyRelu, PRelu, Clip,
+    Abs, HardSigmoid, Max and Min with a constant, and maxout (Reshape to groups, ReduceMax); what
+    changes only the shape or nothing (Identity, Constant, Cast, Flatten, Reshape, Squeeze, Unsqueeze,
+    Dropout); and a last Sigmoid or Softmax, which are taken off: scores are what goes into them.
     Weights in other files are read only with `external_data`, from the model's own folder.
     """
     try:
@@ -138,6 +166,8 @@ class _Reading:
     constants: dict[str, Array] = field(default_factory=dict)
     value: str = ""
     width: int = 0
+    rows: int = 1  # the graph's own number of rows, where that is fixed
+    pool: int = 0  # values a group, between a Reshape to groups and the ReduceMax over them
     squashed: Literal["sigmoid", "softmax"] | None = None
     source: Literal["float32", "float64"] = "float64"
 
@@ -151,6 +181,8 @@ class _Reading:
         self._enter()
         for place, node in enumerate(graph.node):
             self._step(node, f"operator {(node.name or place)!r} ({node.op_type})")
+        if self.pool:
+            raise NetworkError(f"the value {self.value!r} must be reduced by ReduceMax, got the end")
         if [output.name for output in graph.output][:1] != [self.value]:
             got = ", ".join(repr(output.name) for output in graph.output)
             raise NetworkError(
@@ -174,7 +206,7 @@ class _Reading:
             raise NetworkError(
                 f"the graph's input must be (rows, columns) with the columns fixed, got {sizes}"
             )
-        self.value, self.width = inputs[0].name, sizes[1]
+        self.value, self.width, self.rows = inputs[0].name, sizes[1], max(1, sizes[0])
 
     def _array(self, tensor: "onnx.TensorProto") -> Array:
         array = stored_array(tensor, self.folder)
@@ -185,9 +217,7 @@ class _Reading:
     def _step(self, node: "onnx.NodeProto", where: str) -> None:
         """Take one operator."""
         if node.domain not in STANDARD or node.op_type not in OPERATORS:
-            known = ", ".join(sorted(OPERATORS))
-            custom = "" if node.domain in STANDARD else f" of the domain {node.domain!r}"
-            raise NetworkError(f"{where}{custom} is not one that FETA reads; it reads {known}")
+            raise _refusal(node, where)
         if len(node.output) < 1 or len(node.input) < FEWEST_INPUTS.get(node.op_type, 1):
             raise NetworkError(f"{where} must have all its inputs and an output; export it again")
         if node.op_type == "Constant":
@@ -202,6 +232,8 @@ class _Reading:
                 raise NetworkError(message)
         if self.squashed and node.op_type not in SHAPES:
             raise NetworkError(f"{where} must not follow the last {self.squashed}")
+        if self.pool and node.op_type != "ReduceMax":
+            raise NetworkError(f"{where} must not follow a Reshape to groups; ReduceMax must")
         OPERATORS[node.op_type](self, node, where)
         self.value = node.output[0]
 
@@ -294,6 +326,60 @@ class _Reading:
         del node
         self.builder.activate(relu(), where)
 
+    def leaky_relu(self, node: "onnx.NodeProto", where: str) -> None:
+        self.builder.activate(leaky_relu(_options(node, {"alpha": LEAK})["alpha"]), where)
+
+    def prelu(self, node: "onnx.NodeProto", where: str) -> None:
+        self.same(node, where)
+        slopes = self._numbers(node.input[1], where)
+        self._vector(slopes, self.width, where)
+        self.builder.activate(prelu(np.ravel(slopes)), where)
+
+    def absolute(self, node: "onnx.NodeProto", where: str) -> None:
+        del node
+        self.builder.activate(absolute(), where)
+
+    def hard_sigmoid(self, node: "onnx.NodeProto", where: str) -> None:
+        told = _options(node, HARD_SIGMOID)
+        if not np.isfinite([told["alpha"], told["beta"]]).all():
+            raise NetworkError(f"{where} must have a finite alpha and beta, got {told}")
+        step = hardsigmoid(Fraction(told["alpha"]), Fraction(told["beta"]))
+        self.builder.activate(step, where)
+
+    def clip(self, node: "onnx.NodeProto", where: str) -> None:
+        """Take a Clip: limits are attributes before opset 11, inputs after it."""
+        self.same(node, where)
+        told = _options(node, {"min": -np.inf, "max": np.inf})
+        for name, key in zip(node.input[1:], ("min", "max"), strict=False):
+            if name:
+                told[key] = self._scalar(self._stored(name, where), where)
+        self._clip(told["min"], told["max"], where)
+
+    def maximum(self, node: "onnx.NodeProto", where: str) -> None:
+        self._clip(self._scalar(self._other(node, where), where), np.inf, where)
+
+    def minimum(self, node: "onnx.NodeProto", where: str) -> None:
+        self._clip(-np.inf, self._scalar(self._other(node, where), where), where)
+
+    def _clip(self, low: float, high: float, where: str) -> None:
+        if not low < high:
+            raise NetworkError(f"{where} must have its min below its max, got {low} and {high}")
+        if self.source == "float32":
+            low = -np.inf if low <= -LARGEST_FLOAT32 else low
+            high = np.inf if high >= LARGEST_FLOAT32 else high
+        self.builder.activate(clip(low, high), where)
+
+    def reduce_max(self, node: "onnx.NodeProto", where: str) -> None:
+        """Take the largest of each group."""
+        told = _options(node, {"axes": [], "keepdims": 1, "noop_with_empty_axes": 0})
+        axes = np.ravel(self._stored(node.input[1], where)) if len(node.input) > 1 else told["axes"]
+        if not self.pool or told["keepdims"] or list(axes) not in ([-1], [2]):
+            message = f"{where} must follow a Reshape to (rows, groups, values) and reduce the values (axes -1, keepdims 0)"
+            raise NetworkError(message)
+        if self.pool > 1:
+            self.builder.activate(Maxout(self.pool), where)
+        self.width, self.pool = self.width // self.pool, 0
+
     def batch_norm(self, node: "onnx.NodeProto", where: str) -> None:
         options = _options(
             node, {"epsilon": EPSILON, "training_mode": 0, "momentum": 0.9, "spatial": 1}
@@ -326,9 +412,26 @@ class _Reading:
 
     def reshape(self, node: "onnx.NodeProto", where: str) -> None:
         shape = [int(size) for size in np.ravel(self._stored(node.input[1], where))]
-        keeps = shape in ([-1, self.width], [0, self.width], [0, -1], [1, self.width])
+        if _options(node, {"allowzero": 0})["allowzero"] and 0 in shape:
+            raise NetworkError(f"{where} must keep the rows, got {shape} with allowzero")
+        if len(shape) == 3:  # noqa: PLR2004 - rows, groups and the values of a group
+            self._group(shape, where)
+            return
+        keeps = shape in ([-1, self.width], [0, self.width], [0, -1], [self.rows, self.width])
         if not keeps and not (self.width == 1 and shape == [-1]):
             raise NetworkError(f"{where} must keep (rows, {self.width}), got {shape}")
+
+    def _group(self, shape: list[int], where: str) -> None:
+        """Note a Reshape to (rows, groups, values), which maxout begins with."""
+        rows, groups, values = shape
+        if groups == -1 and values > 0 and rows != -1:
+            groups = self.width // values
+        if values == -1 and groups > 0 and rows != -1:
+            values = self.width // groups
+        if rows not in (-1, 0, self.rows) or groups < 1 or groups * values != self.width:
+            message = f"{where} must cut {self.width} values into equal groups (rows, groups, values), got {shape}"
+            raise NetworkError(message)
+        self.pool = values
 
     def squeeze(self, node: "onnx.NodeProto", where: str) -> None:
         if self.width != 1:
@@ -341,15 +444,14 @@ class _Reading:
 
     def sigmoid(self, node: "onnx.NodeProto", where: str) -> None:
         del node
-        if self.width != 1:
-            raise NetworkError(
-                f"{where} must stand last, behind one score; inside a network it is not piecewise-linear: retrain with Relu"
-            )
+        if self.width != 1:  # a last one stands behind a single score
+            raise refuse_smooth("sigmoid", where)
         self.squashed = "sigmoid"
 
     def softmax(self, node: "onnx.NodeProto", where: str) -> None:
-        if _options(node, {"axis": -1})["axis"] not in (-1, 1) or self.width != 2:  # noqa: PLR2004 - two classes
-            raise NetworkError(f"{where} must stand last, over two outputs, got {self.width}")
+        if _options(node, {"axis": -1})["axis"] not in (-1, 1) or self.width < 2:  # noqa: PLR2004 - a choice
+            message = f"{where} must stand last, over two or more outputs of a row, got {self.width}"
+            raise NetworkError(message)
         self.squashed = "softmax"
 
     def _other(self, node: "onnx.NodeProto", where: str) -> Array:
@@ -360,6 +462,12 @@ class _Reading:
         if len(names) != 1:
             raise NetworkError(f"{where} must combine the value before it with one constant")
         return self._numbers(names[0], where)
+
+    def _scalar(self, numbers: Array, where: str) -> float:
+        if numbers.size != 1 or numbers.ndim > 2:  # noqa: PLR2004 - rows and columns
+            message = f"{where} must have one number as its limit, got the shape {numbers.shape}"
+            raise NetworkError(message)
+        return float(np.ravel(numbers)[0])
 
     def _stored(self, name: str, where: str) -> Array:
         if name not in self.constants:
@@ -386,17 +494,25 @@ class _Reading:
 
 
 OPERATORS: dict[str, Callable[[_Reading, Any, str], None]] = {
+    "Abs": _Reading.absolute,
     "Add": _Reading.add,
     "BatchNormalization": _Reading.batch_norm,
     "Cast": _Reading.cast,
+    "Clip": _Reading.clip,
     "Constant": _Reading.same,
     "Div": _Reading.div,
     "Dropout": _Reading.dropout,
     "Flatten": _Reading.flatten,
     "Gemm": _Reading.gemm,
+    "HardSigmoid": _Reading.hard_sigmoid,
     "Identity": _Reading.same,
+    "LeakyRelu": _Reading.leaky_relu,
     "MatMul": _Reading.matmul,
+    "Max": _Reading.maximum,
+    "Min": _Reading.minimum,
     "Mul": _Reading.mul,
+    "PRelu": _Reading.prelu,
+    "ReduceMax": _Reading.reduce_max,
     "Relu": _Reading.relu,
     "Reshape": _Reading.reshape,
     "Sigmoid": _Reading.sigmoid,
@@ -407,10 +523,20 @@ OPERATORS: dict[str, Callable[[_Reading, Any, str], None]] = {
 }
 
 # Inputs an operator cannot do without, where that is not one.
-FEWEST_INPUTS = {"Constant": 0, "Gemm": 2, "MatMul": 2, "Reshape": 2}
+FEWEST_INPUTS = {"Constant": 0, "Gemm": 2, "MatMul": 2, "PRelu": 2, "Reshape": 2}
 
 # What may still follow a last Sigmoid or Softmax.
 SHAPES = {"Cast", "Constant", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
+
+
+def _refusal(node: "onnx.NodeProto", where: str) -> NetworkError:
+    """Say why an operator is not read, and what to do."""
+    if node.domain in STANDARD and node.op_type.lower() in BENT:
+        return refuse_smooth(node.op_type, where)
+    known = ", ".join(sorted(OPERATORS))
+    custom = "" if node.domain in STANDARD else f" of the domain {node.domain!r}"
+    remedy = REMEDIES.get(node.op_type, "")
+    return NetworkError(f"{where}{custom} is not one that FETA reads; it reads {known}{remedy}")
 
 
 def _options(node: "onnx.NodeProto", defaults: dict[str, Any]) -> dict[str, Any]:
@@ -421,5 +547,9 @@ def _options(node: "onnx.NodeProto", defaults: dict[str, Any]) -> dict[str, Any]
             raise NetworkError(
                 f"operator {node.op_type} has an attribute {attribute.name!r} that FETA does not know"
             )
-        options[attribute.name] = attribute.f if attribute.type == attribute.FLOAT else attribute.i
+        if isinstance(defaults[attribute.name], list):
+            options[attribute.name] = list(attribute.ints)
+        else:
+            number = attribute.f if attribute.type == attribute.FLOAT else attribute.i
+            options[attribute.name] = number
     return options
