@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix
+from feta.arrays import Counts, Flags, Matrix
 from feta.engine import axis_tree
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
@@ -21,11 +21,11 @@ from feta.model import EXACT_CHUNK, Model
 from feta.network.bounded import largest_activations
 from feta.network.points import Rows
 from feta.query import Query, WorstAt
-from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.rule import Argmax, Deciding, OneVsRest, Threshold, Tolerance
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Reason, Verdict
+from feta.verdict.verdict import Fair, Reason, Verdict
 
 try:
     native: Any = import_module("feta._native")
@@ -55,7 +55,11 @@ class Lattice:
     """Bound and count over the sensitive lattice, compiled."""
 
     name: ClassVar[str] = "lattice"
-    about: ClassVar[str] = "the same as exhaustive, compiled: proved bounds, exact where they fail"
+    about: ClassVar[str] = (
+        "the same as exhaustive, compiled: proved bounds, exact where they fail"
+        if native is not None
+        else "not built: it was installed without a C++ compiler; exhaustive is used instead"
+    )
 
     def __init__(self, *, threads: int | None = None, simd: bool = True) -> None:
         self.threads = threads or min(8, os.cpu_count() or 1)
@@ -222,7 +226,9 @@ class _Search:
         if told["found"][0]:
             return question.unfair(int(told["number"][0]))
         if not told["finished"][0]:
-            question.meter.reason = Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
+            question.meter.reason = (
+                Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
+            )
             return question.unknown()
         apart = question.apart(_open(told))
         if apart is None:
@@ -245,15 +251,17 @@ class _Search:
         )
         numbers = _open(told)
         if not told["finished"][0]:
-            question.meter.reason = Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
+            question.meter.reason = (
+                Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
+            )
             return question.unknown(int(numbers[0]) if len(numbers) else None)
         best = question.farthest(numbers)
         if best is None:
             return question.unknown(int(numbers[0]))
         verdict = question.worst(best, safe=False)
-        if verdict.runtime == "sensitive" and not hasattr(verdict, "counterexample"):
-            safe = self._find()
-            return question.fair(safe=bool(safe["safe"][0]) and not safe["open"])
+        if isinstance(verdict, Fair):  # whether the runtime is sure of that, is another question
+            told = self._find()
+            return question.fair(safe=bool(told["safe"][0]) and not told["open"])
         return verdict
 
     def _find(self) -> dict[str, Any]:
@@ -305,6 +313,6 @@ def _fits_float32(model: Model) -> bool:
     return all(float(np.max(one)) < LARGEST_ACTIVATION for one in (*sizes, *weights, *slopes))
 
 
-def _tally(rule: Any, counts: Counts, total: int, safe: Any) -> Tally:  # noqa: ANN401
+def _tally(rule: Deciding, counts: Counts, total: int, safe: Flags) -> Tally:
     undecided = total - counts.sum(axis=1)
     return Tally(counts, undecided, safe & (undecided == 0), rule.ties_to)
