@@ -13,13 +13,14 @@ template <class T> class Lanes {
         : net(network), now(size_t(network.widest) * most_lanes), next(now.size()) {}
 
     // The outputs of all combinations of the axes' chosen values, output by output, `most_lanes`
-    // apart. The combination with number Σ v_a · Π_{b<a} n_b stands in that lane.
-    const T* combinations(const T* person, const int32_t* ids, int count) {
+    // apart. `turns` lists the axes, the longest first: the first of them moves fastest along lanes.
+    const T* combinations(const T* person, const int32_t* ids, const int* turns, int count) {
         for (int n = 0; n < net.neurons; ++n) {
             T* row = &now[size_t(n) * most_lanes];
             T mine = person[n];
             int filled = 0;  // lanes that hold the combinations of the axes so far
-            for (int a = 0; a < net.axes; ++a) {
+            for (int turn = 0; turn < net.axes; ++turn) {
+                const int a = turns[turn];
                 const AxisTree<T>& tree = net.trees[a];
                 const T* terms = &tree.by_neuron[size_t(n) * tree.values + tree.begin[ids[a]]];
                 const int many = tree.count(ids[a]);

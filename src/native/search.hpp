@@ -44,6 +44,7 @@ class Search {
         slack = spec.source_slack;
         reach.before.resize(single.layers.size());
         reach.after.resize(single.layers.size());
+        for (int a = 0; a < axes; ++a) turns.push_back(a);
         strides.assign(axes, 1);
         for (int a = axes - 2; a >= 0; --a) strides[a] = strides[a + 1] * spec.axes[a + 1].values;
         for (int a = 0; a < axes; ++a) total *= spec.axes[a].values;
@@ -242,6 +243,7 @@ class Search {
     std::vector<std::pair<uint64_t, double>> kept;  // numbers that may be the worst, and their highs
     size_t kept_floor = 0;
     std::vector<int32_t> leaf_digits;
+    std::vector<int> turns;  // the axes, as the lanes of the last leaf have them
     uint64_t ticks = 0;
 
     void start(Outcome& out) {
@@ -436,7 +438,7 @@ class Search {
     // Score the counterparts of the node in `ids`.
     template <class PointFound> void leaf(int count, Outcome& out, PointFound point_found) {
         kernel_errors();
-        const float* found = lanes.combinations(person32.data(), ids.data(), count);
+        const float* found = lanes.combinations(person32.data(), ids.data(), longest_first(), count);
         out.scored += uint64_t(count);
         if (wanted == open_class && spec.rule.kind == RuleKind::threshold && count_lanes(found, count, out)) return;
         for (int l = 0; l < count; ++l) {
@@ -474,10 +476,17 @@ class Search {
         return true;
     }
 
+    // The axes of the node in `ids`, those with most values first.
+    const int* longest_first() {
+        const auto many = [&](int a) { return single.trees[a].count(ids[a]); };
+        std::sort(turns.begin(), turns.end(), [&](int a, int b) { return many(a) > many(b) || (many(a) == many(b) && a < b); });
+        return turns.data();
+    }
+
     // The lattice number of a lane of the node in `ids`; its digits go to `leaf_digits`.
     uint64_t lane_number(int lane) {
         uint64_t number = 0;
-        for (int a = 0; a < axes; ++a) {
+        for (const int a : turns) {
             const AxisTree<float>& tree = single.trees[a];
             const int many = tree.count(ids[a]);
             leaf_digits[a] = tree.order[tree.begin[ids[a]] + lane % many];
@@ -547,7 +556,7 @@ class Search {
     }
 
     void goal_leaf(int count, Outcome& out, double& best) {
-        const float* found = lanes.combinations(person32.data(), ids.data(), count);
+        const float* found = lanes.combinations(person32.data(), ids.data(), longest_first(), count);
         out.scored += uint64_t(count);
         double low, high;
         for (int l = 0; l < count; ++l) {
