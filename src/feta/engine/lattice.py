@@ -197,9 +197,8 @@ class _Kernel:
         assert not isinstance(self.rule, Tolerance)
         votes = np.ones(len(numbers), dtype=np.int64)
         if weights is not None:
-            votes = weights.votes[
-                np.searchsorted(weights.numbers, numbers, sorter=np.argsort(weights.numbers))
-            ]
+            order = np.argsort(weights.numbers)
+            votes = weights.votes[order[np.searchsorted(weights.numbers, numbers, sorter=order)]]
         for start in range(0, len(numbers), EXACT_CHUNK):
             if time.monotonic() > deadline:
                 return

@@ -1,0 +1,95 @@
+"""The compiled engine: what is its own; its answers are compared in tests/properties."""
+
+import numpy as np
+import pytest
+
+import feta
+from campaigns.lattice import differences, on_a_score, random_model, random_people
+from feta.engine import lattice
+from feta.engine.axis_tree import build
+from feta.engine.lattice import Lattice
+from feta.engine.protocol import UNLIMITED, Budget
+from feta.engine.registry import choose
+from feta.errors import EngineError
+from tests.examples import PERSON, SPACE, linear
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_instruction_set_and_thread_count_gives_the_reference_answers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, plain=seed % 2 == 0)
+    people = random_people(rng, model, 4)
+    assert differences(on_a_score(rng, model, people[0]), people) == []
+
+
+def test_auto_takes_it() -> None:
+    assert choose(linear(age=1.0)).name == "lattice"
+
+
+def test_without_the_kernel_auto_takes_exhaustive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lattice, "native", None)
+    assert choose(linear(age=1.0)).name == "exhaustive"
+    with pytest.raises(EngineError, match="'lattice' cannot answer"):
+        choose(linear(age=1.0), "lattice")
+
+
+def test_weights_beyond_float32_are_left_to_exhaustive() -> None:
+    assert choose(linear(age=1e39, bias=-3e40)).name == "exhaustive"
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 3, 57])
+def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int) -> None:
+    rng = np.random.default_rng(n_values)
+    terms = rng.normal(size=(n_values, 5))
+    tree = build(terms, np.ones(5))
+    assert sorted(tree.order.tolist()) == list(range(n_values))
+    for node in range(len(tree.begin)):
+        inside = terms[tree.order[tree.begin[node] : tree.end[node]]]
+        away = np.abs(inside - tree.center[node])
+        assert (away <= np.abs(tree.generator[node]) + tree.rest[node]).all()
+        if tree.left[node] >= 0:
+            assert tree.end[tree.left[node]] == tree.begin[tree.right[node]]
+
+
+def test_a_lattice_of_billions_is_answered_by_bounds_alone() -> None:
+    axes = tuple(feta.Integer(f"a{n}", 0, 999, sensitive=True) for n in range(4))
+    space = feta.FeatureSpace((*axes, feta.Real("income", 0, 1)))
+    network = feta.Network.from_layers([([[1e-4, -1e-4, 2e-4, 1e-5, 1.0]], [3.0])])
+    model = feta.Model(space, network, threshold=0.0)
+    person = space.encode({"a0": 1, "a1": 2, "a2": 3, "a3": 4, "income": 0.5})[0]
+    verdict = feta.verify(feta.FairAt(model, person), engine="lattice")
+    assert isinstance(verdict, feta.Fair)
+    assert verdict.certificate.proof.counterparts == 10**12
+    assert feta.tally(model, person[None, :]).favorable.tolist() == [10**12]
+
+
+def test_a_lattice_of_billions_on_the_edge_is_unknown_in_time() -> None:
+    axes = tuple(feta.Integer(f"a{n}", 0, 999, sensitive=True) for n in range(4))
+    space = feta.FeatureSpace(axes)
+    network = feta.Network.from_layers([([[0.1, -0.1, 0.1, -0.1]], [0.05])])
+    model = feta.Model(space, network, threshold=0.0)
+    counts = feta.tally(model, np.zeros((1, 4)), engine="lattice", budget=Budget(seconds=0.2))
+    assert 0 < counts.undecided[0] < 10**12
+    assert not counts.settled[0]
+
+
+def test_a_spent_budget_of_evaluations_leaves_people_undecided() -> None:
+    model = linear(age=1.0, female=3.0, bias=-50.0)
+    counts = Lattice().tally(model, PERSON[None, :], Budget(evaluations=1), until="all")
+    assert counts.undecided.tolist() == [SPACE.lattice.size]
+    verdict = Lattice().solve(feta.WorstAt(model, PERSON), Budget(evaluations=1))
+    assert isinstance(verdict, feta.Unknown)
+
+
+@pytest.mark.parametrize(("bias", "expected"), [(-50.0, [12, 3]), (-38.0, [5, 10])])
+def test_votes_listed_in_any_order_are_counted_alike(bias: float, expected: list[int]) -> None:
+    """With -38 the last one listed lies exactly on the threshold, and is settled exactly."""
+    model = linear(age=1.0, bias=bias)
+    numbers = np.array([120, 3, 77, 40])
+    votes = np.array([1, 5, 2, 7])
+    for engine in ("lattice", "exhaustive"):
+        weights = feta.VoteWeights(numbers, votes)
+        counts = choose(model, engine).tally(
+            model, PERSON[None, :], UNLIMITED, until="all", weights=weights
+        )
+        assert counts.by_class.tolist() == [expected]
