@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real
+from feta.network.activation import Activation
 from feta.network.network import Affine
 
 SPACE = FeatureSpace(
@@ -23,11 +24,16 @@ def linear(age: float = 0.0, female: float = 0.0, male: float = 0.0, bias: float
 
 
 def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
-    """Permute hidden neurons and rescale each by 2^±power: the same function, other numbers."""
-    first, layers = network.first, list(network.layers)
-    for place in range(len(layers)):
+    """Permute hidden neurons and rescale each by 2^±power: the same function, other numbers.
+
+    Rescaling is exact where the activation has its only break at 0 (ReLU, leaky, PReLU, |z|, the
+    identity, and so maxout); others are permuted only.
+    """
+    first, layers, activations = network.first, list(network.layers), list(network.activations)
+    for place, activation in enumerate(activations):
         width = layers[place].weight.shape[1]
-        factors = 2.0 ** rng.choice([-power, 0, power], width)
+        bends_at_zero = not activation.breaks.any() and not activation.intercepts.any()
+        factors = 2.0 ** (rng.choice([-power, 0, power], width) * bends_at_zero)
         order = rng.permutation(width)
         if place == 0:
             tables = tuple(replace(t, rows=(t.rows * factors)[:, order]) for t in first.tables)
@@ -42,6 +48,12 @@ def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
             layers[place - 1] = Affine(
                 (before.weight * factors[:, None])[order], (before.bias * factors)[order]
             )
-        after = layers[place]
-        layers[place] = Affine((after.weight / factors)[:, order], after.bias)
-    return replace(network, first=first, layers=tuple(layers))
+        layers[place] = Affine((layers[place].weight / factors)[:, order], layers[place].bias)
+        if activation.width > 1:
+            activations[place] = Activation(
+                activation.name,
+                activation.breaks[:, order],
+                activation.slopes[:, order],
+                activation.intercepts[:, order],
+            )
+    return replace(network, first=first, layers=tuple(layers), activations=tuple(activations))
