@@ -15,6 +15,7 @@ from feta.errors import DomainError, SchemaError, missing, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 from feta.space.guess import ColumnSummary
 from feta.space.lattice import Axis, Lattice
+from feta.space.quick_check import QuickCheck
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -327,6 +328,8 @@ class FeatureSpace:
         if people.ndim != 2 or people.shape[1] != self.width:  # noqa: PLR2004 - a matrix
             message = f"people must be a matrix with {self.width} columns, got the shape {people.shape}; space.encode makes it"
             raise DomainError(message)
+        if self._quick_checks[sensitive].passes(people):
+            return
         for attribute in self.attributes:
             if sensitive == "ignore" and self.is_sensitive(attribute):
                 continue
@@ -337,6 +340,14 @@ class FeatureSpace:
                 shown = got[0] if len(got) == 1 else got
                 message = f"must be {attribute.domain()}, got {shown!r}"
                 raise DomainError.at(attribute.name, row, message)
+
+    @cached_property
+    def _quick_checks(self) -> dict[str, QuickCheck]:
+        shared = tuple(a for a in self.attributes if not self.is_sensitive(a))
+        return {
+            "check": QuickCheck(self.attributes, [self.columns_of(a) for a in self.attributes]),
+            "ignore": QuickCheck(shared, [self.columns_of(a) for a in shared]),
+        }
 
     def _valid(self, attribute: Attribute, people: Matrix) -> Flags:
         codes = people[:, self.columns_of(attribute)]

@@ -30,12 +30,21 @@ MOST_LEVELS = 2**20
 _DERIVED_KEYS = {"from", "values"}
 _DECISION = "\0decision"  # no column's name
 LARGEST_NUMBER = int(sys.float_info.max)
-_DECISION_KEYS = {"favorable", "unfavorable", "threshold", "score", "favors", "equality"}
+
+# Which keys of [decision] go with the one that says what kind of decision it is.
+_TWO_WAY = {"favorable", "unfavorable", "favors", "equality"}
+_COMPANIONS = {
+    "threshold": _TWO_WAY,
+    "score": _TWO_WAY,
+    "classes": {"one_vs_rest"},
+    "tolerance": {"unit"},
+}
+_DECISION_KEYS = {*_COMPANIONS, *_TWO_WAY, "one_vs_rest", "unit"}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The [decision] table: what the two decisions are called, and where they part."""
+    """The [decision] table: what the decisions are called and where they part, or a tolerance."""
 
     favorable: str = "favorable"
     unfavorable: str = "unfavorable"
@@ -43,6 +52,10 @@ class Decision:
     score: float | None = None
     favors: str = "above"
     equality: str | None = None
+    classes: tuple[str, ...] = ()  # or: several decisions, in the order of the network's outputs
+    one_vs_rest: str | None = None  # the one of them to ask about
+    tolerance: float | None = None  # or: regression
+    unit: str = ""  # of its scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +117,25 @@ def read_schema_file(path: str | Path) -> SchemaFile:
 
 def format_schema(schema: SchemaFile) -> str:
     """Write a schema as TOML, a line a column."""
-    decision = schema.decision
-    lines = ["[decision]", f"favorable = {_toml(decision.favorable)}"]
+    lines = ["[decision]", *_decision_lines(schema.decision)]
+    lines += ["", "[columns]                  # in the network's input order"]
+    for attribute in schema.space.attributes:
+        pairs = _pairs(attribute, schema)
+        inside = ", ".join(f"{key} = {_toml(value)}" for key, value in pairs.items())
+        lines.append(f"{_toml_key(attribute.name)} = {{ {inside} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _decision_lines(decision: Decision) -> list[str]:
+    if decision.classes:
+        lines = [f"classes = {_toml(list(decision.classes))}            # one a network output"]
+        if decision.one_vs_rest is not None:
+            lines.append(f"one_vs_rest = {_toml(decision.one_vs_rest)}")
+        return lines
+    if decision.tolerance is not None:
+        lines = [f"tolerance = {_toml(decision.tolerance)}            # of a score"]
+        return lines + ([f"unit = {_toml(decision.unit)}"] if decision.unit else [])
+    lines = [f"favorable = {_toml(decision.favorable)}"]
     lines.append(f"unfavorable = {_toml(decision.unfavorable)}")
     if decision.score is not None:
         lines.append(f"score = {_toml(decision.score)}")
@@ -116,12 +146,7 @@ def format_schema(schema: SchemaFile) -> str:
         lines.append(f"favors = {_toml(decision.favors)}")
     if decision.equality is not None:
         lines.append(f"equality = {_toml(decision.equality)}")
-    lines += ["", "[columns]                  # in the network's input order"]
-    for attribute in schema.space.attributes:
-        pairs = _pairs(attribute, schema)
-        inside = ", ".join(f"{key} = {_toml(value)}" for key, value in pairs.items())
-        lines.append(f"{_toml_key(attribute.name)} = {{ {inside} }}")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _pairs(attribute: Attribute, schema: SchemaFile) -> dict[str, object]:
@@ -217,8 +242,7 @@ def _decision(entry: object) -> Decision:
     if not isinstance(entry, dict):
         raise SchemaError(f"[decision] must be a table, got {entry!r}")
     _check_keys("[decision]", entry, _DECISION_KEYS)
-    if "threshold" in entry and "score" in entry:
-        raise SchemaError("[decision] must have a threshold (a probability) or a score, not both")
+    _check_companions(entry)
     return Decision(
         favorable=str(entry.get("favorable", "favorable")),
         unfavorable=str(entry.get("unfavorable", "unfavorable")),
@@ -226,7 +250,36 @@ def _decision(entry: object) -> Decision:
         score=_optional("score", entry),
         favors=str(entry.get("favors", "above")),
         equality=entry.get("equality"),
+        classes=_classes(entry.get("classes")),
+        one_vs_rest=None if "one_vs_rest" not in entry else str(entry["one_vs_rest"]),
+        tolerance=_optional("tolerance", entry),
+        unit=str(entry.get("unit", "")),
     )
+
+
+def _check_companions(entry: Entry) -> None:
+    """Refuse keys that do not go together; without a kind, two decisions are meant."""
+    kinds = [key for key in _COMPANIONS if key in entry]
+    if len(kinds) > 1:
+        message = f"[decision] must have one of threshold (a probability), score, classes and tolerance, got {' and '.join(kinds)}"
+        raise SchemaError(message)
+    kind = kinds[0] if kinds else "threshold"
+    for key in entry:
+        if key != kind and key not in _COMPANIONS[kind]:
+            homes = " or ".join(one for one, keys in _COMPANIONS.items() if key in keys)
+            hint = "; one_vs_rest asks about one class" if kind == "classes" else ""
+            raise SchemaError(f"[decision]: {key!r} goes with {homes}, got it with {kind}{hint}")
+
+
+def _classes(names: object) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+        message = (
+            f"[decision]: classes must be a list of names, one a network output, got {names!r}"
+        )
+        raise SchemaError(message)
+    return tuple(names)
 
 
 def _optional(key: str, entry: Entry) -> float | None:
