@@ -88,7 +88,8 @@ class FairPredictor:
         content = (people[:, ~self.model.space.sensitive_columns] + 0.0).tobytes()
         size = len(content) // max(1, len(people))
         seen: dict[bytes, int] = {}
-        first, inverse = [], np.zeros(len(people), dtype=np.int64)
+        first: list[int] = []
+        inverse = np.zeros(len(people), dtype=np.int64)
         for row in range(len(people)):
             place = seen.setdefault(content[row * size : (row + 1) * size], len(seen))
             if place == len(first):
