@@ -14,6 +14,7 @@ from collections import Counter
 import numpy as np
 
 import feta
+from campaigns.result import finish
 from feta.arrays import Vector
 from feta.model import Model
 from feta.rule import Tolerance
@@ -98,14 +99,9 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all activations, rules and weights")
     options = parser.parse_args()
     started = time.perf_counter()
-    counts = run(options.networks, options.seed, options.engine, plain=not options.all)
-    wrong = sum(count for name, count in counts.items() if name.startswith("WRONG"))
-    for name, count in sorted(counts.items()):
-        print(f"{name}: {count}")
-    print(
-        f"{wrong} disagreements in {options.networks} networks, {time.perf_counter() - started:.0f} s"
+    return finish(
+        run(options.networks, options.seed, options.engine, plain=not options.all), started
     )
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy as np
 
 import feta
 from campaigns.core import disagreements
+from campaigns.result import finish
 from feta.model import Model
 from feta.network.network import Affine, Network
 from tests.examples import rescaled
@@ -62,12 +63,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     started = time.perf_counter()
-    counts = run(options.networks, options.seed)
-    wrong = sum(count for name, count in counts.items() if name.startswith("WRONG"))
-    for name, count in sorted(counts.items()):
-        print(f"{name}: {count}")
-    print(f"{wrong} disagreements, {time.perf_counter() - started:.0f} s")
-    return 1 if wrong else 0
+    return finish(run(options.networks, options.seed), started)
 
 
 if __name__ == "__main__":

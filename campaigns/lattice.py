@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 import feta
+from campaigns.result import finish
 from feta.arrays import Matrix
 from feta.engine.exhaustive import Exhaustive
 from feta.engine.lattice import Lattice
@@ -134,12 +135,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     started = time.perf_counter()
-    counts = run(options.networks, options.seed)
-    wrong = sum(count for name, count in counts.items() if name.startswith("WRONG"))
-    for name, count in sorted(counts.items()):
-        print(f"{name}: {count}")
-    print(f"{wrong} differences, {time.perf_counter() - started:.0f} s")
-    return 1 if wrong else 0
+    return finish(run(options.networks, options.seed), started)
 
 
 if __name__ == "__main__":
