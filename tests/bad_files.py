@@ -502,7 +502,7 @@ def infinite_weights(folder: Folder) -> list[str]:
     return folder.model(good_model(b2=np.array([np.inf])))
 
 
-@bad("model.onnx: operator 1 (Tan) is not one that FETA reads; it reads Add, ")
+@bad("model.onnx: operator 1 (Tan) is not one that FETA reads; it reads Abs, Add, ")
 def unsupported_operator(folder: Folder) -> list[str]:
     return folder.nodes(NODES[0], helper.make_node("Tan", ["h1"], ["a1"]), *NODES[2:])
 

@@ -50,6 +50,7 @@ __all__ = [
     "FairAt",
     "FairClassifier",
     "FairPredictor",
+    "FairRegressor",
     "FeatureSpace",
     "FetaError",
     "Integer",
@@ -94,4 +95,8 @@ def __getattr__(name: str) -> object:
         from feta.estimators.fair_classifier import FairClassifier  # noqa: PLC0415
 
         return FairClassifier
+    if name == "FairRegressor":
+        from feta.estimators.fair_regressor import FairRegressor  # noqa: PLC0415
+
+        return FairRegressor
     raise AttributeError(f"module 'feta' has no attribute {name!r}")

@@ -40,6 +40,31 @@ class Model:
 
     `threshold=t` is short for `rule=Threshold(t)`. A network with two outputs is given the score
     "second less first".
+
+    Examples
+    --------
+    Five classes, whose scores hang on income and, a little, on age:
+
+    >>> from feta import Argmax, FairPredictor, Integer, Real, Tolerance, tally
+    >>> space = FeatureSpace((Integer("age", 18, 90, sensitive=True), Real("income", 0, 100)))
+    >>> slopes = [[0.0, 0.0], [0.01, 0.5], [0.02, 1.0], [0.03, 1.5], [0.04, 2.0]]
+    >>> biases = [0.0, -10.0, -30.0, -60.0, -100.0]
+    >>> classes = Argmax(("none", "basic", "silver", "gold", "platinum"))
+    >>> tiers = Model(space, Network.from_layers([(slopes, biases)]), classes)
+    >>> people = space.encode([{"age": 30, "income": 39}, {"age": 80, "income": 39}])
+    >>> [tiers.outcomes[one] for one in tiers.decide(people)]
+    ['basic', 'silver']
+    >>> tally(tiers, people[:1]).by_class.tolist()
+    [[0, 32, 41, 0, 0]]
+    >>> tiers.outcomes[FairPredictor(tiers).decide(people)[0]]
+    'silver'
+
+    A credit limit that may differ by 500 between counterparts:
+
+    >>> limits = Network.from_layers([([[20.0, 50.0]], [400.0])])
+    >>> credit = Model(space, limits, Tolerance(500.0))
+    >>> credit.score(people).tolist(), FairPredictor(credit).decide(people).tolist()
+    ([2950.0, 3950.0], [3430.0, 3430.0])
     """
 
     space: FeatureSpace

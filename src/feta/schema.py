@@ -7,7 +7,7 @@ from feta.errors import SchemaError, one_of
 from feta.model import Model
 from feta.network.fold import fold_scaling
 from feta.network.network import Network
-from feta.rule import Rule, Threshold
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.space.schema_file import Decision, SchemaFile, format_schema, read_schema_file
@@ -32,6 +32,17 @@ class Schema:
     @property
     def rule(self) -> Rule:
         """How scores become decisions."""
+        told = self.file.decision
+        if told.tolerance is not None:
+            return Tolerance(told.tolerance)
+        if told.one_vs_rest is not None:
+            return OneVsRest(told.classes, told.one_vs_rest)
+        if told.classes:
+            return Argmax(told.classes)
+        return self._threshold
+
+    @property
+    def _threshold(self) -> Threshold:
         told = self.file.decision
         if told.favors not in ("above", "below"):
             raise SchemaError(
@@ -70,15 +81,40 @@ class Schema:
         if network.width != self.space.width:
             message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}"
             raise SchemaError(message)
+        rule = self.rule
+        _check_outputs(rule, network)
         try:
             folded = fold_scaling(network, self.centers, self.scales)
         except OverflowError:
             message = "center and scale must leave the network's weights finite, but some grow beyond float64"
             raise SchemaError(message) from None
+        if not isinstance(rule, Threshold):
+            return Model(self.space, folded, rule)
         if self.file.decision.score is None:
             folded = replace(folded, sigmoid=True)
         names = (self.decision.unfavorable, self.decision.favorable)
-        return Model(self.space, folded, self.rule, outcomes=names)
+        return Model(self.space, folded, rule, outcomes=names)
+
+
+def _check_outputs(rule: Rule, network: Network) -> None:
+    """Refuse a rule that does not fit the network's outputs, and say which would."""
+    got = f"the network has {network.outputs} output{'s' if network.outputs > 1 else ''}"
+    match rule:
+        case Threshold() if network.outputs > 2:  # noqa: PLR2004 - two outputs make one score
+            message = f'{got}: list their classes in [decision], classes = ["…", "…"], in the order of the outputs'
+        case Argmax() | OneVsRest() if network.outputs == 1:
+            message = f"[decision] lists {rule.outputs} classes, but {got}: give favorable, unfavorable and a threshold instead"
+        case Argmax() | OneVsRest() if network.outputs != rule.outputs:
+            message = (
+                f"[decision] lists {rule.outputs} classes, but {got}: list one class an output"
+            )
+        case Tolerance() if network.outputs > 1:
+            message = f"a tolerance compares one score, but {got}: list their classes in [decision] instead"
+        case Tolerance() if network.sigmoid:
+            message = "a tolerance compares plain scores, but the network ends in a sigmoid; export it without"
+        case _:
+            return
+    raise SchemaError(message)
 
 
 def read_schema(path: str | Path) -> Schema:

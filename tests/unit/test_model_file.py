@@ -25,7 +25,7 @@ from feta import (
 )
 from feta.model_file import FORMAT, RULES
 from feta.network.network import Columns, Table
-from feta.rule import Argmax, Rule, Tolerance
+from feta.rule import Argmax, OneVsRest, Rule, Tolerance
 
 SPACE = FeatureSpace(
     (
@@ -57,7 +57,13 @@ MODEL = Model(SPACE, network(), Threshold(0.25, "below"), outcomes=("no", "yes")
 
 
 @pytest.mark.parametrize(
-    "rule", [Threshold(-1.5, equality="unfavorable"), Argmax(("a", "b", "c")), Tolerance(0.5)]
+    "rule",
+    [
+        Threshold(-1.5, equality="unfavorable"),
+        Argmax(("a", "b", "c")),
+        OneVsRest(("a", "b", "c"), "b"),
+        Tolerance(0.5),
+    ],
 )
 def test_a_saved_model_is_read_back_the_same(rule: Rule, tmp_path: Path) -> None:
     model = Model(SPACE, network(rule.outputs), rule)

@@ -5,18 +5,22 @@ import numpy as np
 import pytest
 
 from feta import (
+    Argmax,
     Categorical,
     Derived,
     FeatureSpace,
     Integer,
     Network,
+    OneVsRest,
     Real,
     Schema,
     SchemaError,
     Threshold,
+    Tolerance,
     read_schema,
     write_schema,
 )
+from feta.rule import Rule
 from feta.space.schema_file import Decision, SchemaFile
 
 FILE = SchemaFile(
@@ -49,9 +53,13 @@ def told(decision: Decision) -> Schema:
         (Decision(score=-0.0), Threshold(0.0)),
         (Decision(score=0.3, favors="below"), Threshold(0.3, "below")),
         (Decision(equality="unfavorable"), Threshold(0.0, equality="unfavorable")),
+        (Decision(classes=("a", "b", "c")), Argmax(("a", "b", "c"))),
+        (Decision(classes=("a", "b"), one_vs_rest="b"), OneVsRest(("a", "b"), "b")),
+        (Decision(tolerance=0.0), Tolerance(0.0)),
+        (Decision(tolerance=500, unit="EUR"), Tolerance(500.0)),
     ],
 )
-def test_the_decision_becomes_a_rule(decision: Decision, rule: Threshold) -> None:
+def test_the_decision_becomes_a_rule(decision: Decision, rule: Rule) -> None:
     assert told(decision).rule == rule
 
 
@@ -63,6 +71,9 @@ def test_the_decision_becomes_a_rule(decision: Decision, rule: Threshold) -> Non
         (Decision(probability=1.0), "a probability threshold must lie between 0 and 1, got 1"),
         (Decision(probability=-0.0), "a probability threshold must lie between 0 and 1, got -0"),
         (Decision(score=float("nan")), "a threshold must be a finite number, got nan"),
+        (Decision(classes=("a",)), r"two or more different classes, got \('a',\)"),
+        (Decision(classes=("a", "b"), one_vs_rest="A"), "the chosen class must be one of 'a', 'b'"),
+        (Decision(tolerance=-1.0), "a tolerance must be a finite number, 0 or more, got -1"),
     ],
 )
 def test_a_decision_that_cannot_be_is_refused(decision: Decision, message: str) -> None:
@@ -95,6 +106,50 @@ def test_a_probability_means_that_the_source_compares_sigmoids(
     decision: Decision, *, sigmoid: bool
 ) -> None:
     assert told(decision).model(NETWORK).network.sigmoid is sigmoid
+
+
+THREE = Network.from_layers([(np.ones((3, 6)), [0.0, 1.0, 2.0])])
+CLASSES = Decision(classes=("a", "b", "c"))
+
+
+def test_several_classes_and_tolerances_make_models() -> None:
+    several = told(CLASSES).model(THREE)
+    assert several.rule == Argmax(("a", "b", "c"))
+    assert several.outcomes == ("a", "b", "c")
+    assert not several.network.sigmoid
+    one = told(replace(CLASSES, one_vs_rest="b")).model(THREE)
+    assert one.outcomes == ("not b", "b")
+    regression = told(Decision(tolerance=2.0)).model(NETWORK)
+    assert (regression.rule, regression.outcomes) == (Tolerance(2.0), ())
+
+
+@pytest.mark.parametrize(
+    ("decision", "network", "message"),
+    [
+        (Decision(), THREE, r"the network has 3 outputs: list their classes in \[decision\], classes ="),
+        (CLASSES, NETWORK, "lists 3 classes, but the network has 1 output: give favorable, unfavorable and a threshold"),
+        (Decision(classes=("a", "b")), THREE, "lists 2 classes, but the network has 3 outputs: list one class an output"),
+        (Decision(tolerance=1.0), THREE, "a tolerance compares one score, but the network has 3 outputs: list their classes"),
+        (Decision(tolerance=1.0), replace(NETWORK, sigmoid=True), "but the network ends in a sigmoid; export it without"),
+    ],
+)  # fmt: skip
+def test_a_decision_that_does_not_fit_the_outputs_is_refused(
+    decision: Decision, network: Network, message: str
+) -> None:
+    with pytest.raises(SchemaError, match=message):
+        told(decision).model(network)
+
+
+@pytest.mark.parametrize(
+    ("decision", "network"), [(CLASSES, THREE), (Decision(tolerance=2.0, unit="EUR"), NETWORK)]
+)
+def test_schemas_of_every_rule_are_written_and_read(
+    decision: Decision, network: Network, tmp_path: Path
+) -> None:
+    write_schema(told(decision), tmp_path / "schema.toml")
+    again = read_schema(tmp_path / "schema.toml")
+    assert again.decision == decision
+    assert again.model(network).fingerprint == told(decision).model(network).fingerprint
 
 
 def test_a_network_of_another_width_is_refused() -> None:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from feta.audit.finding import Auditor, Finding, Replay
+from feta.audit.answer import Answer, read_label
+from feta.audit.auditor import Auditor, Replay
+from feta.audit.finding import Finding
 from feta.audit.summary import Summary
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.errors import DomainError
 from feta.model import Model
+from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +59,11 @@ def audit(
     model: Model,
     frame: "pd.DataFrame | Sequence[Record]",
     *,
-    labels: Sequence[bool] | None = None,
+    labels: Sequence[object] | None = None,
     engine: str = "auto",
     budget: Budget = UNLIMITED,
     replay: Replay | None = None,
+    weights: VoteWeights | None = None,
 ) -> Audit:
     """Ask about every person of a table.
 
@@ -72,13 +74,17 @@ def audit(
     frame
         People in raw columns.
     labels
-        The decision each person should get (True is favorable), for accuracies.
+        What each person should get, for accuracies: True or False, or the decision's name; several
+        classes: the class's name; regression: the score, for mean absolute errors.
     engine
         An engine's name, or "auto".
     budget
         What each person may cost.
     replay
-        The user's own runtime: takes rows as `space.encode` makes them, gives its decisions.
+        The user's own runtime: takes rows as `space.encode` makes them, gives its decisions (True
+        is favorable), several classes: the classes' numbers, regression: the scores.
+    weights
+        The votes that counterparts have in the fair decisions; verdicts do not hang on them.
 
     Examples
     --------
@@ -94,12 +100,22 @@ def audit(
         raise DomainError(
             f"there must be a label for each of {len(people)} people, got {len(labels)}"
         )
-    right = None if labels is None else np.asarray(labels, dtype=bool)
-    auditor = Auditor(model, engine, budget, replay)
-    summary = Summary(tuple(attribute.name for attribute in model.space.sensitive))
+    right = None if labels is None else _read_labels(model, labels)
+    auditor = Auditor(model, engine, budget, replay, weights)
+    summary = Summary.of(model)
     findings: list[Finding] = []
     for start in range(0, len(people), BLOCK):
         findings += auditor.ask(people[start : start + BLOCK], start)
     for finding in findings:
-        summary.add(finding, None if right is None else bool(right[finding.row]))
+        summary.add(finding, None if right is None else right[finding.row])
     return Audit(model, tuple(findings), summary)
+
+
+def _read_labels(model: Model, labels: Sequence[object]) -> list[Answer]:
+    found = []
+    for row, label in enumerate(labels):
+        try:
+            found.append(read_label(model, label))
+        except DomainError as error:
+            raise DomainError(f"the label of row {row} {error}", row=row) from None
+    return found

@@ -3,7 +3,8 @@
 import heapq
 from dataclasses import dataclass, field
 
-from feta.audit.finding import Auditor, Finding
+from feta.audit.auditor import Auditor
+from feta.audit.finding import Finding
 from feta.verdict.counterexample import Counterexample
 
 # Pairs kept for each attribute, and for people who need several attributes changed.

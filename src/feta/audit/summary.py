@@ -2,8 +2,12 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Self
 
+from feta.audit.answer import Answer
 from feta.audit.finding import Finding
+from feta.model import Model
+from feta.rule import Tolerance
 
 
 @dataclass
@@ -11,6 +15,7 @@ class Summary:
     """Counts and sums over findings; people are added one by one, so any number fits."""
 
     attributes: tuple[str, ...]  # the sensitive ones
+    epsilon: float | None = None  # regression: how far apart scores may be
     statuses: Counter[str] = field(default_factory=Counter)
     alone: Counter[str] = field(default_factory=Counter)
     jointly: int = 0  # people for whom only several attributes together are enough
@@ -23,8 +28,19 @@ class Summary:
     labeled: int = 0
     right: int = 0  # own decisions as labeled
     right_fair: int = 0  # fair decisions as labeled
+    error_sum: float = 0.0  # regression: how far own scores are from labels
+    error_fair_sum: float = 0.0  # and fair ones
+    spanned: int = 0  # regression: people whose span is known
+    span_sum: float = 0.0
+    span_max: float = 0.0
 
-    def add(self, finding: Finding, label: bool | None = None) -> None:
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """Start a summary for a model."""
+        names = tuple(attribute.name for attribute in model.space.sensitive)
+        return cls(names, model.rule.epsilon if isinstance(model.rule, Tolerance) else None)
+
+    def add(self, finding: Finding, label: Answer | None = None) -> None:
         """Take one more person."""
         self.statuses[finding.status] += 1
         if finding.status == "not audited":
@@ -36,13 +52,25 @@ class Summary:
             self.violation_sum += finding.pair.gap
             self.violation_max = max(self.violation_max, finding.pair.gap)
             self.not_replayed += finding.replayed is False
-        if finding.fair_decision is not None:
-            self.decided += 1
-            self.flips += finding.decision != finding.fair_decision
-            if label is not None:
-                self.labeled += 1
-                self.right += finding.decision == label
-                self.right_fair += finding.fair_decision == label
+        if finding.span is not None:
+            self.spanned += 1
+            self.span_sum += finding.span
+            self.span_max = max(self.span_max, finding.span)
+        if finding.decision is not None and finding.fair_decision is not None:
+            self._compare(finding.decision, finding.fair_decision, label)
+
+    def _compare(self, own: Answer, fair: Answer, label: Answer | None) -> None:
+        self.decided += 1
+        self.flips += own != fair if self.epsilon is None else abs(own - fair) > self.epsilon
+        if label is None:
+            return
+        self.labeled += 1
+        if self.epsilon is None:
+            self.right += own == label
+            self.right_fair += fair == label
+        else:
+            self.error_sum += abs(own - label)
+            self.error_fair_sum += abs(fair - label)
 
     @property
     def people(self) -> int:
@@ -56,7 +84,10 @@ class Summary:
 
     @property
     def flip_rate(self) -> float:
-        """The share of people whose own decision differs from the fair one."""
+        """The share of people whose own decision differs from the fair one.
+
+        Regression: whose own score is farther than epsilon from the fair one.
+        """
         return _share(self.flips, self.decided)
 
     @property
@@ -72,12 +103,37 @@ class Summary:
     @property
     def accuracy(self) -> float | None:
         """The share of labeled people whom the model decides as labeled."""
-        return _share(self.right, self.labeled) if self.labeled else None
+        return self._per_label(self.right, regression=False)
 
     @property
     def fair_accuracy(self) -> float | None:
         """The share of labeled people whom the majority decides as labeled."""
-        return _share(self.right_fair, self.labeled) if self.labeled else None
+        return self._per_label(self.right_fair, regression=False)
+
+    @property
+    def mean_absolute_error(self) -> float | None:
+        """How far the model's scores are from the labels on average; regression only."""
+        return self._per_label(self.error_sum, regression=True)
+
+    @property
+    def fair_mean_absolute_error(self) -> float | None:
+        """How far the fair scores are from the labels on average; regression only."""
+        return self._per_label(self.error_fair_sum, regression=True)
+
+    def _per_label(self, total: float, *, regression: bool) -> float | None:
+        if not self.labeled or regression != (self.epsilon is not None):
+            return None
+        return total / self.labeled
+
+    @property
+    def mean_span(self) -> float | None:
+        """How far apart the scores of a person's counterparts are on average; regression only."""
+        return None if self.epsilon is None else _share(self.span_sum, self.spanned)
+
+    @property
+    def max_span(self) -> float | None:
+        """The largest such span; regression only."""
+        return None if self.epsilon is None else self.span_max
 
     @property
     def everyone_fair(self) -> bool:
@@ -103,6 +159,10 @@ class Summary:
             "pairs_not_replayed": self.not_replayed,
             "accuracy": self.accuracy,
             "fair_accuracy": self.fair_accuracy,
+            "mean_span": self.mean_span,
+            "max_span": self.max_span,
+            "mean_absolute_error": self.mean_absolute_error,
+            "fair_mean_absolute_error": self.fair_mean_absolute_error,
         }
 
 

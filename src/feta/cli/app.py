@@ -52,6 +52,18 @@ External = Annotated[
 ]
 EngineName = Annotated[str, typer.Option(help="Engine; feta engines lists them.")]
 Seconds = Annotated[float | None, typer.Option(help="Most seconds a person may take.")]
+Chosen = Annotated[
+    str | None,
+    typer.Option("--one-vs-rest", metavar="CLASS", help="Ask about one of several classes only."),
+]
+Votes = Annotated[
+    Path | None,
+    typer.Option(
+        "--vote-weights",
+        metavar="TABLE",
+        help="People whose sensitive values, as often as they occur, are the votes in fair decisions.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")]
 
 
@@ -94,7 +106,9 @@ def audit(
     model: ModelFile,
     data: Data,
     schema: SchemaPath = None,
-    label: Annotated[str | None, typer.Option(help="Column with the right decision.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column with the right decision, class or score.")
+    ] = None,
     id_column: IdColumn = None,
     out: Annotated[Path | None, typer.Option(help="Folder for pairs.csv and audit.json.")] = None,
     engine: EngineName = "auto",
@@ -102,6 +116,8 @@ def audit(
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Report bad rows as not audited.")
     ] = False,
+    one_vs_rest: Chosen = None,
+    vote_weights: Votes = None,
     layers: Layers = None,
     external_data: External = False,
     as_json: AsJson = False,
@@ -113,8 +129,10 @@ def audit(
     from feta.cli.audit import Options, run_audit
     from feta.cli.open_model import open_model
 
-    opened = open_model(model, schema, layers, external=external_data)
-    options = Options(model, data, label, id_column, out, as_json, engine, seconds, skip_bad_rows)
+    opened = open_model(model, schema, layers, external=external_data, one_vs_rest=one_vs_rest)
+    options = Options(
+        model, data, label, id_column, out, as_json, engine, seconds, skip_bad_rows, vote_weights
+    )
     return run_audit(opened, options)
 
 
@@ -127,6 +145,8 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="File for the decisions.")] = None,
     engine: EngineName = "auto",
     seconds: Seconds = None,
+    one_vs_rest: Chosen = None,
+    vote_weights: Votes = None,
     layers: Layers = None,
     external_data: External = False,
     as_json: AsJson = False,
@@ -135,8 +155,9 @@ def predict(
     from feta.cli.open_model import open_model
     from feta.cli.predict import Options, run_predict
 
-    opened = open_model(model, schema, layers, external=external_data)
-    return run_predict(opened, Options(data, id_column, out, as_json, engine, seconds))
+    opened = open_model(model, schema, layers, external=external_data, one_vs_rest=one_vs_rest)
+    options = Options(data, id_column, out, as_json, engine, seconds, vote_weights)
+    return run_predict(opened, options)
 
 
 @app.command()

@@ -57,10 +57,18 @@ def run_init(
     if both := [name for name in sensitive if name in leave_out]:
         raise SchemaError(f"{both[0]!r} must be sensitive or left out, not both")
     space = _guessed(table, names, sensitive)
-    file = SchemaFile(space, {}, {}, _units(space.attributes), Decision(probability=0.5))
-    write_schema(Schema(file), out)
-    _show(space, out, network.width)
+    decision = _guessed_decision(network.outputs)
+    schema = Schema(SchemaFile(space, {}, {}, _units(space.attributes), decision))
+    _ = schema.rule  # more classes than a rule can have are told before anything is written
+    write_schema(schema, out)
+    _show(schema, out, network.width)
     return ExitCode.DONE
+
+
+def _guessed_decision(n_outputs: int) -> Decision:
+    if n_outputs <= 2:
+        return Decision(probability=0.5)
+    return Decision(classes=tuple(f"class {number}" for number in range(n_outputs)))
 
 
 def _stripped(told: list[str], known: list[str]) -> list[str]:
@@ -115,7 +123,8 @@ def _units(attributes: tuple[Attribute, ...]) -> dict[str, str]:
     return units
 
 
-def _show(space: FeatureSpace, out: Path, inputs: int) -> None:
+def _show(schema: Schema, out: Path, inputs: int) -> None:
+    space = schema.space
     console = Console(stderr=True, soft_wrap=True)
     console.print(
         Text(f"Wrote {plain(out)}: {len(space.attributes)} columns, {space.width} network inputs.")
@@ -130,7 +139,9 @@ def _show(space: FeatureSpace, out: Path, inputs: int) -> None:
         "the columns must stand in the network's input order, and values in the order of its one-hot inputs;",
         "min and max are what this table holds: widen them to what may occur;",
         "add center and scale to numbers that the network expects scaled: (x - center) / scale;",
-        "[decision] must name the favorable outcome and the threshold.",
+        "[decision] must name the classes, in the order of the network's outputs."
+        if schema.decision.classes
+        else "[decision] must name the favorable outcome and the threshold; a regression has tolerance = … instead.",
     ):
         console.print(Text(f"  - {line}"))
 

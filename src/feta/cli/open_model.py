@@ -5,15 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix
-from feta.audit.finding import Replay
+from feta.arrays import Answers, Matrix
+from feta.audit.auditor import Replay
 from feta.errors import NetworkError, SchemaError
 from feta.model import Model
 from feta.model_file import load_model
 from feta.network.network import Network
-from feta.network.readers.onnx import onnx_scores, read_onnx
+from feta.network.readers.onnx import read_onnx
+from feta.network.readers.onnx_runtime import onnx_scores
 from feta.network.readers.weights import read_weights
-from feta.rule import OneVsRest, Threshold
+from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.schema import Schema, read_schema
 
 # Counts of counterparts are 64-bit numbers.
@@ -24,36 +25,46 @@ PICKLES = {".pt", ".pth", ".pkl", ".pickle", ".joblib", ".bin", ".ckpt"}
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A model, and a way to replay people in the runtime it came from."""
+    """A model, a way to replay people in the runtime it came from, and the unit of its scores."""
 
     model: Model
     replay: Replay | None = None
+    unit: str = ""
 
 
-def open_model(path: Path, schema: Path | None, layers: str | None, *, external: bool) -> Opened:
-    """Open a model by the kind of its file."""
+def open_model(
+    path: Path,
+    schema: Path | None,
+    layers: str | None,
+    *,
+    external: bool,
+    one_vs_rest: str | None = None,
+) -> Opened:
+    """Open a model by the kind of its file, perhaps to ask about one of its classes only."""
     if path.suffix.lower() == ".feta":
         if schema is not None:
             raise SchemaError(f"{path} holds its own schema; leave --schema out")
-        return Opened(_answerable(path, load_model(path)))
+        return Opened(_answerable(path, load_model(path), one_vs_rest))
     network = open_network(path, layers, external=external)
     if schema is None:
         raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
     told = read_schema(schema)
     try:
-        model = _answerable(schema, told.model(network))
+        model = _answerable(schema, told.model(network), one_vs_rest)
     except NetworkError as error:
         raise NetworkError(f"{path} with {schema}: {error}") from None
     except SchemaError as error:
         raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
-    return Opened(model, _onnx_replay(path, told, model, network))
+    return Opened(model, _onnx_replay(path, told, model, network), told.decision.unit)
 
 
-def _answerable(path: Path, model: Model) -> Model:
-    """Refuse what no command here can answer for, and say what would do."""
-    if not isinstance(model.rule, Threshold | OneVsRest):
-        message = f"{path}: a model must have two decisions here, got {type(model.rule).__name__}; in Python, save model.one_vs_rest(name)"
-        raise SchemaError(message)
+def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
+    """Take the view asked for; refuse what no command here can answer for, and say what would do."""
+    if one_vs_rest is not None:
+        if not isinstance(model.rule, Argmax):
+            message = f"{path}: --one-vs-rest needs several classes, got {type(model.rule).__name__}; list them in [decision], classes = [...]"
+            raise SchemaError(message)
+        model = model.one_vs_rest(one_vs_rest)
     if model.space.finite and model.space.lattice.size > MOST_COUNTERPARTS:
         message = f"{path}: a person must have at most 2^62 counterparts, got {model.space.lattice.size:.2g}; narrow the sensitive columns' min and max"
         raise SchemaError(message)
@@ -79,22 +90,35 @@ def open_network(path: Path, layers: str | None, *, external: bool) -> Network:
 
 
 def _onnx_replay(path: Path, schema: Schema, model: Model, network: Network) -> Replay | None:
-    rule = model.rule
-    score = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
-    if score is None or not isinstance(rule, Threshold):
+    outputs_of = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
+    if outputs_of is None:
         return None
     centers, scales = np.array(schema.centers), np.array(schema.scales)
-    threshold = rule.value
-    if network.sigmoid:
-        threshold = 1 / (1 + np.exp(-np.clip(rule.value, -700.0, 700.0)))  # exp(700) is finite
+    squashed = network.sigmoid
 
-    def replay(people: Matrix) -> Flags:
-        outputs = score((people - centers) / scales)
-        if outputs.shape[1] == 2 and not network.sigmoid:
-            value = outputs[:, 1] - outputs[:, 0]
-        else:
-            value = outputs[:, -1]
-        favorable = value > threshold if rule.favors == "above" else value < threshold
-        return favorable | ((value == threshold) & (rule.equality == "favorable"))
+    def replay(people: Matrix) -> Answers:
+        outputs = outputs_of((people - centers) / scales)
+        match model.rule:
+            case Threshold():
+                return _favorable(model.rule, outputs, squashed=squashed)
+            case Argmax():
+                return np.argmax(outputs, axis=1)
+            case OneVsRest(place=place):
+                return np.argmax(outputs, axis=1) == place
+            case Tolerance():
+                return outputs[:, 0]
 
     return replay
+
+
+def _favorable(rule: Threshold, outputs: Matrix, *, squashed: bool) -> Answers:
+    """Decide as the source would, by what its graph gives: scores, or probabilities."""
+    threshold = rule.value
+    if squashed:
+        threshold = 1 / (1 + np.exp(-np.clip(rule.value, -700.0, 700.0)))  # exp(700) is finite
+    if outputs.shape[1] == 2 and not squashed:
+        value = outputs[:, 1] - outputs[:, 0]
+    else:
+        value = outputs[:, -1]
+    favorable = value > threshold if rule.favors == "above" else value < threshold
+    return np.asarray(favorable | ((value == threshold) & (rule.equality == "favorable")))

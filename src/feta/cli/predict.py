@@ -4,18 +4,20 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from feta.audit.answer import fair_answers, in_words
 from feta.cli.audit import note_ignored
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.plain import json_text, plain, write_row
 from feta.cli.progress import progress_bar
+from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
-from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
+from feta.rule import Tolerance
 from feta.space.attribute import Derived
 from feta.space.table_file import Chunk, TableFile
 
@@ -33,6 +35,7 @@ class Options:
     as_json: bool
     engine: str
     seconds: float | None
+    vote_weights: Path | None = None
 
 
 def run_predict(opened: Opened, options: Options) -> ExitCode:
@@ -47,6 +50,9 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     wanted = {*needed, *([options.id_column] if options.id_column else [])}
     known = {attribute.name for attribute in space.attributes}
     note_ignored([name for name in table.names if name not in wanted | known])
+    weights = read_vote_weights(options.vote_weights, space)
+    predictor = FairPredictor(model, options.engine, weights=weights)
+    answer = "score" if isinstance(model.rule, Tolerance) else "decision"
     undecided = False
     part = options.out and options.out.with_name(f".{options.out.name}.part")
     with ExitStack() as stack:
@@ -58,11 +64,11 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
             stream = stack.enter_context(
                 tempfile.SpooledTemporaryFile(SPOOLED, "w+", encoding="utf-8", newline="")
             )
-        writer = _Writer(stream, options)
+        writer = _Writer(stream, options, answer)
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
         for chunk in table.chunks(wanted):
-            undecided |= _decide(model, chunk, writer, options)
+            undecided |= _decide(predictor, chunk, writer, options)
             progress.update(task, completed=chunk.progress)
         progress.stop()
         if part is not None and options.out is not None:
@@ -74,31 +80,31 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
-def _decide(model: Model, chunk: Chunk, writer: "_Writer", options: Options) -> bool:
+def _decide(predictor: FairPredictor, chunk: Chunk, writer: "_Writer", options: Options) -> bool:
+    model = predictor.model
     people = chunk.encode(model.space, ignore_sensitive=True)
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
-    counts = FairPredictor(model, options.engine, Budget(seconds=seconds)).votes(people)
-    settled, decisions = counts.settled, counts.decision
-    for place in range(len(chunk)):
-        outcome = model.outcomes[int(decisions[place])] if settled[place] else "undecided"
+    answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
+    for place, answer in enumerate(answers):
+        outcome = "undecided" if answer is None else in_words(model, answer)
         name = str(chunk.columns[options.id_column][place]) if options.id_column else None
         writer.write(chunk.start + place + 1, name, outcome)
-    return not bool(settled.all())
+    return None in answers
 
 
 class _Writer:
     """One line a person: CSV, or JSON lines."""
 
-    def __init__(self, stream: IO[str], options: Options) -> None:
-        self.stream, self.as_json = stream, options.as_json
+    def __init__(self, stream: IO[str], options: Options, answer: str) -> None:
+        self.stream, self.as_json, self.answer = stream, options.as_json, answer
         if not self.as_json:
-            names = ["row", *([options.id_column] if options.id_column else []), "decision"]
+            names = ["row", *([options.id_column] if options.id_column else []), answer]
             write_row(stream, names)
 
-    def write(self, row: int, name: str | None, outcome: str) -> None:
+    def write(self, row: int, name: str | None, outcome: str | float) -> None:
         if self.as_json:
             told: dict[str, object] = {"row": row} | ({"id": name} if name is not None else {})
-            self.stream.write(json_text(told | {"decision": outcome}))
+            self.stream.write(json_text(told | {self.answer: outcome}))
         else:
             write_row(self.stream, [row, *([name] if name is not None else []), outcome])

@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,13 +17,16 @@ from feta import (
     Network,
     Real,
     Reason,
-    SchemaError,
+    Tolerance,
     Unknown,
+    VoteWeights,
     audit,
+    tally,
 )
-from feta.arrays import Flags, Matrix
+from feta.arrays import Answers, Flags, Matrix
+from feta.audit.auditor import Auditor
 from feta.audit.clearest import EACH, Clearest
-from feta.audit.finding import Auditor, Finding
+from feta.audit.finding import Finding
 from feta.audit.summary import Summary
 
 SPACE = FeatureSpace(
@@ -125,10 +129,124 @@ def test_what_cannot_be_audited_is_refused() -> None:
         audit(MODEL, [{"age": 5, "size": 1, "income": 0}])
     with pytest.raises(EngineError, match="an engine must be one of"):
         audit(MODEL, people(0), engine="oracle")
-    several = Model(SPACE, Network.from_layers([(np.eye(3), [0.0] * 3)]), Argmax(("a", "b", "c")))
-    with pytest.raises(SchemaError, match=r"two decisions, got Argmax; .*one_vs_rest"):
-        audit(several, people(0))
-    assert len(audit(several.one_vs_rest("a"), people(0)).findings) == 1
+
+
+SEVERAL = Model(
+    SPACE,
+    # Classes by age + income, size + income, and a constant.
+    Network.from_layers([([[1, 0, 1], [0, 1, 1], [0, 0, 0]], [0.0, 0.5, 0.25])]),
+    Argmax(("a", "b", "c")),
+)
+SCORED = Model(SPACE, Network.from_layers([([[2.0, 1.0, 1.0]], [0.0])]), Tolerance(7.0))
+
+
+def test_several_classes_are_audited_by_class() -> None:
+    found = audit(SEVERAL, people(-9, 5, -3), labels=["c", "b", "a"])
+    assert statuses(found) == ["fair", "unfair", "unfair"]
+    assert [finding.decision for finding in found.findings] == [2, 0, 2]
+    for finding, votes in zip(
+        found.findings, tally(SEVERAL, SPACE.encode(people(-9, 5, -3))).by_class, strict=True
+    ):
+        assert finding.fair_decision == int(np.argmax(votes))
+    middle, last = found.findings[1:]
+    assert middle.alone == ("age", "size")
+    assert last.pair is not None
+    assert last.pair.decisions[0] == 2
+    assert found.summary.accuracy == pytest.approx(1 / 3)
+    told = found.summary.as_dict()
+    assert (told["mean_span"], told["max_span"], told["mean_absolute_error"]) == (None, None, None)
+
+
+def test_one_class_against_the_rest_is_audited_by_that_class() -> None:
+    found = audit(SEVERAL.one_vs_rest("c"), people(-9, 5, -3), labels=["c", "a", "not c"])
+    assert statuses(found) == ["fair", "fair", "unfair"]
+    assert [finding.decision for finding in found.findings] == [True, False, True]
+    assert found.summary.accuracy == pytest.approx(2 / 3)
+
+
+def test_regression_is_audited_by_tolerance() -> None:
+    tables = pd.concat([people(0), people(3).assign(age=0, size=0)])
+    found = audit(SCORED, tables, labels=[5.0, "9"])
+    first, second = found.findings
+    # Counterparts score from 0 to 12 above income: 5 is at most 7 away, 0 is not.
+    assert statuses(found) == ["fair", "unfair"]
+    assert (first.decision, first.fair_decision, first.span) == (5.0, 6.0, 12.0)
+    assert (second.decision, second.fair_decision, second.span) == (3.0, 9.0, 12.0)
+    assert second.pair is not None
+    assert (second.pair.gap, second.pair.decisions, second.alone) == (12.0, (), ("age",))
+    told = found.summary.as_dict()
+    assert (found.ce_rate, found.flip_rate) == (0.5, 0.0)
+    assert (told["mean_span"], told["max_span"]) == (12.0, 12.0)
+    assert (told["mean_absolute_error"], told["fair_mean_absolute_error"]) == (3.0, 0.5)
+    assert (told["accuracy"], told["fair_accuracy"]) == (None, None)
+
+
+def test_the_same_score_is_no_flip_however_it_is_rounded() -> None:
+    thirds = Network.from_layers([([[0.0, 0.0, 0.1]], [0.7]), ([[1 / 3]], [0.1])], activation="abs")
+    exact = Model(SPACE, thirds, Tolerance(0.0))
+    found = audit(exact, people(*np.linspace(-20, 20, 97)))
+    assert set(statuses(found)) == {"fair"}
+    assert (found.flip_rate, found.summary.max_span) == (0.0, 0.0)
+
+
+def test_a_score_farther_than_the_tolerance_from_the_median_is_a_flip() -> None:
+    found = audit(
+        replace(SCORED, rule=Tolerance(5.0), threshold=None), people(0).assign(age=0, size=0)
+    )
+    assert found.flip_rate == 1.0  # 0 against 6
+
+
+def test_regression_out_of_time_is_undecided() -> None:
+    found = audit(SCORED, people(0, 1), engine="exhaustive", budget=Budget(seconds=0))
+    assert statuses(found) == ["undecided"] * 2
+    assert (found.findings[0].fair_decision, found.findings[0].span) == (None, None)
+    assert found.summary.mean_span == 0.0
+
+
+@pytest.mark.parametrize("model", [MODEL, SEVERAL, SCORED])
+def test_votes_change_fair_decisions_and_no_verdict(model: Model) -> None:
+    weights = VoteWeights.of(SPACE, {(4, 4): 1})
+    table = people(-3, 0, 2)
+    plain, voted = audit(model, table), audit(model, table, weights=weights)
+    assert statuses(voted) == statuses(plain)
+    oldest = SPACE.encode(table.assign(age=4, size=4))
+    own = model.score(oldest) if model is SCORED else model.decide(oldest)
+    assert [finding.fair_decision for finding in voted.findings] == own.tolist()
+    assert [finding.span for finding in voted.findings] == [
+        finding.span for finding in plain.findings
+    ]
+
+
+@pytest.mark.parametrize("model", [SEVERAL, SEVERAL.one_vs_rest("c"), SCORED])
+def test_a_runtime_is_asked_whatever_the_rule(model: Model) -> None:
+    def faithful(rows: Matrix) -> Answers:
+        return model.score(rows) if model is SCORED else model.decide(rows)
+
+    def stubborn(rows: Matrix) -> Answers:
+        return 0 * faithful(rows)
+
+    table = people(-3).assign(age=0, size=0)
+    for replay, replayed in ((faithful, True), (stubborn, False)):
+        found = audit(model, table, replay=replay)
+        assert (found.findings[0].status, found.findings[0].replayed) == ("unfair", replayed)
+
+
+@pytest.mark.parametrize(
+    ("model", "label", "message"),
+    [
+        (MODEL, "maybe", "the label of row 0 must be 'favorable', 'unfavorable', 1 or 0, got 'maybe'"),
+        (SEVERAL, "A", "the label of row 0 must be one of 'a', 'b', 'c', got 'A'"),
+        (SEVERAL, 1, "the label of row 0 must be one of 'a', 'b', 'c', got '1'"),
+        (SEVERAL.one_vs_rest("a"), "d", "the label of row 0 must be one of 'a', 'b', 'c', got 'd'"),
+        (SCORED, "many", "the label of row 0 must be a finite number, got 'many'"),
+        (SCORED, None, "the label of row 0 must be a finite number, got None"),
+        (SCORED, float("inf"), "the label of row 0 must be a finite number, got inf"),
+        (SCORED, "x" * 999, "got 'xxx[x]* … x*'$"),
+    ],
+)  # fmt: skip
+def test_a_label_that_cannot_be_is_refused(model: Model, label: object, message: str) -> None:
+    with pytest.raises(DomainError, match=message):
+        audit(model, people(0), labels=[label])
 
 
 def test_an_empty_table_proves_nothing() -> None:

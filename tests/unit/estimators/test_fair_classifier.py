@@ -32,8 +32,10 @@ from feta import (
     Real,
     SchemaError,
     Unfair,
+    VoteWeights,
 )
 from feta.estimators.fair_classifier import FairClassifier
+from feta.space.attribute import Value
 
 SPACE = FeatureSpace(
     (
@@ -282,6 +284,54 @@ def test_a_score_of_exactly_zero_is_a_vote_for_the_first_class() -> None:
     assert fair.predict_proba(people)[1].tolist() == [1.0, 0.0]
 
 
+THREE = np.array(["high", "low", "middle"])
+Z = THREE[np.digitize(X["income"] + 3 * X["age"] + 20 * (X["sex"] == "male"), [100, 140])]
+
+
+@KINDS
+def test_several_classes_are_decided_by_their_votes(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Z)
+    assert fair.classes_.tolist() == THREE.tolist()
+    takes_rows = not hasattr(estimator, "steps")
+    shares, answers = fair.predict_proba(SOME), fair.predict(SOME)
+    assert shares.shape == (10, 3)
+    for row, (_, person) in enumerate(SOME.iterrows()):
+        everyone = counterparts(person)
+        own = fair.estimator_.predict(SPACE.encode(everyone) if takes_rows else everyone)
+        due = [np.mean(own == one) for one in THREE]
+        assert shares[row].tolist() == due
+        assert answers[row] == THREE[int(np.argmax(due))]
+    assert fair.predict(SOME.drop(columns=SENSITIVE)).tolist() == answers.tolist()
+
+
+def test_several_classes_have_verdicts() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Z)
+    assert fair.model_ is not None
+    assert fair.model_.outcomes == tuple(THREE)
+    for verdict, shares in zip(fair.explain(SOME), fair.predict_proba(SOME), strict=True):
+        assert isinstance(verdict, Fair if shares.max() == 1 else Unfair)
+
+
+def test_a_tie_of_several_classes_goes_to_the_first_of_them() -> None:
+    rule = Rule(lambda table: np.array([2, 1])[table["s"].to_numpy()], classes=(0, 1, 2))
+    fair = FairClassifier(rule, FLIP).fit(TWO, [0, 1, 2, 2])
+    assert fair.predict(TWO).tolist() == [1] * 4
+
+
+@KINDS
+def test_votes_may_be_weighted(estimator: BaseEstimator) -> None:
+    votes: dict[tuple[Value, ...], int] = {(18, "female"): 3, (25, "male"): 1}
+    fair = FairClassifier(estimator, SPACE, weights=VoteWeights.of(SPACE, votes)).fit(X, Z)
+    takes_rows = not hasattr(estimator, "steps")
+    shares = fair.predict_proba(SOME)
+    for row, (_, person) in enumerate(SOME.iterrows()):
+        two = pd.DataFrame([{**person, "age": age, "sex": sex} for age, sex in votes])
+        own = fair.estimator_.predict(SPACE.encode(two) if takes_rows else two.astype(X.dtypes))
+        due = [(3 * (own[0] == one) + (own[1] == one)) / 4 for one in THREE]
+        assert shares[row].tolist() == due
+        assert fair.predict(SOME)[row] == own[0]
+
+
 def test_votes_are_taken_on_one_fixed_table_for_each_distinct_person() -> None:
     rule = Rule(lambda table: np.zeros(len(table), dtype=int))
     fair = FairClassifier(rule, FLIP).fit(TWO.astype({"s": "int8", "n": "float32"}), [0, 0, 1, 1])
@@ -518,23 +568,30 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         ),
         (
             FairClassifier(LogisticRegression(), SPACE),
-            np.arange(60) % 3,
-            "Only binary classification is supported. y must hold two classes, got 3; fit one class against the rest",
-        ),
-        (
-            FairClassifier(LogisticRegression(), SPACE),
             np.full(60, "yes"),
-            "y must hold two classes, got 1 class: .*'yes'",
+            "y must hold two classes or more, got 1 class: .*'yes'",
         ),
         (
             FairClassifier(LinearRegression(), FLIP),
             Y == "yes",
-            r"the estimator must be a classifier of two classes, got LinearRegression with the classes \(\)",
+            r"the estimator must be a classifier of two or more classes, got LinearRegression with the classes \(\)",
         ),
         (
-            FairClassifier(Rule(len, classes=("a", "b", "c")), SPACE),
+            FairClassifier(Rule(len, classes=("a",)), SPACE),
             Y,
-            "got Rule with the classes .*'a', 'b', 'c'",
+            "got Rule with the classes .*'a'",
+        ),
+        (
+            FairClassifier(LogisticRegression(), SPACE, weights={(18, "male"): 1}),  # type: ignore[arg-type]  # the mistake
+            Y,
+            r"weights must be VoteWeights, got dict; feta\.VoteWeights\.of\(space, votes\) makes them",
+        ),
+        (
+            FairClassifier(
+                LogisticRegression(), SPACE, weights=VoteWeights(np.array([16]), np.array([1]))
+            ),
+            Y,
+            "an assignment's number must be below 16, got 16",
         ),
         (
             FairClassifier(LogisticRegression(), REALS),

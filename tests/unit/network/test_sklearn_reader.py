@@ -8,12 +8,13 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.neural_network import MLPClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
-from feta import FeatureSpace, Integer, Model, Network, NetworkError, Real
+from feta import Argmax, FeatureSpace, Integer, Model, Network, NetworkError, Real
 from feta.arrays import Flags, Matrix
 from feta.network.readers.sklearn import obstacle, read_sklearn
 
@@ -130,6 +131,60 @@ def test_decisions_are_the_estimators_own() -> None:
     assert (np.where(decisions, "yes", "no") == estimator.predict(people)).all()
 
 
+@pytest.mark.parametrize("kind", [LogisticRegression, mlp])
+def test_several_classes_have_a_score_each_and_are_decided_as_by_the_estimator(
+    kind: Callable[[], BaseEstimator],
+) -> None:
+    estimator = kind().fit(ROWS, THREE)
+    network = read_sklearn(estimator)
+    assert (network.outputs, network.equality) == (3, None)
+    assert network.sigmoid == (kind is mlp)
+    space = FeatureSpace((Integer("a", -3, 3, sensitive=True), Real("b", -9, 9), Real("c", -9, 9)))
+    people = np.column_stack([RNG.integers(-3, 4, 80), ROWS[:, 1:]])
+    decisions = Model(space, network, Argmax(("0", "1", "2"))).decide(people)
+    assert decisions.tolist() == estimator.predict(people).tolist()
+
+
+def test_a_tie_of_several_classes_goes_to_the_first_as_in_scikit_learn() -> None:
+    for estimator in (LogisticRegression(), mlp(hidden_layer_sizes=())):
+        estimator.fit(ROWS[:, :1], THREE)
+        if hasattr(estimator, "coef_"):
+            estimator.coef_, estimator.intercept_ = np.array([[0.0], [1.0], [1.0]]), np.zeros(3)
+        else:
+            estimator.coefs_, estimator.intercepts_ = [np.array([[0.0, 1.0, 1.0]])], [np.zeros(3)]
+        space = FeatureSpace((Integer("x", -1, 1, sensitive=True),))
+        people = np.array([[-1.0], [0.0], [1.0]])
+        model = Model(space, read_sklearn(estimator), Argmax(("0", "1", "2")))
+        assert model.decide(people).tolist() == [0, 0, 1]
+        assert estimator.predict(people).tolist() == [0, 0, 1]
+
+
+def regressor(**options: object) -> MLPRegressor:
+    chosen = {"hidden_layer_sizes": (5, 4), "random_state": 0, "max_iter": 3, "tol": 1e9} | options
+    return MLPRegressor(n_iter_no_change=1, **chosen)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        regressor,
+        lambda: regressor(activation="identity"),
+        LinearRegression,
+        lambda: LinearRegression(fit_intercept=False),
+        lambda: LinearRegression(positive=True),
+    ],
+)
+@pytest.mark.parametrize("targets", [ROWS @ [1.0, -2.0, 0.5], (ROWS @ [1.0, -2.0, 0.5])[:, None]])
+def test_a_regressor_is_read_with_its_scores(
+    kind: Callable[[], BaseEstimator], targets: Matrix
+) -> None:
+    made = kind()
+    estimator = made.fit(ROWS, targets.ravel() if isinstance(made, MLPRegressor) else targets)
+    network = read_sklearn(estimator)
+    np.testing.assert_allclose(network(ROWS)[:, 0], estimator.predict(ROWS).ravel(), atol=1e-12)
+    assert (network.source, network.sigmoid, network.equality) == ("float64", False, None)
+
+
 class Contrary(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types
     """Decides in a way of its own."""
 
@@ -146,24 +201,31 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
     [
         (
             lambda: make_pipeline(StandardScaler(), LogisticRegression()).fit(ROWS, LABELS),
-            "must be a bare MLPClassifier or LogisticRegression, got Pipeline; train one of those, or let FairClassifier take the votes",
+            "must be a bare MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression, got Pipeline; train one of those, or let FairClassifier or FairRegressor take the votes",
         ),
-        (lambda: DummyClassifier().fit(ROWS, LABELS), "LogisticRegression, got DummyClassifier"),
-        (lambda: Contrary().fit(ROWS, LABELS), "LogisticRegression, got Contrary"),
+        (lambda: DummyClassifier().fit(ROWS, LABELS), "LinearRegression, got DummyClassifier"),
+        (lambda: Contrary().fit(ROWS, LABELS), "LinearRegression, got Contrary"),
         (
             lambda: FrozenEstimator(LogisticRegression().fit(ROWS, LABELS)),
-            "LogisticRegression, got FrozenEstimator",
+            "LinearRegression, got FrozenEstimator",
         ),
         (MLPClassifier, "MLPClassifier must be fitted before it is read; call its fit first"),
         (LogisticRegression, "LogisticRegression must be fitted before it is read"),
         (
-            lambda: LogisticRegression().fit(ROWS, THREE),
-            "LogisticRegression must decide between two classes, got 3; train it for one class against the rest",
+            lambda: LinearRegression().fit(ROWS, ROWS[:, :2]),
+            "LinearRegression must give one score a person, got 2; train one estimator a score",
         ),
-        (lambda: mlp().fit(ROWS, THREE), "MLPClassifier must decide between two classes, got 3"),
+        (
+            lambda: regressor().fit(ROWS, ROWS[:, :2]),
+            "MLPRegressor must give one score a person, got 2",
+        ),
+        (
+            lambda: DecisionTreeRegressor().fit(ROWS, ROWS[:, 0]),
+            "LinearRegression, got DecisionTreeRegressor",
+        ),
         (
             lambda: mlp().fit(ROWS, np.ones(80)),
-            "MLPClassifier must decide between two classes, got 1",
+            "MLPClassifier must decide between 2 to 127 classes, got 1",
         ),
         (
             lambda: mlp().fit(ROWS, TWO_LABELS),
@@ -172,6 +234,10 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
         (
             lambda: mlp(activation="tanh").fit(ROWS, LABELS),
             "activation must be one of 'identity', 'relu', got 'tanh'; train it with activation='relu'",
+        ),
+        (
+            lambda: regressor(activation="tanh").fit(ROWS, ROWS[:, 0]),
+            "MLPRegressor's activation must be one of 'identity', 'relu', got 'tanh'",
         ),
         (lambda: mlp(activation="logistic").fit(ROWS, LABELS), "'relu', got 'logistic'"),
     ],
@@ -197,7 +263,7 @@ def test_a_reading_that_disagrees_with_the_estimator_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wrong = Network.from_layers([([[1.5]], [0.0])])
-    monkeypatch.setattr("feta.network.readers.sklearn._read_logistic", lambda _: wrong)
+    monkeypatch.setattr("feta.network.readers.sklearn._read_linear", lambda _: wrong)
     with pytest.raises(
         NetworkError,
         match=r"scores must equal the estimator's own, but differ by 0\.\d+ \(relative\); please report this LogisticRegression",

@@ -77,6 +77,21 @@ def test_a_written_schema_reads_back_the_same() -> None:
     assert format_schema(again) == format_schema(schema)
 
 
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Decision(classes=("a", 'b "c"', "ü\n")),
+        Decision(classes=("a", "b", "c"), one_vs_rest="b"),
+        Decision(tolerance=0.1),
+        Decision(tolerance=500.0, unit="EUR"),
+    ],
+)
+def test_several_classes_and_tolerances_read_back_the_same(decision: Decision) -> None:
+    space = FeatureSpace((Integer("age", 18, 90, sensitive=True),))
+    text = format_schema(SchemaFile(space, {}, {}, {}, decision))
+    assert parse_schema(text).decision == decision
+
+
 @pytest.mark.parametrize(("probability", "written"), [(None, 0.5), (0.3, 0.3)])
 def test_a_probability_is_written_out(probability: float | None, written: float) -> None:
     space = FeatureSpace((Integer("age", 18, 90, sensitive=True),))
@@ -169,8 +184,38 @@ def test_the_decision_table_is_read_whole() -> None:
         (f"[decision]\nfavor = 1\n[columns]\n{AGE}", r"\[decision\]: a key must be .*'favors'\?"),
         (
             f"[decision]\nthreshold = 0.5\nscore = 0\n[columns]\n{AGE}",
-            r"\[decision\] must have a threshold \(a probability\) or a score, not both",
+            r"\[decision\] must have one of threshold \(a probability\), score, classes and tolerance, got threshold and score",
         ),
+        (
+            f"[decision]\ntolerance = 5\nclasses = ['a', 'b']\n[columns]\n{AGE}",
+            "must have one of threshold .*, got classes and tolerance",
+        ),
+        (
+            f"[decision]\nfavorable = 'a'\nclasses = ['a', 'b', 'c']\n[columns]\n{AGE}",
+            "'favorable' goes with threshold or score, got it with classes; one_vs_rest asks about one class",
+        ),
+        (
+            f"[decision]\nequality = 'favorable'\ntolerance = 1\n[columns]\n{AGE}",
+            "'equality' goes with threshold or score, got it with tolerance$",
+        ),
+        (
+            f"[decision]\nunit = 'EUR'\n[columns]\n{AGE}",
+            "'unit' goes with tolerance, got it with threshold$",
+        ),
+        (
+            f"[decision]\none_vs_rest = 'a'\nscore = 0\n[columns]\n{AGE}",
+            "'one_vs_rest' goes with classes, got it with score$",
+        ),
+        (
+            f"[decision]\nclasses = 'abc'\n[columns]\n{AGE}",
+            r"classes must be a list of names, one a network output, got 'abc'",
+        ),
+        (
+            f"[decision]\nclasses = [1, 2]\n[columns]\n{AGE}",
+            r"classes must be a list of names, one a network output, got \[1, 2\]",
+        ),
+        (f"[decision]\nclasses = []\n[columns]\n{AGE}", r"must be a list of names, .*got \[\]"),
+        (f"[decision]\ntolerance = 'x'\n[columns]\n{AGE}", "tolerance must be a number, got 'x'"),
         (f"[decision]\nscore = true\n[columns]\n{AGE}", "score must be a number, got True"),
     ],
 )

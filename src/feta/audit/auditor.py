@@ -1,0 +1,179 @@
+"""Auditor: asks about a block of people, whatever the model's rule."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import assert_never
+
+import numpy as np
+
+from feta.api import tally, verify
+from feta.arrays import Answers, Flags, Matrix, Vector
+from feta.audit.answer import Answer, fair_answers, majorities
+from feta.audit.finding import Finding
+from feta.engine.protocol import UNLIMITED, Budget
+from feta.model import Model
+from feta.network.points import Rows
+from feta.predict.fair_predictor import FairPredictor
+from feta.query import FairAt, WorstAt
+from feta.rule import Tolerance
+from feta.space.vote_weights import VoteWeights
+from feta.verdict.counterexample import Counterexample, Runtime
+from feta.verdict.tally import Tally
+from feta.verdict.verdict import Fair, Reason, Unfair, Unknown
+
+# The user's own runtime, if at hand: rows in people's own units to what `Model.decide` would give,
+# or to scores for regression.
+Replay = Callable[[Matrix], Answers]
+
+
+@dataclass(frozen=True)
+class Auditor:
+    """Asks about people: a model, the engine, what each person may cost, and a runtime to replay in.
+
+    With `weights` counterparts have votes in the fair decisions; verdicts do not hang on them.
+    """
+
+    model: Model
+    engine: str = "auto"
+    budget: Budget = UNLIMITED
+    replay: Replay | None = None
+    weights: VoteWeights | None = None
+
+    @cached_property
+    def singles(self) -> dict[str, Model]:
+        """The model with one attribute sensitive at a time."""
+        sensitive = self.model.space.sensitive
+        return {one.name: self.model.with_sensitive([one.name]) for one in sensitive}
+
+    def ask(self, people: Matrix, start: int = 0) -> list[Finding]:
+        """Ask about each of some people; rows are numbered from start."""
+        self.model.space.check(people)
+        regression = isinstance(self.model.rule, Tolerance)
+        found = self._scored(people) if regression else self._decided(people)
+        found = self._with_alone(found, people)
+        return [replace(finding, row=start + finding.row) for finding in found]
+
+    def _decided(self, people: Matrix) -> list[Finding]:
+        """Count everybody's counterparts; where they are not unanimous, look for the farthest."""
+        counts = self._counts(self.model, people)
+        fair = self._fair_answers(counts, people)
+        found = []
+        for row, own in enumerate(self.model.decide(people).tolist()):
+            runtime: Runtime = "safe" if counts.safe[row] else "sensitive"
+            finding = Finding(row, "fair", own, fair[row], runtime=runtime)
+            if not counts.unanimous[row]:
+                finding = self._with_worst(finding, people[row])
+            elif counts.undecided[row]:
+                finding = replace(finding, status="undecided", reason=str(Reason.OUT_OF_TIME))
+            found.append(finding)
+        return found
+
+    def _fair_answers(self, counts: Tally, people: Matrix) -> Sequence[Answer | None]:
+        if self.weights is None:
+            return majorities(self.model.rule, counts)
+        return self._voted(people)
+
+    def _voted(self, people: Matrix) -> list[Answer | None]:
+        predictor = FairPredictor(self.model, self.engine, self.budget, self.weights)
+        return [one for part in self._parts(people) for one in fair_answers(predictor, part)]
+
+    def _scored(self, people: Matrix) -> list[Finding]:
+        """Compare everybody's score with the farthest counterpart's, and find median and span."""
+        # Rounded once like the medians: the same score must be the same number here and there.
+        own = Rows(self.model.exact, people).exact_scores(np.arange(len(people))).floats()[:, 0]
+        predictor = FairPredictor(self.model, self.engine, self.budget)
+        spreads = [predictor.medians(part) for part in self._parts(people)]
+        settled, medians, spans = (
+            np.concatenate([getattr(one, name) for one in spreads]).tolist()
+            for name in ("settled", "median", "span")
+        )
+        fair = medians if self.weights is None else self._voted(people)
+        found = []
+        for row, person in enumerate(people):
+            finding = Finding(row, "fair", float(own[row]))
+            if settled[row]:  # the votes of some counterparts are settled if those of all are
+                finding = replace(finding, fair_decision=fair[row], span=spans[row])
+            found.append(self._with_worst(finding, person))
+        return found
+
+    def _parts(self, people: Matrix) -> list[Matrix]:
+        """Take people one by one where the budget is limited: nobody uses up another's share."""
+        return [people] if self.budget == UNLIMITED else list(people[:, None, :])
+
+    def _counts(self, model: Model, people: Matrix) -> Tally:
+        """Count everybody's counterparts together, then those left open one by one.
+
+        A budget is per person: one person's large lattice must not use up the others' share.
+        """
+        seconds = self.budget.seconds
+        together = Budget(seconds=None if seconds is None else seconds * len(people))
+        counts = tally(model, people, engine=self.engine, budget=together)
+        by_class, undecided, safe = (
+            counts.by_class.copy(),
+            counts.undecided.copy(),
+            counts.safe.copy(),
+        )
+        for row in np.flatnonzero(undecided) if len(people) > 1 else ():
+            again = tally(model, people[row : row + 1], engine=self.engine, budget=self.budget)
+            by_class[row], undecided[row], safe[row] = (
+                again.by_class[0],
+                again.undecided[0],
+                again.safe[0],
+            )
+        return replace(counts, by_class=by_class, undecided=undecided, safe=safe)
+
+    def _with_alone(self, found: list[Finding], people: Matrix) -> list[Finding]:
+        """Find which attributes are enough by themselves, for people who have a counterexample."""
+        rows = [row for row, finding in enumerate(found) if finding.pair is not None]
+        for name, model in self.singles.items() if rows else ():
+            for place in np.flatnonzero(self._apart(model, people[rows])):
+                finding = found[rows[place]]
+                found[rows[place]] = replace(finding, alone=(*finding.alone, name))
+        return found
+
+    def _apart(self, model: Model, people: Matrix) -> Flags:
+        """Tell who has a counterpart treated apart."""
+        if not isinstance(model.rule, Tolerance):
+            return ~self._counts(model, people).unanimous
+        queries = [FairAt(model, person) for person in people]
+        verdicts = [verify(one, engine=self.engine, budget=self.budget) for one in queries]
+        return np.array([isinstance(one, Unfair) for one in verdicts])
+
+    def _with_worst(self, finding: Finding, person: Vector) -> Finding:
+        """Look for the farthest counterpart that is treated apart."""
+        verdict = verify(WorstAt(self.model, person), engine=self.engine, budget=self.budget)
+        match verdict:
+            case Unfair(counterexample=pair) | Unknown(best=Counterexample() as pair):
+                replayed = None if self.replay is None else self._replays(pair)
+                runtime: Runtime = "sensitive" if replayed is False else pair.runtime
+                return replace(
+                    finding, status="unfair", pair=pair, runtime=runtime, replayed=replayed
+                )
+            case Unknown(reason=reason):
+                return replace(finding, status="undecided", runtime="sensitive", reason=str(reason))
+            case Fair(runtime=runtime):
+                return replace(finding, runtime=runtime)
+            case _:
+                assert_never(verdict)
+
+    def _replays(self, pair: Counterexample) -> bool:
+        assert self.replay is not None
+        answers = self.replay(np.stack([pair.person, pair.counterpart]))
+        if isinstance(self.model.rule, Tolerance):
+            return bool(abs(answers[0] - answers[1]) > self.model.rule.epsilon)
+        return tuple(answers.tolist()) == pair.decisions
+
+    def simplest(self, finding: Finding, name: str | None) -> Counterexample | None:
+        """Give a person's farthest pair that differs in one attribute only; None takes any."""
+        assert finding.pair is not None  # only the unfair have a pair
+        if name is None:
+            return finding.pair
+        query = WorstAt(self.singles[name], finding.pair.person)
+        match verify(query, engine=self.engine, budget=self.budget):
+            case Unfair(counterexample=pair):
+                return pair
+            case Unknown(best=best):
+                return best
+            case _:
+                return None

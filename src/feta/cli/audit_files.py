@@ -1,0 +1,115 @@
+"""Audit files: pairs.csv, verdicts.csv and audit.json; docs/formats.md describes them."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from feta.audit.answer import in_words
+from feta.audit.finding import Finding
+from feta.audit.lead import leads
+from feta.cli.plain import json_text, write_row
+from feta.model import Model
+from feta.verdict.counterexample import Counterexample
+
+PAIR_HEADER = [
+    "row",
+    "id",
+    "decision",
+    "counterpart decision",
+    "score",
+    "counterpart score",
+    "gap",
+    "runtime",
+    "replayed",
+    "changed",
+    "one alone is enough",
+]
+VERDICT_HEADER = ["row", "id", "verdict", "decision", "fair decision", "gap", "runtime", "reason"]
+
+
+class AuditFiles:
+    """pairs.csv, verdicts.csv and audit.json; they appear whole when the audit ends, or not at all."""
+
+    def __init__(self, folder: Path | None, model: Model) -> None:
+        self.folder, self.model = folder, model
+        self.streams: dict[str, IO[str]] = {}
+        self.names = [attribute.name for attribute in model.space.attributes]
+        self.sensitive = [attribute.name for attribute in model.space.sensitive]
+        self.made: list[Path] = []  # folders that were not there before
+
+    def __enter__(self) -> "AuditFiles":
+        if self.folder is not None:
+            above = [self.folder, *self.folder.parents]
+            self.made = [one for one in above if not one.exists()]
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for name, header in (
+                ("pairs.csv", self._pair_header()),
+                ("verdicts.csv", VERDICT_HEADER),
+            ):
+                self.streams[name] = self._part(name).open("w", encoding="utf-8", newline="")
+                write_row(self.streams[name], header)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.streams:
+            return
+        for stream in self.streams.values():  # left over only where something went wrong
+            stream.close()
+        for name in (*self.streams, "audit.json"):
+            self._part(name).unlink(missing_ok=True)
+        for folder in self.made:
+            with suppress(OSError):  # somebody else put something there
+                folder.rmdir()
+
+    def _part(self, name: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f".{name}.part"
+
+    def _pair_header(self) -> list[str]:
+        others = [f"counterpart {name}" for name in self.sensitive]
+        return [*PAIR_HEADER, *self.names, *others]
+
+    def write(self, finding: Finding, name: str) -> None:
+        """Add one person."""
+        if self.folder is None:
+            return
+        pair = finding.pair
+        gap = "" if pair is None else pair.gap
+        own, fair = (in_words(self.model, one) for one in (finding.decision, finding.fair_decision))
+        verdict = [finding.row + 1, name, finding.status, own, fair]
+        verdict += [gap, finding.runtime, finding.reason]
+        write_row(self.streams["verdicts.csv"], verdict)
+        if pair is not None:
+            write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))
+
+    def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
+        space = self.model.space
+        before, after = space.decode(pair.person), space.decode(pair.counterpart)
+        # Regression decides nothing.
+        decisions = [self.model.outcomes[one] for one in pair.decisions] or ["", ""]
+        changed = [one for one in self.sensitive if before[one] != after[one]]
+        replayed = {None: "", True: "yes", False: "no"}[finding.replayed]
+        return [
+            finding.row + 1,
+            name,
+            *decisions,
+            *leads(self.model, pair).tolist(),
+            pair.gap,
+            finding.runtime,
+            replayed,
+            " ".join(changed),
+            " ".join(finding.alone),
+            *(before[one] for one in self.names),
+            *(after[one] for one in self.sensitive),
+        ]
+
+    def finish(self, content: dict[str, Any]) -> None:
+        """Put the files in their places."""
+        if self.folder is None:
+            return
+        self._part("audit.json").write_text(json_text(content, indent=2), encoding="utf-8")
+        for stream in self.streams.values():
+            stream.close()
+        for name in ("pairs.csv", "verdicts.csv", "audit.json"):
+            self._part(name).replace(self.folder / name)
+        self.streams.clear()

@@ -1,0 +1,226 @@
+# ruff: noqa: N803 - X is scikit-learn's own name for the table
+"""FairEstimator: what FairClassifier and FairRegressor have in common.
+
+The sensitive columns are read by `fit` and `explain` only; `predict` never looks at them.
+"""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from feta.api import worst
+from feta.arrays import Counts, Matrix
+from feta.errors import EngineError, SchemaError
+from feta.estimators.ballot import Ballot
+from feta.estimators.layout import Layout, named
+from feta.model import Model
+from feta.network.readers.sklearn import obstacle, read_sklearn
+from feta.space.feature_space import FeatureSpace
+from feta.space.vote_weights import VoteWeights
+
+if TYPE_CHECKING:
+    from feta.network.network import Network
+    from feta.verdict.verdict import Verdict
+
+# Classes or numbers, as scikit-learn passes them around.
+Targets = NDArray[Any]
+
+
+class FairEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Fits an estimator, reads it if FETA can, and puts people into rows without a look too much.
+
+    Its two kinds say which estimators they take, and what they make of the counterparts' answers.
+    """
+
+    kind: ClassVar[str]  # what the estimator must be
+    example: ClassVar[str]  # one such
+    promise: ClassVar[str]  # what is promised where FETA can read it
+    takes_rows: ClassVar[tuple[type, ...]]  # these take rows of numbers only; others the raw table
+
+    estimator: BaseEstimator | None
+    space: FeatureSpace | None
+    sensitive: Collection[str] | None
+    engine: str
+    weights: VoteWeights | None
+
+    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Fit the estimator, and read it if FETA can.
+
+        Parameters
+        ----------
+        X
+            The people, with their sensitive columns: a frame, or an array of numbers.
+        y
+            What is to be learned about each: a class, or for regression a number.
+
+        Raises
+        ------
+        SchemaError
+            Where estimator, space, weights or y cannot be used.
+        DomainError
+            Where a person is outside the space.
+        """
+        if self.estimator is None:
+            message = f"estimator must be a {self.kind}, got None; for example {type(self).__name__}({self.example}, space)"
+            raise SchemaError(message)
+        self._check_kind(inner(self.estimator))
+        frame = self._learn_columns(X)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        targets = None if frozen else self._targets(y, len(frame))
+        self.space_ = self._choose_space(frame)
+        self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
+        self._check_weights()
+        people = self.space_.encode(frame)
+        layout = Layout.of(self.space_, frame, as_frame=isinstance(X, pd.DataFrame))
+        self._learn(people, layout, targets)
+        return self
+
+    def explain(self, X: pd.DataFrame | ArrayLike) -> list["Verdict"]:
+        """Say of each person whether the estimator itself is fair to them, with the evidence.
+
+        Parameters
+        ----------
+        X
+            The people, here with their sensitive columns.
+
+        Returns
+        -------
+        list
+            `Fair`, or `Unfair` with the counterpart farthest on the other side, one a person.
+
+        Raises
+        ------
+        EngineError
+            Where FETA cannot read the estimator: its votes are counted, but nothing is proved.
+        """
+        check_is_fitted(self, "model_")
+        if self.model_ is None:
+            reason = obstacle(inner(self.estimator_))
+            raise EngineError(f"explain needs an estimator that FETA can read: {reason}")
+        people = self.space_.encode(self._frame(X))
+        return [worst(self.model_, person, engine=self.engine) for person in people]
+
+    def _targets(self, y: ArrayLike | None, n_people: int) -> Targets:
+        """Check what `fit` is to learn, one a person."""
+        if y is None:
+            raise SchemaError("fit requires y to be passed, but the target y is None")
+        cells = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        targets = column_or_1d(cells, warn=True)
+        check_consistent_length(np.empty(n_people), targets)
+        return np.asarray(targets)
+
+    def _check_kind(self, estimator: object) -> None:
+        """Raise where an estimator is of the wrong kind before it is fitted."""
+
+    def _check_fitted(self) -> None:
+        """Raise where it turns out to be of the wrong kind; take what is to be known of it."""
+
+    def _model(self, network: "Network") -> Model:
+        """Put space, network and rule together."""
+        raise NotImplementedError
+
+    def _learn_columns(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
+        """Take the table that `fit` is given, and remember what its columns are called."""
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, skip_check_array=True)
+            frame = named(X)
+        else:
+            array = validate_data(self, X)
+            frame = pd.DataFrame(array, columns=[f"x{n}" for n in range(array.shape[1])])
+        self.columns_ = tuple(frame.columns)
+        return frame
+
+    def _choose_space(self, frame: pd.DataFrame) -> FeatureSpace:
+        if isinstance(self.sensitive, str):
+            message = f"sensitive must be a list of column names, got {self.sensitive!r}; write [{self.sensitive!r}]"
+            raise SchemaError(message)
+        if self.space is None and self.sensitive is None:
+            message = f"a space or the names of the sensitive columns must be given, got neither; write {type(self).__name__}(estimator, sensitive=[...])"
+            raise SchemaError(message)
+        if self.space is None:
+            assert self.sensitive is not None
+            return FeatureSpace.from_frame(frame, sensitive=self.sensitive)
+        if not isinstance(self.space, FeatureSpace):
+            raise SchemaError(f"space must be a FeatureSpace, got {type(self.space).__name__}")
+        if self.sensitive is None:
+            return self.space
+        return self.space.with_sensitive(self.sensitive)
+
+    def _check_weights(self) -> None:
+        if self.weights is None:
+            return
+        if not isinstance(self.weights, VoteWeights):
+            raise SchemaError(
+                f"weights must be VoteWeights, got {type(self.weights).__name__}; feta.VoteWeights.of(space, votes) makes them"
+            )
+        self.weights.check(self.space_)
+
+    def _learn(self, people: Matrix, layout: Layout, targets: Targets | None) -> None:
+        bare = inner(self.estimator)
+        takes_rows = isinstance(bare, self.takes_rows)
+        if takes_rows:
+            _check_order(self.space_, bare)
+        table = people if takes_rows else layout.table(people)
+        self.estimator_ = clone(self.estimator).fit(table, targets)
+        self._check_fitted()
+        reason = obstacle(inner(self.estimator_))
+        self.model_ = None if reason else self._model(read_sklearn(inner(self.estimator_)))
+        self._ballot = Ballot(
+            self.space_, self.estimator_, None if takes_rows else layout, self.weights
+        )
+        self.guarantee_ = self.promise if reason is None else _proviso(reason, bare)
+
+    def _frame(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
+        """Take a table with all its columns."""
+        if isinstance(X, pd.DataFrame):
+            return named(X)
+        return pd.DataFrame(validate_data(self, X, reset=False), columns=self.columns_)
+
+    def _people(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+        """Encode people without a look at their sensitive columns."""
+        space = self.space_
+        shared = {a.name for a in space.attributes if not space.is_sensitive(a)}
+        if isinstance(X, pd.DataFrame):
+            frame = named(X)
+            frame = frame.loc[:, [name in shared for name in frame.columns]]
+        else:
+            cells = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
+            places = [n for n, name in enumerate(self.columns_) if name in shared]
+            numbers = check_array(cells[:, places], ensure_min_features=0, input_name="X")
+            frame = pd.DataFrame(numbers, columns=[self.columns_[n] for n in places])
+        if not shared:  # a table without columns would lose its rows
+            return np.full((len(frame), space.width), np.nan)
+        return space.encode(frame, sensitive="ignore")
+
+    def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
+        """Equal non-sensitive parts have the same counterparts; they are asked about once."""
+        shared = people[:, ~self.space_.sensitive_columns] + 0.0
+        _, first, inverse = np.unique(shared, axis=0, return_index=True, return_inverse=True)
+        return people[first], inverse.ravel()
+
+
+def inner(estimator: Any) -> Any:  # noqa: ANN401 - scikit-learn ships no types
+    """Take a trained estimator out of its frozen clothing."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def _check_order(space: FeatureSpace, estimator: Any) -> None:  # noqa: ANN401 - scikit-learn ships no types
+    """Refuse a trained estimator whose columns, where they have names, are in another order."""
+    names = list(getattr(estimator, "feature_names_in_", []))
+    for attribute in space.attributes:
+        place = space.columns_of(attribute).start
+        if attribute.name in names and names.index(attribute.name) != place:
+            message = f"{attribute.name!r} must be column {names.index(attribute.name)} of the space, as in the estimator's training, got column {place}; put the attributes in that order"
+            raise SchemaError(message)
+
+
+def _proviso(reason: str, estimator: object) -> str:
+    name = type(estimator).__name__
+    return f"fair as long as the predict of {name} is deterministic, for it takes the votes; there are no verdicts, since FETA cannot read the estimator: {reason}"

@@ -1,0 +1,88 @@
+"""Layout: how the table given to `fit` looked, so that counterparts can be put into such a table."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from feta.arrays import Matrix
+from feta.errors import DomainError
+from feta.space.attribute import Attribute, Categorical, Derived, Integer
+from feta.space.feature_space import FeatureSpace
+
+Table = pd.DataFrame | NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a table looked in `fit`: which columns of the space, in what order and of what types."""
+
+    space: FeatureSpace
+    dtypes: tuple[tuple[str, Any], ...]  # name and pandas' type of each column
+    as_frame: bool
+
+    @classmethod
+    def of(cls, space: FeatureSpace, frame: pd.DataFrame, *, as_frame: bool) -> Self:
+        """Look at the table that `fit` was given."""
+        known = {attribute.name: attribute for attribute in space.attributes}
+        dtypes = tuple(
+            (name, _wide_enough(frame[name].dtype, known[name]))
+            for name in frame.columns
+            if name in known
+        )
+        return cls(space, dtypes, as_frame)
+
+    def table(self, people: Matrix) -> Table:
+        """Turn rows back into such a table."""
+        columns = {name: self._column(name, dtype, people) for name, dtype in self.dtypes}
+        frame = pd.DataFrame(columns)
+        return frame if self.as_frame else frame.to_numpy()
+
+    def _column(self, name: str, dtype: Any, people: Matrix) -> "pd.Series[Any]":  # noqa: ANN401 - a type of pandas or numpy
+        attribute = self.space.attribute(name)
+        values = _values(attribute, people[:, self.space.columns_of(attribute)])
+        column = pd.Series(values).astype(dtype)
+        if column.dtype.kind in "iub" and (column.to_numpy() != values).any():
+            lost = values[np.argmax(column.to_numpy() != values)].item()
+            message = f"{name!r} must be able to hold {lost!r}, got the type {dtype} in the table given to fit; give it a wider type there"
+            raise DomainError(message, column=name)
+        return column
+
+
+def named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Call columns by texts, as a space does; numbered ones as those of an array."""
+    given: list[object] = list(frame.columns)
+    names = [f"x{name}" if isinstance(name, int) else str(name) for name in given]
+    return frame.set_axis(names, axis=1)
+
+
+def _values(attribute: Attribute, codes: Matrix) -> NDArray[Any]:
+    """Turn columns back into raw values."""
+    match attribute:
+        case Categorical():
+            return np.array(attribute.values, dtype=object)[np.argmax(codes, axis=1)]
+        case Derived():
+            labels = [label for label, _, _ in attribute.bands]
+            return np.array(labels, dtype=object)[np.argmax(codes, axis=1)]
+        case Integer():
+            return codes[:, 0].astype(np.int64)
+        case _:
+            return codes[:, 0]
+
+
+def _wide_enough(dtype: Any, attribute: Attribute) -> Any:  # noqa: ANN401 - a type of pandas or numpy
+    """Add the categories that `fit` did not see: pandas would take their values for missing."""
+    if not isinstance(dtype, pd.CategoricalDtype):
+        return dtype
+    match attribute:
+        case Categorical():
+            values: list[object] = list(attribute.values)
+        case Derived():
+            values = [label for label, _, _ in attribute.bands]
+        case _:  # numbers, of which there may be too many to list
+            return dtype.categories.dtype
+    seen = list(dtype.categories)
+    unseen = [value for value in values if value not in seen]
+    return pd.CategoricalDtype([*seen, *unseen], dtype.ordered)

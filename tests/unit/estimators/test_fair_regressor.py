@@ -1,0 +1,236 @@
+# ruff: noqa: N803 - X is scikit-learn's own name for the table
+import pickle
+from collections.abc import Callable
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.estimator_checks import check_estimators_nan_inf, parametrize_with_checks
+
+from feta import (
+    Categorical,
+    EngineError,
+    Fair,
+    FeatureSpace,
+    Integer,
+    Real,
+    SchemaError,
+    Tolerance,
+    Unfair,
+    VoteWeights,
+)
+from feta.estimators.fair_regressor import FairRegressor
+
+SPACE = FeatureSpace(
+    (
+        Integer("age", 18, 25, sensitive=True),
+        Categorical("sex", ("female", "male"), sensitive=True),
+        Real("income", 0, 100),
+    )
+)
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 26, 60),
+        "sex": RNG.choice(["female", "male"], 60),
+        "income": RNG.uniform(0, 100, 60).round(1),
+    }
+)
+Y = 10 * X["income"] + 30 * X["age"] + 200 * (X["sex"] == "male") + RNG.normal(size=60)
+SOME = X.head(10)
+
+
+def perceptron(**options: object) -> MLPRegressor:
+    """A small one; any progress is enough for it, so it stops early without a warning."""
+    chosen = {"hidden_layer_sizes": (5,), "max_iter": 20, "tol": 1e9, "random_state": 0} | options
+    return MLPRegressor(n_iter_no_change=10, **chosen)
+
+
+def pipeline() -> BaseEstimator:
+    """Preprocessing that FETA does not read, and a line after it."""
+    columns = ColumnTransformer(
+        [("numbers", StandardScaler(), ["income", "age"]), ("texts", OneHotEncoder(), ["sex"])]
+    )
+    return make_pipeline(columns, LinearRegression())
+
+
+KINDS = pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(LinearRegression(), id="linear"),
+        pytest.param(perceptron(), id="relu"),
+        pytest.param(perceptron(activation="tanh"), id="tanh"),
+        pytest.param(pipeline(), id="pipeline"),
+    ],
+)
+
+
+class Scorer(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A regressor that scores by a function of the table."""
+
+    def __init__(self, by: Callable[[Any], Any]) -> None:
+        self.by = by
+
+    def fit(self, X: object, y: object) -> Self:  # noqa: ARG002 - it has nothing to learn
+        self.fitted_ = True
+        return self
+
+    def predict(self, X: object) -> NDArray[Any]:
+        return np.asarray(self.by(X))
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    [
+        FairRegressor(LinearRegression(), sensitive=["x0"]),
+        FairRegressor(DecisionTreeRegressor(random_state=0), sensitive=["x0"]),
+    ],
+    expected_failed_checks=lambda _: {
+        "check_estimators_nan_inf": "it wants broken sensitive values refused by predict, which never reads them"
+    },
+)
+def test_it_is_a_scikit_learn_estimator(
+    estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
+) -> None:
+    check(estimator)
+
+
+def test_nan_and_infinity_are_refused_where_they_are_read() -> None:
+    check_estimators_nan_inf("FairRegressor", FairRegressor(LinearRegression(), sensitive=["x1"]))
+
+
+def own_scores(fair: FairRegressor, table: pd.DataFrame) -> NDArray[Any]:
+    """What the estimator inside gives."""
+    takes_rows = not hasattr(fair.estimator, "steps")
+    return np.asarray(fair.estimator_.predict(SPACE.encode(table) if takes_rows else table))
+
+
+@KINDS
+def test_everybody_gets_the_lower_median_of_their_counterparts(estimator: BaseEstimator) -> None:
+    fair = FairRegressor(estimator, SPACE).fit(X, Y)
+    scores = fair.predict(SOME)
+    for row, (_, person) in enumerate(SOME.iterrows()):
+        rows = [
+            {**person, "age": a, "sex": s} for a, s in product(range(18, 26), ["female", "male"])
+        ]
+        own = np.sort(own_scores(fair, pd.DataFrame(rows).astype(X.dtypes)))
+        assert scores[row] == pytest.approx(own[7], rel=1e-12)  # the eighth of sixteen
+
+
+@KINDS
+def test_the_sensitive_columns_may_be_missing_or_broken(estimator: BaseEstimator) -> None:
+    fair = FairRegressor(estimator, SPACE).fit(X, Y)
+    scores = fair.predict(SOME).tolist()
+    for table in (SOME[["income"]], SOME.assign(age="who knows", sex=np.nan)):
+        assert fair.predict(table).tolist() == scores
+    assert [fair.predict(SOME.iloc[[row]])[0] for row in range(10)] == scores
+    assert fair.predict(X.head(0)).shape == (0,)
+    assert pickle.loads(pickle.dumps(fair)).predict(SOME).tolist() == scores
+
+
+@KINDS
+def test_votes_may_be_weighted(estimator: BaseEstimator) -> None:
+    weights = VoteWeights.of(SPACE, {(18, "female"): 1, (20, "male"): 3, (25, "male"): 1})
+    fair = FairRegressor(estimator, SPACE, weights=weights).fit(X, Y)
+    due = own_scores(fair, SOME.assign(age=20, sex="male"))
+    np.testing.assert_allclose(fair.predict(SOME), due, rtol=1e-12)
+
+
+def test_a_tie_of_votes_takes_the_lower_score() -> None:
+    weights = VoteWeights.of(SPACE, {(18, "female"): 2, (18, "male"): 2})
+    scorer = Scorer(lambda table: np.where(table["sex"] == "male", 1.0, 5.0))
+    fair = FairRegressor(scorer, SPACE, weights=weights).fit(X, Y)
+    assert set(fair.predict(SOME)) == {1.0}
+
+
+def test_explain_gives_verdicts_by_epsilon() -> None:
+    narrow = FairRegressor(LinearRegression(), SPACE, epsilon=100.0).fit(X, Y)
+    wide = FairRegressor(LinearRegression(), SPACE, epsilon=500.0).fit(X, Y)
+    assert {type(verdict) for verdict in narrow.explain(SOME)} == {Unfair}
+    assert {type(verdict) for verdict in wide.explain(SOME)} == {Fair}
+    assert narrow.model_ is not None
+    assert narrow.model_.rule == Tolerance(100.0)
+    assert "each score is chosen exactly" in narrow.guarantee_
+    voted = FairRegressor(pipeline(), SPACE).fit(X, Y)
+    assert voted.model_ is None
+    assert "the predict of Pipeline" in voted.guarantee_
+    with pytest.raises(EngineError, match="explain needs an estimator that FETA can read"):
+        voted.explain(SOME)
+
+
+def test_a_frozen_estimator_is_not_fitted_again() -> None:
+    trained = LinearRegression().fit(SPACE.encode(X), Y)
+    fair = FairRegressor(FrozenEstimator(trained), SPACE).fit(X)
+    again = FairRegressor(LinearRegression(), SPACE).fit(X, Y)
+    assert fair.estimator_.estimator is trained
+    assert fair.predict(SOME).tolist() == again.predict(SOME).tolist()
+
+
+def test_a_grid_search_reaches_estimator_and_epsilon() -> None:
+    grid = {"estimator__alpha": [1e-4, 1.0], "epsilon": [1.0]}
+    search = GridSearchCV(FairRegressor(perceptron(), SPACE), grid, cv=2).fit(X, Y)
+    assert search.best_estimator_.estimator_.alpha in (1e-4, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("fair", "targets", "message"),
+    [
+        (
+            FairRegressor(space=SPACE),
+            Y,
+            r"estimator must be a regressor, got None; for example FairRegressor\(LinearRegression\(\), space\)",
+        ),
+        (
+            FairRegressor(LinearRegression()),
+            Y,
+            r"got neither; write FairRegressor\(estimator, sensitive=\[\.\.\.\]\)",
+        ),
+        (
+            FairRegressor(LogisticRegression(), SPACE),
+            Y > 900,
+            "the estimator must be a regressor, got LogisticRegression; FairClassifier takes classifiers",
+        ),
+        (FairRegressor(LinearRegression(), SPACE), None, "but the target y is None"),
+        (FairRegressor(LinearRegression(), SPACE), X["sex"], "y must hold numbers, got '"),
+        (
+            FairRegressor(LinearRegression(), SPACE, epsilon=-1.0),
+            Y,
+            r"a tolerance must be a finite number, 0 or more, got -1\.0",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(
+    fair: FairRegressor, targets: "pd.Series[Any] | None", message: str
+) -> None:
+    with pytest.raises(SchemaError, match=message):
+        fair.fit(X, targets)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda _: [1.0], "must answer once for each of 16 rows, got 1 answers, the first"),
+        (
+            lambda table: np.full(len(table), np.nan),
+            r"must answer a finite number for each of 16 rows, got 16 answers, the first \[nan, nan, nan\]",
+        ),
+        (lambda table: ["x"] * len(table), r"must answer a finite number .*\['x', 'x', 'x'\]"),
+    ],
+)
+def test_answers_that_are_no_numbers_are_refused(
+    score: Callable[[Any], object], message: str
+) -> None:
+    fair = FairRegressor(Scorer(score), SPACE).fit(X, Y)
+    with pytest.raises(EngineError, match=message):
+        fair.predict(SOME)
