@@ -187,6 +187,8 @@ def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell's background job is started with the signal ignored, and so would be its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     part = folder.path / "out" / ".verdicts.csv.part"
     deadline = time.monotonic() + 30
