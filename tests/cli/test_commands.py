@@ -188,7 +188,7 @@ def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) 
         stderr=subprocess.PIPE,
         text=True,
         # A shell's background job is started with the signal ignored, and so would be its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     part = folder.path / "out" / ".verdicts.csv.part"
     deadline = time.monotonic() + 30
