@@ -744,7 +744,7 @@ def no_model(folder: Folder) -> list[str]:
 # Other commands and places.
 
 
-@bad("taken: File exists")
+@bad("taken: --out must name a folder, got a file")
 def out_is_a_file(folder: Folder) -> list[str]:
     (folder.path / "taken").write_text("mine")
     return [*folder.audit()[:-1], str(folder.path / "taken")]
@@ -783,7 +783,7 @@ def init_with_an_unknown_column(folder: Folder) -> list[str]:
     return init(folder, CSV, "--sensitive", "agee")
 
 
-@bad("data.csv, row 2: 'age' must hold numbers or texts, not both; one of its texts is ''")
+@bad("data.csv, row 2: 'age' must hold values, got an empty cell")
 def init_with_an_empty_cell(folder: Folder) -> list[str]:
     return init(folder, "age,sex,income\n30,male,1\n,female,2\n", "--sensitive", "sex")
 

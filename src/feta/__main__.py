@@ -1,5 +1,5 @@
 """`python -m feta` is `feta`."""
 
-from feta.cli.app import main
+from feta.cli.entry import main
 
 main()

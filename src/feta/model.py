@@ -6,6 +6,7 @@ decision never depends on the batch, the machine or the number of threads.
 
 import hashlib
 import time
+import warnings
 from collections.abc import Collection
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
@@ -74,10 +75,14 @@ class Model:
     outcomes: tuple[str, ...] = ()  # what the decisions are called, by class; no part of the model
 
     def __post_init__(self, threshold: float | None) -> None:
-        if self.rule is not None and not isinstance(self.rule, Rule):
+        given: object = self.rule
+        if given is not None and not isinstance(given, Rule):
             raise SchemaError(f"rule must be a rule such as feta.Threshold(0.0), got {self.rule!r}")
-        if self.rule is not None and threshold is not None:
+        if given is not None and threshold is not None:
             raise SchemaError("give a rule or a threshold, not both")
+        if threshold is not None and self.network.sigmoid and 0 < threshold < 1:
+            message = f"threshold={threshold} is a score, before the network's last sigmoid; for a probability give rule=Threshold.at_probability({threshold})"
+            warnings.warn(message, stacklevel=3)
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
         network = self.network
         if network.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes

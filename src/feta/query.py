@@ -19,6 +19,9 @@ class FairAt:
     person: Vector
 
     def __post_init__(self) -> None:
+        given: object = self.person
+        if isinstance(given, dict):
+            raise DomainError("a person must come encoded; write space.encode(record)[0]")
         object.__setattr__(self, "person", frozen(self.person))
         if self.person.ndim != 1:
             message = (

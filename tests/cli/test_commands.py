@@ -54,7 +54,7 @@ def test_everyone_proved_fair_is_exit_code_0(folder: Folder) -> None:
     done = run(*folder.model(insensitive()))
     assert (done.returncode, done.stderr) == (0, "")
     assert (
-        "No: all 4 people are proved to be decided alike, whatever their age, sex." in done.stdout
+        "No: all 4 people are proved to be decided alike, whatever their age or sex." in done.stdout
     )
     assert {row["verdict"] for row in rows_of(folder.path / "out" / "verdicts.csv")} == {"fair"}
 

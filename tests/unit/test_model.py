@@ -271,3 +271,9 @@ def test_a_regression_model_scores() -> None:
     assert model.score(PERSON[None, :]).tolist() == [3.0]
     assert model.outcomes == ()
     assert model.with_sensitive(["sex"]).rule == Tolerance(1.0)
+
+
+def test_a_threshold_that_looks_like_a_probability_is_remarked_on() -> None:
+    network = Network.from_layers([([[0.0, 0.0, 0.0, 1.0]], [0.0])], sigmoid=True)
+    with pytest.warns(UserWarning, match=r"threshold=0.5 is a score.*at_probability\(0.5\)"):
+        Model(SPACE, network, threshold=0.5)

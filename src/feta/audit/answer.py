@@ -11,8 +11,8 @@ from feta.verdict.tally import Tally
 # Two decisions: True is favorable. Several classes: the class's number. Regression: the score.
 Answer = bool | int | float
 
-_TRUE = {"1", "1.0", "true", "yes"}
-_FALSE = {"0", "0.0", "false", "no"}
+_TRUE = {"1", "1.0", "true"}
+_FALSE = {"0", "0.0", "false"}
 
 
 def fair_answers(predictor: FairPredictor, people: Matrix) -> list[Answer | None]:
@@ -55,11 +55,12 @@ def read_label(model: Model, label: object) -> Answer:
         case OneVsRest(classes=classes, chosen=chosen) if str(label) not in model.outcomes:
             return _named(label, classes) == chosen
     unfavorable, favorable = model.outcomes
-    text = str(label)
-    if text == favorable or (text != unfavorable and text.lower() in _TRUE):
-        return True
-    if text == unfavorable or text.lower() in _FALSE:
-        return False
+    text = str(label).lower()
+    names = (unfavorable.lower(), favorable.lower())
+    if text in names and names[0] != names[1]:
+        return text == names[1]
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
     raise DomainError(f"must be {favorable!r}, {unfavorable!r}, 1 or 0, got {_short(label)}")
 
 

@@ -9,6 +9,9 @@ from feta.audit.finding import Finding
 from feta.model import Model
 from feta.rule import Tolerance
 
+# People needed before a share of them says anything.
+ENOUGH = 20
+
 
 @dataclass
 class Summary:
@@ -16,6 +19,9 @@ class Summary:
 
     attributes: tuple[str, ...]  # the sensitive ones
     epsilon: float | None = None  # regression: how far apart scores may be
+    outcomes: tuple[str, ...] = ("unfavorable", "favorable")  # what the decisions are called
+    decisions: Counter[str] = field(default_factory=Counter)  # the model's own, by name
+    labels: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     alone: Counter[str] = field(default_factory=Counter)
     jointly: int = 0  # people for whom only several attributes together are enough
@@ -38,7 +44,8 @@ class Summary:
     def of(cls, model: Model) -> Self:
         """Start a summary for a model."""
         names = tuple(attribute.name for attribute in model.space.sensitive)
-        return cls(names, model.rule.epsilon if isinstance(model.rule, Tolerance) else None)
+        epsilon = model.rule.epsilon if isinstance(model.rule, Tolerance) else None
+        return cls(names, epsilon, model.outcomes)
 
     def add(self, finding: Finding, label: Answer | None = None) -> None:
         """Take one more person."""
@@ -62,10 +69,13 @@ class Summary:
     def _compare(self, own: Answer, fair: Answer, label: Answer | None) -> None:
         self.decided += 1
         self.flips += own != fair if self.epsilon is None else abs(own - fair) > self.epsilon
+        if self.epsilon is None:
+            self.decisions[self.outcomes[int(own)]] += 1
         if label is None:
             return
         self.labeled += 1
         if self.epsilon is None:
+            self.labels[self.outcomes[int(label)]] += 1
             self.right += own == label
             self.right_fair += fair == label
         else:
@@ -136,6 +146,23 @@ class Summary:
         return None if self.epsilon is None else self.span_max
 
     @property
+    def doubts(self) -> list[str]:
+        """What makes one doubt that the schema describes this network, in sentences."""
+        doubts = []
+        if self.decided >= ENOUGH and len(self.decisions) == 1:
+            (name,) = self.decisions
+            doubts.append(
+                f"everybody is decided {name!r}: is a center or scale missing in the schema, or its column order wrong?"
+            )
+        if self.accuracy is not None and self.labeled >= ENOUGH:
+            name, count = self.labels.most_common(1)[0]
+            if self.right <= count:
+                doubts.append(
+                    f"the model is right no more often than always answering {name!r} ({count / self.labeled:.1%}): check the order of columns and values, centers and scales, and which outcome is the favorable one"
+                )
+        return doubts
+
+    @property
     def everyone_fair(self) -> bool:
         """Whether everybody in the table was asked about and proved to be treated fairly."""
         return set(+self.statuses) == {"fair"}
@@ -157,6 +184,8 @@ class Summary:
             "only_several_together": self.jointly,
             "runtime_sensitive": self.runtime_sensitive,
             "pairs_not_replayed": self.not_replayed,
+            "decisions": dict(self.decisions),
+            "doubts": self.doubts,
             "accuracy": self.accuracy,
             "fair_accuracy": self.fair_accuracy,
             "mean_span": self.mean_span,

@@ -110,7 +110,9 @@ def audit(
         str | None, typer.Option(help="Column with the right decision, class or score.")
     ] = None,
     id_column: IdColumn = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for pairs.csv and audit.json.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for pairs.csv, verdicts.csv and audit.json.")
+    ] = None,
     engine: EngineName = "auto",
     seconds: Seconds = None,
     skip_bad_rows: Annotated[
@@ -156,7 +158,16 @@ def predict(
     from feta.cli.predict import Options, run_predict
 
     opened = open_model(model, schema, layers, external=external_data, one_vs_rest=one_vs_rest)
-    options = Options(data, id_column, out, as_json, engine, seconds, vote_weights)
+    options = Options(
+        data,
+        id_column,
+        out,
+        as_json,
+        engine,
+        seconds,
+        vote_weights,
+        tuple(one for one in (model, data, schema, vote_weights) if one is not None),
+    )
     return run_predict(opened, options)
 
 

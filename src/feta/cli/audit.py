@@ -22,8 +22,10 @@ from feta.cli.audit_files import AuditFiles
 from feta.cli.audit_words import show
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
+from feta.cli.out import check_folder
 from feta.cli.plain import json_text, listed, plain
 from feta.cli.progress import progress_bar
+from feta.cli.uninterrupted import uninterrupted
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
@@ -77,6 +79,7 @@ class Run:
 def run_audit(opened: Opened, options: Options) -> ExitCode:
     """Audit a table row by row; Ctrl-C keeps what is done and labels it partial."""
     model = opened.model
+    check_folder(options.out)
     table = TableFile(options.data)
     wanted = _wanted(model, table, options)
     weights = read_vote_weights(options.vote_weights, model.space)
@@ -89,8 +92,9 @@ def run_audit(opened: Opened, options: Options) -> ExitCode:
                 task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
                 for chunk in table.chunks(wanted):
                     for finding, label, name in _findings(run, chunk):
-                        run.take(finding, label, name)
-                        files.write(finding, name)
+                        with uninterrupted():  # counted and written, or neither
+                            run.take(finding, label, name)
+                            files.write(finding, name)
                         share = (finding.row + 1 - chunk.start) / len(chunk)
                         done = progress.tasks[0].fields.get("base", 0.0)
                         progress.update(task, completed=done + share * (chunk.progress - done))
@@ -170,6 +174,8 @@ def _label(run: Run, chunk: Chunk, place: int) -> Answer | None:
     if column is None:
         return None
     row = chunk.start + place
+    if chunk.columns[column][place] in ("", None):  # nobody has said yet
+        return None
     try:
         return read_label(run.model, chunk.columns[column][place])
     except DomainError as error:

@@ -77,7 +77,8 @@ class AuditFiles:
         gap = "" if pair is None else pair.gap
         own, fair = (in_words(self.model, one) for one in (finding.decision, finding.fair_decision))
         verdict = [finding.row + 1, name, finding.status, own, fair]
-        verdict += [gap, finding.runtime, finding.reason]
+        runtime = "" if finding.status == "not audited" else finding.runtime
+        verdict += [gap, runtime, finding.reason]
         write_row(self.streams["verdicts.csv"], verdict)
         if pair is not None:
             write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))

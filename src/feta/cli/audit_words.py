@@ -84,6 +84,8 @@ def show(
         console.print(_pair_table(model, words, pairs))
     for line in _notes(summary, words):
         console.print(Text(line))
+    for doubt in summary.doubts:
+        console.print(Text(f"Doubtful: {plain(doubt)}", style="bold yellow"))
     if out is not None:
         console.print(Text(f"Written to {plain(out)}: pairs.csv, verdicts.csv, audit.json"))
     console.print()
@@ -100,13 +102,18 @@ def _headline(summary: Summary, words: Words, *, partial: bool) -> Text:
         text.append(f" have a counterpart {words.apart} (CE rate {summary.ce_rate:.1%}).")
     elif summary.everyone_fair and not partial:
         text.append(f"No: all {people:,} people are proved to be {words.alike}", style="bold green")
-        text.append(f", whatever their {', '.join(plain(one) for one in summary.attributes)}.")
+        text.append(f", whatever their {_either(summary.attributes)}.")
     else:
         text.append("Not settled: ", style="bold yellow")
         text.append(
             f"{summary.statuses['fair']:,} people are proved to be {words.alike}, the others are not."
         )
     return text
+
+
+def _either(names: Sequence[str]) -> str:
+    *rest, last = [plain(name) for name in names]
+    return f"{', '.join(rest)} or {last}" if rest else last
 
 
 def _pair_table(model: Model, words: Words, pairs: Sequence[Shown]) -> Table:
@@ -144,12 +151,18 @@ def _notes(summary: Summary, words: Words) -> Iterator[str]:
     if summary.statuses["not audited"]:
         yield f"{summary.statuses['not audited']:,} rows could not be read and were not audited; verdicts.csv (--out) says why."
     if summary.runtime_sensitive:
-        yield f"{summary.runtime_sensitive:,} answers are runtime-sensitive: the model's own rounding could tip them."
+        yield f"Runtime-sensitive: {summary.runtime_sensitive:,} (verdicts.csv names them); the model's own rounding could tip these answers."
     if summary.not_replayed:
         yield f"{summary.not_replayed:,} pairs do not replay in onnxruntime, whose rounding decides them alike."
 
 
 def _figures(summary: Summary, words: Words) -> Iterator[str]:
+    if summary.decisions:
+        shares = ", ".join(
+            f"{plain(name)} {count / summary.decided:.1%}"
+            for name, count in summary.decisions.most_common()
+        )
+        yield f"The model's own decisions: {shares}."
     if summary.statuses["unfair"]:
         parts = ", ".join(f"{plain(name)} {summary.alone[name]:,}" for name in summary.attributes)
         yield f"One attribute alone is enough for: {parts}; only several together: {summary.jointly:,}."

@@ -250,9 +250,8 @@ def _sensitive(model: Model) -> list[str]:
 
 def _next() -> Panel:
     text = (
-        "[bold]Your own model:[/] feta.FeatureSpace names your columns, feta.read_torch or "
-        "feta.Network.from_layers brings the weights,\n"
-        "feta.verify asks about one person, feta.FairPredictor(model).decide(people) enforces.\n"
-        "README.md has the ten lines; [bold]feta --help[/] lists the commands."
+        "[bold]Your own model:[/] feta init model.onnx people.csv --sensitive age,sex writes a schema,\n"
+        "feta audit finds the pairs, feta predict decides without reading age or sex.\n"
+        "From Python: feta.verify, feta.FairPredictor, feta.FairClassifier; README.md has examples."
     )
     return Panel(text, title="What next", border_style="cyan")

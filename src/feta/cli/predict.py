@@ -12,6 +12,7 @@ from feta.audit.answer import fair_answers, in_words
 from feta.cli.audit import note_ignored
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
+from feta.cli.out import check_file
 from feta.cli.plain import json_text, plain, write_row
 from feta.cli.progress import progress_bar
 from feta.cli.vote_weights import read_vote_weights
@@ -36,12 +37,14 @@ class Options:
     engine: str
     seconds: float | None
     vote_weights: Path | None = None
+    inputs: tuple[Path, ...] = ()  # files that must not be written over
 
 
 def run_predict(opened: Opened, options: Options) -> ExitCode:
     """Decide each row of a table, streaming; undecided rows say so, and the exit code too."""
     model = opened.model
     space = model.space
+    check_file(options.out, options.inputs)
     table = TableFile(options.data)
     needed = [
         a.name for a in space.attributes if not isinstance(a, Derived) and not space.is_sensitive(a)

@@ -11,7 +11,7 @@ import numpy as np
 from feta.arrays import Answers, Counts, Matrix
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
-from feta.errors import EngineError, Undecided
+from feta.errors import DomainError, EngineError, Undecided
 from feta.model import Model
 from feta.rule import Argmax, Tolerance
 from feta.space.vote_weights import VoteWeights
@@ -82,6 +82,10 @@ class FairPredictor:
 
     def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
         """Equal non-sensitive parts have the same counterparts; they are asked about once."""
+        given: object = people
+        if not isinstance(given, np.ndarray | list):
+            message = f"people must come encoded: space.encode(table, sensitive='ignore') does it; got {type(people).__name__}"
+            raise DomainError(message)
         people = np.asarray(people, dtype=np.float64)
         self.model.space.check(people, sensitive="ignore")
         # Rows are told apart by their bytes; + 0.0 makes −0.0 the 0.0 that it equals.

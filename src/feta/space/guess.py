@@ -62,6 +62,9 @@ class ColumnSummary:
         kinds = (bool(self.texts), bool(self.numbers), self.booleans)
         if sum(kinds) > 1:
             row, text = self.first_text or (self.rows - 1, "true")
+            if text == "":
+                what = "must hold values, got an empty cell; fill it, or leave the row out"
+                raise DomainError.at(self.name, row, what)
             what = f"must hold numbers or texts, not both; one of its texts is {text!r}"
             raise DomainError(f"{self.name!r} {what}", column=self.name, row=row, what=what)
         if self.texts:

@@ -28,6 +28,7 @@ from feta.audit.auditor import Auditor
 from feta.audit.clearest import EACH, Clearest
 from feta.audit.finding import Finding
 from feta.audit.summary import Summary
+from tests.examples import linear
 
 SPACE = FeatureSpace(
     (
@@ -310,3 +311,25 @@ def test_rows_that_were_not_audited_count_as_nobody() -> None:
     summary.add(Finding(1, "not audited", reason="bad"), label=True)
     assert [*proved, summary.everyone_fair] == [True, False]
     assert (summary.people, summary.as_dict()["not_audited"], summary.labeled) == (1, 1, 0)
+
+
+def test_a_model_that_decides_everybody_alike_is_doubted() -> None:
+    rows = [{"age": 30, "sex": "male", "income": n} for n in range(25)]
+    result = audit(linear(bias=1.0), rows)
+    assert result.summary.everyone_fair
+    assert "is a center or scale missing" in result.summary.doubts[0]
+
+
+def test_a_model_no_better_than_the_commoner_label_is_doubted() -> None:
+    rows = [{"age": 18 + n, "sex": "male", "income": 1} for n in range(40)]
+    labels = [n < 30 for n in range(40)]
+    result = audit(linear(age=1.0, bias=-40.0), rows, labels=labels)
+    assert any(
+        "no more often than always answering 'favorable'" in one for one in result.summary.doubts
+    )
+
+
+def test_a_model_that_is_right_is_not_doubted() -> None:
+    rows = [{"age": 18 + n, "sex": "male", "income": 1} for n in range(40)]
+    labels = [18 + n >= 40 for n in range(40)]
+    assert audit(linear(age=1.0, bias=-40.0), rows, labels=labels).summary.doubts == []

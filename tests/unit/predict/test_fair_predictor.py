@@ -223,3 +223,8 @@ def test_weights_of_another_space_are_refused() -> None:
     other = VoteWeights(np.array([146]), np.array([1]))
     with pytest.raises(SchemaError, match="an assignment's number must be below 146, got 146"):
         FairPredictor(OLD, weights=other)
+
+
+def test_raw_records_are_sent_to_be_encoded_first() -> None:
+    with pytest.raises(DomainError, match=r"people must come encoded: space\.encode"):
+        FairPredictor(OLD).decide({"income": 5})  # type: ignore[arg-type]  # the mistake itself

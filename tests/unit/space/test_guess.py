@@ -50,7 +50,7 @@ def test_a_column_that_cannot_be_guessed_is_refused(values: list[object], messag
 def test_the_first_text_among_numbers_is_told_by_its_row() -> None:
     summary = guess.ColumnSummary("x")
     summary.add([1, 2, "", "old"])
-    with pytest.raises(DomainError, match="one of its texts is ''") as refused:
+    with pytest.raises(DomainError, match="must hold values, got an empty cell") as refused:
         summary.attribute(sensitive=False)
     assert (refused.value.row, refused.value.column) == (2, "x")
 
