@@ -386,11 +386,9 @@ class _TooFar:
 def apart_in_runtime(rule: Rule, own: Dyadic, scores: Bounded) -> Flags:
     """Say which points the source's runtime is sure to treat apart from the first one."""
     judge = rule.judge(own)
-    if isinstance(judge, _TooFar):  # there the person's own score is off as well
-        widened = Bounded(scores.values, scores.errors + scores.errors[0])
-        return judge.settle(widened) == 1
-    first = rule.settle(scores) if not isinstance(rule, Tolerance) else np.zeros(0)
-    return (judge.settle(scores) == 1) & (first[0] != OPEN)
+    if isinstance(rule, Tolerance):  # there the person's own score is off as well
+        return judge.settle(Bounded(scores.values, scores.errors + scores.errors[0])) == 1
+    return (judge.settle(scores) == 1) & (rule.settle(scores)[0] != OPEN)
 
 
 def _margins(n_classes: int, mine: int) -> Matrix:
