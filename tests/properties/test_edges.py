@@ -144,3 +144,19 @@ def test_a_spent_budget_is_unknown_never_fair() -> None:
         assert counts.undecided.tolist() == [146]
         with pytest.raises(feta.Undecided, match=r"1 person could not be decided \(rows 0\)"):
             feta.FairPredictor(model, "exhaustive", budget).decide(PERSON[None, :])
+
+
+@pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
+def test_of_two_margins_of_zero_the_one_that_changes_the_class_counts(engine: str) -> None:
+    """At "a" a later class ties with the person's and loses, at "b" an earlier one ties and wins.
+
+    Both margins are 0 and "a" comes first; taking it for the worst would prove an unfair model fair.
+    """
+    space = FeatureSpace((Categorical("race", ("a", "b", "c"), sensitive=True),))
+    scores = np.array([[-1.0, 0.0, -1.0], [0.0, 0.0, 0.0], [0.0, -1.0, -1.0]])
+    network = Network.from_layers([(scores, np.zeros(3))])
+    model = Model(space, network, feta.Argmax(("x", "y", "z")))
+    verdict = feta.worst(model, space.encode({"race": "c"})[0], engine=engine)
+    assert isinstance(verdict, feta.Unfair)
+    assert space.decode(verdict.counterexample.counterpart) == {"race": "b"}
+    assert (verdict.counterexample.gap, verdict.counterexample.decisions) == (0.0, (1, 0))

@@ -4,6 +4,7 @@
 The sensitive columns are read by `fit` and `explain` only; `predict` never looks at them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Targets = NDArray[Any]
 
 
-class FairEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
     """Fits an estimator, reads it if FETA can, and puts people into rows without a look too much.
 
     Its two kinds say which estimators they take, and what they make of the counterparts' answers.
@@ -122,9 +123,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     def _check_fitted(self) -> None:
         """Raise where it turns out to be of the wrong kind; take what is to be known of it."""
 
+    @abstractmethod
     def _model(self, network: "Network") -> Model:
         """Put space, network and rule together."""
-        raise NotImplementedError
+        ...
 
     def _learn_columns(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """Take the table that `fit` is given, and remember what its columns are called."""
