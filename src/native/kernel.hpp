@@ -14,6 +14,7 @@ struct Answers {
     std::vector<uint8_t> safe, finished, found;
     std::vector<uint64_t> number, bounded, scored;
     std::vector<std::vector<uint64_t>> open;  // lattice numbers that need exact arithmetic
+    std::vector<double> at, least, most;      // along a real-valued attribute
 };
 
 // What the shared columns add to each neuron, and the terms' sizes; (people, neurons).
@@ -50,6 +51,7 @@ class Kernel {
     virtual Answers tally(const People&, const Listed*, const Options&) = 0;
     virtual Answers find(const People&, const int32_t* own, const double* scores, double epsilon, double doubt, const Options&) = 0;
     virtual Answers worst(const People&, const Goals&, const Options&) = 0;
+    virtual Answers worst_real(const People&, const double* signs, const Options&) = 0;
 
     // Each raw row's majority, the first or the last class on a tie; −1 where it is not settled here.
     // False if a row may lie outside the space.

@@ -57,6 +57,9 @@ nb::dict told(Answers&& all) {
     out["number"] = array_of(std::move(all.number), many, 0);
     out["bounded"] = array_of(std::move(all.bounded), many, 0);
     out["scored"] = array_of(std::move(all.scored), many, 0);
+    out["at"] = array_of(std::move(all.at), many, 0);
+    out["least"] = array_of(std::move(all.least), many, 0);
+    out["most"] = array_of(std::move(all.most), many, 0);
     out["open"] = open;
     return out;
 }
@@ -104,6 +107,16 @@ NB_MODULE(_native, module) {
                  axis.values = int(terms.shape(0));
                  axis.terms = copied(terms);
                  axis.sizes = copied(sizes);
+                 self.spec.axes.push_back(std::move(axis));
+             })
+        .def("add_real_axis",
+             [](PyKernel& self, double low, double high, const Numbers& slopes) {
+                 AxisSpec axis;
+                 axis.values = 64;  // pieces of its range
+                 axis.real = true;
+                 axis.low = low;
+                 axis.high = high;
+                 axis.slopes = copied(slopes);
                  self.spec.axes.push_back(std::move(axis));
              })
         .def("set_shared",
@@ -188,6 +201,17 @@ NB_MODULE(_native, module) {
                  {
                      nb::gil_scoped_release free;
                      all = self.kernel->worst(people, goals, Options{false, seconds, 0, evaluations, threads});
+                 }
+                 return told(std::move(all));
+             })
+        .def("worst_real",
+             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& signs, double seconds,
+                uint64_t evaluations, int threads) {
+                 const People people = self.people(constants, sizes);
+                 Answers all;
+                 {
+                     nb::gil_scoped_release free;
+                     all = self.kernel->worst_real(people, signs.data(), Options{false, seconds, 0, evaluations, threads});
                  }
                  return told(std::move(all));
              })

@@ -6,6 +6,7 @@
 #include "judge.hpp"
 #include "outputs.hpp"
 #include "roots.hpp"
+#include "trace.hpp"
 
 namespace feta {
 namespace FETA_ISA {
@@ -34,17 +35,28 @@ struct Outcome {
     bool found = false;             // a counterpart treated apart
     uint64_t number = 0;            // which one
     uint64_t bounded = 0, scored = 0;
+    double at = 0, least = 0, most = 0;  // along a real-valued attribute: where, and what the objective is there at least and anywhere at most
 };
 
 class Search {
   public:
     Search(const ModelSpec& spec, const Network<float>& single, const Network<double>& twice)
-        : spec(spec), single(single), roots(spec, single, twice), zonotope(single), points(single), exact_points(twice),
+        : spec(spec), single(single), twice(twice), roots(spec, single, twice), zonotope(single), trace(twice), points(single), exact_points(twice),
           axes(single.axes), outputs(single.outputs()), ids(axes, 0), children(size_t(lanes) * axes), digits(axes),
           kernel64(outputs), frontier(axes) {
-        strides.assign(axes, 1);
-        for (int a = axes - 2; a >= 0; --a) strides[a] = strides[a + 1] * uint64_t(spec.axes[a + 1].values);
-        for (int a = 0; a < axes; ++a) total *= uint64_t(spec.axes[a].values);
+        strides.assign(axes, 0);
+        for (int a = axes - 1; a >= 0; --a) {
+            if (spec.axes[a].real) {
+                real_axis = a;
+                real_slopes.assign(size_t(twice.width), 0.0);
+                std::copy(spec.axes[a].slopes.begin(), spec.axes[a].slopes.end(), real_slopes.begin());
+                continue;  // it has no place in a lattice number
+            }
+            strides[a] = total;
+            total *= uint64_t(spec.axes[a].values);
+        }
+        line.assign(size_t(twice.width), 0.0);
+        line_box.assign(size_t(twice.width), 0.0);
     }
 
     static constexpr int lanes = lanes_of<float>;
@@ -117,6 +129,55 @@ class Search {
     // Whether a tally's leader stays so: all were counted, or the others cannot catch up.
     bool certain(const Outcome& out, uint64_t counted) const { return counted == total || settled(out.counts, total); }
 
+    // Find the highest score (sign 1) or the lowest (−1) where one attribute is real-valued.
+    void worst_real(Outcome& out, double sign, const Limits& limits) {
+        start(out, 0.0);
+        const int axis = real_axis;
+        trace.set_slopes(real_slopes.data());
+        double best = -std::numeric_limits<double>::infinity(), most = best;
+        std::fill(ids.begin(), ids.end(), 0);
+        frontier.push(ids.data(), std::numeric_limits<double>::infinity());
+        while (!frontier.empty() && !(frontier.key() < best)) {
+            if (late(out, limits)) break;
+            if (lines_of(frontier.first()) == 1) {
+                int count = 0;
+                std::vector<int32_t>& lines = children;
+                while (count < Trace::lanes && !frontier.empty() && !(frontier.key() < best) && lines_of(frontier.first()) == 1) {
+                    std::copy_n(frontier.first(), axes, lines.begin() + count * axes);
+                    frontier.pop();
+                    take_line(count, &lines[size_t(count) * axes]);
+                    ++count;
+                }
+                trace.follow(count, sign);
+                out.scored += uint64_t(count);
+                for (int l = 0; l < count; ++l) {
+                    if (!(trace.best_of(l) > out.least) && out.found) continue;
+                    out.found = true;
+                    out.least = trace.best_of(l);
+                    out.at = trace.best_place(l);
+                    for (int a = 0; a < axes; ++a)
+                        digits[a] = a == axis ? 0 : single.trees[a].order[single.trees[a].begin[lines[size_t(l) * axes + a]]];
+                    out.number = number_of(digits.data());
+                    if (!ready64) roots.kernel64(person, kernel64.data());
+                    ready64 = true;
+                    best = out.least - kernel64[0];
+                }
+                prove_lines(count, sign, best, most, out);
+                continue;
+            }
+            take_first();
+            const int many = split();
+            out.bounded += uint64_t(many);
+            zonotope.nodes<true>(roots.center(person), roots.box(person), children.data(), many);
+            zonotope.tighten();
+            for (int l = 0; l < many; ++l) {
+                const double high = sign > 0 ? zonotope.high()[l] : -zonotope.low()[l];
+                if (!(high < best)) frontier.push(&children[size_t(l) * axes], high);
+            }
+        }
+        out.most = std::max(most, best);
+    }
+
     // Count listed assignments with their votes.
     void tally_listed(Outcome& out, const uint64_t* numbers, const uint64_t* votes, size_t many,
                       uint64_t all_votes, bool majority, const Limits& limits) {
@@ -153,13 +214,17 @@ class Search {
   private:
     const ModelSpec& spec;
     const Network<float>& single;
+    const Network<double>& twice;
     Roots roots;
     Zonotope<float> zonotope;
+    Trace trace;
     Points<float> points;
     Points<double> exact_points;
     int axes, outputs, person = 0;
     uint64_t total = 1;
     std::vector<uint64_t> strides;
+    int real_axis = -1;
+    std::vector<double> real_slopes, line, line_box;
     std::vector<int32_t> ids, children, digits, stack;
     std::vector<double> kernel64;
     bool ready64 = false;
@@ -171,6 +236,71 @@ class Search {
     size_t kept_floor = 0;
     uint64_t ticks = 0;
 
+    // The combinations of the other attributes.
+    uint64_t lines_of(const int32_t* node) const {
+        uint64_t count = 1;
+        for (int a = 0; a < axes; ++a)
+            if (a != real_axis) count *= uint64_t(single.trees[a].count(node[a]));
+        return count;
+    }
+
+    void take_line(int lane, const int32_t* node) {
+        std::copy_n(roots.exact_center(person), single.neurons, line.begin());
+        roots.exact_box(person, line_box.data());
+        for (int a = 0; a < axes; ++a) {
+            if (a == real_axis) continue;
+            const AxisTree<double>& tree = twice.trees[a];
+            const double* terms = &tree.terms[size_t(tree.order[tree.begin[node[a]]]) * twice.width];
+            for (int n = 0; n < single.neurons; ++n) line[n] += terms[n];
+        }
+        const AxisSpec& real = spec.axes[real_axis];
+        const AxisTree<float>& tree = single.trees[real_axis];
+        trace.take(lane, line.data(), line_box.data(), edge(real, tree.begin[node[real_axis]]), edge(real, tree.end[node[real_axis]]));
+    }
+
+    // Bound what was traced, ranges of kinks first as a whole, then halved where that is not enough.
+    void prove_lines(int count, double sign, double best, double& most, Outcome& out) {
+        struct Part {
+            int line;
+            size_t from, to;  // kinks
+        };
+        static thread_local std::vector<Part> parts;
+        parts.clear();
+        for (int l = 0; l < count; ++l) {  // the pieces beside the highest kink have to be proved alone
+            const size_t last = trace.kinks_of(l).size() - 1, top = trace.best_kink_of(l);
+            const size_t cuts[5] = {0, top > 0 ? top - 1 : 0, top, std::min(top + 1, last), last};
+            for (int c = 0; c < 4; ++c)
+                if (cuts[c] < cuts[c + 1]) parts.push_back({l, cuts[c], cuts[c + 1]});
+        }
+        while (!parts.empty()) {
+            Part taken[Trace::lanes];
+            Trace::Range ranges[Trace::lanes];
+            int many = 0;
+            while (many < Trace::lanes && !parts.empty()) {
+                taken[many] = parts.back();
+                parts.pop_back();
+                const std::vector<double>& kinks = trace.kinks_of(taken[many].line);
+                ranges[many] = {taken[many].line, kinks[taken[many].from], kinks[taken[many].to]};
+                ++many;
+            }
+            double highs[Trace::lanes];
+            trace.bound(ranges, many, sign, highs);
+            out.bounded += uint64_t(many);
+            for (int l = 0; l < many; ++l) {
+                const Part& one = taken[l];
+                if (highs[l] < best) continue;
+                if (one.to - one.from <= 1) {
+                    most = highs[l] > most ? highs[l] : most;
+                    if (!(highs[l] == highs[l])) most = std::numeric_limits<double>::infinity();
+                    continue;
+                }
+                const size_t half = (one.from + one.to) / 2;
+                parts.push_back({one.line, one.from, half});
+                parts.push_back({one.line, half, one.to});
+            }
+        }
+    }
+
     void start(Outcome& out, double doubt) {
         out.counts.assign(size_t(std::max(2, spec.rule.classes)), 0);
         out.open.clear();
@@ -179,6 +309,7 @@ class Search {
         out.finished = true;
         out.found = false;
         out.number = out.bounded = out.scored = 0;
+        out.at = out.least = out.most = 0;
         frontier.clear();
     }
 
