@@ -131,7 +131,9 @@ class FirstLayer:
 
     def box(self) -> Box:
         """Bound each neuron: exact but for rounding."""
-        eye = np.broadcast_to(np.eye(len(self.constant)), (len(self.parts), *2 * self.constant.shape))
+        eye = np.broadcast_to(
+            np.eye(len(self.constant)), (len(self.parts), *2 * self.constant.shape)
+        )
         # Adding up the terms again rounds as much as computing them did.
         error = 2 * self.error
         return Box(self.least(eye) - error, error - self.least(-eye))

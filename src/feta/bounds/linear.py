@@ -47,7 +47,7 @@ def next_layer(
         lines = [relax(one, box) for one, box in zip(network.activations, boxes, strict=False)]
     loose = interval.affine(layer, interval.activate(activation, boxes[-1]))
     eye = np.eye(len(layer.bias))
-    least = pull_back(network, first, boxes, lines, depth, np.vstack([eye, -eye])).least
+    least = pull_back(network, first, boxes, lines, np.vstack([eye, -eye])).least
     lower, upper = np.split(least, 2, axis=1)
     return loose & Box(lower, -upper)
 
@@ -65,31 +65,28 @@ def highest(
     return each[rows, place], -pulled.rows[rows, place]
 
 
-def least_scores(network: Network, first: FirstLayer, boxes: list[Box], directions: Matrix) -> Pulled:
+def least_scores(
+    network: Network, first: FirstLayer, boxes: list[Box], directions: Matrix
+) -> Pulled:
     """Bound directions · scores from below, given what goes into each activation."""
     lines = [relax(one, box) for one, box in zip(network.activations, boxes, strict=False)]
-    return pull_back(network, first, boxes, lines, len(lines), directions)
+    return pull_back(network, first, boxes, lines, directions)
 
 
 def pull_back(
-    network: Network,
-    first: FirstLayer,
-    boxes: list[Box],
-    lines: list[Lines],
-    depth: int,
-    rows: Matrix,
+    network: Network, first: FirstLayer, boxes: list[Box], lines: list[Lines], rows: Matrix
 ) -> Pulled:
-    """Bound rows · (layer at this depth, the first is 0) from below over each part."""
+    """Bound rows · (the layer after the last lines) from below over each part."""
     rows = np.broadcast_to(rows, (len(first.parts), *rows.shape))
     constant, error = np.zeros(rows.shape[:2]), np.zeros(rows.shape[:2])
     with np.errstate(over="ignore", invalid="ignore"):
-        for place in reversed(range(depth)):
+        for place in reversed(range(len(lines))):
             bent = interval.activate(network.activations[place], boxes[place])
             reach = _reach(lines[place], boxes[place], bent)
             rows, more, off = _through(network.layers[place], lines[place], reach, rows)
             constant, error = constant + more, (error + off) * upward(4)
         # Summing up rounds once more, and the first layer's values are themselves off.
-        n_terms = rows.shape[2] + len(first.terms.each) + depth + 2
+        n_terms = rows.shape[2] + len(first.terms.each) + len(lines) + 2
         gamma = FLOAT64.gamma(n_terms)
         error = error + _times(np.abs(rows) + FLOOR, first.error + gamma * first.size)
         error = error + gamma * np.abs(constant) + n_terms * FLOAT64.tiny
@@ -103,18 +100,15 @@ def _through(
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Pull rows over W·a + b back to what goes into a; also a constant, and what was rounded."""
     bent = rows @ layer.weight
-    positive = bent >= 0
-    slopes, intercepts = (
-        np.where(positive, below[:, None, :], above[:, None, :])
-        for below, above in zip(lines.below, lines.above, strict=True)
-    )
-    constant = rows @ layer.bias + (bent * intercepts).sum(axis=2)
+    over, under = np.maximum(bent, 0.0), np.minimum(bent, 0.0)
+    (low, low_at), (high, high_at) = lines.below, lines.above
+    constant = rows @ layer.bias + _times(over, low_at) + _times(under, high_at)
     # A row that is off by γ·|rows|·|W| is off by that times what it is multiplied with.
     n_terms = sum(layer.weight.shape) + 4
-    size = _times((np.abs(rows) + FLOOR) @ (np.abs(layer.weight) + FLOOR), reach)
-    size = size + (np.abs(rows) + FLOOR) @ (np.abs(layer.bias) + FLOOR)
+    reach = reach @ (np.abs(layer.weight) + FLOOR).T + (np.abs(layer.bias) + FLOOR)
+    size = _times(np.abs(rows) + FLOOR, reach)
     error = (FLOAT64.gamma(n_terms) * size + n_terms * FLOAT64.tiny) * upward(n_terms)
-    return bent * slopes, constant, error
+    return over * low[:, None, :] + under * high[:, None, :], constant, error
 
 
 def _reach(lines: Lines, box: Box, bent: Box) -> Matrix:

@@ -40,6 +40,16 @@ class OverParts:
         highs, rows = linear.highest(model.network, first, boxes, goal)
         return cls(model, first, boxes, goal, highs, rows)
 
+    def open(self) -> tuple[Parts, list[Box]]:
+        """Give one part around all that may hold somebody treated apart, and its boxes."""
+        rows, parts = np.flatnonzero(~self.alike), self.first.parts
+        ends = (parts.lower[rows].min(axis=0), parts.upper[rows].max(axis=0))
+        boxes = [
+            Box(box.lower[rows].min(axis=0)[None], box.upper[rows].max(axis=0)[None])
+            for box in self.boxes
+        ]
+        return Parts(parts.dimensions, ends[0][None], ends[1][None]), boxes
+
     @property
     def alike(self) -> Flags:
         """Which parts hold nobody who is treated apart."""

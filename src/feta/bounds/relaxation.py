@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feta.arrays import Matrix
+from feta.arrays import Counts, Flags, Matrix
 from feta.bounds.interval import candidates
 from feta.box import Box
 from feta.network.activation import Activation
@@ -34,8 +34,13 @@ def relax(activation: Activation, box: Box) -> Lines:
     error = DIFFERENCE * reach + FLOAT64.tiny
     middle = box.lower + (box.upper - box.lower) / 2
     low, high = (over - error).min(axis=1), (over + error).max(axis=1)
-    below, above = np.argmax(slopes * middle + low, axis=0), np.argmin(slopes * middle + high, axis=0)
-    lines = Lines((_take(slopes, below), _take(low, below)), (_take(slopes, above), _take(high, above)))
+    below, above = (
+        np.argmax(slopes * middle + low, axis=0),
+        np.argmin(slopes * middle + high, axis=0),
+    )
+    lines = Lines(
+        (_take(slopes, below), _take(low, below)), (_take(slopes, above), _take(high, above))
+    )
     return _exact_where_stable(activation, box, lines)
 
 
@@ -49,7 +54,7 @@ def _slopes(activation: Activation, box: Box, rise: Matrix) -> Matrix:
 
 
 def _exact_where_stable(activation: Activation, box: Box, lines: Lines) -> Lines:
-    """A neuron that stays on one piece is that piece, without any rounding."""
+    """Put the piece itself where a neuron stays on one, without any rounding."""
     pieces, stable = stable_pieces(activation, box)
     piece = tuple(
         _take(np.broadcast_to(one[:, None, :], (len(one), *pieces.shape)), pieces)
@@ -62,7 +67,7 @@ def _exact_where_stable(activation: Activation, box: Box, lines: Lines) -> Lines
     return Lines((below[0], below[1]), (above[0], above[1]))
 
 
-def stable_pieces(activation: Activation, box: Box) -> tuple[Matrix, Matrix]:
+def stable_pieces(activation: Activation, box: Box) -> tuple[Counts, Flags]:
     """Tell on which piece each range begins, and whether it stays there."""
     first = np.zeros(box.lower.shape, dtype=np.int64)
     last = np.zeros(box.lower.shape, dtype=np.int64)
@@ -72,5 +77,5 @@ def stable_pieces(activation: Activation, box: Box) -> tuple[Matrix, Matrix]:
     return first, np.asarray(first >= last)
 
 
-def _take(options: Matrix, chosen: Matrix) -> Matrix:
+def _take(options: Matrix, chosen: Counts) -> Matrix:
     return np.take_along_axis(options, chosen[None], axis=0)[0]

@@ -23,7 +23,6 @@ from feta.verdict.certificate import Certificate, LatticeProof, Proof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
 
-
 # A counterpart: its number on the lattice, or its row, since real-valued attributes have no numbers.
 Point = int | Vector
 

@@ -96,7 +96,9 @@ class Parts:
 
     def cut(self, row: int, dimension: int, at: float) -> "Parts":
         """Cut a part in two: up to `at`, and from there on (finite: from the next place on)."""
-        lower, upper = (np.repeat(ends[row : row + 1], 2, axis=0) for ends in (self.lower, self.upper))
+        lower, upper = (
+            np.repeat(ends[row : row + 1], 2, axis=0) for ends in (self.lower, self.upper)
+        )
         upper[0, dimension] = at
         lower[1, dimension] = at if self.dimensions[dimension].real else at + 1
         return Parts(self.dimensions, lower, upper)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.bounds.first_layer import MOST_ROWS
 from feta.engine.milp.backends.protocol import Status
 from feta.engine.milp.encoding import Encoded
@@ -34,7 +34,13 @@ MOST_WITNESSES = 10**5
 
 
 def count(
-    model: Model, solver: Solver, counting: Counting, people: Matrix, budget: Budget, until: Until
+    model: Model,
+    solver: Solver,
+    people: Matrix,
+    budget: Budget,
+    *,
+    counting: Counting,
+    until: Until,
 ) -> Tally:
     """Count each person's counterparts by witnesses."""
     assert not isinstance(model.rule, Tolerance)  # the front door refuses it
@@ -64,7 +70,7 @@ def _check_countable(model: Model, solver: Solver) -> None:
         )
 
 
-def _tally(model: Model, counts: Matrix, safe: Flags) -> Tally:
+def _tally(model: Model, counts: Counts, safe: Flags) -> Tally:
     assert not isinstance(model.rule, Tolerance)
     undecided = model.space.lattice.size - counts.sum(axis=1)
     return Tally(counts, undecided, safe & (undecided == 0), model.rule.ties_to)
@@ -91,14 +97,14 @@ class _Count:
             self.solver.over(self.model, self.person, self.rule.reaching(decision))
             for decision in range(len(self.counts))
         ]
-        possible = [decision for decision, over in enumerate(overs) if not over.alike[0]]
+        possible = [decision for decision, over in enumerate(overs) if not over.alike.all()]
         if len(possible) == 1:  # bounds rule out all others, so nobody needs to be found
-            others = [over for over in overs if over.alike[0]]
+            others = [over for over in overs if over.alike.all()]
             self.counts[possible[0]] = math.prod(self.sizes)
-            self.safe = all(bool(over.safe(0.0)[0]) for over in others)
+            self.safe = all(bool(over.safe(0.0).all()) for over in others)
             return
         for decision in sorted(possible, key=self._guess, reverse=True):
-            encoded = self.solver.encode(overs[decision], maximize=False, listed=True)
+            encoded = self.solver.encode(overs[decision], self.person, maximize=False, listed=True)
             search = self._by_pool if self.counting == "pool" else self._by_cuts
             search(encoded, until)
             if self._enough(until):

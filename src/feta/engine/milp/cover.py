@@ -7,14 +7,14 @@ import heapq
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Matrix, Vector
 from feta.bounds.first_layer import Terms
 from feta.bounds.over_parts import OverParts
+from feta.engine.milp.partition import Partition
 from feta.engine.question import Question, largest
 from feta.network.points import Rows
 from feta.rounding import DIFFERENCE, FLOAT64, OPTIMAL
 from feta.space.parts import Parts
-from feta.verdict.certificate import BoundsProof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair
 
@@ -32,10 +32,10 @@ class Cover:
 
     def prove(self) -> Fair | Vector | None:
         """Prove that nobody is treated apart, or find somebody who is, or give up."""
-        tree, safe = _Tree(), True
+        tree, safe = Partition(), True
         parts, ids = Parts.whole(self.terms.dimensions), np.zeros(1, dtype=np.int64)
         while len(parts):
-            if not self._may_go_on(tree.size):
+            if not self._may_go_on(len(tree)):
                 return None
             over = self._over(parts[:BATCH])
             parts, ids, now = parts[BATCH:], ids[BATCH:], ids[:BATCH]
@@ -56,8 +56,8 @@ class Cover:
                 cut = _cut(over, int(row))
                 if cut is None:
                     return None
-                halves, children = tree.cut(int(now[row]), cut, over.first.parts, int(row))
-                parts, ids = halves.followed_by(parts), np.concatenate([children, ids])
+                parts = over.first.parts.cut(int(row), *cut).followed_by(parts)
+                ids = np.concatenate([tree.cut(int(now[row]), *cut), ids])
         return self.question.fair(safe=safe, proof=tree.proof())
 
     def improve(self, found: Counterexample) -> tuple[Counterexample, bool]:
@@ -70,7 +70,9 @@ class Cover:
             if not self._may_go_on(made):
                 return best.found, False
             batch = [heapq.heappop(open_)[2] for _ in range(min(BATCH, len(open_)))]
-            lower, upper = (np.vstack([getattr(one, end) for one in batch]) for end in ("lower", "upper"))
+            lower, upper = (
+                np.vstack([getattr(one, end) for one in batch]) for end in ("lower", "upper")
+            )
             over = self._over(Parts(self.terms.dimensions, lower, upper))
             best.offer(over.first.parts.people(over.first.most(over.rows), self.person)[:1])
             for row in np.flatnonzero(over.highs > best.ceiling):
@@ -100,37 +102,6 @@ def _cut(over: OverParts, row: int) -> tuple[int, float] | None:
     if dimension is None:
         return None
     return dimension, float(over.first.parts.middles(row)[dimension])
-
-
-class _Tree:
-    """How parts were cut, so that the checker can cut them again."""
-
-    def __init__(self) -> None:
-        self._cuts: list[tuple[int, float] | None] = [None]
-        self._children: dict[int, Counts] = {}
-
-    @property
-    def size(self) -> int:
-        return len(self._cuts)
-
-    def cut(
-        self, node: int, cut: tuple[int, float], parts: Parts, row: int
-    ) -> tuple[Parts, Counts]:
-        self._cuts[node] = cut
-        self._children[node] = np.arange(self.size, self.size + 2)
-        self._cuts += [None, None]
-        return parts.cut(row, *cut), self._children[node]
-
-    def proof(self) -> BoundsProof:
-        """Tell the cuts depth first."""
-        told, left = [], [0]
-        while left:
-            node = left.pop()
-            told.append(self._cuts[node])
-            if node in self._children:
-                first, second = self._children[node].tolist()
-                left += [second, first]
-        return BoundsProof(tuple(told))
 
 
 class _Best:

@@ -5,6 +5,7 @@ on the threshold is found, and exact arithmetic tells what it is.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -102,7 +103,9 @@ def encode_layers(
     inputs: tuple[Inputs, ...],
 ) -> tuple[Places, list[Box]]:
     """Write the layers that have a box; give the last one's columns, and all boxes as scaled."""
-    scaled = [Box(box.lower[0], box.upper[0]) * f for box, f in zip(boxes, network.factors, strict=False)]
+    scaled = [
+        Box(box.lower[0], box.upper[0]) * f for box, f in zip(boxes, network.factors, strict=False)
+    ]
     z = encode_first(program, first, network.factors[0], scaled[0], inputs)
     steps = zip(network.network.steps, scaled, scaled[1:], strict=False)
     for (activation, layer), before, after in steps:
@@ -111,7 +114,9 @@ def encode_layers(
     return z, scaled
 
 
-def encode_attribute(program: ProgramBuilder, first: FirstLayer, place: int, *, listed: bool) -> Inputs:
+def encode_attribute(
+    program: ProgramBuilder, first: FirstLayer, place: int, *, listed: bool
+) -> Inputs:
     """Columns for one sensitive attribute: exactly one selector is 1, whole numbers are whole."""
     dimension, term = first.terms.dimensions[place], first.terms.each[place]
     low, high = first.parts.lower[0, place], first.parts.upper[0, place]
@@ -132,9 +137,13 @@ def encode_attribute(program: ProgramBuilder, first: FirstLayer, place: int, *, 
 
 
 def encode_first(
-    program: ProgramBuilder, first: FirstLayer, factors: Vector, box: Box, inputs: tuple[Inputs, ...]
+    program: ProgramBuilder,
+    first: FirstLayer,
+    factors: Vector,
+    box: Box,
+    inputs: tuple[Inputs, ...],
 ) -> Places:
-    """z = c + Σ_j t_j(s_j): the person's other columns are a constant."""
+    """Z = c + Σ_j t_j(s_j): the person's other columns are a constant."""
     z = program.columns(box)
     terms: list[tuple[Places, Matrix | Vector | float]] = [(z, 1.0)]
     for term, one in zip(first.terms.each, inputs, strict=True):
@@ -159,7 +168,10 @@ def encode_activation(
     program: ProgramBuilder, activation: Activation, z: Places, box: Box
 ) -> Places:
     """Columns a = s_0·z + t_0 + Σ_k (s_k − s_{k−1})·max(0, z − b_k), whatever the pieces."""
-    bends = [encode_bend(program, z, at, box) for at in np.broadcast_to(activation.breaks, (activation.n_pieces - 1, len(z)))]
+    bends = [
+        encode_bend(program, z, at, box)
+        for at in np.broadcast_to(activation.breaks, (activation.n_pieces - 1, len(z)))
+    ]
     order_bends(program, [active for _, active in bends])
     slopes = np.broadcast_to(activation.slopes, (activation.n_pieces, len(z)))
     rises = np.diff(slopes, axis=0)
@@ -170,23 +182,27 @@ def encode_activation(
     a = program.columns(Box(bent.lower[0], bent.upper[0]))
     terms: list[tuple[Places, Matrix | Vector | float]] = [(a, 1.0), (z, -slopes[0])]
     terms += [(over, -rise) for (over, _), rise in zip(bends, rises, strict=True)]
-    reach = (np.abs(slopes[0]) + np.abs(rises).sum(axis=0)) * 2 * (box.size + np.abs(activation.breaks).max(axis=0, initial=0.0))
+    reach = (
+        (np.abs(slopes[0]) + np.abs(rises).sum(axis=0))
+        * 2
+        * (box.size + np.abs(activation.breaks).max(axis=0, initial=0.0))
+    )
     intercept = np.broadcast_to(activation.intercepts[0], len(z))
     slack = DIFFERENCE * reach + FLOAT64.tiny
     program.rows(terms, lower=intercept, upper=intercept, slack=slack, n_rows=len(z))
     return a
 
 
-def encode_bend(
-    program: ProgramBuilder, z: Places, at: Vector, box: Box
-) -> tuple[Places, Places]:
+def encode_bend(program: ProgramBuilder, z: Places, at: Vector, box: Box) -> tuple[Places, Places]:
     """Columns r with r = max(0, z − b), for z within its box (Eq. 2b), and δ.
 
     The binary δ says whether z is beyond the break b. Bounds that settle it cost no search.
     """
     slack = DIFFERENCE * (box.size + np.abs(at)) + FLOAT64.tiny
     lower, upper = box.lower - at, box.upper - at
-    r = program.columns(Box(np.maximum(lower, 0), np.maximum(upper, 0) + slack))
+    # No tiny widths: solvers stumble over them.
+    highest = np.where(upper > 0, upper + slack, 0.0)
+    r = program.columns(Box(np.maximum(lower - slack, 0), highest))
     must, may = (lower >= 0).astype(float), (upper > 0).astype(float)
     delta = program.columns(Box(must, np.maximum(must, may)), whole=True)
     n_rows = len(z)
@@ -199,8 +215,8 @@ def encode_bend(
 
 
 def order_bends(program: ProgramBuilder, active: list[Places]) -> None:
-    """A neuron beyond one break is beyond those before it: δ_k ≥ δ_{k+1}."""
-    for one, after in zip(active, active[1:], strict=False):
+    """Say that a neuron beyond one break is beyond those before it: δ_k ≥ δ_{k+1}."""
+    for one, after in pairwise(active):
         program.rows([(one, 1.0), (after, -1.0)], lower=0.0, n_rows=len(one))
 
 
@@ -214,7 +230,7 @@ def encode_affine(program: ProgramBuilder, layer: Affine, a: Places, box: Box) -
 def encode_goal(
     program: ProgramBuilder, z: Places, box: Box, factor: float, goal: Objective
 ) -> Places:
-    """A column v that no counterpart exceeds in how far it is apart, at the level or above (Eq. ce).
+    """Add v, how far apart a counterpart is at least: at the level or above (Eq. ce).
 
     The smallest of several margins is v ≤ each; the largest is v ≤ one of them, which a selector
     chooses.

@@ -19,7 +19,6 @@ from feta.errors import EngineError, MissingExtra
 from feta.model import Model
 from feta.query import Query, WorstAt
 from feta.space.vote_weights import VoteWeights
-from feta.verdict.certificate import BoundsProof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
@@ -42,7 +41,7 @@ class Milp:
         name: str,
         backend: Backend,
         *,
-        bounds: Bounds = "linear",
+        bounds: Bounds = "parts",
         counting: Counting | None = None,
     ) -> None:
         self.name, self.backend, self.bounds = name, backend, bounds
@@ -76,7 +75,7 @@ class Milp:
         if weights is not None:
             message = f"{self.name!r} counts every counterpart once; vote weights need 'lattice' or 'exhaustive'"
             raise EngineError(message)
-        return count(model, self.solver(model), self.counting, people, budget, until)
+        return count(model, self.solver(model), people, budget, counting=self.counting, until=until)
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
@@ -106,7 +105,7 @@ class _Search:
 
     def any(self) -> Verdict:
         """Find a counterpart treated apart, or prove that there is none."""
-        if self.over.alike[0]:
+        if self.over.alike.all():
             return self._fair_at_once()
         outcome, found = self._ask(maximize=False)
         if found is None and outcome.status is Status.OPTIMAL:
@@ -118,7 +117,7 @@ class _Search:
 
     def worst(self) -> Verdict:
         """Find the counterpart farthest on the other side, and prove that none is farther."""
-        if self.over.alike[0]:
+        if self.over.alike.all():
             return self._fair_at_once()
         outcome, found = self._ask(maximize=True)
         if found is None:
@@ -130,21 +129,22 @@ class _Search:
         return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
 
     def _fair_at_once(self) -> Fair:
-        safe = bool(self.over.safe(self.question.doubt)[0])
-        return self.question.fair(safe=safe, proof=BoundsProof((None,)))
+        safe = bool(self.over.safe(self.question.doubt).all())
+        return self.question.fair(safe=safe, proof=self.solver.partition.proof())
 
     def _ask(self, *, maximize: bool) -> tuple[Outcome, Counterexample | None]:
         """Ask the solver, and replay what it finds."""
         meter = self.question.meter
-        encoded = self.solver.encode(self.over, maximize=maximize)
+        person = self.question.query.person
+        encoded = self.solver.encode(self.over, person, maximize=maximize)
         meter.solver_calls += 1
         session = self.solver.session("ask")
         outcome = session.solve(encoded.program, seconds=meter.left())
         places = encoded.places(outcome.point)
         if places is None:
             return outcome, None
-        parts, person = self.over.first.parts, self.question.query.person
-        return outcome, self.question.witness(parts.people(places[None, :], person)[0])
+        found = self.over.first.parts.people(places[None, :], person)[0]
+        return outcome, self.question.witness(found)
 
     def _prove(self, outcome: Outcome) -> Verdict:
         """Take the question to the bounds; a solver that found nothing proves nothing."""

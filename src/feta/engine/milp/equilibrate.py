@@ -56,7 +56,9 @@ def _typical_sizes(model: Model) -> list[Vector]:
     sizes = [np.sqrt(squares)]
     for activation, layer in model.network.steps:
         reach = activation.steepest * sizes[-1] + np.abs(activation.intercepts).max(axis=0)
-        sizes.append(np.hypot(np.sqrt((layer.weight * reach) ** 2 @ np.ones(len(reach))), layer.bias))
+        sizes.append(
+            np.hypot(np.sqrt((layer.weight * reach) ** 2 @ np.ones(len(reach))), layer.bias)
+        )
     return sizes
 
 
@@ -96,5 +98,8 @@ def _same(one: Network, other: Network) -> bool:
     ]
     for (bend, layer), (bent, moved) in zip(one.steps, other.steps, strict=True):
         pairs += [(layer.weight, moved.weight), (layer.bias, moved.bias)]
-        pairs += [(bend.breaks + 0 * bent.breaks, bent.breaks), (bend.intercepts + 0 * bent.intercepts, bent.intercepts)]
+        pairs += [
+            (bend.breaks + 0 * bent.breaks, bent.breaks),
+            (bend.intercepts + 0 * bent.intercepts, bent.intercepts),
+        ]
     return all(np.array_equal(left, right) for left, right in pairs)

@@ -87,7 +87,9 @@ class ProgramBuilder:
                 each = np.arange(start, start + n_rows)
                 entry = (each, columns, np.broadcast_to(np.asarray(weights, float), n_rows))
             self._entries.append((entry[0].astype(np.int32), entry[1], entry[2]))
-        low, high, off = (np.broadcast_to(np.asarray(one, float), n_rows) for one in (lower, upper, slack))
+        low, high, off = (
+            np.broadcast_to(np.asarray(one, float), n_rows) for one in (lower, upper, slack)
+        )
         self._limits.append((low, high, off))
 
     def program(self, cost: Vector | None = None) -> Program:

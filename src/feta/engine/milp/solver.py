@@ -10,12 +10,17 @@ from feta.box import Box
 from feta.engine.milp.backends.protocol import Backend, Session
 from feta.engine.milp.encoding import Encoded, encode
 from feta.engine.milp.equilibrate import equilibrate
+from feta.engine.milp.partition import partition
 from feta.engine.milp.tighten import tighten
 from feta.model import Model
 from feta.rule import Objective
-from feta.space.parts import Parts
 
-Bounds = Literal["interval", "linear", "lp"]
+# "interval" and "linear" bound all counterparts as one; "parts", linear bounds over many parts, leaves
+# out those that are settled; "lp" adds a linear program a neuron.
+Bounds = Literal["interval", "linear", "parts", "lp"]
+
+# Bounded in one go: twice as many bring little more.
+N_PARTS = 64
 
 
 class Solver:
@@ -25,7 +30,8 @@ class Solver:
         self.network, self.backend, self.bounds = model.network, backend, bounds
         self.terms = Terms.of(model)
         self.scaled = equilibrate(model)
-        self._whole = Parts.whole(self.terms.dimensions)
+        n_parts = N_PARTS if bounds in ("parts", "lp") else 1
+        self._parts, self.partition = partition(model.network, self.terms, n_parts)
         self._sessions: dict[str, Session] = {}
 
     def session(self, kind: str) -> Session:
@@ -35,15 +41,17 @@ class Solver:
         return self._sessions[kind]
 
     def over(self, model: Model, person: Vector, goal: Objective) -> OverParts:
-        """Bound an objective over all counterparts of a person."""
-        return OverParts.of(model, self.terms, person, self._whole, goal)
+        """Bound an objective over all counterparts of a person, part by part."""
+        return OverParts.of(model, self.terms, person, self._parts, goal)
 
-    def encode(self, over: OverParts, *, maximize: bool, listed: bool = False) -> Encoded:
+    def encode(
+        self, over: OverParts, person: Vector, *, maximize: bool, listed: bool = False
+    ) -> Encoded:
         """Write the program of one person and one objective."""
-        boxes = self._boxes(over.first, over.boxes)
-        return encode(
-            self.scaled, over.first, boxes, over.goal, maximize=maximize, listed=listed
-        )
+        part, hidden = over.open()
+        first = self.terms.at(person, part)
+        boxes = self._boxes(first, hidden)
+        return encode(self.scaled, first, boxes, over.goal, maximize=maximize, listed=listed)
 
     def _boxes(self, first: FirstLayer, hidden: list[Box]) -> list[Box]:
         """Bound all layers as the engine was told to; `hidden` are the linear bounds but the last."""
@@ -52,5 +60,5 @@ class Solver:
         if self.bounds == "interval":
             return interval.forward(self.network, first.box())
         if self.bounds == "lp":
-            return tighten(self.network, self.scaled, first)
+            return tighten(self.network, self.scaled, first, hidden)
         return [*hidden, linear.next_layer(self.network, first, hidden)]

@@ -19,11 +19,14 @@ from feta.network.network import Network
 from feta.rounding import FLOAT64, FLOOR, upward
 
 
-def tighten(network: Network, scaled: Equilibrated, first: FirstLayer) -> list[Box]:
-    """Bound all layers over one part: linear bounds, then a linear program a neuron left open."""
-    boxes = [first.box()]
+def tighten(
+    network: Network, scaled: Equilibrated, first: FirstLayer, hidden: list[Box]
+) -> list[Box]:
+    """Bound all layers over one part: what is known of them, then a program a neuron left open."""
+    boxes = hidden[:1]
     for depth in range(1, len(network.layers) + 1):
         box = linear.next_layer(network, first, boxes)
+        box = box & hidden[depth] if depth < len(hidden) else box
         program, z = _relaxation(scaled, first, [*boxes, box])
         wanted = _open(network, box, depth)
         boxes.append(_tightened(program, z, box, scaled.factors[depth], wanted))

@@ -48,7 +48,8 @@ class HighsSession:
     def __init__(self) -> None:
         import highspy  # noqa: PLC0415 - only where it is used
 
-        self._solver: Any = highspy.Highs()
+        solver: Any = highspy.Highs  # it has types in places only
+        self._solver = solver()
         self._solver.setOptionValue("output_flag", False)
         for name, value in OPTIONS.items():
             self._solver.setOptionValue(name, value)
@@ -68,7 +69,7 @@ class HighsSession:
         """HiGHS has no pool."""
         raise NotImplementedError
 
-    def solve_lp(self, program: Program, cost: Vector, *, keep: bool) -> Vector | None:
+    def solve_lp(self, program: Program, cost: Vector, *, keep: bool) -> Vector:
         """Minimise another cost over the program with nothing whole; give the rows' duals."""
         if keep:
             self._solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)

@@ -53,13 +53,32 @@ class Session(Protocol):
 
 
 class Backend(Protocol):
-    """A solver."""
+    """A solver: how it is called and imported, and what it can do."""
 
-    name: str  # as its makers write it
-    package: str  # what is imported
-    extra: str | None  # what installs it; None is always there
-    limits: str  # what its licence allows, in words
-    pools: bool  # whether it enumerates several points in one search
+    @property
+    def name(self) -> str:
+        """As its makers write it."""
+        ...
+
+    @property
+    def package(self) -> str:
+        """What is imported."""
+        ...
+
+    @property
+    def extra(self) -> str | None:
+        """What installs it; None comes with FETA."""
+        ...
+
+    @property
+    def limits(self) -> str:
+        """What its licence allows, in words."""
+        ...
+
+    @property
+    def pools(self) -> bool:
+        """Whether it enumerates several points in one search."""
+        ...
 
     def session(self) -> Session:
         """Start anew."""
