@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
-from feta.bounds import interval, linear
+from feta.bounds import linear
 from feta.bounds.first_layer import FirstLayer, Terms
+from feta.bounds.linear import Layer
 from feta.bounds.relaxation import stable_pieces
 from feta.box import Box
 from feta.model import Model
@@ -25,7 +26,7 @@ class OverParts:
 
     model: Model
     first: FirstLayer
-    boxes: list[Box]  # of what goes into each activation
+    layers: list[Layer]
     goal: Objective
     highs: Vector  # no counterpart's objective is larger
     rows: Matrix  # the linear bound's own weights of the first layer's neurons
@@ -36,17 +37,17 @@ class OverParts:
     ) -> "OverParts":
         """Bound an objective over parts."""
         first = terms.at(person, parts)
-        boxes = linear.forward(model.network, first, scores=False)
-        highs, rows = linear.highest(model.network, first, boxes, goal)
-        return cls(model, first, boxes, goal, highs, rows)
+        layers = linear.forward(model.network, first)
+        highs, rows = linear.highest(model.network, first, layers, goal)
+        return cls(model, first, layers, goal, highs, rows)
 
     def open(self) -> tuple[Parts, list[Box]]:
         """Give one part around all that may hold somebody treated apart, and its boxes."""
         rows, parts = np.flatnonzero(~self.alike), self.first.parts
         ends = (parts.lower[rows].min(axis=0), parts.upper[rows].max(axis=0))
         boxes = [
-            Box(box.lower[rows].min(axis=0)[None], box.upper[rows].max(axis=0)[None])
-            for box in self.boxes
+            Box(one.box.lower[rows].min(axis=0)[None], one.box.upper[rows].max(axis=0)[None])
+            for one in self.layers
         ]
         return Parts(parts.dimensions, ends[0][None], ends[1][None]), boxes
 
@@ -60,10 +61,10 @@ class OverParts:
         network, arithmetic = self.model.network, self.model.network.arithmetic
         zeros = np.zeros_like(self.first.size)
         errors = bounded.first_layer(network.first, zeros, self.first.size, arithmetic).errors
-        for box, (activation, layer) in zip(self.boxes, network.steps, strict=False):
-            errors = bounded.activate(activation, Bounded(box.size, errors), arithmetic).errors
-            bent = interval.activate(activation, box)
-            errors = bounded.affine(layer, Bounded(bent.size, errors), arithmetic).errors
+        for known, (activation, layer) in zip(self.layers, network.steps, strict=True):
+            sizes = Bounded(known.box.size, errors)
+            errors = bounded.activate(activation, sizes, arithmetic).errors
+            errors = bounded.affine(layer, Bounded(known.bent.size, errors), arithmetic).errors
         reach = (errors + (self.model.runtime_slack + doubt)) @ np.abs(self.goal.directions).T
         return np.asarray(self.highs + 2 * reach.max(axis=1) < self.goal.level)
 
@@ -82,8 +83,8 @@ class OverParts:
 
     def _affine(self, row: int) -> bool:
         return all(
-            bool(stable_pieces(activation, box)[1][row].all())
-            for activation, box in zip(self.model.network.activations, self.boxes, strict=False)
+            bool(stable_pieces(activation, known.box)[1][row].all())
+            for activation, known in zip(self.model.network.activations, self.layers, strict=True)
         )
 
     def longest(self, row: int) -> int | None:

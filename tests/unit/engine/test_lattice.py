@@ -11,6 +11,7 @@ from feta.engine.lattice import Lattice
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import EngineError
+from feta.verdict.certificate import LatticeProof
 from tests.examples import PERSON, SPACE, linear
 
 

@@ -103,12 +103,21 @@ class _Count:
             self.counts[possible[0]] = math.prod(self.sizes)
             self.safe = all(bool(over.safe(0.0).all()) for over in others)
             return
-        for decision in sorted(possible, key=self._guess, reverse=True):
-            encoded = self.solver.encode(overs[decision], self.person, maximize=False, listed=True)
-            search = self._by_pool if self.counting == "pool" else self._by_cuts
-            search(encoded, until)
-            if self._enough(until):
-                return
+        programs = [
+            self.solver.encode(overs[decision], self.person, maximize=False, listed=True)
+            for decision in sorted(possible, key=self._guess, reverse=True)
+        ]
+        if self.counting == "cuts":
+            for encoded in programs:
+                if not self._enough(until):
+                    self._by_cuts(encoded, until)
+            return
+        # Half of all is often enough; a pool that is too small may miss some, and is made larger.
+        size = math.prod(self.sizes)
+        for most in (size // 2 + 1, size) if until == "majority" else (size,):
+            for encoded in programs:
+                if not self._enough(until):
+                    self._by_pool(encoded, min(most, MOST_WITNESSES))
 
     def _guess(self, decision: int) -> int:
         rng = np.random.default_rng(0)
@@ -120,18 +129,21 @@ class _Count:
         """Forbid each counterpart found, and ask again (Eq. NoGood, one row a counterpart)."""
         session = self.solver.session("count")
         outcome = session.solve(encoded.program, seconds=self.meter.left())
+        met: set[int] = set()  # in this search; a counterpart on the threshold is met in two
         while outcome.status is Status.OPTIMAL:
             places = encoded.places(outcome.point)
-            if places is None or not self._witness(places[None, :]) or self._enough(until):
+            if places is None or self._number(places) in met:
+                return
+            met.add(self._number(places))
+            self._witness(places[None, :])
+            if self._enough(until):
                 return
             chosen = [one.columns[int(at)] for one, at in zip(encoded.inputs, places, strict=True)]
             forbidden = np.array(chosen, dtype=np.int32)
             outcome = session.solve_again(forbidden, seconds=self.meter.left())
 
-    def _by_pool(self, encoded: Encoded, until: Until) -> None:
+    def _by_pool(self, encoded: Encoded, most: int) -> None:
         """Let the solver enumerate."""
-        size = math.prod(self.sizes)
-        most = min(size if until == "all" else size // 2 + 1, MOST_WITNESSES)
         session = self.solver.session("count")
         pool = session.pool(
             encoded.program, encoded.selectors, most=most, seconds=self.meter.left()
@@ -141,8 +153,8 @@ class _Count:
         if found:
             self._witness(np.stack(found))
 
-    def _witness(self, places: Matrix) -> bool:
-        """Replay counterparts and count those that are new; False if none is."""
+    def _witness(self, places: Matrix) -> None:
+        """Replay counterparts, and count those that are new."""
         numbers = [self._number(one) for one in places]
         new = {number: row for row, number in enumerate(numbers) if number not in self.seen}
         settled = self.model.settle(
@@ -152,7 +164,6 @@ class _Count:
         self.counts += np.bincount(settled.decisions[decided], minlength=len(self.counts))
         self.safe = self.safe and bool(settled.safe.all())
         self.seen.update(new)
-        return bool(new)
 
     def _number(self, places: Vector) -> int:
         number = 0

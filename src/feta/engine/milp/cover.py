@@ -22,11 +22,15 @@ from feta.verdict.verdict import Fair
 BATCH = 64
 MOST_PARTS = 2**14
 
+# A part this small beside the whole, and still open, touches the threshold to the last digits where a
+# neuron bends: cutting on would not end.
+SMALLEST = 2.0**-30
+
 
 class Cover:
     """One question's parts under way; it lives no longer than the question."""
 
-    def __init__(self, question: Question, terms: Terms, most: int = MOST_PARTS) -> None:
+    def __init__(self, question: Question, terms: Terms, most: int) -> None:
         self.question, self.terms, self.most = question, terms, most
         self.model, self.person = question.model, question.query.person
 
@@ -54,7 +58,7 @@ class Cover:
                     safe = safe and bool(settled.safe.all())
                     continue
                 cut = _cut(over, int(row))
-                if cut is None:
+                if cut is None or self._is_tiny(over.first.parts, int(row)):
                     return None
                 parts = over.first.parts.cut(int(row), *cut).followed_by(parts)
                 ids = np.concatenate([tree.cut(int(now[row]), *cut), ids])
@@ -88,6 +92,11 @@ class Cover:
                     made += 1
                     heapq.heappush(open_, (-over.highs[row], made, halves[half : half + 1]))
         return best.found, True
+
+    def _is_tiny(self, parts: Parts, row: int) -> bool:
+        ends = np.array([one.ends for one in self.terms.dimensions])
+        extents = parts.upper[row] - parts.lower[row]
+        return bool((extents <= SMALLEST * (ends[:, 1] - ends[:, 0])).all())
 
     def _over(self, parts: Parts) -> OverParts:
         goal = self.question.objective

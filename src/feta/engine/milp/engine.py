@@ -11,7 +11,7 @@ from feta.arrays import Matrix
 from feta.bounds.first_layer import tabulable
 from feta.engine.milp.backends.protocol import Backend, Outcome, Status
 from feta.engine.milp.counting import Counting, count
-from feta.engine.milp.cover import Cover
+from feta.engine.milp.cover import MOST_PARTS, Cover
 from feta.engine.milp.solver import Bounds, Solver
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
@@ -43,8 +43,10 @@ class Milp:
         *,
         bounds: Bounds = "parts",
         counting: Counting | None = None,
+        most_parts: int = MOST_PARTS,
     ) -> None:
         self.name, self.backend, self.bounds = name, backend, bounds
+        self.most_parts = most_parts  # how far bounds may go where a solver's word is not enough
         self.counting: Counting = counting or ("pool" if backend.pools else "cuts")
         self.about = f"verify, worst, tally, also of real-valued and huge sensitive domains: {backend.name} finds, bounds prove"
         self._solvers: WeakKeyDictionary[Model, Solver] = WeakKeyDictionary()
@@ -59,7 +61,8 @@ class Milp:
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""
-        search = _Search(self.solver(query.model), Question(query, budget, self.name))
+        question = Question(query, budget, self.name)
+        search = _Search(self.solver(query.model), question, self.most_parts)
         return search.worst() if isinstance(query, WorstAt) else search.any()
 
     def tally(
@@ -98,9 +101,9 @@ class Milp:
 class _Search:
     """One question about one person."""
 
-    def __init__(self, solver: Solver, question: Question) -> None:
+    def __init__(self, solver: Solver, question: Question, most_parts: int) -> None:
         self.solver, self.question = solver, question
-        self.cover = Cover(question, solver.terms)
+        self.cover = Cover(question, solver.terms, most_parts)
         self.over = solver.over(question.model, question.query.person, question.objective)
 
     def any(self) -> Verdict:

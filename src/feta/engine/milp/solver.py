@@ -5,6 +5,7 @@ from typing import Literal
 from feta.arrays import Vector
 from feta.bounds import interval, linear
 from feta.bounds.first_layer import FirstLayer, Terms
+from feta.bounds.linear import Layer
 from feta.bounds.over_parts import OverParts
 from feta.box import Box
 from feta.engine.milp.backends.protocol import Backend, Session
@@ -61,4 +62,5 @@ class Solver:
             return interval.forward(self.network, first.box())
         if self.bounds == "lp":
             return tighten(self.network, self.scaled, first, hidden)
-        return [*hidden, linear.next_layer(self.network, first, hidden)]
+        layers = [Layer.of(*one) for one in zip(self.network.activations, hidden, strict=True)]
+        return [*hidden, linear.next_box(self.network, first, layers)]

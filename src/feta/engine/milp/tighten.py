@@ -9,6 +9,7 @@ import numpy as np
 from feta.arrays import Flags, Vector
 from feta.bounds import linear
 from feta.bounds.first_layer import FirstLayer
+from feta.bounds.linear import Layer
 from feta.bounds.relaxation import stable_pieces
 from feta.box import Box
 from feta.engine.milp.backends.highs import HighsSession
@@ -23,9 +24,10 @@ def tighten(
     network: Network, scaled: Equilibrated, first: FirstLayer, hidden: list[Box]
 ) -> list[Box]:
     """Bound all layers over one part: what is known of them, then a program a neuron left open."""
-    boxes = hidden[:1]
-    for depth in range(1, len(network.layers) + 1):
-        box = linear.next_layer(network, first, boxes)
+    boxes, layers = hidden[:1], []
+    for depth, activation in enumerate(network.activations, start=1):
+        layers.append(Layer.of(activation, boxes[-1]))
+        box = linear.next_box(network, first, layers)
         box = box & hidden[depth] if depth < len(hidden) else box
         program, z = _relaxation(scaled, first, [*boxes, box])
         wanted = _open(network, box, depth)

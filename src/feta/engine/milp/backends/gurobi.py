@@ -1,9 +1,11 @@
 """Gurobi, by gurobipy; the licence that comes with the package takes small programs only."""
 
+import time
 from typing import Any
 
 import numpy as np
 
+from feta.arrays import Vector
 from feta.engine.milp.backends.protocol import Changes, Outcome, Pool, Status
 from feta.engine.milp.program import Places, Program
 
@@ -25,6 +27,9 @@ STATUSES = {
 
 # Error codes: the licence is too small for the program; there is no licence.
 TOO_LARGE = 10010
+
+# A pool is made at most this many times as large as was asked for.
+MOST_REPEATS = 16
 
 # One thread: the programs are small. Gaps of zero: the farthest is asked for.
 PARAMETERS = {"OutputFlag": 0, "Threads": 1, "MIPGap": 0.0, "MIPGapAbs": 1e-9}
@@ -68,19 +73,31 @@ class GurobiSession:
         return self._run(seconds)
 
     def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        """Enumerate points that differ in whole columns (PoolSearchMode 2)."""
-        del selectors
+        """Enumerate points that differ in some whole column (PoolSearchMode 2).
+
+        Several may differ in others than the selectors: then more of them are asked for.
+        """
         self._take(program)
-        self._model.Params.PoolSearchMode = 2
-        self._model.Params.PoolSolutions = most
-        outcome = self._run(seconds)
+        parameters, ends = self._model.Params, time.monotonic() + seconds
+        parameters.PoolSearchMode, parameters.PoolSolutions = 2, most
+        while True:
+            outcome = self._run(ends - time.monotonic())
+            points = self._points() if outcome.point is not None else []
+            different = {np.rint(one[selectors]).tobytes(): one for one in points}
+            if len(different) >= most or len(points) < parameters.PoolSolutions:
+                break
+            if parameters.PoolSolutions >= most * MOST_REPEATS:
+                break
+            parameters.PoolSolutions *= 2
+        parameters.PoolSearchMode = 0
+        return Pool(outcome.status, tuple(different.values()))
+
+    def _points(self) -> list[Vector]:
         points = []
-        for number in range(self._model.SolCount if outcome.point is not None else 0):
+        for number in range(self._model.SolCount):
             self._model.Params.SolutionNumber = number
             points.append(np.array(self._model.getAttr("Xn", self._columns)))
-        self._model.Params.PoolSearchMode = 0
-        self._model.Params.PoolSolutions = 10
-        return Pool(outcome.status, tuple(points))
+        return points
 
     def _take(self, program: Program) -> None:
         if self._cuts:
@@ -130,7 +147,7 @@ class GurobiSession:
             model.chgCoeff(row, column, new.entries[entry])
 
     def _run(self, seconds: float) -> Outcome:
-        self._model.Params.TimeLimit = min(seconds, 1e100)  # Gurobi's infinity
+        self._model.Params.TimeLimit = min(max(seconds, 0.0), 1e100)  # Gurobi's infinity
         try:
             self._model.optimize()
         except self._gurobi.GurobiError as error:
