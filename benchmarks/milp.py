@@ -89,8 +89,7 @@ def main() -> None:
     print("|---|---|---|")
     pooled = []
     for one in here:
-        ways: tuple[Counting, ...] = ("pool", "cuts") if one.backend.pools else ("cuts",)
-        for way in ways:
+        for way in get_args(Counting) if one.backend.pools else ("cuts",):
             engine = Milp(one.name, one.backend, counting=way)
             median = counted(model, engine, f"{one.backend.name}, {way}", both)
             pooled += [(median, one.backend.name)] * (way == "pool")
