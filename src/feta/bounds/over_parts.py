@@ -41,6 +41,10 @@ class OverParts:
         highs, rows = linear.highest(model.network, first, layers, goal)
         return cls(model, first, layers, goal, highs, rows)
 
+    def likeliest(self, person: Vector) -> Matrix:
+        """Give of each part the counterpart that the linear bound takes for the farthest."""
+        return self.first.parts.people(self.first.most(self.rows), person)
+
     def open(self) -> tuple[Parts, list[Box]]:
         """Give one part around all that may hold somebody treated apart, and its boxes."""
         rows, parts = np.flatnonzero(~self.alike), self.first.parts

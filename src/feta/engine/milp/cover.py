@@ -78,7 +78,7 @@ class Cover:
                 np.vstack([getattr(one, end) for one in batch]) for end in ("lower", "upper")
             )
             over = self._over(Parts(self.terms.dimensions, lower, upper))
-            best.offer(over.first.parts.people(over.first.most(over.rows), self.person)[:1])
+            best.offer(over.likeliest(self.person)[:1])
             for row in np.flatnonzero(over.highs > best.ceiling):
                 deciding = over.deciding(int(row), self.person)
                 if deciding is not None:

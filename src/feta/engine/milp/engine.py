@@ -4,8 +4,11 @@ What the solver finds is rounded into the space and replayed exactly. What it sa
 proved by bounds (`cover.py`), or stays Unknown.
 """
 
+from dataclasses import replace
 from importlib.util import find_spec
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from feta.arrays import Matrix
 from feta.bounds.first_layer import tabulable
@@ -17,7 +20,9 @@ from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.errors import EngineError, MissingExtra
 from feta.model import Model
+from feta.network.points import Rows
 from feta.query import Query, WorstAt
+from feta.rounding import FLOAT64
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
@@ -122,7 +127,9 @@ class _Search:
         """Find the counterpart farthest on the other side, and prove that none is farther."""
         if self.over.alike.all():
             return self._fair_at_once()
+        near = self._raise_level() if self.solver.by_parts else None
         outcome, found = self._ask(maximize=True)
+        found = found or near
         if found is None:
             verdict = self._prove(outcome)
             if not isinstance(verdict, Unfair):
@@ -130,6 +137,17 @@ class _Search:
             found = verdict.counterexample
         best, optimal = self.cover.improve(found)
         return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
+
+    def _raise_level(self) -> Counterexample | None:
+        """Ask only for what is farther than the farthest of a few; that one is given, if apart."""
+        goal, model = self.over.goal, self.question.model
+        few = self.over.likeliest(self.question.query.person)
+        lows = goal.range(Rows(model.exact, few).scores(FLOAT64))[0]
+        place = int(np.argmax(lows))
+        if not lows[place] > goal.level:
+            return None
+        self.over = replace(self.over, goal=replace(goal, level=float(lows[place])))
+        return self.question.witness(few[place])
 
     def _fair_at_once(self) -> Fair:
         safe = bool(self.over.safe(self.question.doubt).all())

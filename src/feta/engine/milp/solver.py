@@ -31,7 +31,8 @@ class Solver:
         self.network, self.backend, self.bounds = model.network, backend, bounds
         self.terms = Terms.of(model)
         self.scaled = equilibrate(model)
-        n_parts = N_PARTS if bounds in ("parts", "lp") else 1
+        self.by_parts = bounds in ("parts", "lp")
+        n_parts = N_PARTS if self.by_parts else 1
         self._parts, self.partition = partition(model.network, self.terms, n_parts)
         self._sessions: dict[str, Session] = {}
 
