@@ -35,8 +35,13 @@ def rounding(activation: Activation, points: Matrix) -> Matrix:
     """Bound the error of evaluating an activation at points; none where it only copies."""
     if not activation.rounds:
         return np.zeros_like(points)
-    reach = activation.steepest * np.abs(points) + np.abs(activation.intercepts).max(axis=0)
-    return DIFFERENCE * reach + FLOAT64.tiny
+    return DIFFERENCE * reach(activation, points) + FLOAT64.tiny
+
+
+def reach(activation: Activation, points: Matrix) -> Matrix:
+    """Bound the sizes of the terms that an activation adds up at points."""
+    steepest = activation.steepest + FLOOR  # a slope lost to underflow still has a size
+    return steepest * np.abs(points) + np.abs(activation.intercepts).max(axis=0)
 
 
 def affine(layer: Affine, box: Box) -> Box:

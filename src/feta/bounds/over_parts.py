@@ -69,7 +69,10 @@ class OverParts:
             sizes = Bounded(known.box.size, errors)
             errors = bounded.activate(activation, sizes, arithmetic).errors
             errors = bounded.affine(layer, Bounded(known.bent.size, errors), arithmetic).errors
-        reach = (errors + (self.model.runtime_slack + doubt)) @ np.abs(self.goal.directions).T
+        with np.errstate(
+            invalid="ignore"
+        ):  # 0 · inf where nothing is known: NaN, which is not safe
+            reach = (errors + (self.model.runtime_slack + doubt)) @ np.abs(self.goal.directions).T
         return np.asarray(self.highs + 2 * reach.max(axis=1) < self.goal.level)
 
     def deciding(self, row: int, person: Vector) -> Matrix | None:
@@ -93,6 +96,7 @@ class OverParts:
 
     def longest(self, row: int) -> int | None:
         """Say along which dimension a part is best cut in two; None where it cannot be."""
-        gains = self.first.spread()[row] @ np.abs(self.rows[row])
+        with np.errstate(over="ignore", invalid="ignore"):  # it is only a choice
+            gains = np.nan_to_num(self.first.spread()[row] @ np.abs(self.rows[row]))
         gains = np.where(np.isnan(self.first.parts.middles(row)), -1.0, gains)
         return int(np.argmax(gains)) if gains.max() >= 0 else None

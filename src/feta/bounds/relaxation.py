@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix
-from feta.bounds.interval import candidates
+from feta.bounds.interval import candidates, reach
 from feta.box import Box
 from feta.network.activation import Activation
 from feta.rounding import DIFFERENCE, FLOAT64
@@ -29,9 +29,8 @@ def relax(activation: Activation, box: Box) -> Lines:
     values = activation(points)
     slopes = _slopes(activation, box, values[-1] - values[0])
     over = values - slopes[:, None] * points  # (slopes, points, boxes, neurons)
-    reach = activation.steepest * np.abs(points) + np.abs(activation.intercepts).max(axis=0)
-    reach = reach + np.abs(slopes)[:, None] * np.abs(points)
-    error = DIFFERENCE * reach + FLOAT64.tiny
+    sizes = reach(activation, points) + np.abs(slopes)[:, None] * np.abs(points)
+    error = DIFFERENCE * sizes + FLOAT64.tiny
     middle = box.lower + (box.upper - box.lower) / 2
     low, high = (over - error).min(axis=1), (over + error).max(axis=1)
     below, above = (
@@ -48,7 +47,8 @@ def _slopes(activation: Activation, box: Box, rise: Matrix) -> Matrix:
     """Offer the slopes of the pieces and of the chord, (slopes, boxes, neurons)."""
     width = box.upper - box.lower
     least, largest = activation.slopes.min(axis=0), activation.slopes.max(axis=0)
-    chord = np.divide(rise, width, out=np.zeros_like(width), where=width > 0)
+    with np.errstate(over="ignore"):
+        chord = np.divide(rise, width, out=np.zeros_like(width), where=width > 0)
     pieces = [np.broadcast_to(slope, width.shape) for slope in activation.slopes]
     return np.stack([*pieces, np.clip(chord, least, largest)])
 

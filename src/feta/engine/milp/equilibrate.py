@@ -13,6 +13,7 @@ from feta.errors import NetworkError
 from feta.model import Model
 from feta.network.activation import Activation
 from feta.network.network import Affine, Network
+from feta.rounding import FLOOR
 
 # Exponents are kept here, so that no factor and no quotient of two overflows.
 LARGEST_EXPONENT = 400
@@ -50,16 +51,19 @@ def equilibrate(model: Model) -> Equilibrated:
 def _typical_sizes(model: Model) -> list[Vector]:
     """Guess how large each neuron gets, as if its terms were independent of each other."""
     first = model.network.first
-    squares = (first.slopes * model.space.magnitudes) ** 2 @ np.ones(first.width) + first.bias**2
-    for table in first.tables:
-        squares = squares + (table.rows**2).max(axis=0)
-    sizes = [np.sqrt(squares)]
+    rows = [(first.slopes * model.space.magnitudes).T, first.bias[None, :]]
+    rows += [np.abs(table.rows).max(axis=0)[None, :] for table in first.tables]
+    sizes = [_norms(np.vstack(rows))]
     for activation, layer in model.network.steps:
         reach = activation.steepest * sizes[-1] + np.abs(activation.intercepts).max(axis=0)
-        sizes.append(
-            np.hypot(np.sqrt((layer.weight * reach) ** 2 @ np.ones(len(reach))), layer.bias)
-        )
+        sizes.append(_norms(np.vstack([(layer.weight * reach).T, layer.bias])))
     return sizes
+
+
+def _norms(rows: Matrix) -> Vector:
+    """Give each column's Euclidean norm, without overflow."""
+    largest = np.maximum(np.abs(rows).max(axis=0), FLOOR)
+    return np.asarray(largest * np.sqrt(((rows / largest) ** 2).sum(axis=0)))
 
 
 def _power(sizes: Vector) -> Vector:
