@@ -3,7 +3,7 @@
     python -m campaigns.milp [--problems 2000] [--hard 300] [--seed 0]
 
 Random problems: verdicts, farthest gaps, witness counts, with all bounds and on intervals alone. Hard ones: neurons rescaled by 2^±20 and
-2^±30, margins of 1e-7, weights under 1e-9, backends that lie. Real-valued sensitive attributes: against
+2^±30, margins of 1e-7, weights under 1e-9, backends that lie. Large lattices: against `exhaustive`. Real-valued sensitive attributes: against
 a dense sample of counterparts.
 """
 
@@ -18,12 +18,14 @@ from fractions import Fraction
 import numpy as np
 
 import feta
+from campaigns.lattice import on_a_score, random_model, random_people
 from campaigns.result import finish
 from feta.arrays import Matrix, Vector
 from feta.checker.admit import admit
 from feta.checker.prove import prove
+from feta.engine.exhaustive import Exhaustive
 from feta.engine.milp.engine import Milp
-from feta.engine.protocol import Budget, Engine
+from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
 from feta.network.network import Affine, Network
@@ -177,6 +179,39 @@ def sampled(model: Model, person: Vector, rng: np.random.Generator) -> list[Vect
     return list(rows)
 
 
+def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
+    """Try lattices of hundreds to ten thousands of counterparts, against `exhaustive`."""
+    counts: Counter[str] = Counter()
+    for number in range(n_problems):
+        rng = np.random.default_rng([seed, number, 4])
+        model = random_model(rng, plain=number % 2 == 0)
+        person = random_people(rng, model, 1)[0]
+        model = on_a_score(rng, model, person) if number % 3 == 0 else model
+        counts["problems, large"] += 1
+        for kind in (feta.FairAt, feta.WorstAt):
+            query = kind(model, person)
+            truth = Exhaustive().solve(query, UNLIMITED)
+            for engine in chosen:
+                verdict = admit(query, engine.solve(query, BUDGET), trusted=True)
+                name = f"large, {engine.name} {kind.__name__}"
+                wrong = type(verdict) not in (type(truth), feta.Unknown)
+                ended = type(verdict).__name__
+                if isinstance(verdict, feta.Unfair) and isinstance(truth, feta.Unfair):
+                    short = truth.counterexample.gap - verdict.counterexample.gap
+                    near = short <= float(GAP) * truth.counterexample.gap
+                    ended += (
+                        " optimal" if verdict.optimal else f", gap {'right' if near else 'short'}"
+                    ) * (kind is feta.WorstAt)
+                    wrong = wrong or (verdict.optimal and not near)
+                if isinstance(verdict, feta.Unknown):
+                    ended += f" {verdict.reason.name}"
+                counts[f"{name}: {ended}"] += 1
+                if wrong:
+                    counts[f"WRONG {name}"] += 1
+                    print(f"large problem {number}: {name}", file=sys.stderr)
+    return counts
+
+
 def run(
     drawn: Iterator[tuple[str, Model, Vector]], chosen: list[Engine], seed: int
 ) -> Counter[str]:
@@ -207,6 +242,7 @@ def main() -> int:
     parser.add_argument("--problems", type=int, default=2000)
     parser.add_argument("--hard", type=int, default=300)
     parser.add_argument("--real", type=int, default=200)
+    parser.add_argument("--large", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     here = [one for one in engines().values() if isinstance(one, Milp) and one.available()]
@@ -218,6 +254,7 @@ def main() -> int:
     started = time.perf_counter()
     counts = run(problems(options.problems, options.seed), chosen, options.seed)
     counts += run(hard_problems(options.hard, options.seed), chosen, options.seed)
+    counts += run_large(options.large, [*here], options.seed)
     counts += run(real_problems(options.real, options.seed), chosen, options.seed)
     return finish(counts, started)
 
