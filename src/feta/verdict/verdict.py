@@ -15,6 +15,7 @@ class Reason(StrEnum):
     SOLVER_INFEASIBLE = "the solver says that there is no counterexample, and bounds could not prove it; its word is no proof"
     SOLVER_FAILED = "the solver gave up, and bounds could not settle it; try another engine"
     SOLVER_LIMIT = "the program is larger than the solver's licence allows; use the engine 'milp' or 'milp:scip'"
+    NOT_WITNESSED = "the solver found too few counterparts to make the majority certain; use the engine 'lattice' or 'exhaustive'"
     NOT_REPRODUCED = "what the engine found does not replay in exact arithmetic; try another engine"
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import feta
+from feta.audit.auditor import Auditor
+from feta.audit.finding import Finding
 from feta.checker.prove import prove
 from feta.engine.milp import engine as engine_module
 from feta.engine.milp.backends.gurobi import Gurobi
@@ -253,6 +255,24 @@ def test_a_spent_budget_is_an_answer() -> None:
     counts = Milp("here", Highs()).tally(bumpy(), PERSON[None, :], Budget(seconds=0), until="all")
     truth = np.array(oracle.tally(bumpy(), PERSON))
     assert (counts.by_class[0] <= truth).all()
+
+
+def test_a_majority_that_was_not_witnessed_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    liar = Milp("liar", Liar(Status.INFEASIBLE))
+    monkeypatch.setattr("feta.predict.fair_predictor.choose", lambda *_: liar)
+    with pytest.raises(feta.Undecided, match="too few counterparts to make the majority certain"):
+        feta.FairPredictor(UNFAIR).decide(PERSON[None, :])
+
+
+def test_an_undecided_person_is_told_with_the_solver_s_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    liar = Milp("liar", Liar(Status.INFEASIBLE), bounds="linear", most_parts=1)
+    monkeypatch.setattr("feta.api.choose", lambda *_: liar)
+    monkeypatch.setattr("feta.api.is_ours", lambda _: True)
+    found = Auditor(bumpy())._with_worst(Finding(0, "fair"), PERSON)
+    assert found.status == "undecided"
+    assert found.reason.startswith("Liar: the solver says that there is no counterexample")
 
 
 def test_liars_never_count_above_the_truth() -> None:
