@@ -50,7 +50,8 @@ def count(
     safe = np.zeros(len(people), dtype=bool)
     for row, person in enumerate(people):
         one = _Count(model, solver, counting, person, meter)
-        one.run(until)
+        with solver.lock:
+            one.run(until)
         counts[row], safe[row] = one.counts, one.safe
     return _tally(model, counts, safe)
 

@@ -159,8 +159,9 @@ class _Search:
         person = self.question.query.person
         encoded = self.solver.encode(self.over, person, maximize=maximize)
         meter.solver_calls += 1
-        session = self.solver.session("ask")
-        outcome = session.solve(encoded.program, seconds=meter.left())
+        with self.solver.lock:
+            session = self.solver.session("ask")
+            outcome = session.solve(encoded.program, seconds=meter.left())
         places = encoded.places(outcome.point)
         if places is None:
             return outcome, None

@@ -1,5 +1,6 @@
 """Solver: what is kept of a model from person to person: terms, scaled network, the solver's own model."""
 
+from threading import Lock
 from typing import Literal
 
 from feta.arrays import Vector
@@ -35,6 +36,7 @@ class Solver:
         n_parts = N_PARTS if self.by_parts else 1
         self._parts, self.partition = partition(model.network, self.terms, n_parts)
         self._sessions: dict[str, Session] = {}
+        self.lock = Lock()  # a session's program is one person's at a time
 
     def session(self, kind: str) -> Session:
         """Give the session of a kind of question."""

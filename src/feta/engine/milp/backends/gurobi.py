@@ -8,6 +8,7 @@ import numpy as np
 from feta.arrays import Vector
 from feta.engine.milp.backends.protocol import Changes, Outcome, Pool, Status
 from feta.engine.milp.program import Places, Program
+from feta.errors import EngineError
 
 # Gurobi's status codes. A limit is not a proof, and codes that are not listed are FAILED.
 STATUSES = {
@@ -19,13 +20,13 @@ STATUSES = {
     8: Status.STOPPED,  # nodes
     9: Status.STOPPED,  # time
     10: Status.STOPPED,  # solutions
-    11: Status.STOPPED,  # interrupted
     15: Status.STOPPED,  # objective
     16: Status.STOPPED,  # work
     17: Status.STOPPED,  # memory
 }
 
-# Error codes: the licence is too small for the program; there is no licence.
+# Status: the user pressed Ctrl-C. Error: the program is larger than the licence.
+INTERRUPTED = 11
 TOO_LARGE = 10010
 
 # A pool is made at most this many times as large as was asked for.
@@ -56,7 +57,11 @@ class GurobiSession:
         import gurobipy  # noqa: PLC0415 - only where it is used
 
         self._gurobi: Any = gurobipy
-        self._env: Any = gurobipy.Env(params={"OutputFlag": 0})
+        try:
+            self._env: Any = gurobipy.Env(params={"OutputFlag": 0})
+        except gurobipy.GurobiError as error:
+            message = f"Gurobi must have a valid licence, got {error}; use the engine 'milp' or 'milp:scip'"
+            raise EngineError(message) from None
         self._model: Any = None
         self._program: Program | None = None
         self._cuts: list[Any] = []
@@ -152,6 +157,8 @@ class GurobiSession:
             self._model.optimize()
         except self._gurobi.GurobiError as error:
             return Outcome(Status.TOO_LARGE if error.errno == TOO_LARGE else Status.FAILED)
+        if self._model.Status == INTERRUPTED:
+            raise KeyboardInterrupt  # Gurobi swallowed it
         status = STATUSES.get(self._model.Status, Status.FAILED)
         if not self._model.SolCount:
             return Outcome(status)

@@ -24,7 +24,6 @@ STATUSES = {
     "sollimit": Status.STOPPED,
     "bestsollimit": Status.STOPPED,
     "restartlimit": Status.STOPPED,
-    "terminate": Status.STOPPED,
 }
 
 # SCIP's own infinity.
@@ -107,6 +106,7 @@ class ScipSession:
     def _build(self, program: Program) -> Any:  # noqa: ANN401 - pyscipopt has no types
         model = self._model = self._scip.Model()
         model.hideOutput()
+        model.setParam("misc/catchctrlc", False)  # Python's own Ctrl-C must come through
         self._cuts = []
         box, limits = program.columns, program.limits
         kinds = np.where(program.whole, "I", "C")
