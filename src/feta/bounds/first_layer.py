@@ -19,6 +19,9 @@ from feta.space.parts import Dimension, Parts, dimensions
 # Attributes that are tabulated (categories, bands, stored tables) and longer than this are refused.
 MOST_ROWS = 4096
 
+# Numbers held at once when a long table is searched: 8 MB.
+BLOCK_NUMBERS = 2**20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sloped:
@@ -56,8 +59,11 @@ class Tabled:
 
     def least(self, rows: Matrix, parts: Parts, place: int) -> Matrix:
         """Give the least of rows · term over each part."""
-        inside = self._inside(parts, place)
-        return np.asarray(np.where(inside[:, None, :], rows @ self.rows.T, np.inf).min(axis=2))
+        inside = self._inside(parts, place)[:, None, :]
+        step = max(1, BLOCK_NUMBERS // (rows.shape[1] * len(self.rows)))
+        blocks = [slice(start, start + step) for start in range(0, len(rows), step)]
+        least = [np.where(inside[b], rows[b] @ self.rows.T, np.inf).min(axis=2) for b in blocks]
+        return np.concatenate(least)
 
     def most(self, row: Matrix, parts: Parts, place: int) -> Vector:
         """Say where in each part row · term is largest; a hint, not a bound."""

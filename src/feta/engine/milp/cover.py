@@ -79,7 +79,7 @@ class Cover:
             )
             over = self._over(Parts(self.terms.dimensions, lower, upper))
             best.offer(over.likeliest(self.person)[:1])
-            for row in np.flatnonzero(over.highs > best.ceiling):
+            for row in np.flatnonzero(~(over.highs <= best.ceiling)):
                 deciding = over.deciding(int(row), self.person)
                 if deciding is not None:
                     best.offer(deciding)

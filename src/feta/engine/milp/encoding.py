@@ -4,6 +4,7 @@ Neurons are those of the equilibrated network. Questions are relaxed (≥, never
 on the threshold is found, and exact arithmetic tells what it is.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -33,12 +34,8 @@ class Inputs:
 
     dimension: Dimension
     columns: Places
+    selects: bool = False  # whether there is a column a value
     unit: float = 1.0  # what a number's column is counted in, a power of two
-
-    @property
-    def selects(self) -> bool:
-        """Whether there is a column a value."""
-        return self.unit == 0.0
 
     def place(self, point: Vector) -> float:
         """Round what a solver gives into the attribute's domain: a place, or a real number."""
@@ -126,14 +123,15 @@ def encode_attribute(
         allowed = ((values >= low) & (values <= high)).astype(float)
         chosen = program.columns(Box(np.zeros_like(values), allowed), whole=True)
         program.rows([(chosen, np.ones((1, len(values))))], lower=1.0, upper=1.0, n_rows=1)
-        return Inputs(dimension, chosen, 0.0)
+        return Inputs(dimension, chosen, selects=True)
+    assert isinstance(attribute, Integer | Real)
     if isinstance(attribute, Integer):
         low, high = low + attribute.low, high + attribute.low
-    largest = max(abs(low), abs(high))
-    whole = not isinstance(attribute, Real) and largest <= LARGEST_WHOLE
-    unit = 1.0 if whole or not largest else 2.0 ** np.round(np.log2(largest))
+    largest = float(max(abs(attribute.low), abs(attribute.high)))
+    whole = isinstance(attribute, Integer) and largest <= LARGEST_WHOLE
+    unit = 1.0 if whole or not largest else 2.0 ** round(math.log2(largest))
     limits = Box(np.array([low / unit]), np.array([high / unit]))
-    return Inputs(dimension, program.columns(limits, whole=whole), unit)
+    return Inputs(dimension, program.columns(limits, whole=whole), unit=unit)
 
 
 def encode_first(
@@ -143,7 +141,7 @@ def encode_first(
     box: Box,
     inputs: tuple[Inputs, ...],
 ) -> Places:
-    """Z = c + Σ_j t_j(s_j): the person's other columns are a constant."""
+    """Columns z with z = c + Σ_j t_j(s_j): the person's other columns are a constant."""
     z = program.columns(box)
     terms: list[tuple[Places, Matrix | Vector | float]] = [(z, 1.0)]
     for term, one in zip(first.terms.each, inputs, strict=True):
@@ -182,13 +180,10 @@ def encode_activation(
     a = program.columns(Box(bent.lower[0], bent.upper[0]))
     terms: list[tuple[Places, Matrix | Vector | float]] = [(a, 1.0), (z, -slopes[0])]
     terms += [(over, -rise) for (over, _), rise in zip(bends, rises, strict=True)]
-    reach = (
-        (np.abs(slopes[0]) + np.abs(rises).sum(axis=0))
-        * 2
-        * (box.size + np.abs(activation.breaks).max(axis=0, initial=0.0))
-    )
+    farthest = box.size + np.abs(activation.breaks).max(axis=0, initial=0.0)
+    reach = (np.abs(slopes[0]) + np.abs(rises).sum(axis=0)) * farthest
     intercept = np.broadcast_to(activation.intercepts[0], len(z))
-    slack = DIFFERENCE * reach + FLOAT64.tiny
+    slack = 2 * DIFFERENCE * reach + FLOAT64.tiny  # a rise is the difference of two slopes
     program.rows(terms, lower=intercept, upper=intercept, slack=slack, n_rows=len(z))
     return a
 
