@@ -29,9 +29,23 @@ class Sloped:
 
     slope: Vector
 
+    def numbers(self, parts: Parts, place: int) -> Box:
+        """Give the ranges of an attribute's own numbers."""
+        lower, upper = parts.lower[:, place], parts.upper[:, place]
+        match parts.dimensions[place].attribute:
+            case Integer(low=low):
+                return Box(lower + low, upper + low)
+            case Levels(numbers=numbers):
+                values = np.array(numbers)
+                return Box(values[lower.astype(np.int64)], values[upper.astype(np.int64)])
+            case Real():
+                return Box(lower, upper)
+            case Categorical():
+                raise AssertionError("a category has no numbers")
+
     def least(self, rows: Matrix, parts: Parts, place: int) -> Matrix:
         """Give the least of rows · term over each part."""
-        numbers = _numbers(parts, place)
+        numbers = self.numbers(parts, place)
         along = rows @ self.slope
         return np.minimum(along * numbers.lower[:, None], along * numbers.upper[:, None])
 
@@ -42,11 +56,11 @@ class Sloped:
     def size(self, parts: Parts, place: int) -> Matrix:
         """Bound the absolute value of each neuron's term."""
         # FLOOR: so that a term lost to underflow still has a size.
-        return (_numbers(parts, place).size[:, None] + FLOOR) * (np.abs(self.slope) + FLOOR)
+        return (self.numbers(parts, place).size[:, None] + FLOOR) * (np.abs(self.slope) + FLOOR)
 
     def spread(self, parts: Parts, place: int) -> Matrix:
         """Say how much each neuron's term differs within a part; a hint, not a bound."""
-        numbers = _numbers(parts, place)
+        numbers = self.numbers(parts, place)
         return (numbers.upper - numbers.lower)[:, None] * np.abs(self.slope)
 
 
@@ -172,18 +186,3 @@ def _term(first: Columns, dimension: Dimension) -> Term:
     low, high = dimension.ends
     rows, sizes = first.terms(dimension.codes(np.arange(low, high + 1)), dimension.columns)
     return Tabled(rows, sizes)
-
-
-def _numbers(parts: Parts, place: int) -> Box:
-    """Give the ranges of an attribute's own numbers."""
-    lower, upper = parts.lower[:, place], parts.upper[:, place]
-    match parts.dimensions[place].attribute:
-        case Integer(low=low):
-            return Box(lower + low, upper + low)
-        case Levels(numbers=numbers):
-            values = np.array(numbers)
-            return Box(values[lower.astype(np.int64)], values[upper.astype(np.int64)])
-        case Real():
-            return Box(lower, upper)
-        case Categorical():
-            raise AssertionError("a category has no numbers")

@@ -12,7 +12,7 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.bounds import interval
-from feta.bounds.first_layer import FirstLayer, Sloped, Tabled
+from feta.bounds.first_layer import MOST_ROWS, FirstLayer, Sloped, Tabled
 from feta.box import Box
 from feta.engine.milp.equilibrate import Equilibrated
 from feta.engine.milp.program import Places, Program, ProgramBuilder
@@ -20,8 +20,8 @@ from feta.network.activation import Activation
 from feta.network.network import Affine
 from feta.rounding import DIFFERENCE, FLOAT64
 from feta.rule import Objective
-from feta.space.attribute import Integer, Levels, Real
-from feta.space.parts import Dimension
+from feta.space.attribute import Integer, Levels
+from feta.space.parts import Dimension, Parts
 
 # Whole numbers beyond this are left continuous and rounded afterwards: solvers take a number for
 # whole when it is within 1e-6 of one, and lose that digit beside larger ones.
@@ -42,10 +42,11 @@ class Inputs:
         values, (low, high) = point[self.columns], self.dimension.ends
         if self.selects:
             return float(np.argmax(values))
-        attribute = self.dimension.attribute
-        shift = attribute.low if isinstance(attribute, Integer) else 0
-        at = float(values[0]) * self.unit - shift
-        return float(np.clip(at if self.dimension.real else np.rint(at), low, high))
+        attribute, number = self.dimension.attribute, float(values[0]) * self.unit
+        if isinstance(attribute, Levels):
+            return float(np.argmin(np.abs(np.array(attribute.numbers) - number)))
+        place = np.rint(number - attribute.low) if isinstance(attribute, Integer) else number
+        return float(np.clip(place, low, high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,16 +119,16 @@ def encode_attribute(
     dimension, term = first.terms.dimensions[place], first.terms.each[place]
     low, high = first.parts.lower[0, place], first.parts.upper[0, place]
     attribute = dimension.attribute
-    if isinstance(term, Tabled) or isinstance(attribute, Levels) or listed:
+    few = isinstance(attribute, Levels) and attribute.n_values <= MOST_ROWS
+    if isinstance(term, Tabled) or few or listed:
         values = np.arange(dimension.ends[1] + 1)
         allowed = ((values >= low) & (values <= high)).astype(float)
         chosen = program.columns(Box(np.zeros_like(values), allowed), whole=True)
         program.rows([(chosen, np.ones((1, len(values))))], lower=1.0, upper=1.0, n_rows=1)
         return Inputs(dimension, chosen, selects=True)
-    assert isinstance(attribute, Integer | Real)
-    if isinstance(attribute, Integer):
-        low, high = low + attribute.low, high + attribute.low
-    largest = float(max(abs(attribute.low), abs(attribute.high)))
+    numbers = term.numbers(first.parts, place)
+    ends = term.numbers(Parts.whole(first.terms.dimensions), place)
+    low, high, largest = float(numbers.lower[0]), float(numbers.upper[0]), float(ends.size[0])
     whole = isinstance(attribute, Integer) and largest <= LARGEST_WHOLE
     unit = 1.0 if whole or not largest else 2.0 ** round(math.log2(largest))
     limits = Box(np.array([low / unit]), np.array([high / unit]))

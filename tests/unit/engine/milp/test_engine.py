@@ -141,6 +141,16 @@ def test_a_lattice_of_2_to_the_80_is_answered() -> None:
     assert isinstance(feta.verify(feta.FairAt(above, person)), feta.Fair)
 
 
+def test_a_long_list_of_levels_is_answered() -> None:
+    levels = feta.Levels.spaced("x", -1, 2, step=0.0005, sensitive=True)
+    layers = [([[1.0], [1.0]], [0.0, -0.7]), ([[1.0, -3.0]], [-0.65])]
+    model = Model(feta.FeatureSpace((levels,)), feta.Network.from_layers(layers), threshold=0.0)
+    verdict = feta.worst(model, np.array([0.0]), engine="milp")
+    assert isinstance(verdict, feta.Unfair)
+    assert verdict.optimal
+    assert verdict.counterexample.counterpart.tolist() == [0.7]
+
+
 @pytest.mark.parametrize(
     "rule", [feta.Argmax(("a", "b", "c")), feta.OneVsRest(("a", "b", "c"), "b")]
 )
