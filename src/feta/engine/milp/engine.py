@@ -39,7 +39,11 @@ REASONS = {
 
 
 class Milp:
-    """An engine for each solver: "milp" is HiGHS."""
+    """An engine for each solver: "milp" is HiGHS.
+
+    `bounds` says what programs are written from (`solver.py`), `counting` how witnesses are found, and
+    `most_parts` how far bounds go on where a solver's word is not enough.
+    """
 
     def __init__(
         self,
@@ -51,7 +55,7 @@ class Milp:
         most_parts: int = MOST_PARTS,
     ) -> None:
         self.name, self.backend, self.bounds = name, backend, bounds
-        self.most_parts = most_parts  # how far bounds may go where a solver's word is not enough
+        self.most_parts = most_parts
         self.counting: Counting = counting or ("pool" if backend.pools else "cuts")
         self.about = f"verify, worst, tally, also of real-valued and huge sensitive domains: {backend.name} finds, bounds prove"
         self._solvers: WeakKeyDictionary[Model, Solver] = WeakKeyDictionary()
