@@ -53,6 +53,8 @@ def worst(
     """Find the counterpart farthest on the other side of the decision.
 
     Returns `Unfair` with `optimal=True`, `Fair` if there is none, or `Unknown` with the best so far.
+    Where a sensitive attribute is real-valued, optimal is within 1e-9 of the gap; `optimal=False` says
+    that a farther one was neither found nor ruled out.
 
     Examples
     --------

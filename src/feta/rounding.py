@@ -67,3 +67,11 @@ FLOOR = 2.0**-100
 # Added, relative to their sizes, where two or three float64 numbers are subtracted: a difference is
 # rounded once or twice, by half a unit (2^-53) each; eight times as much is on the safe side.
 DIFFERENCE = 2.0**-50
+
+# "Optimal" promises that no counterpart's gap is larger by more than this, relative to the gap.
+OPTIMAL = 1e-9
+
+
+def upward(n_terms: int) -> float:
+    """Give a factor above 1 that outweighs the rounding of a bound with n terms."""
+    return 1 + (n_terms + 16) * 2.0**-52

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from feta.arrays import Flags, Matrix
+from feta.arrays import Flags, Matrix, Vector
 from feta.errors import SchemaError, one_of
 from feta.network.bounded import Bounded
 from feta.network.dyadic import Dyadic
@@ -44,12 +44,28 @@ class Judge(Protocol):
 class Objective:
     """What grows as a counterpart gets worse: directions · scores + offsets, the largest of them.
 
-    With `least` it is the smallest of them: every one has to grow.
+    With `least` it is the smallest of them: every one has to grow. Above `level` a counterpart is
+    treated apart, below it alike; on it, the rule's own tie decides.
     """
 
     directions: Matrix  # (directions, outputs), entries −1, 0 and 1
     offsets: Dyadic = field(default_factory=lambda: Dyadic.of(np.zeros(1)))
     least: bool = False
+    level: float = 0.0
+
+    def range(self, scores: Bounded) -> tuple[Vector, Vector, Vector]:
+        """Bound each point's value: at least, at most, and about."""
+        sizes = np.abs(self.directions).T
+        offsets = self.offsets.floats()
+        middles = scores.values @ self.directions.T + offsets
+        size = np.abs(scores.values) @ sizes + np.abs(offsets)
+        with np.errstate(invalid="ignore"):  # inf − inf and 0 · inf where nothing is known
+            reach = scores.errors @ sizes * (1 + DIFFERENCE) + DIFFERENCE * size
+            lows = np.nan_to_num(middles - reach, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            highs = np.nan_to_num(middles + reach, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        if self.least:
+            return lows.min(axis=1), highs.min(axis=1), middles.min(axis=1)
+        return lows.max(axis=1), highs.max(axis=1), middles.max(axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +151,12 @@ class Threshold:
         The paper's |z − f(x)| without the absolute value, since the other decision lies on one side
         only (Eq. 4).
         """
-        decision = int(self.settle_exactly(own)[0])
-        rises = (decision == 1) != (self.favors == "above")
-        return Objective(np.array([[1.0 if rises else -1.0]]))
+        return self.reaching(1 - int(self.settle_exactly(own)[0]))
+
+    def reaching(self, decision: int) -> Objective:
+        """Give what grows as a point is decided so."""
+        sign = 1.0 if (decision == 1) == (self.favors == "above") else -1.0
+        return Objective(np.array([[sign]]), level=sign * self.value)
 
     def gap(self, scores: Dyadic) -> float:
         """Say how far apart the scores of a pair are."""
@@ -205,6 +224,10 @@ class Argmax:
         """Give the margins of the other classes over this person's class."""
         mine = int(self.settle_exactly(own)[0])
         return Objective(_margins(self.n_classes, mine))
+
+    def reaching(self, decision: int) -> Objective:
+        """Give what grows as a point is decided so: the margin over every other class."""
+        return Objective(-_margins(self.n_classes, decision), least=True)
 
     def gap(self, scores: Dyadic) -> float:
         """Say by how much the counterpart's class beats this person's, at the counterpart."""
@@ -276,10 +299,12 @@ class OneVsRest:
 
     def objective(self, own: Dyadic) -> Objective:
         """Give the margin over the chosen class, or of the chosen class over all others."""
+        return self.reaching(1 - int(self.settle_exactly(own)[0]))
+
+    def reaching(self, decision: int) -> Objective:
+        """Give what grows as a point is decided so."""
         margins = _margins(self.outputs, self.place)
-        if int(self.settle_exactly(own)[0]) == 1:
-            return Objective(margins)
-        return Objective(-margins, least=True)
+        return Objective(-margins, least=True) if decision == 1 else Objective(margins)
 
     def gap(self, scores: Dyadic) -> float:
         """Say by how much the counterpart is on the other side."""
@@ -333,9 +358,8 @@ class Tolerance:
     def objective(self, own: Dyadic) -> Objective:
         """Give the distance to this person's score, above and below."""
         mine = own.numerators[0, :1]
-        return Objective(
-            np.array([[1.0], [-1.0]]), Dyadic(np.concatenate([-mine, mine]), own.exponent)
-        )
+        offsets = Dyadic(np.concatenate([-mine, mine]), own.exponent)
+        return Objective(np.array([[1.0], [-1.0]]), offsets, level=self.epsilon)
 
     def gap(self, scores: Dyadic) -> float:
         """Say how far apart the scores of a pair are."""

@@ -410,3 +410,11 @@ def test_fair_decisions_and_guessed_schemas_are_harmless_too(folder: Folder) -> 
     assert harmless(done.stderr)
     assert harmless(Path(out).read_text(encoding="utf-8"))
     assert feta.read_schema(out).space.attributes[1].name == "[red]x[/]"
+
+
+def test_engines_lists_solvers_versions_and_limits() -> None:
+    told = json.loads(run("engines", "--json").stdout)["solvers"]
+    assert told["milp"]["solver"] == "HiGHS"
+    assert told["milp"]["version"]
+    assert "2,000 variables" in told["milp:gurobi"]["limits"]
+    assert "SCIP" in run("engines").stdout

@@ -12,6 +12,7 @@ import feta
 from campaigns.core import disagreements
 from feta.arrays import Vector
 from feta.checker.prove import prove
+from feta.engine.milp.engine import Milp
 from feta.engine.registry import engines
 from feta.network.points import Rows
 from feta.rounding import FLOAT64
@@ -19,7 +20,8 @@ from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
 
-NAMES = sorted(engines())
+# These promise an answer on every finite lattice; the MILP engines have `campaigns.milp`.
+NAMES = sorted(name for name, one in engines().items() if not isinstance(one, Milp))
 
 
 @pytest.mark.parametrize("engine", NAMES)

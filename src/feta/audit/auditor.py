@@ -150,8 +150,9 @@ class Auditor:
                 return replace(
                     finding, status="unfair", pair=pair, runtime=runtime, replayed=replayed
                 )
-            case Unknown(reason=reason):
-                return replace(finding, status="undecided", runtime="sensitive", reason=str(reason))
+            case Unknown(reason=reason, solver=solver):
+                words = f"{solver}: {reason}" if solver else str(reason)
+                return replace(finding, status="undecided", runtime="sensitive", reason=words)
             case Fair(runtime=runtime):
                 return replace(finding, runtime=runtime)
             case _:

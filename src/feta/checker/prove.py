@@ -1,34 +1,91 @@
-"""Prove: goes through a certificate again, in exact arithmetic only."""
+"""Prove: goes through a certificate again, in exact arithmetic or by bounds rounded outward."""
+
+from typing import assert_never
 
 import numpy as np
 
+from feta.arrays import Matrix
+from feta.bounds.first_layer import Terms, tabulable
+from feta.bounds.over_parts import OverParts
 from feta.errors import CertificateError
 from feta.query import Query
-from feta.verdict.certificate import Certificate
+from feta.rule import Judge
+from feta.space.parts import Parts, dimensions
+from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
 
 
 def prove(certificate: Certificate, query: Query) -> None:
     """Raise unless the certificate proves that the query's person is treated fairly.
 
-    Every counterpart is scored one by one without rounding: slow, and nothing to trust but integers.
+    People are scored one by one without rounding: slow, and nothing to trust but integers. Parts of a
+    bounds proof are bounded again, each on its own.
     """
     check_coverage(certificate, query)
     model = query.model
-    judge = model.rule.judge(model.exact.scores(query.person[None, :]))
-    for block in model.space.lattice.counterparts(query.person):
-        apart = np.flatnonzero(judge.settle_exactly(model.exact.scores(block)))
-        if apart.size:
-            message = f"a counterpart is treated apart: {model.space.decode(block[apart[0]])}"
-            raise CertificateError(message)
+    own = model.exact.scores(query.person[None, :])
+    judge = model.rule.judge(own)
+    match certificate.proof:
+        case LatticeProof():
+            for block in model.space.lattice.counterparts(query.person):
+                _check_alike(query, judge, block)
+        case BoundsProof(cuts=cuts):
+            if not tabulable(model):
+                raise CertificateError("bounds need shorter tables than this model's")
+            terms, goal = Terms.of(model), model.rule.objective(own)
+            for part in _parts(cuts, Parts.whole(terms.dimensions)):
+                over = OverParts.of(model, terms, query.person, part, goal)
+                if not over.alike[0]:
+                    deciding = over.deciding(0, query.person)
+                    if deciding is None:
+                        raise CertificateError("the bounds leave a part of the counterparts open")
+                    _check_alike(query, judge, deciding)
+        case _:
+            assert_never(certificate.proof)
+
+
+def _check_alike(query: Query, judge: Judge, people: Matrix) -> None:
+    apart = np.flatnonzero(judge.settle_exactly(query.model.exact.scores(people)))
+    if apart.size:
+        message = f"a counterpart is treated apart: {query.model.space.decode(people[apart[0]])}"
+        raise CertificateError(message)
+
+
+def _parts(cuts: tuple[tuple[int, float] | None, ...], whole: Parts) -> list[Parts]:
+    """Follow the cuts; what they leave whole covers everybody, whatever they are."""
+    left, done = [whole], []
+    for cut in cuts:
+        if not left:
+            raise CertificateError("the certificate cuts more parts than there are")
+        part = left.pop()
+        if cut is None:
+            done.append(part)
+            continue
+        dimension, at = cut
+        if not 0 <= dimension < len(part.dimensions) or not _cuts(part, dimension, at):
+            raise CertificateError(f"the certificate must cut inside a part, got {cut}")
+        both = part.cut(0, dimension, at)
+        left += [both[1:], both[:1]]
+    if left:
+        raise CertificateError("the certificate must settle every part, but leaves some out")
+    return done
+
+
+def _cuts(part: Parts, dimension: int, at: float) -> bool:
+    low, high = part.lower[0, dimension], part.upper[0, dimension]
+    if part.dimensions[dimension].real:
+        return bool(low <= at <= high)
+    return bool(low <= at < high) and float(at).is_integer()  # between two values, nobody is lost
 
 
 def check_coverage(certificate: Certificate, query: Query) -> None:
     """Raise unless the certificate speaks of this question and of all its counterparts."""
-    size = query.model.space.lattice.size
     if certificate.query_digest != query.digest:
         raise CertificateError("the certificate belongs to another question")
-    if certificate.proof.counterparts != size:
-        message = (
-            f"the certificate must cover {size} counterparts, got {certificate.proof.counterparts}"
-        )
+    proof = certificate.proof
+    if isinstance(proof, BoundsProof):
+        _parts(proof.cuts, Parts.whole(dimensions(query.model.space)))
+        return
+    size = query.model.space.lattice.size
+    if proof.counterparts != size:
+        message = f"the certificate must cover {size} counterparts, got {proof.counterparts}"
         raise CertificateError(message)

@@ -14,9 +14,10 @@ from feta.engine.protocol import Budget, Until
 from feta.engine.question import Meter, Question
 from feta.engine.score_ranges import spread_of
 from feta.model import Model
+from feta.network.bounded import Bounded
 from feta.network.points import Counterparts, Points
 from feta.query import FairAt, Query, WorstAt
-from feta.rounding import DIFFERENCE, FLOAT64
+from feta.rounding import FLOAT64
 from feta.rule import OPEN, Objective, Tolerance
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
@@ -117,7 +118,7 @@ class _Search:
                 return question.unknown(candidates.leader)
             scores = self.model.runtime_scores(points, question.doubt)
             safe &= bool((question.judge.settle(scores) == 0).all())
-            candidates.add(points.numbers, scores.values, scores.errors)
+            candidates.add(points.numbers, scores)
         numbers = candidates.sharpened(question.counterparts, candidates.numbers())
         best = question.farthest(numbers)
         if best is None:
@@ -139,29 +140,15 @@ class _Candidates:
         self._highest = -np.inf
         self._kept: list[tuple[Counts, Vector]] = []  # numbers, and what they may reach at most
 
-    def add(self, numbers: Counts, values: Matrix, errors: Matrix) -> None:
+    def add(self, numbers: Counts, scores: Bounded) -> None:
         """Look at a block of counterparts."""
-        lows, highs, middles = self._range(values, errors)
+        lows, highs, middles = self.objective.range(scores)
         self.floor = max(self.floor, float(np.max(lows)))
         place = int(np.argmax(middles))
         if middles[place] > self._highest:
             self._highest, self.leader = float(middles[place]), int(numbers[place])
         kept = np.flatnonzero(~(highs < self.floor))
         self._kept.append((numbers[kept], highs[kept]))
-
-    def _range(self, values: Matrix, errors: Matrix) -> tuple[Vector, Vector, Vector]:
-        """Bound each counterpart's value of the objective."""
-        directions = self.objective.directions
-        offsets = self.objective.offsets.floats()
-        middles = values @ directions.T + offsets
-        sizes = np.abs(values) @ np.abs(directions).T + np.abs(offsets)
-        with np.errstate(invalid="ignore"):  # inf − inf and 0 · inf where nothing is known
-            reach = errors @ np.abs(directions).T * (1 + DIFFERENCE) + DIFFERENCE * sizes
-            lows = np.nan_to_num(middles - reach, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-            highs = np.nan_to_num(middles + reach, nan=np.inf, posinf=np.inf, neginf=-np.inf)
-        if self.objective.least:
-            return lows.min(axis=1), highs.min(axis=1), middles.min(axis=1)
-        return lows.max(axis=1), highs.max(axis=1), middles.max(axis=1)
 
     def numbers(self) -> Counts:
         """Give the numbers that are still possible, ascending."""
@@ -170,7 +157,7 @@ class _Candidates:
     def sharpened(self, points: Points, numbers: Counts) -> Counts:
         """Drop those that FETA's own, tighter error bound rules out."""
         scores = points.scores(FLOAT64, numbers)
-        lows, highs, _ = self._range(scores.values, scores.errors)
+        lows, highs, _ = self.objective.range(scores)
         return numbers[~(highs < lows.max())]
 
 

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Literal, Protocol
 
 from feta.arrays import Matrix
 from feta.errors import SchemaError
@@ -44,8 +44,15 @@ class Engine(Protocol):
     Bounded: a spent budget is an answer, Unknown, never an exception.
     """
 
-    name: ClassVar[str]
-    about: ClassVar[str]  # what it can prove, in a line
+    @property
+    def name(self) -> str:
+        """What a user calls it."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it can prove, in a line."""
+        ...
 
     def accepts(self, model: Model) -> bool:
         """Say, cheaply, whether this engine can try questions about the model at all."""

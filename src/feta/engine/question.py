@@ -19,9 +19,12 @@ from feta.network.points import Counterparts, Rows
 from feta.query import FairAt
 from feta.rounding import Arithmetic
 from feta.rule import Judge, Objective, Tolerance
-from feta.verdict.certificate import Certificate, LatticeProof
+from feta.verdict.certificate import Certificate, LatticeProof, Proof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
+
+# A counterpart: its number on the lattice, or its row, since real-valued attributes have no numbers.
+Point = int | Vector
 
 
 @dataclass(slots=True)
@@ -32,6 +35,7 @@ class Meter:
     started: float = 0.0
     deadline: float = 0.0
     evaluations: int = 0
+    solver_calls: int = 0
     reason: Reason | None = None
 
     def __post_init__(self) -> None:
@@ -55,9 +59,14 @@ class Meter:
             self.reason = Reason.OUT_OF_TIME
         return self.reason is not None
 
+    def left(self) -> float:
+        """Tell how many seconds are left."""
+        return max(0.0, self.deadline - time.monotonic())
+
     def effort(self) -> Effort:
         """Tell what was spent so far."""
-        return Effort(time.monotonic() - self.started, self.evaluations)
+        seconds = time.monotonic() - self.started
+        return Effort(seconds, self.evaluations, solver_calls=self.solver_calls)
 
 
 class Question:
@@ -118,41 +127,44 @@ class Question:
             scores = self.counterparts.exact_scores(chunk)
             # Among equals, one that is treated apart comes first: a margin of 0 may be either.
             apart = self.judge.settle_exactly(scores)
-            value, is_apart, number = _largest(self.objective, scores, apart, chunk)
+            value, is_apart, number = largest(self.objective, scores, apart, chunk)
             order = 1 if best is None else int(value.compare(best[0]))
             if best is None or order > 0 or (order == 0 and is_apart > best[1]):
                 best = value, is_apart, number
         assert best is not None  # there is always a candidate
         return best[2]
 
-    def fair(self, *, safe: bool) -> Fair:
+    def fair(self, *, safe: bool, proof: Proof | None = None) -> Fair:
         """Answer that nobody is treated apart: every counterpart was settled."""
-        proof = LatticeProof(self.model.space.lattice.size)
+        proof = proof or LatticeProof(self.model.space.lattice.size)
         certificate = Certificate(self.query.digest, self.engine, proof)
         return Fair(certificate, "safe" if safe else "sensitive", self.meter.effort())
 
-    def unfair(self, number: int) -> Verdict:
+    def unfair(self, counterpart: Point) -> Verdict:
         """Answer with a counterpart treated apart, if it replays."""
-        found = self._witness(number)
+        found = self.witness(counterpart)
         if found is None:
             return Unknown(Reason.NOT_REPRODUCED, effort=self.meter.effort())
         return Unfair(found, effort=self.meter.effort())
 
     def worst(self, number: int, *, safe: bool) -> Verdict:
         """Answer with the farthest counterpart; if even that is treated alike, all are."""
-        found = self._witness(number)
+        found = self.witness(number)
         if found is None:
             return self.fair(safe=safe)
         return Unfair(found, optimal=True, effort=self.meter.effort())
 
     def unknown(self, number: int | None = None) -> Unknown:
         """Answer that the budget ran out; the counterpart named may be a counterexample."""
-        best = None if number is None else self._witness(number)
+        best = None if number is None else self.witness(number)
         return Unknown(self.meter.reason or Reason.OUT_OF_TIME, best, effort=self.meter.effort())
 
-    def _witness(self, number: int) -> Counterexample | None:
-        other = self.model.space.lattice.counterpart(self.query.person, number)
-        return Counterexample.witness(self.model, self.query.person, other)
+    def witness(self, counterpart: Point) -> Counterexample | None:
+        """Replay a counterpart; None if it is treated alike."""
+        person = self.query.person
+        if isinstance(counterpart, int):
+            counterpart = self.model.space.lattice.counterpart(person, counterpart)
+        return Counterexample.witness(self.model, person, counterpart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +190,7 @@ class Numbered:
         return self._points(chosen).exact_scores(np.arange(len(chosen)))
 
 
-def _largest(
+def largest(
     objective: Objective, scores: Dyadic, apart: NDArray[np.int8], numbers: Counts
 ) -> tuple[Dyadic, int, int]:
     """Find the largest value; among equals one that is treated apart, then the first."""

@@ -3,13 +3,28 @@
 from functools import cache
 from importlib.metadata import entry_points
 
+from feta.bounds.first_layer import MOST_ROWS, tabulable
 from feta.engine.exhaustive import Exhaustive
 from feta.engine.lattice import Lattice
+from feta.engine.milp.backends.gurobi import Gurobi
+from feta.engine.milp.backends.highs import Highs
+from feta.engine.milp.backends.scip import Scip
+from feta.engine.milp.engine import Milp
 from feta.engine.protocol import Engine
 from feta.errors import EngineError, one_of
 from feta.model import Model
 
-OURS: tuple[Engine, ...] = (Lattice(), Exhaustive())
+# In the order in which `auto` asks them.
+OURS: tuple[Engine, ...] = (
+    Lattice(),
+    Exhaustive(),
+    Milp("milp", Highs()),
+    Milp("milp:scip", Scip()),
+    Milp("milp:gurobi", Gurobi()),
+)
+
+# Beyond this many counterparts `auto` does not score them one by one: it would take minutes a person.
+SMALL = 10**8
 
 
 @cache
@@ -32,7 +47,7 @@ def choose(model: Model, name: str = "auto") -> Engine:
     known = engines()
     if name == "auto":
         for engine in known.values():
-            if engine.accepts(model):
+            if engine.accepts(model) and (engine.name != Exhaustive.name or _is_small(model)):
                 return engine
         raise EngineError(f"no engine can answer for this model: {_why_not(model)}")
     if name not in known:
@@ -42,7 +57,13 @@ def choose(model: Model, name: str = "auto") -> Engine:
     return known[name]
 
 
+def _is_small(model: Model) -> bool:
+    return model.space.lattice.size <= SMALL
+
+
 def _why_not(model: Model) -> str:
+    if not tabulable(model):
+        return f"a sensitive attribute with a table or bands must be finite and have at most {MOST_ROWS} values; narrow its domain"
     if not model.space.finite:
-        return "a sensitive attribute is real-valued; declare it integer, or give a step"
+        return "a sensitive attribute is real-valued; declare it integer, or give a step, or use the engine 'milp'"
     return f"everybody has over 2^{model.space.lattice.size.bit_length() - 1} counterparts; narrow the sensitive domains"

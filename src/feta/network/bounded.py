@@ -12,7 +12,7 @@ import numpy as np
 from feta.arrays import Counts, Matrix, Vector
 from feta.network.activation import Activation
 from feta.network.network import Affine, Columns, Network
-from feta.rounding import FLOOR, Arithmetic
+from feta.rounding import FLOOR, Arithmetic, upward
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ def first_layer(columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Ari
     n_terms = columns.width
     gamma = arithmetic.gamma(n_terms)
     total = sizes + np.abs(columns.bias) + columns.folded
-    errors = (gamma * total + 5 * (n_terms + 1) * arithmetic.tiny) * _upward(n_terms)
+    errors = (gamma * total + 5 * (n_terms + 1) * arithmetic.tiny) * upward(n_terms)
     largest = np.abs(columns.slopes).max(initial=0.0)
     return _without_overflow(values + columns.bias, errors, gamma, largest, arithmetic)
 
@@ -41,7 +41,7 @@ def forward(network: Network, first: Bounded, arithmetic: Arithmetic) -> Iterato
     bounded = first
     yield bounded
     for activation, layer in network.steps:
-        bounded = _affine(layer, _activate(activation, bounded, arithmetic), arithmetic)
+        bounded = affine(layer, activate(activation, bounded, arithmetic), arithmetic)
         yield bounded
 
 
@@ -53,7 +53,8 @@ def scores(network: Network, first: Bounded, arithmetic: Arithmetic) -> Bounded:
     return bounded
 
 
-def _activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -> Bounded:
+def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -> Bounded:
+    """Bound an activation's values; the errors depend on nothing but sizes."""
     values = activation(bounded.values)
     # |f(z) − f(z')| ≤ L·|z − z'|, since f is continuous.
     errors = bounded.errors
@@ -66,7 +67,8 @@ def _activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) 
     return Bounded(values, errors)
 
 
-def _affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
+def affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
+    """Bound a layer's values; the errors depend on nothing but sizes."""
     n_terms = layer.weight.shape[1]
     gamma = arithmetic.gamma(n_terms)
     values = inputs.values @ layer.weight.T + layer.bias
@@ -76,13 +78,8 @@ def _affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
     reach = np.abs(inputs.values) + 2 * inputs.errors
     errors = (inputs.errors + gamma * reach + arithmetic.tiny) @ (weights + FLOOR).T
     errors += gamma * (np.abs(layer.bias) + layer.folded) + 5 * (n_terms + 1) * arithmetic.tiny
-    errors *= _upward(n_terms)
+    errors *= upward(n_terms)
     return _without_overflow(values, errors, gamma, weights.max(), arithmetic)
-
-
-def _upward(n_terms: int) -> float:
-    """Give a factor above 1 that outweighs the rounding of a bound with n terms."""
-    return 1 + (n_terms + 16) * 2.0**-52
 
 
 def _without_overflow(

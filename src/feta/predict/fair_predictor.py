@@ -48,8 +48,7 @@ class FairPredictor:
         )
         open_rows = np.flatnonzero(~counts.settled)
         if open_rows.size:
-            reason = Reason.OUT_OF_TIME if self.budget.seconds is not None else Reason.OUT_OF_NODES
-            raise Undecided(tuple(open_rows.tolist()), reason)
+            raise Undecided(tuple(open_rows.tolist()), self._why_open())
         if isinstance(counts, Spread):
             return counts.median
         return counts.winner if isinstance(self.model.rule, Argmax) else counts.decision
@@ -62,6 +61,11 @@ class FairPredictor:
             return None
         engine = choose(self.model, self.engine)
         return engine.majority(self.model, people) if isinstance(engine, Lattice) else None
+
+    def _why_open(self) -> Reason:
+        if self.budget == UNLIMITED:
+            return Reason.NOT_WITNESSED
+        return Reason.OUT_OF_TIME if self.budget.seconds is not None else Reason.OUT_OF_NODES
 
     def votes(self, people: Matrix) -> Tally:
         """Count until each majority is certain; rows that were not settled in time say so."""

@@ -10,7 +10,18 @@ class LatticeProof:
     counterparts: int
 
 
-Proof = LatticeProof
+@dataclass(frozen=True, slots=True)
+class BoundsProof:
+    """All counterparts were cut in parts, and bounds rounded outward settled every one.
+
+    `cuts` tells the parts by how they were made, depth first: (dimension, at) cuts a part in two, None
+    leaves it whole.
+    """
+
+    cuts: tuple[tuple[int, float] | None, ...]
+
+
+Proof = LatticeProof | BoundsProof
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,10 @@ class Reason(StrEnum):
 
     OUT_OF_TIME = "the time budget ran out; raise it, or narrow the sensitive domains"
     OUT_OF_NODES = "the budget of evaluations ran out; raise it, or narrow the sensitive domains"
+    SOLVER_INFEASIBLE = "the solver says that there is no counterexample, and bounds could not prove it; its word is no proof"
+    SOLVER_FAILED = "the solver gave up, and bounds could not settle it; try another engine"
+    SOLVER_LIMIT = "the program is larger than the solver's licence allows; use the engine 'milp' or 'milp:scip'"
+    NOT_WITNESSED = "the solver found too few counterparts to make the majority certain; use the engine 'lattice' or 'exhaustive'"
     NOT_REPRODUCED = "what the engine found does not replay in exact arithmetic; try another engine"
 
 
@@ -22,6 +26,7 @@ class Effort:
     seconds: float = 0.0
     evaluations: int = 0
     exact_evaluations: int = 0
+    solver_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ class Unknown:
     best: Counterexample | None = None
     runtime: Runtime = "sensitive"
     effort: Effort = Effort()
+    solver: str = ""  # whose word it was, if a solver's
 
 
 Verdict = Fair | Unfair | Unknown

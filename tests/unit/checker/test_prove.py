@@ -17,7 +17,7 @@ from feta import (
 )
 from feta.checker.prove import prove
 from feta.rule import Rule
-from feta.verdict.certificate import Certificate, LatticeProof
+from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
 from tests.examples import PERSON, SPACE, linear
 
 QUERY = FairAt(linear(age=1.0, bias=-18.0), PERSON)  # the youngest are exactly on the threshold
@@ -82,3 +82,65 @@ def test_a_tolerance_is_proved_to_the_last_ulp(epsilon: float) -> None:
         return
     with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 90"):
         prove(forged, query)
+
+
+REAL = Model(
+    SPACE.with_sensitive(["age", "income"]),
+    Network.from_layers([([[1.0, 0, 0, 0.5]], [-17.0])]),
+    threshold=0.0,
+)
+
+
+def bounded(*cuts: tuple[int, float] | None, model: Model = REAL) -> tuple[Certificate, FairAt]:
+    query = FairAt(model, PERSON)
+    return Certificate(query.digest, "forger", BoundsProof(cuts)), query
+
+
+@pytest.mark.parametrize(
+    "cuts", [(None,), ((1, 25.0), None, None), ((0, 3.0), (1, 100.0), None, None, None)]
+)
+def test_bounds_over_parts_are_gone_through_again(
+    cuts: tuple[tuple[int, float] | None, ...],
+) -> None:
+    prove(*bounded(*cuts))
+
+
+@pytest.mark.parametrize(
+    ("cuts", "message"),
+    [
+        ((), "must settle every part, but leaves some out"),
+        (((1, 25.0), None), "must settle every part, but leaves some out"),
+        ((None, None), "cuts more parts than there are"),
+        (((2, 25.0), None, None), r"must cut inside a part, got \(2, 25\.0\)"),
+        (((1, 100.5), None, None), r"must cut inside a part, got \(1, 100\.5\)"),
+        (((1, float("nan")), None, None), r"must cut inside a part, got \(1, nan\)"),
+        (((0, 3.5), None, None), r"must cut inside a part, got \(0, 3\.5\)"),  # nobody aged 22
+        (((0, 72.0), None, None), r"must cut inside a part, got \(0, 72\.0\)"),
+    ],
+)
+def test_parts_that_do_not_cover_everybody_are_refused(
+    cuts: tuple[tuple[int, float] | None, ...], message: str
+) -> None:
+    with pytest.raises(CertificateError, match=message):
+        prove(*bounded(*cuts))
+
+
+def test_bounds_that_settle_nothing_are_refused() -> None:
+    network = Network.from_layers([([[1.0, 0, 0, 0.5]], [-20.0])])
+    apart = Model(REAL.space, network, threshold=0.0)
+    with pytest.raises(CertificateError, match="the bounds leave a part of the counterparts open"):
+        prove(*bounded(None, model=apart))
+    small = ((0, 0.0), (1, 1.0), None, None, None)
+    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 18"):
+        prove(*bounded(*small, model=apart))
+
+
+def test_the_corners_decide_where_the_score_is_affine() -> None:
+    """Age 18 with no income lies exactly on the threshold: no rounded bound settles that."""
+    network = Network.from_layers([([[1.0, 0, 0, 0.5]], [-18.0])])
+    model = Model(REAL.space, network, threshold=0.0)
+    cuts = ((0, 0.0), None, None)
+    prove(*bounded(*cuts, model=model))
+    beside = Model(REAL.space, network, threshold=float(np.nextafter(0.0, 1.0)))
+    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 18"):
+        prove(*bounded(*cuts, model=beside))

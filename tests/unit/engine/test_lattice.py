@@ -10,6 +10,7 @@ from feta.engine.lattice import Lattice
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import EngineError
+from feta.verdict.certificate import LatticeProof
 from tests.examples import PERSON, SPACE, linear
 
 
@@ -58,7 +59,7 @@ def test_a_lattice_of_billions_is_answered_by_bounds_alone() -> None:
     person = space.encode({"a0": 1, "a1": 2, "a2": 3, "a3": 4, "income": 0.5})[0]
     verdict = feta.verify(feta.FairAt(model, person), engine="lattice")
     assert isinstance(verdict, feta.Fair)
-    assert verdict.certificate.proof.counterparts == 10**12
+    assert verdict.certificate.proof == LatticeProof(10**12)
     assert feta.tally(model, person[None, :]).favorable.tolist() == [10**12]
 
 

@@ -1,12 +1,14 @@
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 from feta import EngineError, FairAt, FeatureSpace, Integer, Model, Network, verify
 from feta.engine import registry
 from feta.engine.exhaustive import Exhaustive
 from feta.engine.registry import choose, engines, is_ours
+from feta.network.network import Columns, Table
 from tests.examples import PERSON, SPACE, linear
 
 
@@ -19,6 +21,17 @@ def wide(n_columns: int, n_values: int) -> Model:
 
 
 REAL = Model(SPACE.with_sensitive(["income"]), Network.from_layers([([[1.0] * 4], [0.0])]))
+
+
+TABLED = Model(
+    REAL.space,
+    replace(
+        REAL.network,
+        first=Columns(
+            np.zeros(1), np.zeros((1, 4)), (Table(3, np.array([50.0]), np.ones((1, 1))),)
+        ),
+    ),
+)
 
 
 class Picky(Exhaustive):
@@ -59,14 +72,9 @@ def test_a_finite_lattice_is_taken(name: str) -> None:
         (linear(), "exhaustiv", r"must be one of 'auto', .*'exhaustiv'; did you mean 'exhaustive'"),
         (linear(), "", "an engine must be one of 'auto', .*got ''"),
         (
-            REAL,
+            TABLED,
             "auto",
-            "no engine can answer for this model: a sensitive attribute is real-valued; declare it",
-        ),
-        (
-            wide(2, 2**31),
-            "auto",
-            r"no engine can answer for this model: everybody has over 2\^62 counterparts; narrow the",
+            "no engine can answer for this model: .* table or bands must be finite and have at most",
         ),
         (
             wide(2, 2**40),
@@ -86,8 +94,18 @@ def test_an_engine_that_cannot_answer_is_refused(model: Model, name: str, messag
 
 
 def test_a_question_no_engine_takes_is_refused_not_guessed() -> None:
-    with pytest.raises(EngineError, match="or give a step"):
-        verify(FairAt(REAL, PERSON))
+    with pytest.raises(EngineError, match="narrow its domain"):
+        verify(FairAt(TABLED, PERSON))
+
+
+@pytest.mark.parametrize("model", [REAL, wide(2, 2**31), wide(2, 2**31 - 1), wide(21, 2**52)])
+def test_what_cannot_be_counted_goes_to_the_solver(model: Model) -> None:
+    assert choose(model).name == "milp"
+
+
+def test_a_lattice_too_long_for_the_kernel_is_enumerated_while_it_is_small() -> None:
+    assert choose(wide(1, 10**6)).name == "exhaustive"
+    assert choose(wide(1, 10**8 + 1)).name == "milp"
 
 
 def test_a_plugin_is_found_and_passed_over_when_it_refuses(plugins: list[Point]) -> None:
@@ -101,15 +119,6 @@ def test_a_plugin_is_found_and_passed_over_when_it_refuses(plugins: list[Point])
 def test_ours_wins_a_clash_of_names(plugins: list[Point]) -> None:
     plugins.append(Point("exhaustive", Picky))
     assert type(choose(linear(), "exhaustive")) is Exhaustive
-
-
-def test_a_lattice_just_below_2_to_the_62_is_taken() -> None:
-    assert choose(wide(2, 2**31 - 1)).accepts(wide(2, 2**31 - 1))
-
-
-def test_a_lattice_beyond_float64_is_refused_with_a_message() -> None:
-    with pytest.raises(EngineError, match="no engine can answer for this model: everybody has"):
-        choose(wide(21, 2**52))
 
 
 def test_only_our_own_engines_are_ours() -> None:

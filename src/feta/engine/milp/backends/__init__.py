@@ -1,0 +1,1 @@
+"""One solver a file, imported when it is used."""

@@ -1,0 +1,184 @@
+"""Milp: the paper's mixed-integer program on a solver that never gets the last word.
+
+What the solver finds is rounded into the space and replayed exactly. What it says does not exist is
+proved by bounds (`cover.py`), or stays Unknown.
+"""
+
+from dataclasses import replace
+from importlib.util import find_spec
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from feta.arrays import Matrix
+from feta.bounds.first_layer import tabulable
+from feta.engine.milp.backends.protocol import Backend, Outcome, Status
+from feta.engine.milp.counting import Counting, count
+from feta.engine.milp.cover import MOST_PARTS, Cover
+from feta.engine.milp.solver import Bounds, Solver
+from feta.engine.protocol import Budget, Until
+from feta.engine.question import Question
+from feta.errors import EngineError, MissingExtra
+from feta.model import Model
+from feta.network.points import Rows
+from feta.query import Query, WorstAt
+from feta.rounding import FLOAT64
+from feta.space.vote_weights import VoteWeights
+from feta.verdict.counterexample import Counterexample
+from feta.verdict.spread import Spread
+from feta.verdict.tally import Tally
+from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+
+REASONS = {
+    Status.OPTIMAL: Reason.NOT_REPRODUCED,
+    Status.INFEASIBLE: Reason.SOLVER_INFEASIBLE,
+    Status.STOPPED: Reason.OUT_OF_TIME,
+    Status.TOO_LARGE: Reason.SOLVER_LIMIT,
+    Status.FAILED: Reason.SOLVER_FAILED,
+}
+
+
+class Milp:
+    """An engine for each solver: "milp" is HiGHS.
+
+    `bounds` says what programs are written from (`solver.py`), `counting` how witnesses are found, and
+    `most_parts` how far bounds go on where a solver's word is not enough.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        backend: Backend,
+        *,
+        bounds: Bounds = "parts",
+        counting: Counting | None = None,
+        most_parts: int = MOST_PARTS,
+    ) -> None:
+        self.name, self.backend, self.bounds = name, backend, bounds
+        self.most_parts = most_parts
+        self.counting: Counting = counting or ("pool" if backend.pools else "cuts")
+        self.about = f"verify, worst, tally, also of real-valued and huge sensitive domains: {backend.name} finds, bounds prove"
+        self._solvers: WeakKeyDictionary[Model, Solver] = WeakKeyDictionary()
+
+    def available(self) -> bool:
+        """Say whether the solver is installed; it is not imported to find out."""
+        return find_spec(self.backend.package) is not None
+
+    def accepts(self, model: Model) -> bool:
+        """Take every model whose tables are not too long."""
+        return tabulable(model)
+
+    def solve(self, query: Query, budget: Budget) -> Verdict:
+        """Answer one question."""
+        question = Question(query, budget, self.name)
+        search = _Search(self.solver(query.model), question, self.most_parts)
+        return search.worst() if isinstance(query, WorstAt) else search.any()
+
+    def tally(
+        self,
+        model: Model,
+        people: Matrix,
+        budget: Budget,
+        *,
+        until: Until,
+        weights: VoteWeights | None = None,
+    ) -> Tally:
+        """Count by witnesses, each replayed: what no witness was found for stays undecided."""
+        if weights is not None:
+            message = f"{self.name!r} counts every counterpart once; vote weights need 'lattice' or 'exhaustive'"
+            raise EngineError(message)
+        return count(model, self.solver(model), people, budget, counting=self.counting, until=until)
+
+    def spread(
+        self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
+    ) -> Spread:
+        """Refuse: a median needs the score of every counterpart."""
+        del model, people, budget, weights
+        message = f"{self.name!r} finds and counts counterparts, but a median needs all their scores; use 'lattice' or 'exhaustive', on a finite sensitive domain"
+        raise EngineError(message)
+
+    def solver(self, model: Model) -> Solver:
+        """Give what is kept of a model from person to person."""
+        if not self.available():
+            assert self.backend.extra is not None  # the others come with FETA
+            raise MissingExtra(self.backend.package, self.backend.extra)
+        if model not in self._solvers:
+            self._solvers[model] = Solver(model, self.backend, self.bounds)
+        return self._solvers[model]
+
+
+class _Search:
+    """One question about one person."""
+
+    def __init__(self, solver: Solver, question: Question, most_parts: int) -> None:
+        self.solver, self.question = solver, question
+        self.cover = Cover(question, solver.terms, most_parts)
+        self.over = solver.over(question.model, question.query.person, question.objective)
+
+    def any(self) -> Verdict:
+        """Find a counterpart treated apart, or prove that there is none."""
+        if self.over.alike.all():
+            return self._fair_at_once()
+        outcome, found = self._ask(maximize=False)
+        if found is None and outcome.status is Status.OPTIMAL:
+            # On the threshold within the solver's tolerance; the farthest may be beyond it.
+            outcome, found = self._ask(maximize=True)
+        if found is None:
+            return self._prove(outcome)
+        return Unfair(found, effort=self.question.meter.effort())
+
+    def worst(self) -> Verdict:
+        """Find the counterpart farthest on the other side, and prove that none is farther."""
+        if self.over.alike.all():
+            return self._fair_at_once()
+        near = self._raise_level() if self.solver.by_parts else None
+        outcome, found = self._ask(maximize=True)
+        found = found or near
+        if found is None:
+            verdict = self._prove(outcome)
+            if not isinstance(verdict, Unfair):
+                return verdict
+            found = verdict.counterexample
+        best, optimal = self.cover.improve(found)
+        return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
+
+    def _raise_level(self) -> Counterexample | None:
+        """Ask only for what is farther than the farthest of a few; that one is given, if apart."""
+        goal, model = self.over.goal, self.question.model
+        few = self.over.likeliest(self.question.query.person)
+        lows = goal.range(Rows(model.exact, few).scores(FLOAT64))[0]
+        place = int(np.argmax(lows))
+        if not lows[place] > goal.level:
+            return None
+        self.over = replace(self.over, goal=replace(goal, level=float(lows[place])))
+        return self.question.witness(few[place])
+
+    def _fair_at_once(self) -> Fair:
+        safe = bool(self.over.safe(self.question.doubt).all())
+        return self.question.fair(safe=safe, proof=self.solver.partition.proof())
+
+    def _ask(self, *, maximize: bool) -> tuple[Outcome, Counterexample | None]:
+        """Ask the solver, and replay what it finds."""
+        meter = self.question.meter
+        person = self.question.query.person
+        encoded = self.solver.encode(self.over, person, maximize=maximize)
+        meter.solver_calls += 1
+        with self.solver.lock:
+            session = self.solver.session("ask")
+            outcome = session.solve(encoded.program, seconds=meter.left())
+        places = encoded.places(outcome.point)
+        if places is None:
+            return outcome, None
+        found = self.over.first.parts.people(places[None, :], person)[0]
+        return outcome, self.question.witness(found)
+
+    def _prove(self, outcome: Outcome) -> Verdict:
+        """Take the question to the bounds; a solver that found nothing proves nothing."""
+        proved = self.cover.prove()
+        if isinstance(proved, Fair):
+            return proved
+        if proved is not None:
+            return self.question.unfair(proved)
+        meter = self.question.meter
+        reason = meter.reason or REASONS[outcome.status]
+        return Unknown(reason, effort=meter.effort(), solver=self.solver.backend.name)

@@ -1,0 +1,66 @@
+"""Fakes: backends that lie."""
+
+import numpy as np
+
+from feta.arrays import Vector
+from feta.engine.milp.backends.protocol import Outcome, Pool, Status
+from feta.engine.milp.program import Places, Program
+
+
+class Liar:
+    """A backend that says the same whatever it is asked: a status, and a point full of one number."""
+
+    name = "Liar"
+    package = "numpy"
+    extra = None
+    limits = "the truth"
+    pools = True
+
+    def __init__(
+        self, status: Status, filling: float | None = None, *, short: bool = False
+    ) -> None:
+        self.status, self.filling, self.short = status, filling, short
+
+    def session(self) -> "LiarSession":
+        return LiarSession(self)
+
+
+class LiarSession:
+    """One lie after the other."""
+
+    def __init__(self, liar: Liar) -> None:
+        self.liar = liar
+        self.n_columns = 0
+
+    def solve(self, program: Program, *, seconds: float) -> Outcome:
+        del seconds
+        self.n_columns = len(program.cost)
+        return Outcome(self.liar.status, self._point())
+
+    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
+        del forbidden, seconds
+        return Outcome(self.liar.status, self._point())
+
+    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
+        del selectors, most
+        point = self.solve(program, seconds=seconds).point
+        return Pool(self.liar.status, () if point is None else (point, point))
+
+    def _point(self) -> Vector | None:
+        if self.liar.filling is None:
+            return None
+        return np.full(self.n_columns - self.liar.short, self.liar.filling)
+
+
+LIARS = (
+    Liar(Status.INFEASIBLE),
+    Liar(Status.OPTIMAL),
+    Liar(Status.FAILED),
+    Liar(Status.STOPPED),
+    Liar(Status.TOO_LARGE),
+    Liar(Status.OPTIMAL, 0.0),
+    Liar(Status.OPTIMAL, 1e300),
+    Liar(Status.OPTIMAL, float("nan")),
+    Liar(Status.OPTIMAL, float("-inf")),
+    Liar(Status.OPTIMAL, 1.0, short=True),
+)

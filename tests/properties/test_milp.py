@@ -1,0 +1,57 @@
+"""The MILP engine against the oracle; the large share of this is `campaigns.milp`."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from campaigns.milp import KINDS, hard_problems, real_problems, run, wrong_answers, wrong_counts
+from feta.engine.milp.backends.highs import Highs
+from feta.engine.milp.engine import Milp
+from feta.engine.registry import engines
+from feta.rule import Tolerance
+from tests import oracle
+from tests.strategies import Case, cases
+
+ENGINES = (
+    engines()["milp"],
+    Milp("intervals", Highs(), bounds="interval", most_parts=1),
+    Milp("programs", Highs(), bounds="lp", most_parts=1),
+)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda one: str(one.name))
+@given(case=cases(plain=False))
+@settings(max_examples=12, deadline=None)
+def test_no_answer_is_ever_wrong(engine: Milp, case: Case) -> None:
+    model, person = case.model, case.people[0]
+    others, counts = oracle.counterparts(model, person), Counter[str]()
+    assert wrong_answers(model, person, engine, others, counts) == []
+    if not isinstance(model.rule, Tolerance):
+        assert wrong_counts(model, person, engine, others, counts) == []
+
+
+@given(case=cases(plain=False))
+@settings(max_examples=15, deadline=None)
+def test_small_finite_questions_are_all_answered(case: Case) -> None:
+    counts = Counter[str]()
+    others = oracle.counterparts(case.model, case.people[0])
+    assert wrong_answers(case.model, case.people[0], engines()["milp"], others, counts) == []
+    assert not any("Unknown" in name for name in counts)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=3, deadline=None)
+def test_what_makes_solvers_err_makes_no_answer_wrong(seed: int) -> None:
+    counts = run(hard_problems(len(KINDS), seed), [engines()["milp"]], seed)
+    assert not [name for name in counts if name.startswith("WRONG")]
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=4, deadline=None)
+def test_real_valued_attributes_make_no_answer_wrong(seed: int) -> None:
+    counts = run(real_problems(2, seed), [engines()["milp"]], seed)
+    assert not [name for name in counts if name.startswith("WRONG")]
+    assert np.sum(list(counts.values())) > 0

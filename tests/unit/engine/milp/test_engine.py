@@ -1,0 +1,307 @@
+import builtins
+import importlib.util
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import feta
+from feta.audit.auditor import Auditor
+from feta.audit.finding import Finding
+from feta.checker.prove import prove
+from feta.engine.milp import engine as engine_module
+from feta.engine.milp.backends.gurobi import Gurobi
+from feta.engine.milp.backends.highs import Highs
+from feta.engine.milp.backends.protocol import Status
+from feta.engine.milp.backends.scip import Scip
+from feta.engine.milp.engine import REASONS, Milp
+from feta.engine.protocol import UNLIMITED, Budget
+from feta.model import Model
+from feta.verdict.certificate import BoundsProof
+from feta.verdict.verdict import Reason
+from tests import oracle
+from tests.examples import PERSON, SPACE, linear
+from tests.fakes import LIARS, Liar
+
+UNFAIR = linear(age=1.0, bias=-31.5)
+FAIR = linear(age=1.0, bias=-17.5)
+REAL = Model(
+    SPACE.with_sensitive(["age", "income"]),
+    feta.Network.from_layers([([[1.0, 0.0, 0.0, 0.5]], [-60.0])]),
+    threshold=0.0,
+)
+
+
+def bumpy() -> Model:
+    """Somebody aged 54 is treated apart, in a network that bounds over the whole leave open."""
+    layers = [
+        ([[1.0, 0, 0, 0], [1.0, 0, 0, 0], [1.0, 0, 0, 0]], [-53.0, -54.0, -55.0]),
+        ([[1.0, -2.0, 1.0]], [-0.5]),
+    ]
+    return Model(SPACE, feta.Network.from_layers(layers), threshold=0.0)
+
+
+@pytest.mark.parametrize("liar", LIARS, ids=lambda one: f"{one.status.name} {one.filling}")
+def test_a_backend_that_lies_makes_no_verdict_wrong(liar: Liar) -> None:
+    """Bounds prove, bounds find: the solver was only asked to be quicker."""
+    engine = Milp("liar", liar)
+    for kind in (feta.FairAt, feta.WorstAt):
+        assert isinstance(engine.solve(kind(FAIR, PERSON), UNLIMITED), feta.Fair)
+        verdict = engine.solve(kind(bumpy(), PERSON), UNLIMITED)
+        assert isinstance(verdict, feta.Unfair)
+        assert SPACE.decode(verdict.counterexample.counterpart)["age"] == 54
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (Status.INFEASIBLE, Reason.SOLVER_INFEASIBLE),
+        (Status.FAILED, Reason.SOLVER_FAILED),
+        (Status.TOO_LARGE, Reason.SOLVER_LIMIT),
+        (Status.STOPPED, Reason.OUT_OF_TIME),
+        (Status.OPTIMAL, Reason.NOT_REPRODUCED),
+    ],
+)
+def test_a_solver_s_word_alone_is_unknown_and_the_solver_is_named(
+    status: Status, reason: Reason
+) -> None:
+    engine = Milp("liar", Liar(status), bounds="linear", most_parts=1)
+    for kind in (feta.FairAt, feta.WorstAt):
+        verdict = engine.solve(kind(bumpy(), PERSON), UNLIMITED)
+        assert isinstance(verdict, feta.Unknown)
+        assert verdict.reason is reason
+        assert verdict.solver == "Liar"
+        assert verdict.effort.solver_calls >= 1
+
+
+def test_every_status_has_a_reason() -> None:
+    assert set(REASONS) == set(Status)
+
+
+def test_a_point_that_replays_but_is_not_the_farthest_is_not_called_optimal() -> None:
+    """The solver gives age 18 (everything 0), which replays; nobody proves that none is farther."""
+    model = linear(age=-1.0, bias=25.5)
+    engine = Milp("liar", Liar(Status.OPTIMAL, 0.0), most_parts=1)
+    verdict = engine.solve(feta.WorstAt(model, PERSON), UNLIMITED)
+    assert isinstance(verdict, feta.Unfair)
+    assert not verdict.optimal
+    better = Milp("liar", Liar(Status.OPTIMAL, 0.0)).solve(feta.WorstAt(model, PERSON), UNLIMITED)
+    assert isinstance(better, feta.Unfair)
+    assert better.optimal
+
+
+def test_fair_comes_with_a_proof_that_is_gone_through_again() -> None:
+    for model, kind in ((FAIR, feta.FairAt), (FAIR, feta.WorstAt), (REAL, feta.FairAt)):
+        person = PERSON if model is FAIR else np.array([18.0, 1.0, 0.0, 0.0])
+        query = kind(model, person)
+        verdict = feta.verify(query, engine="milp")
+        if model is REAL:
+            assert isinstance(verdict, feta.Unfair)
+            continue
+        assert isinstance(verdict, feta.Fair)
+        assert isinstance(verdict.certificate.proof, BoundsProof)
+        assert verdict.runtime == "safe"
+        prove(verdict.certificate, query)
+
+
+def test_fair_on_the_threshold_is_proved_and_called_sensitive() -> None:
+    verdict = feta.verify(feta.FairAt(linear(age=1.0, bias=-18.0), PERSON), engine="milp")
+    assert isinstance(verdict, feta.Fair)
+    assert verdict.runtime == "sensitive"
+
+
+def test_real_valued_attributes_are_verified_and_the_farthest_is_proved() -> None:
+    verdict = feta.worst(REAL, np.array([18.0, 1.0, 0.0, 0.0]))  # auto
+    assert isinstance(verdict, feta.Unfair)
+    assert verdict.optimal
+    assert verdict.counterexample.counterpart.tolist() == [90.0, 1.0, 0.0, 100.0]
+    assert verdict.counterexample.gap == 122.0
+
+
+def test_a_real_witness_of_an_ulp_is_found_or_nothing_is_claimed() -> None:
+    """Only age 90 itself, the last number, is treated apart."""
+    space = feta.FeatureSpace((feta.Real("age", 18, 90, sensitive=True),))
+    for value, kind in ((90.0, feta.Unfair), (np.nextafter(90.0, 91.0), feta.Fair)):
+        model = Model(space, feta.Network.from_layers([([[1.0]], [0.0])]), threshold=value)
+        assert type(feta.verify(feta.FairAt(model, np.array([30.0])))) is kind
+
+
+def test_a_lattice_of_2_to_the_80_is_answered() -> None:
+    space = feta.FeatureSpace(
+        tuple(feta.Integer(f"n{n}", 0, 2**40 - 1, sensitive=True) for n in range(2))
+    )
+    layers = [([[1.0, -1.0], [1.0, 1.0]], [0.0, 0.0]), ([[1.0, 0.5]], [-(2.0**39)])]
+    model = Model(space, feta.Network.from_layers(layers), threshold=0.0)
+    person = np.zeros(2)
+    verdict = feta.worst(model, person)
+    assert isinstance(verdict, feta.Unfair)
+    assert verdict.optimal
+    assert verdict.counterexample.counterpart.tolist() == [2.0**40 - 1, 0.0]
+    above = Model(space, model.network, threshold=2.0**41)
+    assert isinstance(feta.verify(feta.FairAt(above, person)), feta.Fair)
+
+
+def test_a_long_list_of_levels_is_answered() -> None:
+    levels = feta.Levels.spaced("x", -1, 2, step=0.0005, sensitive=True)
+    layers = [([[1.0], [1.0]], [0.0, -0.7]), ([[1.0, -3.0]], [-0.65])]
+    model = Model(feta.FeatureSpace((levels,)), feta.Network.from_layers(layers), threshold=0.0)
+    verdict = feta.worst(model, np.array([0.0]), engine="milp")
+    assert isinstance(verdict, feta.Unfair)
+    assert verdict.optimal
+    assert verdict.counterexample.counterpart.tolist() == [0.7]
+
+
+@pytest.mark.parametrize(
+    "rule", [feta.Argmax(("a", "b", "c")), feta.OneVsRest(("a", "b", "c"), "b")]
+)
+def test_several_classes_over_a_real_attribute(rule: feta.Argmax | feta.OneVsRest) -> None:
+    space = feta.FeatureSpace((feta.Real("x", -4, 4, sensitive=True),))
+    layers = [([[1.0], [0.0], [-1.0]], [0.0, 1.5, 0.25])]
+    model = Model(space, feta.Network.from_layers(layers), rule)
+    for x in (-4.0, 0.0, 3.0):
+        verdict = feta.worst(model, np.array([x]))
+        assert isinstance(verdict, feta.Unfair)
+        assert verdict.optimal
+        grid = [np.array([one]) for one in np.linspace(-4, 4, 321)]
+        apart = [one for one in grid if oracle.apart(model, np.array([x]), one)]
+        farthest = max(oracle.gap(model, np.array([x]), one) for one in apart)
+        assert verdict.counterexample.gap >= float(farthest) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (
+            lambda: feta.tally(REAL, PERSON[None, :], engine="milp"),
+            "'age' has .* values|'income' has uncountably many values: declare it integer, or give",
+        ),
+        (
+            lambda: feta.FairPredictor(REAL).decide(PERSON[None, :]),
+            "has uncountably many values: declare it integer, or give a step",
+        ),
+        (
+            lambda: feta.spread(FAIR, PERSON[None, :], engine="milp:scip"),
+            "'milp:scip' finds and counts counterparts, but a median needs all their scores; use",
+        ),
+        (
+            lambda: feta.FairPredictor(
+                FAIR, "milp", weights=feta.VoteWeights(np.array([0]), np.array([1]))
+            ).decide(PERSON[None, :]),
+            "'milp' counts every counterpart once; vote weights need 'lattice' or 'exhaustive'",
+        ),
+        (
+            lambda: feta.tally(_long(5000), np.zeros((1, 1)), engine="milp"),
+            "counting takes at most 4096 values of 'n', got 5000; narrow its domain",
+        ),
+    ],
+)
+def test_what_it_cannot_do_is_refused_by_name(ask: Callable[[], object], message: str) -> None:
+    with pytest.raises(feta.EngineError, match=message):
+        ask()
+
+
+def _long(n_values: int) -> Model:
+    space = feta.FeatureSpace((feta.Integer("n", 0, n_values - 1, sensitive=True),))
+    return Model(space, feta.Network.from_layers([([[1.0]], [-3.5])]), threshold=0.0)
+
+
+def test_too_many_counterparts_to_number_are_refused() -> None:
+    space = feta.FeatureSpace(
+        tuple(feta.Integer(f"n{n}", 0, 4095, sensitive=True) for n in range(6))
+    )
+    model = Model(space, feta.Network.from_layers([([[1.0] * 6], [-3.5])]), threshold=0.0)
+    with pytest.raises(feta.EngineError, match=r"fewer than 2\^62 counterparts; narrow"):
+        feta.tally(model, np.zeros((1, 6)), engine="milp")
+
+
+@pytest.mark.parametrize(("backend", "extra"), [(Scip(), "scip"), (Gurobi(), "gurobi")])
+def test_a_missing_solver_names_its_extra(
+    backend: Scip | Gurobi, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        engine_module, "find_spec", lambda name: None if name == backend.package else found(name)
+    )
+    engine = Milp("here", backend)
+    assert not engine.available()
+    message = rf"{backend.package} is not installed; pip install 'feta-fair\[{extra}\]'"
+    with pytest.raises(feta.MissingExtra, match=message):
+        engine.solve(feta.FairAt(FAIR, PERSON), UNLIMITED)
+
+
+def test_no_solver_is_imported_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported = builtins.__import__
+
+    def refuse(name: str, *rest: object) -> object:
+        assert name.split(".", maxsplit=1)[0] not in ("highspy", "pyscipopt", "gurobipy")
+        return imported(name, *rest)  # type: ignore[arg-type]  # whatever was given
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    for engine in (Milp("here", Highs()), Milp("here", Scip()), Milp("here", Gurobi())):
+        if engine.available():
+            assert isinstance(engine.solve(feta.FairAt(FAIR, PERSON), UNLIMITED), feta.Fair)
+
+
+def test_a_program_beyond_gurobi_s_licence_is_unknown_and_says_so() -> None:
+    pytest.importorskip("gurobipy", reason="gurobipy is not installed")
+    rng = np.random.default_rng(0)
+    space = feta.FeatureSpace(tuple(feta.Real(f"x{n}", -1, 1, sensitive=True) for n in range(4)))
+    layers = [(rng.normal(size=(800, 4)), np.zeros(800)), (rng.normal(size=(1, 800)), np.zeros(1))]
+    model = Model(space, feta.Network.from_layers(layers), threshold=60.0)
+    engine = Milp("here", Gurobi(), bounds="linear", most_parts=1)
+    verdict = engine.solve(feta.FairAt(model, np.zeros(4)), UNLIMITED)
+    if isinstance(verdict, feta.Unknown) and verdict.reason is not Reason.SOLVER_LIMIT:
+        pytest.skip("this machine has a Gurobi licence of its own")
+    assert isinstance(verdict, feta.Unknown)
+    assert verdict.solver == "Gurobi"
+    assert "licence allows" in verdict.reason
+
+
+def test_a_spent_budget_is_an_answer() -> None:
+    for budget in (Budget(seconds=0), Budget(evaluations=0)):
+        verdict = Milp("here", Highs(), bounds="linear").solve(feta.FairAt(bumpy(), PERSON), budget)
+        assert isinstance(verdict, feta.Unknown | feta.Unfair)
+    counts = Milp("here", Highs()).tally(bumpy(), PERSON[None, :], Budget(seconds=0), until="all")
+    truth = np.array(oracle.tally(bumpy(), PERSON))
+    assert (counts.by_class[0] <= truth).all()
+
+
+def test_a_majority_that_was_not_witnessed_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    liar = Milp("liar", Liar(Status.INFEASIBLE))
+    monkeypatch.setattr("feta.predict.fair_predictor.choose", lambda *_: liar)
+    with pytest.raises(feta.Undecided, match="too few counterparts to make the majority certain"):
+        feta.FairPredictor(UNFAIR).decide(PERSON[None, :])
+
+
+def test_an_undecided_person_is_told_with_the_solver_s_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    liar = Milp("liar", Liar(Status.INFEASIBLE), bounds="linear", most_parts=1)
+    monkeypatch.setattr("feta.api.choose", lambda *_: liar)
+    monkeypatch.setattr("feta.api.is_ours", lambda _: True)
+    found = Auditor(bumpy())._with_worst(Finding(0, "fair"), PERSON)
+    assert found.status == "undecided"
+    assert found.reason.startswith("Liar: the solver says that there is no counterexample")
+
+
+def test_liars_never_count_above_the_truth() -> None:
+    truth = np.array(oracle.tally(bumpy(), PERSON))
+    for liar in LIARS:
+        for counting in ("cuts", "pool"):
+            engine = Milp("liar", liar, counting="pool" if counting == "pool" else "cuts")
+            for until in ("all", "majority"):
+                counts = engine.tally(
+                    bumpy(),
+                    PERSON[None, :],
+                    UNLIMITED,
+                    until="all" if until == "all" else "majority",
+                )
+                assert (counts.by_class[0] <= truth).all()
+                assert counts.undecided[0] == 146 - counts.by_class.sum()
+
+
+def test_tallies_do_not_read_the_sensitive_columns() -> None:
+    hidden = np.array(PERSON)
+    hidden[:3] = np.nan
+    counts = feta.tally(UNFAIR, hidden[None, :], engine="milp")
+    assert counts.by_class[0].tolist() == oracle.tally(UNFAIR, PERSON)

@@ -1,0 +1,16 @@
+import numpy as np
+import pytest
+
+from feta.box import Box
+
+
+def test_an_empty_box_and_nan_cannot_be_built() -> None:
+    for lower, upper in [([1.0], [0.0]), ([np.nan], [1.0]), ([0.0], [np.nan])]:
+        with pytest.raises(AssertionError):
+            Box(np.array(lower), np.array(upper))
+
+
+def test_what_two_boxes_share_and_how_large_it_is() -> None:
+    both = Box(np.array([-3.0]), np.array([1.0])) & Box(np.array([-2.0]), np.array([5.0]))
+    assert (both.lower[0], both.upper[0], both.size[0]) == (-2.0, 1.0, 2.0)
+    assert (both * np.array([4.0])).upper[0] == 4.0
