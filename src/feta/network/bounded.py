@@ -108,3 +108,18 @@ def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector
         reach = activation.steepest * largest + np.abs(activation.intercepts).max(axis=0)
         largest = np.abs(layer.weight) @ reach + np.abs(layer.bias)
         yield largest
+
+
+def largest_errors(network: Network, magnitudes: Vector, arithmetic: Arithmetic) -> Vector:
+    """Bound the error of each score over a whole space, from the columns' largest values."""
+    sizes = list(largest_activations(network, magnitudes))
+    terms = (np.abs(network.first.slopes) + FLOOR) @ (magnitudes + FLOOR)
+    for table in network.first.tables:
+        terms = terms + np.abs(table.rows).max(axis=0)
+    bounded = first_layer(network.first, np.zeros((1, len(terms))), terms[None, :], arithmetic)
+    for size, (activation, layer) in zip(sizes, network.steps, strict=False):
+        # Errors grow with the absolute values, so those of the largest are those of all.
+        bent = _activate(activation, Bounded(size[None, :], bounded.errors), arithmetic)
+        reach = activation.steepest * size + np.abs(activation.intercepts).max(axis=0)
+        bounded = _affine(layer, Bounded(reach[None, :], bent.errors), arithmetic)
+    return np.asarray(bounded.errors[0])

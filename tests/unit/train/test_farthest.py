@@ -1,0 +1,155 @@
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feta import Categorical, EngineError, FeatureSpace, Integer, Model, Network, Real, SchemaError
+from feta.network.network import Columns
+from feta.rule import Tolerance
+from feta.train.farthest import farthest
+from tests import oracle
+from tests.strategies import eighths, random_network, random_person, random_space
+
+
+def first_of_the_highest(model: Model, person: np.ndarray, *, upward: bool) -> np.ndarray:
+    others = oracle.counterparts(model, person)
+    scores = [oracle.score(model, other) for other in others]
+    return others[scores.index(max(scores) if upward else min(scores))]
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_whole_numbers_give_the_oracles_counterpart(seed: int, upward: bool, plain: bool) -> None:
+    rng = np.random.default_rng(seed)
+    space = random_space(rng)
+    model = Model(space, random_network(rng, space, plain=plain), Tolerance(0.0))
+    people = np.stack([random_person(rng, space) for _ in range(3)])
+    rows, scores = farthest(space, model.network, people, np.full(3, upward))
+    for person, row, score in zip(people, rows, scores, strict=True):
+        due = first_of_the_highest(model, person, upward=upward)
+        assert row.tolist() == due.tolist()
+        assert score == pytest.approx(float(oracle.score(model, due)), rel=1e-12, abs=1e-12)
+
+
+def test_people_of_a_batch_may_look_up_and_down() -> None:
+    space = FeatureSpace((Integer("age", 18, 90, sensitive=True), Real("income", 0, 9)))
+    network = Network.from_layers([([[0.5, 1.0]], [0.0])])
+    people = space.encode([{"age": 30, "income": 1}, {"age": 30, "income": 2}])
+    rows, scores = farthest(space, network, people, np.array([True, False]))
+    assert rows.tolist() == [[90.0, 1.0], [18.0, 2.0]]
+    assert scores.tolist() == [46.0, 11.0]
+
+
+def test_equal_scores_give_the_first_assignment_even_where_float64_sees_a_difference() -> None:
+    space = FeatureSpace((Categorical("group", ("a", "b"), sensitive=True),))
+    # Exactly equal: 3 · 0.1 against 0.1 + 0.1 + 0.1; float64 puts the second above the first.
+    tenth = 0.1
+    network = Network.from_layers(
+        [([[3 * 0.5, 0.5], [0.0, 0.5], [0.0, 0.5]], [0.0] * 3), ([[tenth] * 3], [0.0])],
+        activation="identity",
+    )
+    people = space.encode([{"group": "b"}])
+    for upward in (True, False):
+        rows, _ = farthest(space, network, people, np.array([upward]))
+        assert space.decode(rows[0]) == {"group": "a"}
+
+
+def test_a_difference_that_float64_cannot_see_is_seen() -> None:
+    space = FeatureSpace((Categorical("group", ("a", "b", "c"), sensitive=True),))
+    network = Network.from_layers([([[0.0, 2.0**-70, 2.0**-71]], [1.0])])
+    people = space.encode([{"group": "a"}])
+    rows, _ = farthest(space, network, people, np.array([True]))
+    assert space.decode(rows[0]) == {"group": "b"}
+
+
+def line_space(rng: np.random.Generator) -> FeatureSpace:
+    space = random_space(rng)
+    kept = [a for a in space.attributes if a.kind not in ("derived", "levels")]
+    wide = Integer("age", -3, -3 + int(rng.integers(2, 9)), sensitive=True)
+    real = Real("age", -2.5, 4.0, sensitive=True)
+    one = wide if rng.random() < 0.7 else real
+    return FeatureSpace(tuple(one if a.name == "age" else a for a in kept))
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+@settings(max_examples=120, deadline=None)
+def test_a_real_number_comes_within_rounding_of_the_best_bend(
+    seed: int, upward: bool, plain: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    space = line_space(rng)
+    network = random_network(rng, space, plain=plain)
+    network = replace(network, first=Columns(network.first.bias, eighths_or(rng, network)))
+    model = Model(space, network, Tolerance(0.0))
+    person = space.encode(
+        {a.name: -2 if a.name == "age" else value_of(rng, a) for a in space.attributes}
+    )[0]
+    rows, scores = farthest(space, network, person[None, :], np.array([upward]), numbers="real")
+    best = oracle.highest_along(model, person, "age", upward=upward)
+    assert abs(Fraction(float(scores[0])) - best) <= Fraction(1, 10**9) * (1 + abs(best))
+    shared = ~space.sensitive_columns
+    assert (rows[0, shared] == person[shared]).all()
+    age = space.attribute("age")
+    assert isinstance(age, Integer | Real)
+    assert age.low <= rows[0, space.columns_of(age).start] <= age.high
+
+
+def eighths_or(rng: np.random.Generator, network: Network) -> np.ndarray:
+    shape = network.first.slopes.shape
+    return eighths(rng, *shape) if rng.random() < 0.5 else rng.normal(size=shape)
+
+
+def value_of(rng: np.random.Generator, attribute: object) -> object:
+    if isinstance(attribute, Categorical):
+        return attribute.values[rng.integers(len(attribute.values))]
+    return float(rng.integers(-64, 65) / 8)
+
+
+def test_a_peak_between_two_whole_numbers_is_found() -> None:
+    space = FeatureSpace((Integer("age", 0, 10, sensitive=True),))
+    # 1 − |age − 2.5| by ReLU: its highest point is between 2 and 3.
+    network = Network.from_layers(
+        [([[1.0], [-1.0]], [-2.5, 2.5]), ([[-1.0, -1.0]], [1.0])], activation="relu"
+    )
+    people = space.encode([{"age": 0}])
+    rows, scores = farthest(space, network, people, np.array([True]), numbers="real")
+    assert rows.tolist() == [[2.5]]
+    assert scores.tolist() == [1.0]
+    rows, scores = farthest(space, network, people, np.array([True]))
+    assert rows.tolist() == [[2.0]]  # of two equal whole numbers the first
+    assert scores.tolist() == [0.5]
+
+
+def test_only_the_widest_whole_number_is_taken_as_real() -> None:
+    space = FeatureSpace(
+        (Integer("age", 0, 10, sensitive=True), Integer("children", 0, 3, sensitive=True))
+    )
+    peaks = Network.from_layers(
+        [
+            ([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [-2.5, 2.5, -1.25, 1.25]),
+            ([[-1.0] * 4], [0.0]),
+        ]
+    )
+    rows, _ = farthest(space, peaks, np.array([[0.0, 0.0]]), np.array([True]), numbers="real")
+    assert rows.tolist() == [[2.5, 1.0]]
+
+
+def test_what_cannot_be_searched_is_refused() -> None:
+    two = FeatureSpace((Real("a", 0, 1, sensitive=True), Real("b", 0, 1, sensitive=True)))
+    network = Network.from_layers([([[1.0, 1.0]], [0.0])])
+    with pytest.raises(
+        SchemaError, match=r"one sensitive attribute may be real-valued .* 'a', 'b'"
+    ):
+        farthest(two, network, np.zeros((1, 2)), np.array([True]))
+    pair = Network.from_layers([([[1.0], [2.0]], [0.0, 0.0])])
+    space = FeatureSpace((Integer("age", 0, 10**7, sensitive=True),))
+    with pytest.raises(SchemaError, match="of one score, got 2"):
+        farthest(space, pair, np.zeros((1, 1)), np.array([True]))
+    single = Network.from_layers([([[1.0]], [0.0])])
+    with pytest.raises(
+        EngineError, match="at most 10,000,000 counterparts a person, got 10,000,001"
+    ):
+        farthest(space, single, np.zeros((1, 1)), np.array([True]))
