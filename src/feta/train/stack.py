@@ -106,18 +106,21 @@ class Stack:
 
     def scores(self, people: "Tensor") -> "Tensor":
         """Score people, (members or 1, people, columns), as (members, people, outputs)."""
+        return self.layers(people)[-1]
+
+    def layers(self, people: "Tensor") -> "list[Tensor]":
+        """Give what each layer makes of people, before its activation; the scores come last."""
         torch = import_torch()
         n_members = len(self.numbers)
-        values, start = people.expand(n_members, -1, -1), 0
+        values, start, found = people.expand(n_members, -1, -1), 0, []
         for place, (outputs, inputs) in enumerate(self.shape.sizes):
             middle, stop = start + outputs * inputs, start + outputs * (inputs + 1)
             weight = self.numbers[:, start:middle].view(n_members, outputs, inputs)
             bias = self.numbers[:, None, middle:stop]
-            values = torch.baddbmm(bias, values, weight.transpose(1, 2))
-            if place < len(self._bends):
-                values = self._bends[place](values)
+            found.append(torch.baddbmm(bias, values, weight.transpose(1, 2)))
+            values = self._bends[place](found[-1]) if place < len(self._bends) else found[-1]
             start = stop
-        return values
+        return found
 
     def step(self, losses: "Tensor") -> None:
         """Take one step of Adam down each member's loss, (members,)."""

@@ -13,7 +13,7 @@ from feta.network.bounded import Bounded, largest_errors
 from feta.network.exact import ExactNetwork
 from feta.network.network import Affine, Network
 from feta.rounding import FLOAT64
-from feta.rule import OPEN, Argmax, Deciding, OneVsRest, Threshold, Tolerance
+from feta.rule import OPEN, Deciding, OneVsRest, Threshold, Tolerance
 from feta.space.feature_space import FeatureSpace
 from feta.train.farthest import Numbers, farthest
 from feta.train.task import Task
@@ -43,7 +43,7 @@ def violations(
         rows, scores = farthest(space, network, people, upward, numbers=numbers)
         gaps = np.abs(scores - network(people)[:, 0])
     else:
-        rows, gaps = _margins(space, network, rule, people, own, numbers=numbers)
+        rows, gaps = _margins(space, network, people, own, numbers=numbers)
     apart = decide(space, network, rule, rows) != own
     return Violations(own, apart, rows, np.where(apart, gaps, 0.0))
 
@@ -62,7 +62,6 @@ def decide(space: FeatureSpace, network: Network, rule: Deciding, people: Matrix
 def _margins(
     space: FeatureSpace,
     network: Network,
-    rule: Argmax,
     people: Matrix,
     own: Vector,
     *,
@@ -72,9 +71,9 @@ def _margins(
     rows, best = np.array(people), np.full(len(people), -np.inf)
     for mine in np.unique(own).astype(int):
         members = np.flatnonzero(own == mine)
-        for other in range(rule.n_classes):
+        for other in range(network.outputs):
             if other != mine:
-                direction = np.zeros((1, rule.n_classes))
+                direction = np.zeros((1, network.outputs))
                 direction[0, [other, mine]] = 1.0, -1.0  # ±1: exact products
                 lead = network.then(identity(), Affine(direction, np.zeros(1)))
                 up = np.ones(len(members), dtype=bool)
