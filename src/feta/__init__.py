@@ -3,6 +3,8 @@
 It verifies, enforces and explains the individual fairness of neural networks, with exact answers.
 """
 
+from importlib import import_module
+
 from feta.api import spread, tally, verify, worst
 from feta.audit.audit import Audit, audit
 from feta.engine.protocol import Budget
@@ -40,6 +42,8 @@ __all__ = [
     "Argmax",
     "Audit",
     "Budget",
+    "CEFairClassifier",
+    "CEFairTrainer",
     "Categorical",
     "CertificateError",
     "Counterexample",
@@ -61,6 +65,7 @@ __all__ = [
     "Network",
     "NetworkError",
     "OneVsRest",
+    "PlainTrainer",
     "Real",
     "Reason",
     "Schema",
@@ -69,6 +74,7 @@ __all__ = [
     "Tally",
     "Threshold",
     "Tolerance",
+    "TrainingRun",
     "Undecided",
     "Unfair",
     "Unknown",
@@ -91,14 +97,19 @@ __all__ = [
 ]
 
 
+# What is imported only when it is asked for: scikit-learn and training are slow to import.
+_LAZY = {
+    "CEFairClassifier": "feta.estimators.ce_fair_classifier",
+    "CEFairTrainer": "feta.train.ce_fair",
+    "FairClassifier": "feta.estimators.fair_classifier",
+    "FairRegressor": "feta.estimators.fair_regressor",
+    "PlainTrainer": "feta.train.plain",
+    "TrainingRun": "feta.train.run",
+}
+
+
 def __getattr__(name: str) -> object:
-    """Import scikit-learn's clothing only when it is asked for: scikit-learn is slow to import."""
-    if name == "FairClassifier":
-        from feta.estimators.fair_classifier import FairClassifier  # noqa: PLC0415
-
-        return FairClassifier
-    if name == "FairRegressor":
-        from feta.estimators.fair_regressor import FairRegressor  # noqa: PLC0415
-
-        return FairRegressor
+    """Import scikit-learn's clothing and the trainers when they are asked for."""
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'feta' has no attribute {name!r}")
