@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
+from sklearn.model_selection import KFold
 
 import feta
 from campaigns.result import finish
@@ -82,12 +83,14 @@ class Fold:
 def make_folds(
     space: feta.FeatureSpace, people: Matrix, labels: Flags, n: int, seed: int
 ) -> list[Fold]:
-    """Cut shuffled people into folds; the first tenth of each training part is held out."""
-    order = np.random.default_rng(seed).permutation(len(people))
+    """Cut people into scikit-learn's folds; a tenth of each training part is held out.
+
+    With seed 123 the share of good risks spreads over folds as in the paper (1.79).
+    """
     folds = []
-    for part in np.array_split(order, n):
-        rest = np.setdiff1d(order, part, assume_unique=True)
-        held, learn = np.split(rest, [round(0.1 * len(rest))])
+    for rest, part in KFold(n, shuffle=True, random_state=seed).split(people):
+        shuffled = np.random.default_rng([seed, len(folds)]).permutation(rest)
+        held, learn = np.split(shuffled, [round(0.1 * len(rest))])
         split = Split.of(
             space,
             Task(Threshold(0.0)),

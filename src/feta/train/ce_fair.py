@@ -94,9 +94,9 @@ class CEFairTrainer:
     --------
     >>> import feta
     >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 9)))
-    >>> people = space.encode([{"age": 20 + 5 * n, "income": n % 10} for n in range(14)])
+    >>> people = space.encode([{"age": 20 + n, "income": n % 10} for n in range(60)])
     >>> unfair = feta.Network.from_layers([([[0.1, 0.5]], [-7.0])])
-    >>> trainer = CEFairTrainer(space, learning_rate=0.05, batch_size=4, epochs=20)
+    >>> trainer = CEFairTrainer(space, learning_rate=0.2, batch_size=10, epochs=20)
     >>> run = trainer.train(unfair, people, people[:, 1] > 4)
     >>> run.start.ce_rate, run.best.chosen_by.ce_rate
     (1.0, 0.0)
@@ -201,8 +201,9 @@ class CEFairTrainer:
         return Scaling.of(self.space, people) if self.standardize else Scaling.none(self.space)
 
     def _warn(self, run: TrainingRun, split: Split) -> None:
-        if run.best.chosen_by.largest_class > NEARLY_ALL:
-            message = f"the network chosen decides {run.best.chosen_by.largest_class:.1%} of people alike: it may be fair because it is nearly constant"
+        alike = min(run.best.chosen_by.largest_class, run.best.met.largest_class)
+        if alike > NEARLY_ALL:
+            message = f"the network chosen decides {alike:.1%} of people alike: it may be fair because it is nearly constant"
             warnings.warn(message, stacklevel=3)
         far = [] if self.standardize else unscaled(self.space, split.people)
         if far:
