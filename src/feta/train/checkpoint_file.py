@@ -58,12 +58,13 @@ class Checkpoint:
             raise NetworkError(message)
         return arrays, told["state"]
 
-    def save(
-        self, arrays: Mapping[str, Matrix], state: Mapping[str, object], *, last: bool
-    ) -> None:
-        """Write the state, unless it was written a moment ago; at once or not at all."""
-        if self.path is None or (not last and time.monotonic() < self._written + EVERY):
-            return
+    def due(self, *, last: bool) -> bool:
+        """Say whether the state is to be written now: at the end, or some time after the last one."""
+        return self.path is not None and (last or time.monotonic() >= self._written + EVERY)
+
+    def save(self, arrays: Mapping[str, Matrix], state: Mapping[str, object]) -> None:
+        """Write the state, at once or not at all."""
+        assert self.path is not None  # else it is never due
         from safetensors.numpy import save  # noqa: PLC0415 - only where a file is touched
 
         told = json.dumps({"digest": self.digest, "state": state})

@@ -34,8 +34,7 @@ class FairLoop:
         self.shape = Shape.of(network)
         start = self.shape.flat(self.scaling.inside(network))
         self.stack = Stack(self.shape, [start], [trainer.rate])
-        self.people = import_torch().tensor(self.scaling(split.people))
-        self.targets = import_torch().tensor(split.targets)
+        self.people = self.scaling(split.people)
         self.random = np.random.default_rng([trainer.seed, 2])
         self.epochs: list[Epoch] = []
         self.best = start
@@ -46,19 +45,22 @@ class FairLoop:
         start = self._resume(file) or self._measure(np.arange(len(self.split.people)))
         while len(self.epochs) < trainer.epochs:
             self._epoch()
-            state = {
-                "random": self.random.bit_generator.state,
-                "start": asdict(start),
-                "epochs": [asdict(one) for one in self.epochs],
-            }
-            arrays = self.stack.state() | {"best": self.best}
-            file.save(arrays, state, last=len(self.epochs) == trainer.epochs)
+            if file.due(last=len(self.epochs) == trainer.epochs):
+                self._save(file, start)
             if progress is not None:
                 progress(len(self.epochs) / trainer.epochs)
         network = self._network(self.best)
         return TrainingRun(
             network, tuple(self.epochs), self._nearest() + 1, start, trainer.select_on
         )
+
+    def _save(self, file: Checkpoint, start: Fairness) -> None:
+        state = {
+            "random": self.random.bit_generator.state,
+            "start": asdict(start),
+            "epochs": [asdict(one) for one in self.epochs],
+        }
+        file.save(self.stack.state() | {"best": self.best}, state)
 
     def _resume(self, file: Checkpoint) -> Fairness | None:
         found = file.load()
@@ -106,17 +108,21 @@ class FairLoop:
         numbers = trainer.sensitive_numbers
         found = violations(trainer.space, network, self.task, split.people[rows], numbers=numbers)
         kept = rows[found.apart | self._kept(len(rows))]
-        added = torch.tensor(self.scaling(found.counterparts[found.apart]))
         labels = found.decisions if trainer.label == "decision" else split.targets[rows]
-        targets = torch.cat([self.targets[kept], torch.tensor(labels[found.apart])])
+        targets = np.concatenate([split.targets[kept], labels[found.apart]])
         if not len(targets):  # nobody to train on in this batch
             return found, 0.0
-        weights = torch.ones(len(targets), dtype=torch.float64)
+        weights = np.ones(len(targets))
         weights[len(kept) :] = trainer.ce_weight
-        scores = self.stack.scores(torch.cat([self.people[kept], added])[None])
-        losses = (self.task.losses(scores, targets) * weights).sum(-1) / weights.sum()
-        self.stack.step(losses)
-        return found, float(losses.detach())
+        weights /= weights.sum()
+        added = self.scaling(found.counterparts[found.apart])
+        scores = self.stack.scores(
+            torch.from_numpy(np.concatenate([self.people[kept], added])[None])
+        )
+        losses = self.task.losses(scores, torch.from_numpy(targets))
+        total = (losses * torch.from_numpy(weights)).sum(-1)
+        self.stack.step(total)
+        return found, float(total.detach())
 
     def _kept(self, n_people: int) -> Flags:
         share = self.trainer.kept_share
@@ -138,11 +144,10 @@ class FairLoop:
         ends, values = farthest(
             trainer.space, network, twice, np.concatenate([up, ~up]), numbers=numbers
         )
-        scores = self.stack.scores(
-            torch.cat([self.people[rows], torch.tensor(self.scaling(ends))])[None]
-        )
-        n_people = len(rows)
-        losses = self.task.losses(scores[:, :n_people], self.targets[rows]).mean(-1)
+        whole = np.concatenate([self.people[rows], self.scaling(ends)])[None]
+        scores, n_people = self.stack.scores(torch.from_numpy(whole)), len(rows)
+        targets = torch.from_numpy(self.split.targets[rows])
+        losses = self.task.losses(scores[:, :n_people], targets).mean(-1)
         highest, lowest = scores[:, n_people : 2 * n_people, 0], scores[:, 2 * n_people :, 0]
         losses = losses + penalty * (highest - lowest).mean(-1)
         self.stack.step(losses)

@@ -156,8 +156,7 @@ class _Search:
             shape = values.shape[:2]
             values = values.reshape(-1, values.shape[2])
             for activation, layer in self.network.steps:
-                bent = np.maximum(values, 0) if activation.name == "relu" else activation(values)
-                values = bent @ layer.weight.T + layer.bias
+                values = activation(values) @ layer.weight.T + layer.bias
             scores[:, start : start + BLOCK] = values.reshape(shape)
         return scores
 

@@ -41,8 +41,8 @@ class Members:
         scale = [trainer.scaling(one) for one in splits]
         read = trainer.columns
         pairs = list(zip(scale, splits, strict=True))
-        self.people = torch.tensor(_padded([s(one.people)[:, read] for s, one in pairs]))
-        self.targets = torch.tensor(_padded([one.targets for one in splits]))
+        self.people = _padded([s(one.people)[:, read] for s, one in pairs])
+        self.targets = _padded([one.targets for one in splits])
         held = [_padded([s(one.held)[:, read] for s, one in pairs])]
         held.append(_padded([one.held_targets for one in splits]))
         held.append(_padded([np.ones(len(one.held)) for one in splits]))
@@ -60,15 +60,15 @@ class Members:
         for epoch in range(self._resume(file) + 1, self.trainer.epochs + 1):
             self._epoch()
             self._look(epoch)
-            arrays = self.stack.state() | {
-                "best": self.best,
-                "losses": self.losses,
-                "epochs": self.epochs,
-            }
-            random = [one.bit_generator.state for one in self.random]
-            file.save(arrays, {"epoch": epoch, "random": random}, last=epoch == self.trainer.epochs)
+            if file.due(last=epoch == self.trainer.epochs):
+                self._save(file, epoch)
             tell(epoch / self.trainer.epochs)
         return [self._tried(fold) for fold in range(len(self.n_people))]
+
+    def _save(self, file: Checkpoint, epoch: int) -> None:
+        found = {"best": self.best, "losses": self.losses, "epochs": self.epochs}
+        random = [one.bit_generator.state for one in self.random]
+        file.save(self.stack.state() | found, {"epoch": epoch, "random": random})
 
     def _resume(self, file: Checkpoint) -> int:
         found = file.load()
@@ -87,9 +87,9 @@ class Members:
         folds = np.arange(len(orders))[:, None]
         for start in range(0, orders.shape[1], self.batch_size):
             part = orders[:, start : start + self.batch_size]
-            weights = torch.tensor(there[:, start : start + self.batch_size])
-            people, targets = self.people[folds, part], self.targets[folds, part]
-            each = [self._for_rates(one) for one in (people, targets, weights)]
+            weights = there[:, start : start + self.batch_size]
+            gathered = (self.people[folds, part], self.targets[folds, part], weights)
+            each = [self._for_rates(torch.from_numpy(one)) for one in gathered]
             self.stack.step(_mean(self.task.losses(self.stack.scores(each[0]), each[1]), each[2]))
 
     def _order(self, fold: int) -> Counts:

@@ -160,7 +160,7 @@ class Stack:
 
 def _bend(activation: Activation) -> Callable[["Tensor"], "Tensor"]:
     torch = import_torch()
-    if activation.name == "relu":
+    if activation.is_relu:
         return torch.relu
     breaks, slopes, shifts = (
         torch.tensor(np.array(one))

@@ -37,21 +37,23 @@ def violations(
     if isinstance(rule, Tolerance):
         return _distances(space, network, rule.epsilon, people, numbers)
     assert not isinstance(rule, OneVsRest)  # refused by the task
-    own = decide(space, network, rule, people)
+    scores, errors = network(people), largest_errors(network, space.magnitudes, FLOAT64)
+    own = _decided(network, rule, people, scores, errors)
     if isinstance(rule, Threshold):
         upward = (own == 1) != (rule.favors == "above")
-        rows, scores = farthest(space, network, people, upward, numbers=numbers)
-        gaps = np.abs(scores - network(people)[:, 0])
+        rows, found = farthest(space, network, people, upward, numbers=numbers)
+        gaps, theirs = np.abs(found - scores[:, 0]), found[:, None]
     else:
         rows, gaps = _margins(space, network, people, own, numbers=numbers)
-    apart = decide(space, network, rule, rows) != own
+        theirs = network(rows)
+    apart = _decided(network, rule, rows, theirs, errors) != own
     return Violations(own, apart, rows, np.where(apart, gaps, 0.0))
 
 
-def decide(space: FeatureSpace, network: Network, rule: Deciding, people: Matrix) -> Vector:
-    """Decide exactly: by float64 and its error bound, and without rounding where that fails."""
-    errors = largest_errors(network, space.magnitudes, FLOAT64)
-    scores = network(people)
+def _decided(
+    network: Network, rule: Deciding, people: Matrix, scores: Matrix, errors: Vector
+) -> Vector:
+    """Decide exactly: by float64 scores and their error bound, without rounding where that fails."""
     decisions = rule.settle(Bounded(scores, np.broadcast_to(errors, scores.shape)))
     rest = np.flatnonzero(decisions == OPEN)
     if rest.size:
