@@ -43,25 +43,26 @@ def test_people_of_a_batch_may_look_up_and_down() -> None:
     assert scores.tolist() == [46.0, 11.0]
 
 
-def test_equal_scores_give_the_first_assignment_even_where_float64_sees_a_difference() -> None:
-    space = FeatureSpace((Categorical("group", ("a", "b"), sensitive=True),))
-    # Exactly equal: 3 · 0.1 against 0.1 + 0.1 + 0.1; float64 puts the second above the first.
-    tenth = 0.1
-    network = Network.from_layers(
-        [([[3 * 0.5, 0.5], [0.0, 0.5], [0.0, 0.5]], [0.0] * 3), ([[tenth] * 3], [0.0])],
-        activation="identity",
-    )
-    people = space.encode([{"group": "b"}])
-    for upward in (True, False):
-        rows, _ = farthest(space, network, people, np.array([upward]))
-        assert space.decode(rows[0]) == {"group": "a"}
-
-
-def test_a_difference_that_float64_cannot_see_is_seen() -> None:
+def test_equal_scores_give_the_first_assignment() -> None:
     space = FeatureSpace((Categorical("group", ("a", "b", "c"), sensitive=True),))
-    network = Network.from_layers([([[0.0, 2.0**-70, 2.0**-71]], [1.0])])
-    people = space.encode([{"group": "a"}])
+    network = Network.from_layers([([[0.25, 0.5, 0.5]], [0.125])])
+    people = space.encode([{"group": "c"}])
     rows, _ = farthest(space, network, people, np.array([True]))
+    assert space.decode(rows[0]) == {"group": "b"}
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_order_that_float64_gets_wrong_is_put_right(sign: float) -> None:
+    space = FeatureSpace((Categorical("group", ("a", "b", "c"), sensitive=True),))
+    # 1 + 1.5u for a, 1 + u + u for b, with u = 2^-53: adding up from the left, float64 puts a,
+    # rounded up to 1 + 2u, above b, whose u is lost twice. c is far away.
+    unit = 2.0**-53
+    hidden = [[1.0, 1.0, 0.0], [1.5 * unit, unit, 0.0], [0.0, unit, 0.0]]
+    network = Network.from_layers(
+        [(hidden, [0.0] * 3), ([[sign] * 3], [0.0])], activation="identity"
+    )
+    people = space.encode([{"group": "c"}])
+    rows, _ = farthest(space, network, people, np.array([sign > 0]))
     assert space.decode(rows[0]) == {"group": "b"}
 
 
