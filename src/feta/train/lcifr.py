@@ -125,11 +125,14 @@ class _Training:
         self.people, self.held = (
             torch.tensor(self.scaling(one))[None] for one in (split.people, split.held)
         )
+        # Drawn once: a loss that jumps with its counterparts would halve the learning rate for nothing.
+        self.held_others = self._others(split.held)
         self.targets, self.held_targets = (
             torch.tensor(one) for one in (split.targets, split.held_targets)
         )
 
     def run(self, tell: Progress) -> Network:
+        """Train encoder and head, one after the other, and put them together."""
         torch, trainer = import_torch(), self.trainer
         whole = self._stack(self.shape)
         self._fit(whole, self._apart, lambda share: tell(share / 2))
@@ -155,12 +158,7 @@ class _Training:
         """Give the producer's loss: the label's, and how far a random counterpart's latent lies."""
         torch, trainer, split = import_torch(), self.trainer, self.split
         people = split.held if rows is None else split.people[rows]
-        lattice = trainer.varied.lattice
-        numbers = self.random.integers(0, lattice.size, len(people))
-        digits = lattice.digits(numbers)
-        others = np.array(people)
-        codes = [axis.codes(one) for axis, one in zip(lattice.axes, digits, strict=True)]
-        others[:, list(lattice.columns)] = np.hstack(codes)
+        others = self.held_others if rows is None else self._others(people)
         both = torch.tensor(self.scaling(np.concatenate([people, others])))[None]
         *_, latent, scores = stack.layers(both)
         mine, theirs = latent[:, : len(people)], latent[:, len(people) :]
@@ -168,6 +166,15 @@ class _Training:
         targets = self.held_targets if rows is None else self.targets[rows]
         losses = self.task.losses(scores[:, : len(people)], targets)
         return (losses + trainer.gamma * torch.relu(distance - trainer.delta)).mean(-1)
+
+    def _others(self, people: Matrix) -> Matrix:
+        """Give each person a random counterpart."""
+        lattice = self.trainer.varied.lattice
+        digits = lattice.digits(self.random.integers(0, lattice.size, len(people)))
+        others = np.array(people)
+        codes = [axis.codes(one) for axis, one in zip(lattice.axes, digits, strict=True)]
+        others[:, list(lattice.columns)] = np.hstack(codes)
+        return others
 
     def _robust(self, stack: Stack, rows: Vector | None) -> "Tensor":
         """Give the consumer's loss, at the worst point of the box around each latent."""
