@@ -10,15 +10,13 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from feta.arrays import Matrix, Vector
-from feta.audit.answer import read_label
-from feta.cli.audit import note_ignored
 from feta.cli.exit_code import ExitCode
+from feta.cli.labelled import read_labelled
 from feta.cli.open_model import open_network
 from feta.cli.out import check_file
 from feta.cli.plain import json_text, plain
 from feta.cli.progress import progress_bar
-from feta.errors import DomainError, SchemaError
+from feta.errors import SchemaError
 from feta.metrics import accuracy
 from feta.model import Model
 from feta.network.network import Network
@@ -27,8 +25,6 @@ from feta.network.readers.onnx import read_onnx
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import OneVsRest, Threshold, Tolerance
 from feta.schema import Schema, read_schema
-from feta.space.attribute import Derived
-from feta.space.table_file import Chunk, TableFile
 from feta.train.ce_fair import CEFairTrainer
 from feta.train.curve_file import write_curve
 from feta.train.plain import PlainTrainer, Progress
@@ -73,7 +69,7 @@ def run_train(options: Options) -> ExitCode:
     _check_rule(options.schema, schema)
     # Labels are read as the model to come will call its decisions.
     model = schema.model(_zero(schema.space.width, schema.rule.outputs))
-    people, labels = _read(options, model)
+    people, labels = read_labelled(model, options.data, options.schema, options.label)
     split = Split.of(
         model.space, Task(model.rule), people, labels, validation=None, seed=options.seed
     )
@@ -101,33 +97,6 @@ def _zero(width: int, outputs: int) -> Network:
     return Network.from_layers([(np.zeros((outputs, width)), np.zeros(outputs))])
 
 
-def _read(options: Options, model: Model) -> tuple[Matrix, Vector]:
-    """Read everybody who has a label."""
-    space = model.space
-    needed = [a.name for a in space.attributes if not isinstance(a, Derived)]
-    if options.label in needed:
-        message = f"{options.schema}: the label {options.label!r} must not be a column that the network reads; take it out"
-        raise SchemaError(message)
-    table = TableFile(options.data)
-    table.require([*needed, options.label])
-    known = {a.name for a in space.attributes}
-    note_ignored([name for name in table.names if name not in known | {options.label}])
-    people, labels = [], []
-    for chunk in table.chunks({*needed, options.label}):
-        people.append(chunk.encode(space))
-        labels += [_label(model, options.label, chunk, place) for place in range(len(chunk))]
-    return np.concatenate(people), np.array(labels)
-
-
-def _label(model: Model, column: str, chunk: Chunk, place: int) -> float:
-    try:
-        return float(read_label(model, chunk.columns[column][place]))
-    except DomainError as error:
-        row = chunk.start + place
-        message = f"{chunk.path}, row {row + 1}: the label {column!r} {error}"
-        raise DomainError(message, column=column, row=row) from None
-
-
 def _trained(options: Options, schema: Schema, model: Model, split: Split) -> TrainingRun:
     checkpoint = options.out.with_suffix(".checkpoint")
     started = options.out.with_suffix(".plain.checkpoint")
@@ -143,9 +112,9 @@ def _trained(options: Options, schema: Schema, model: Model, split: Split) -> Tr
         rule=model.rule,
         seed=options.seed,
     )
-    with _progress("training") as tell:
-        network = _start(options, schema, model, split, started, tell)
     try:
+        with _progress("training") as tell:
+            network = _start(options, schema, model, split, started, tell)
         with _progress("training on counterexamples") as tell:
             run = fair.train(
                 network,
@@ -156,10 +125,7 @@ def _trained(options: Options, schema: Schema, model: Model, split: Split) -> Tr
                 progress=tell,
             )
     except KeyboardInterrupt:
-        message = (
-            f"interrupted; {checkpoint} keeps what is done: the same command goes on from there"
-        )
-        typer.echo(f"feta: {plain(message)}", err=True)
+        typer.echo("feta: the same command goes on from what is done", err=True)
         raise
     for one in (checkpoint, started):
         one.unlink(missing_ok=True)

@@ -86,6 +86,8 @@ class CEFairTrainer:
         Choose the epoch on "validation" people or on the "train" people of each epoch.
     learning_rate
         None takes 0.01 where an epoch has at most a tenth of the people, else 0.001.
+    engine
+        What searches the counterparts: "exhaustive", which "auto" takes too.
     rule
         What is learned: None is a threshold at 0 for one score and `Argmax` for several; a
         `Tolerance` trains a regression.

@@ -19,6 +19,7 @@ from feta.rounding import FLOAT64
 from feta.space.attribute import Attribute, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import Lattice
+from feta.train.equal import distinct
 from feta.train.trace import highest
 
 Numbers = Literal["real", "integer"]
@@ -61,6 +62,8 @@ def farthest(
 
 def _grid(space: FeatureSpace) -> FeatureSpace:
     """Look at a real-valued sensitive attribute at a few values first."""
+    if space.finite:
+        return space
     return FeatureSpace(tuple(_listed(one) for one in space.attributes))
 
 
@@ -165,10 +168,13 @@ class _Search:
         return np.hstack([a.codes(d) for a, d in zip(self.lattice.axes, digits, strict=True)])
 
     def _settled(self, person: Vector, numbers: Counts, upward: bool) -> int:
-        """Find the first of the highest by exact arithmetic."""
+        """Find the first of the highest by exact arithmetic, among those that can differ at all."""
         points = self.tabulated.counterparts(person[None, :], numbers)
-        exact = points.exact_scores(np.arange(len(numbers))).numerators[:, 0].tolist()
-        return int(numbers[exact.index(max(exact) if upward else min(exact))])
+        different = distinct(points, numbers)
+        if len(different) == 1:
+            return int(numbers[different[0]])
+        exact = points.exact_scores(different).numerators[:, 0].tolist()
+        return int(numbers[different[exact.index(max(exact) if upward else min(exact))]])
 
     def _follow(self, rows: Matrix, constants: Matrix, signed: Matrix, upward: Flags) -> None:
         """Move people between two values of the line's attribute where the score is higher there.

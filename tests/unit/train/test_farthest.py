@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feta import Categorical, EngineError, FeatureSpace, Integer, Model, Network, Real, SchemaError
+from feta.network.dyadic import Dyadic
 from feta.network.network import Columns
+from feta.network.points import Counterparts
 from feta.rule import Tolerance
 from feta.train.farthest import farthest
 from tests import oracle
@@ -64,6 +66,38 @@ def test_an_order_that_float64_gets_wrong_is_put_right(sign: float) -> None:
     people = space.encode([{"group": "c"}])
     rows, _ = farthest(space, network, people, np.array([sign > 0]))
     assert space.decode(rows[0]) == {"group": "b"}
+
+
+def test_a_lattice_that_ties_through_dead_neurons_costs_no_exact_arithmetic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    space = FeatureSpace(
+        (
+            Integer("age", 0, 50, sensitive=True),
+            Categorical("sex", ("f", "m"), sensitive=True),
+            Real("income", 0, 9),
+        )
+    )
+    # Age moves a neuron that is off, and one whose only listener is off; sex matters.
+    network = Network.from_layers(
+        [
+            ([[0.1, 0.0, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0], [0.0, 0.3, 0.7, 0.1]], [-99.0, 0.0, 0.0]),
+            ([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]], [0.0, -99.0]),
+            ([[0.1, 0.7]], [0.0]),
+        ]
+    )
+    exact: list[int] = []
+    asked = Counterparts.exact_scores
+
+    def count(points: Counterparts, chosen: np.ndarray) -> Dyadic:
+        exact.append(len(chosen))
+        return asked(points, chosen)
+
+    monkeypatch.setattr(Counterparts, "exact_scores", count)
+    people = space.encode([{"age": 7, "sex": "f", "income": 1}])
+    rows, _ = farthest(space, network, people, np.array([True]))
+    assert rows.tolist() == [[0.0, 0.0, 1.0, 1.0]]
+    assert exact == []
 
 
 def line_space(rng: np.random.Generator) -> FeatureSpace:
