@@ -34,6 +34,7 @@ def _draw(run: TrainingRun, path: Path) -> None:
     over_time.plot(numbers, rates, label="people with a counterexample")
     over_time.axvline(run.chosen, color="0.6", linestyle=":", label="chosen")
     over_time.set(xlabel="epoch", ylabel=f"per cent of {run.select_on} people", ylim=(0, 100))
+    over_time.xaxis.get_major_locator().set_params(integer=True)
     over_time.legend(frameon=False)
     trade_off.plot(rates[1:], accuracies[1:], ".", color="0.7", label="epochs")
     front = sorted(run.pareto, key=lambda number: rates[number])

@@ -100,6 +100,13 @@ def test_keeping_only_counterexamples_skips_a_batch_without_any() -> None:
     assert [one.loss for one in run.epochs] == [0.0, 0.0]
 
 
+def test_a_real_valued_sensitive_attribute_is_trained_on() -> None:
+    space = feta.FeatureSpace((feta.Real("age", 18, 30, sensitive=True), *SPACE.attributes[1:]))
+    run = replace(TRAINER, space=space).train(UNFAIR, PEOPLE, LABELS)
+    assert run.best.chosen_by.ce_rate < run.start.ce_rate
+    assert rate(run.network) < 0.8 * rate(UNFAIR)
+
+
 def test_several_classes_and_regression_are_trained() -> None:
     rule = Argmax(("a", "b", "c"))
     plain = replace(PLAIN, rule=rule).train(PEOPLE, CLASSES).network
