@@ -110,16 +110,28 @@ def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector
         yield largest
 
 
-def largest_errors(network: Network, magnitudes: Vector, arithmetic: Arithmetic) -> Vector:
-    """Bound the error of each score over a whole space, from the columns' largest values."""
-    sizes = list(largest_activations(network, magnitudes))
-    terms = (np.abs(network.first.slopes) + FLOOR) @ (magnitudes + FLOOR)
-    for table in network.first.tables:
+def largest_error(network: Network, magnitudes: Vector, arithmetic: Arithmetic) -> float:
+    """Bound the error of every score over a whole space, from the columns' largest values.
+
+    One number a layer, the largest of its neurons': coarse, but a few sums for any number of points.
+    """
+    first = network.first
+    terms = (np.abs(first.slopes) + FLOOR) @ (magnitudes + FLOOR)
+    for table in first.tables:
         terms = terms + np.abs(table.rows).max(axis=0)
-    bounded = first_layer(network.first, np.zeros((1, len(terms))), terms[None, :], arithmetic)
-    for size, (activation, layer) in zip(sizes, network.steps, strict=False):
-        # Errors grow with the absolute values, so those of the largest are those of all.
-        bent = _activate(activation, Bounded(size[None, :], bounded.errors), arithmetic)
-        reach = activation.steepest * size + np.abs(activation.intercepts).max(axis=0)
-        bounded = _affine(layer, Bounded(reach[None, :], bent.errors), arithmetic)
-    return np.asarray(bounded.errors[0])
+    size = float((terms + np.abs(first.bias) + first.folded).max())
+    error = arithmetic.gamma(first.width) * size + 5 * (first.width + 1) * arithmetic.tiny
+    error *= _upward(first.width)
+    for activation, layer in network.steps:
+        steepest, n_terms = float(activation.steepest.max()), layer.weight.shape[1]
+        size = steepest * (size + error) + float(np.abs(activation.intercepts).max())
+        error *= steepest * (1 + 4 * arithmetic.unit)
+        if activation.rounds:
+            error += arithmetic.gamma(1) * size + 5 * arithmetic.tiny
+        weights = float((np.abs(layer.weight) + FLOOR).sum(axis=1).max()) * _upward(n_terms)
+        bias = float((np.abs(layer.bias) + layer.folded).max())
+        gamma = arithmetic.gamma(n_terms)
+        error = (error + gamma * (size + 2 * error) + arithmetic.tiny) * weights + gamma * bias
+        error = (error + 5 * (n_terms + 1) * arithmetic.tiny) * _upward(n_terms)
+        size = weights * size + bias
+    return error

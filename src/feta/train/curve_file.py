@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-from feta.errors import MissingExtra
 from feta.train.run import TrainingRun
 
 
@@ -19,11 +18,9 @@ def write_curve(run: TrainingRun, path: str | Path) -> None:
 
 
 def _draw(run: TrainingRun, path: Path) -> None:
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - slow to import
-        from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
-    except ImportError:
-        raise MissingExtra("matplotlib", "torch") from None
+    import matplotlib as mpl  # noqa: PLC0415 - slow to import
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
+
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     over_time, trade_off = figure.subplots(1, 2)
     numbers = [0, *(one.number for one in run.epochs)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.errors import EngineError, SchemaError
-from feta.network.bounded import largest_errors
+from feta.network.bounded import largest_error
 from feta.network.exact import ExactNetwork
 from feta.network.network import Network
 from feta.network.points import Tabulated
@@ -29,6 +29,9 @@ BLOCK = 2**12
 
 # Enumeration of more counterparts than this a person would take seconds each.
 MOST_COUNTERPARTS = 10**7
+
+# Contributions kept for all assignments, in numbers: 128 MB.
+KEPT_TERMS = 2**24
 
 # Values that a real-valued attribute is first looked at; between two of them it is traced.
 GRID = 33
@@ -120,18 +123,20 @@ class _Search:
         return Tabulated(ExactNetwork(self.network), self.lattice)
 
     @cached_property
-    def terms(self) -> Matrix:
-        """What every assignment contributes, (assignments, neurons)."""
-        total = np.zeros((1, self.network.first.outputs))
-        for table in self.tabulated.tables:
-            assert table is not None  # axes are short here
-            total = (total[:, None, :] + table[0][None, :, :]).reshape(-1, total.shape[1])
-        return total
+    def kept(self) -> Matrix | None:
+        """What every assignment contributes, (assignments, neurons), unless that is too much."""
+        if self.lattice.size * self.network.first.outputs > KEPT_TERMS:
+            return None
+        return self.tabulated.terms(np.arange(self.lattice.size))[0]
+
+    def terms(self, numbers: Counts) -> Matrix:
+        """Give what assignments with these numbers contribute."""
+        return self.tabulated.terms(numbers)[0] if self.kept is None else self.kept[numbers]
 
     @cached_property
     def error(self) -> float:
         """How far off any float64 score can be."""
-        return float(largest_errors(self.network, self.space.magnitudes, FLOAT64)[0])
+        return largest_error(self.network, self.space.magnitudes, FLOAT64)
 
     def farthest(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
         """Search for some people at once."""
@@ -153,9 +158,11 @@ class _Search:
 
     def _scores(self, constants: Matrix) -> Matrix:
         """Score every counterpart, (people, assignments)."""
-        scores = np.empty((len(constants), len(self.terms)))
-        for start in range(0, len(self.terms), BLOCK):
-            values = constants[:, None, :] + self.terms[start : start + BLOCK]
+        size = self.lattice.size
+        scores = np.empty((len(constants), size))
+        for start in range(0, size, BLOCK):
+            terms = self.terms(np.arange(start, min(start + BLOCK, size)))
+            values = constants[:, None, :] + terms
             shape = values.shape[:2]
             values = values.reshape(-1, values.shape[2])
             for activation, layer in self.network.steps:
@@ -193,7 +200,7 @@ class _Search:
         above = (cube[..., :-1] + cube[..., 1:]) / 2 + excess > best[:, None, None, None]
         owners, before, last, left, right = _stretches(above)
         numbers = (before * len(axis) + left) * after + last
-        first = constants[owners] + self.terms[numbers]
+        first = constants[owners] + self.terms(numbers)
         length = values[right] - values[left]
         steps = length[:, None] * self.network.first.slopes[:, column]
         at, scores = highest(self.network, first, steps, upward[owners])

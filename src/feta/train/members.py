@@ -105,6 +105,7 @@ class Members:
         with import_torch().no_grad():
             people, targets, weights = self.held
             losses = _mean(self.task.losses(self.stack.scores(people), targets), weights).numpy()
+        losses = np.nan_to_num(losses, nan=np.inf)  # a member that grew beyond all bounds
         better: Flags = losses < self.losses
         if self.trainer.epoch == "last":
             better = np.ones_like(better)

@@ -9,7 +9,7 @@ import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
 from feta.network.activation import identity
-from feta.network.bounded import Bounded, largest_errors
+from feta.network.bounded import Bounded, largest_error
 from feta.network.exact import ExactNetwork
 from feta.network.network import Affine, Network
 from feta.rounding import FLOAT64
@@ -37,8 +37,8 @@ def violations(
     if isinstance(rule, Tolerance):
         return _distances(space, network, rule.epsilon, people, numbers)
     assert not isinstance(rule, OneVsRest)  # refused by the task
-    scores, errors = network(people), largest_errors(network, space.magnitudes, FLOAT64)
-    own = _decided(network, rule, people, scores, errors)
+    scores, error = network(people), largest_error(network, space.magnitudes, FLOAT64)
+    own = _decided(network, rule, people, scores, error)
     if isinstance(rule, Threshold):
         upward = (own == 1) != (rule.favors == "above")
         rows, found = farthest(space, network, people, upward, numbers=numbers)
@@ -46,15 +46,15 @@ def violations(
     else:
         rows, gaps = _margins(space, network, people, own, numbers=numbers)
         theirs = network(rows)
-    apart = _decided(network, rule, rows, theirs, errors) != own
+    apart = _decided(network, rule, rows, theirs, error) != own
     return Violations(own, apart, rows, np.where(apart, gaps, 0.0))
 
 
 def _decided(
-    network: Network, rule: Deciding, people: Matrix, scores: Matrix, errors: Vector
+    network: Network, rule: Deciding, people: Matrix, scores: Matrix, error: float
 ) -> Vector:
     """Decide exactly: by float64 scores and their error bound, without rounding where that fails."""
-    decisions = rule.settle(Bounded(scores, np.broadcast_to(errors, scores.shape)))
+    decisions = rule.settle(Bounded(scores, np.full_like(scores, error)))
     rest = np.flatnonzero(decisions == OPEN)
     if rest.size:
         decisions[rest] = rule.settle_exactly(ExactNetwork(network).scores(people[rest]))
@@ -96,7 +96,7 @@ def _distances(
     rises = above - own >= own - below
     rows = np.where(rises[:, None], high, low)
     gaps = np.where(rises, above - own, own - below)
-    error = 4 * float(largest_errors(network, space.magnitudes, FLOAT64)[0])
+    error = 4 * largest_error(network, space.magnitudes, FLOAT64)
     apart = gaps > epsilon
     for row in np.flatnonzero(~(np.abs(gaps - epsilon) > error)):
         pair = ExactNetwork(network).scores(np.stack([people[row], rows[row]]))

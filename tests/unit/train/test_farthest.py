@@ -172,6 +172,18 @@ def test_only_the_widest_whole_number_is_taken_as_real() -> None:
     assert rows.tolist() == [[2.5, 1.0]]
 
 
+def test_long_axes_and_terms_too_many_to_keep_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    space = FeatureSpace((Integer("amount", 0, 70_000, sensitive=True),))
+    # The highest point of -|amount - 65537| is there.
+    network = Network.from_layers([([[1.0], [-1.0]], [-65537.0, 65537.0]), ([[-1.0, -1.0]], [0.0])])
+    for kept in (2**24, 1):
+        monkeypatch.setattr("feta.train.farthest.KEPT_TERMS", kept)
+        rows, scores = farthest(space, network, np.array([[5.0]]), np.array([True]))
+        assert (rows.tolist(), scores.tolist()) == ([[65537.0]], [0.0])
+
+
 def test_what_cannot_be_searched_is_refused() -> None:
     two = FeatureSpace((Real("a", 0, 1, sensitive=True), Real("b", 0, 1, sensitive=True)))
     network = Network.from_layers([([[1.0, 1.0]], [0.0])])

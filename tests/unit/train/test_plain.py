@@ -71,6 +71,13 @@ def test_the_last_epoch_can_be_asked_for() -> None:
     assert {one[2] for one in run.grid} == {12}
 
 
+def test_a_learning_rate_that_runs_away_is_not_chosen_and_alone_is_told() -> None:
+    wild = replace(TRAINER, rule=Tolerance(1.0), learning_rates=(1e200, 0.01), epoch="last")
+    assert wild.train(PEOPLE, SCORES).learning_rate == 0.01
+    with pytest.raises(NetworkError, match="lower the learning rate"):
+        replace(wild, learning_rates=(1e200,)).train(PEOPLE, SCORES)
+
+
 def test_a_blind_network_cannot_see_the_sensitive_columns() -> None:
     run = replace(TRAINER, blind=True).train(PEOPLE, LABELS)
     assert not run.network.first.slopes[:, SPACE.sensitive_columns].any()

@@ -1,10 +1,11 @@
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from feta import Network, NetworkError
+from feta import MissingExtra, Network, NetworkError
 from feta.network.activation import relu
 from feta.network.network import Columns, Table
 from feta.train.stack import Shape, Stack, one_thread
@@ -70,3 +71,11 @@ def test_tables_and_runaway_numbers_are_refused() -> None:
         Shape.of(network)
     with pytest.raises(NetworkError, match="lower the learning rate"):
         SHAPE.network(np.full(SHAPE.length, np.nan))
+
+
+def test_training_without_torch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(
+        MissingExtra, match=r"torch is not installed; pip install 'feta-fair\[torch\]'"
+    ):
+        Stack(SHAPE, [SHAPE.initial(RNG)], [0.1])
