@@ -1,5 +1,6 @@
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -73,22 +74,33 @@ def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> N
 
 
 def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folder: Path) -> None:
-    more = ("--epochs", "40")
+    more = ("--epochs", "100")
     assert train(folder, *more, "--out", "whole.onnx").returncode == 0
     arguments = ["train", "people.csv", "--schema", "schema.toml", "--label", "loan", *QUICK, *more]
-    process = subprocess.Popen([sys.executable, "-m", "feta", *arguments], cwd=folder)
-    checkpoint = folder / "model.checkpoint"
-    while not checkpoint.exists() and process.poll() is None:
-        time.sleep(0.01)
-    process.kill()
-    process.communicate()
+    checkpoint, told = folder / "model.checkpoint", ""
+    for stop in (signal.SIGKILL, signal.SIGINT):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "feta", *arguments],
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        written = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        while process.poll() is None and (
+            not checkpoint.exists() or checkpoint.stat().st_mtime_ns == written
+        ):
+            time.sleep(0.01)
+        process.send_signal(stop)
+        told = process.communicate()[1]
+        assert process.returncode in (-signal.SIGKILL, 130)
+    assert "feta: interrupted; the same command goes on from what is done" in told
     assert train(folder, *more).returncode == 0
     assert (folder / "model.onnx").read_bytes() == (folder / "whole.onnx").read_bytes()
     assert not checkpoint.exists()
     done = train(folder, "--out", "c.onnx", "--start", "model.onnx", "--span", "0.1", "--json")
-    told = json.loads(done.stdout)
-    assert told["model"] == "c.onnx"
-    assert told["ce_rate"][1] <= told["ce_rate"][0]
+    content = json.loads(done.stdout)
+    assert content["model"] == "c.onnx"
+    assert content["ce_rate"][1] <= content["ce_rate"][0]
 
 
 @pytest.mark.parametrize(

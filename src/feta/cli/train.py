@@ -125,7 +125,7 @@ def _trained(options: Options, schema: Schema, model: Model, split: Split) -> Tr
                 progress=tell,
             )
     except KeyboardInterrupt:
-        typer.echo("feta: the same command goes on from what is done", err=True)
+        typer.echo("feta: interrupted; the same command goes on from what is done", err=True)
         raise
     for one in (checkpoint, started):
         one.unlink(missing_ok=True)
