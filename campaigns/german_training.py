@@ -177,15 +177,18 @@ def _fair_trainings(
     seed: int,
 ) -> None:
     split = fold.split
-    rates = {"learning_rate": plain.learning_rate, "batch_size": plain.batch_size, "seed": seed}
+    rates = {
+        "learning_rate": plain.learning_rate,
+        "batch_size": plain.batch_size,
+        "epochs": epochs,
+        "seed": seed,
+    }
     paper = CEFairTrainer(space, preset="paper", **rates)  # type: ignore[arg-type]  # numbers
     few = CEFairTrainer(space, preset="paper", keep="counterexamples", **rates)  # type: ignore[arg-type]  # numbers
     own = CEFairTrainer(space, batch_size=plain.batch_size, epochs=epochs, seed=seed)
     span = CEFairTrainer(
         space, span_penalty=0.1, batch_size=plain.batch_size, epochs=epochs, seed=seed
     )
-    for trainer in (paper, few):
-        object.__setattr__(trainer, "epochs", epochs)
     trainers = {
         "CE-Fair, all, paper": paper,
         "CE-Fair, few, paper": few,

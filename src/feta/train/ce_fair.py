@@ -35,8 +35,6 @@ PAPER: dict[str, object] = {
     "sensitive_numbers": "real",
     "ce_weight": 1.0,
     "select_on": "train",
-    "epochs": 50,
-    "span_penalty": None,
 }
 
 # With few people an epoch, small steps leave most counterexamples where they were (trial on Adult).
@@ -69,8 +67,8 @@ class CEFairTrainer:
         Center and scale numbers inside, by the people to learn from; the network returned takes
         people's own units, as the one given.
     preset
-        "paper" overrides what the paper settles: fresh subsets, own labels, real numbers, 50 epochs, and the choice
-        of the epoch on training people.
+        "paper" overrides what the paper settles: fresh subsets, own labels, real numbers, equal
+        weights, and the choice of the epoch on training people. Its 50 epochs are the default.
     keep
         Who is trained on besides the counterexamples: "all" of a batch, only people who have
         "counterexamples", or these and a share of the others.
