@@ -9,6 +9,8 @@ from feta.arrays import Vector
 from feta.model import Model
 from feta.network.activation import Activation
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.space.attribute import Integer, Levels, Real
+from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
 
@@ -128,3 +130,62 @@ def fair_decision(
     if isinstance(model.rule, Argmax):
         return counts.index(max(counts))
     return int(counts[1] >= counts[0])
+
+
+def highest_along(model: Model, person: Vector, name: str, *, upward: bool) -> Fraction:
+    """The highest (or lowest) score of all counterparts when one number takes any real value."""
+    attribute = model.space.attribute(name)
+    assert isinstance(attribute, Integer | Real)
+    column = model.space.columns_of(attribute).start
+    ends = (Fraction(attribute.low), Fraction(attribute.high))
+    single = Levels(name, (float(attribute.low),), sensitive=True)  # its value is put in below
+    others = FeatureSpace(tuple(single if a is attribute else a for a in model.space.attributes))
+    found = []
+    for other in counterparts(Model(others, model.network, model.rule), person):
+        row = [Fraction(float(one)) for one in other]
+        points = _bends(model, row, column, ends)
+        found += [_layers(model, row, column, at, None)[0] for at in points]
+    return max(found) if upward else min(found)
+
+
+def _bends(
+    model: Model, row: list[Fraction], column: int, ends: tuple[Fraction, Fraction]
+) -> list[Fraction]:
+    points = list(ends)
+    for depth, activation in enumerate(model.network.activations):
+        values = [_layers(model, row, column, at, depth) for at in points]
+        more = []
+        for place in range(len(points) - 1):
+            low, high = points[place], points[place + 1]
+            for neuron, (left, right) in enumerate(
+                zip(values[place], values[place + 1], strict=True)
+            ):
+                for one in activation.breaks[:, neuron if activation.width > 1 else 0]:
+                    at = Fraction(float(one))
+                    if min(left, right) < at < max(left, right):
+                        more.append(low + (at - left) / (right - left) * (high - low))
+        points = sorted({*points, *more})
+    return points
+
+
+def _layers(
+    model: Model, row: list[Fraction], column: int, at: Fraction, depth: int | None
+) -> list[Fraction]:
+    """What goes into an activation, or the scores, when the column holds this number."""
+    first = model.network.first
+    moved = [at if place == column else one for place, one in enumerate(row)]
+    values = [
+        sum((Fraction(float(w)) * x for w, x in zip(slopes, moved, strict=True)), Fraction(0))
+        + Fraction(float(bias))
+        for slopes, bias in zip(first.slopes, first.bias, strict=True)
+    ]
+    for place, (activation, layer) in enumerate(model.network.steps):
+        if place == depth:
+            return values
+        bent = [bend(activation, neuron, value) for neuron, value in enumerate(values)]
+        values = [
+            sum((Fraction(float(w)) * a for w, a in zip(weights, bent, strict=True)), Fraction(0))
+            + Fraction(float(bias))
+            for weights, bias in zip(layer.weight, layer.bias, strict=True)
+        ]
+    return values

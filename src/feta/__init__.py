@@ -3,6 +3,8 @@
 It verifies, enforces and explains the individual fairness of neural networks, with exact answers.
 """
 
+from importlib import import_module
+
 from feta.api import spread, tally, verify, worst
 from feta.audit.audit import Audit, audit
 from feta.engine.protocol import Budget
@@ -19,6 +21,7 @@ from feta.errors import (
 from feta.model import Model
 from feta.model_file import load_model, save_model
 from feta.network.network import Network
+from feta.network.onnx_writer import write_onnx
 from feta.network.readers.onnx import read_onnx
 from feta.network.readers.sklearn import read_sklearn
 from feta.network.readers.torch import read_torch
@@ -39,6 +42,8 @@ __all__ = [
     "Argmax",
     "Audit",
     "Budget",
+    "CEFairClassifier",
+    "CEFairTrainer",
     "Categorical",
     "CertificateError",
     "Counterexample",
@@ -60,6 +65,7 @@ __all__ = [
     "Network",
     "NetworkError",
     "OneVsRest",
+    "PlainTrainer",
     "Real",
     "Reason",
     "Schema",
@@ -68,6 +74,7 @@ __all__ = [
     "Tally",
     "Threshold",
     "Tolerance",
+    "TrainingRun",
     "Undecided",
     "Unfair",
     "Unknown",
@@ -85,18 +92,24 @@ __all__ = [
     "tally",
     "verify",
     "worst",
+    "write_onnx",
     "write_schema",
 ]
 
 
+# What is imported only when it is asked for: scikit-learn and training are slow to import.
+_LAZY = {
+    "CEFairClassifier": "feta.estimators.ce_fair_classifier",
+    "CEFairTrainer": "feta.train.ce_fair",
+    "FairClassifier": "feta.estimators.fair_classifier",
+    "FairRegressor": "feta.estimators.fair_regressor",
+    "PlainTrainer": "feta.train.plain",
+    "TrainingRun": "feta.train.run",
+}
+
+
 def __getattr__(name: str) -> object:
-    """Import scikit-learn's clothing only when it is asked for: scikit-learn is slow to import."""
-    if name == "FairClassifier":
-        from feta.estimators.fair_classifier import FairClassifier  # noqa: PLC0415
-
-        return FairClassifier
-    if name == "FairRegressor":
-        from feta.estimators.fair_regressor import FairRegressor  # noqa: PLC0415
-
-        return FairRegressor
+    """Import scikit-learn's clothing and the trainers when they are asked for."""
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'feta' has no attribute {name!r}")

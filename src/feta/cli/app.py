@@ -172,6 +172,58 @@ def predict(
 
 
 @app.command()
+def train(
+    data: Annotated[Path, typer.Argument(help="People: CSV or Parquet, in raw columns.")],
+    schema: Annotated[Path, typer.Option("--schema", help="schema.toml.")],
+    label: Annotated[str, typer.Option(help="Column with the right decision, class or score.")],
+    out: Annotated[Path, typer.Option(help="The model to write.")] = Path("model.onnx"),
+    start: Annotated[
+        Path | None, typer.Option(help="A trained model to go on from; else one is trained.")
+    ] = None,
+    hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "16,16,16",
+    plain_epochs: Annotated[int, typer.Option(help="Epochs of the first training.")] = 100,
+    epochs: Annotated[int, typer.Option(help="Epochs of training on counterexamples.")] = 50,
+    sample_fraction: Annotated[
+        float, typer.Option(help="Share of the people an epoch goes over.")
+    ] = 1.0,
+    keep: Annotated[
+        str, typer.Option(help="Who is kept in a batch: all, counterexamples, or a share.")
+    ] = "all",
+    span: Annotated[
+        float | None,
+        typer.Option(help="Penalty on the span of counterparts' scores, instead; 0.1 is usual."),
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of the second training.")] = None,
+    batch_size: Annotated[int, typer.Option(help="People a step.")] = 128,
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's settings.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    as_json: AsJson = False,
+) -> int:
+    """Train a network to be fairer by itself; writes an ONNX model and the curve."""
+    from feta.cli.train import Options, run_train
+
+    options = Options(
+        data,
+        schema,
+        label,
+        out,
+        start,
+        hidden,
+        plain_epochs,
+        epochs,
+        sample_fraction,
+        keep,
+        span,
+        learning_rate,
+        batch_size,
+        paper,
+        seed,
+        as_json,
+    )
+    return run_train(options)
+
+
+@app.command()
 def engines(as_json: AsJson = False) -> int:
     """Engines and optional packages, which are installed, what each can prove."""
     from feta.cli.engines import run_engines

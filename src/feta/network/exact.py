@@ -131,7 +131,7 @@ class Line:
             activation.pieces(bounded.values, bounded.errors)
             for activation, bounded in zip(network.activations, trace, strict=False)
         ]
-        for known, matters in zip(pieces, _live(network, pieces), strict=True):
+        for known, matters in zip(pieces, live_neurons(network, pieces), strict=True):
             known[~matters] = 0  # a neuron nobody listens to must not split the groups
         for depth, known in enumerate(pieces):
             rows = np.flatnonzero((known < 0).any(axis=1))
@@ -179,7 +179,7 @@ class Line:
         return slopes, constant
 
 
-def _live(network: Network, pieces: list[Pieces]) -> list[Flags]:
+def live_neurons(network: Network, pieces: list[Pieces]) -> list[Flags]:
     """Say which neurons can still matter for the scores; an open piece counts as mattering."""
     live: list[Flags] = []
     wanted = np.ones((1, network.outputs), dtype=bool)

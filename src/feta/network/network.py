@@ -102,6 +102,13 @@ class Columns:
         """The number of columns it reads."""
         return int(self.slopes.shape[1])
 
+    def __call__(self, people: Matrix) -> Matrix:
+        """Compute what goes into the first activation, in float64."""
+        values = people @ self.slopes.T + self.bias
+        for table in self.tables:
+            values = values + table.rows[table.places(people[:, table.column])]
+        return np.asarray(values)
+
     def terms(self, codes: Matrix, columns: Sequence[int]) -> tuple[Matrix, Matrix]:
         """Add up what some columns contribute; also the sum of the terms' absolute sizes."""
         chosen = list(columns)
@@ -217,7 +224,7 @@ class Network:
 
     def __call__(self, people: Matrix) -> Matrix:
         """Compute scores in float64, (people, outputs): to look at, not to decide with."""
-        values = self.first.terms(people, range(self.width))[0] + self.first.bias
+        values = self.first(people)
         for activation, layer in self.steps:
             values = activation(values) @ layer.weight.T + layer.bias
         return values
@@ -278,7 +285,7 @@ def _check_affine(where: str, weight: Matrix, bias: Vector) -> None:
 
 
 def _check_finite(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], where: str) -> None:
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))
         place = tuple(int(index) for index in bad[0])
         raise NetworkError(f"{where} must be finite, got {float(array[place])!r} at {place}")

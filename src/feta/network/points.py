@@ -150,6 +150,11 @@ class Counterparts:
         first = self._first(arithmetic, chosen)
         return bounded.scores(self.tabulated.network, first, arithmetic)
 
+    def trace(self, chosen: Counts) -> list[Bounded]:
+        """Compute what goes into each activation in float64, with its own error bound, and scores."""
+        first = self._first(FLOAT64, chosen)
+        return list(bounded.forward(self.tabulated.network, first, FLOAT64))
+
     def exact_scores(self, chosen: Counts) -> Dyadic:
         """Compute scores exactly, (points, outputs)."""
         tabulated = self.tabulated
@@ -157,8 +162,7 @@ class Counterparts:
         parts: list[tuple[Counts, Dyadic]] = []
         for owner in np.unique(owners):
             rows = np.flatnonzero(owners == owner)
-            first = self._first(FLOAT64, chosen[rows])
-            trace = list(bounded.forward(tabulated.network, first, FLOAT64))
+            trace = self.trace(chosen[rows])
             line = Line(
                 tabulated.exact, tabulated.lattice, self.people[owner], tabulated.exact_tables
             )

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from feta.network.bounded import largest_error
 from feta.network.points import Counterparts, Rows
 from feta.rounding import FLOAT64, SOURCE_FLOAT32, Arithmetic
 from tests import oracle
@@ -38,3 +39,17 @@ def test_a_score_is_within_its_error_of_the_exact_one(seed: int, arithmetic: Ari
     assert (np.abs(bounded.values - exact) <= bounded.errors).all()
     part = points.scores(arithmetic, np.array([1, 0]))
     np.testing.assert_allclose(part.values, bounded.values[[1, 0]], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT64, SOURCE_FLOAT32], ids=lambda one: one.name)
+@pytest.mark.parametrize("seed", range(20))
+def test_one_error_for_a_whole_space_covers_every_points_own(
+    seed: int, arithmetic: Arithmetic
+) -> None:
+    case = drawn(seed)
+    numbers = np.arange(case.model.space.lattice.size)
+    points = case.model.tabulated.counterparts(case.people, numbers)
+    largest = largest_error(case.model.network, case.model.space.magnitudes, arithmetic)
+    assert (points.scores(arithmetic).errors <= largest).all()
+    assert (Rows(case.model.exact, case.people).scores(arithmetic).errors <= largest).all()
+    assert largest < 1e4 * points.scores(arithmetic).errors.max() + 1e-9  # and is of some use

@@ -1,0 +1,91 @@
+"""Campaign: the counterparts that training uses against the oracle in fractions.
+
+    python -m campaigns.farthest [--networks 3000] [--seed 0]
+
+Whole numbers: the very counterpart, the first of equals. One real number: a score within 1e-9
+(relative) of the best bend. Half of the networks have weights in eighths, where ties are exact.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from campaigns.result import finish
+from feta.arrays import Matrix, Vector
+from feta.model import Model
+from feta.network.network import Columns
+from feta.rule import Tolerance
+from feta.space.attribute import Integer
+from feta.space.feature_space import FeatureSpace
+from feta.train.farthest import farthest
+from tests import oracle
+from tests.strategies import random_network, random_person, random_space
+
+# How near the best bend a real-valued search must come, relative to 1 + |score|.
+NEAR = Fraction(1, 10**9)
+
+
+def wrong_whole(model: Model, people: Matrix, *, upward: bool) -> int:
+    """Count people whose counterpart is not the first of the highest (or lowest)."""
+    rows, _ = farthest(model.space, model.network, people, np.full(len(people), upward))
+    wrong = 0
+    for person, row in zip(people, rows, strict=True):
+        others = oracle.counterparts(model, person)
+        scores = [oracle.score(model, other) for other in others]
+        due = others[scores.index(max(scores) if upward else min(scores))]
+        wrong += row.tolist() != due.tolist()
+    return wrong
+
+
+def wrong_real(model: Model, person: Vector, *, upward: bool) -> int:
+    """Count one if the score found along the real numbers is not near the best there is."""
+    direction = np.array([upward])
+    _, scores = farthest(model.space, model.network, person[None, :], direction, numbers="real")
+    best = oracle.highest_along(model, person, "age", upward=upward)
+    return int(abs(Fraction(float(scores[0])) - best) > NEAR * (1 + abs(best)))
+
+
+def without_bands(space: FeatureSpace) -> FeatureSpace:
+    """Leave age as the widest whole number, with nothing derived from it."""
+    return FeatureSpace(tuple(a for a in space.attributes if a.kind != "derived"))
+
+
+def run(networks: int, seed: int) -> Counter[str]:
+    """Try this many networks, each with whole numbers and with a real one."""
+    counts: Counter[str] = Counter()
+    for number in range(networks):
+        rng = np.random.default_rng([seed, number])
+        space, upward = random_space(rng), bool(rng.random() < 0.5)
+        model = Model(space, random_network(rng, space, plain=False), Tolerance(0.0))
+        people = np.stack([random_person(rng, space) for _ in range(3)])
+        counts["people, whole numbers"] += len(people)
+        counts["WRONG whole numbers"] += wrong_whole(model, people, upward=upward)
+        space = without_bands(space)
+        network = random_network(rng, space, plain=False)
+        network = replace(network, first=Columns(network.first.bias, network.first.slopes))
+        person = random_person(rng, space)
+        assert isinstance(space.attribute("age"), Integer)
+        counts["people, a real number"] += 1
+        counts["WRONG real number"] += wrong_real(
+            Model(space, network, Tolerance(0.0)), person, upward=upward
+        )
+    return counts
+
+
+def main() -> int:
+    """Run from the command line; exit 1 on any disagreement."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--networks", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    started = time.perf_counter()
+    return finish(run(options.networks, options.seed), started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

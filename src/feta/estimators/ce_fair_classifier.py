@@ -1,0 +1,188 @@
+# ruff: noqa: N803 - X is scikit-learn's own name for the table
+"""CEFairClassifier: a network trained on its own counterexamples, in scikit-learn's clothing."""
+
+from collections.abc import Collection
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from feta.arrays import Matrix
+from feta.errors import SchemaError
+from feta.estimators.fair_classifier import FairClassifier
+from feta.estimators.fair_estimator import Targets
+from feta.rule import Argmax, Rule, Threshold
+from feta.space.feature_space import FeatureSpace
+from feta.space.vote_weights import VoteWeights
+from feta.train.ce_fair import CEFairTrainer
+from feta.train.plain import PlainTrainer
+from feta.train.split import Split
+from feta.train.task import Task
+
+
+class CEFairClassifier(FairClassifier):
+    """A network that is trained, then trained again on everybody's worst counterexample.
+
+    Parameters
+    ----------
+    space
+        Who can exist. None guesses it in `fit` from what X holds.
+    sensitive
+        Names of the sensitive columns; with a space given, None keeps those it declares.
+    enforce
+        Decide each person as most of their counterparts are decided: then no decision can depend on
+        the sensitive columns, which `predict` does not read. False gives the network's own decisions.
+    hidden
+        The widths of the hidden layers, with ReLU between.
+    plain_epochs, learning_rates
+        The first training: its epochs, and the learning rates tried; the best epoch is taken.
+    epochs, sample_fraction, keep, span_penalty, learning_rate, batch_size
+        The second training, as `CEFairTrainer` has them; 0 epochs leave it out.
+    weights
+        The votes that each counterpart has, where decisions are enforced; None gives everyone one.
+    engine
+        What counts the counterparts.
+    random_state
+        The seed: equal seeds and data give the same network, bit for bit.
+
+    Attributes
+    ----------
+    model_, network_
+        The trained model and its network, in people's own units.
+    run_
+        The second training's curve: a `TrainingRun`, or None.
+    classes_, space_, columns_, n_counterparts_, guarantee_, n_features_in_, feature_names_in_
+        As in `FairClassifier`.
+
+    Examples
+    --------
+    >>> import feta
+    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
+    >>> X = pd.DataFrame({"age": [20, 60, 25, 70] * 5, "income": [10, 20, 70, 80] * 5})
+    >>> fair = CEFairClassifier(space, hidden=(4,), plain_epochs=40, epochs=2, batch_size=4)
+    >>> fair.fit(X, ["no", "no", "yes", "yes"] * 5).predict(X.drop(columns=["age"])[:4])
+    array(['no', 'no', 'yes', 'yes'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        space: FeatureSpace | None = None,
+        *,
+        sensitive: Collection[str] | None = None,
+        enforce: bool = True,
+        hidden: tuple[int, ...] = (16, 16, 16),
+        plain_epochs: int = 100,
+        learning_rates: tuple[float, ...] = (1e-2, 1e-3),
+        epochs: int = 50,
+        sample_fraction: float = 1.0,
+        keep: Literal["all", "counterexamples"] | float = "all",
+        span_penalty: float | None = None,
+        learning_rate: float | None = None,
+        batch_size: int = 128,
+        weights: VoteWeights | None = None,
+        engine: str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        self.space = space
+        self.sensitive = sensitive
+        self.enforce = enforce
+        self.hidden = hidden
+        self.plain_epochs = plain_epochs
+        self.learning_rates = learning_rates
+        self.epochs = epochs
+        self.sample_fraction = sample_fraction
+        self.keep = keep
+        self.span_penalty = span_penalty
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.weights = weights
+        self.engine = engine
+        self.random_state = random_state
+
+    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Train a network, then train it on its counterexamples.
+
+        Parameters
+        ----------
+        X
+            The people, with their sensitive columns: a frame, or an array of numbers.
+        y
+            Each person's class.
+        """
+        frame = self._learn_columns(X)
+        labels = self._targets(y, len(frame))
+        self.space_ = self._choose_space(frame)
+        self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
+        self._check_weights()
+        self.classes_, targets = np.unique(labels, return_inverse=True)
+        self._train(self.space_.encode(frame), targets)
+        return self
+
+    def _train(self, people: Matrix, targets: Targets) -> None:
+        if not isinstance(self.random_state, int | np.integer):
+            raise SchemaError(f"random_state must be a whole number, got {self.random_state!r}")
+        seed, names = int(self.random_state), tuple(str(one) for one in self.classes_)
+        rule: Rule = Threshold(0.0) if len(names) == 2 else Argmax(names)  # noqa: PLR2004 - one score
+        plain = PlainTrainer(
+            self.space_,
+            hidden=tuple(self.hidden),
+            rule=rule,
+            learning_rates=tuple(self.learning_rates),
+            batch_sizes=(self.batch_size,),
+            epochs=self.plain_epochs,
+            seed=seed,
+        )
+        split = Split.of(self.space_, Task(rule), people, targets, validation=None, seed=seed)
+        network, self.run_ = plain.train_folds([split])[0].network, None
+        if self.epochs:
+            fair = CEFairTrainer(
+                self.space_,
+                sample_fraction=self.sample_fraction,
+                keep=self.keep,
+                span_penalty=self.span_penalty,
+                learning_rate=self.learning_rate,
+                batch_size=self.batch_size,
+                epochs=self.epochs,
+                rule=rule,
+                seed=seed,
+            )
+            held = (split.held, split.held_targets)
+            self.run_ = fair.train(network, split.people, split.targets, validation=held)
+            network = self.run_.network
+        self.network_, self.model_ = network, self._model(network)
+        own = "the network's own decisions: trained to be fair, but nothing is promised"
+        self.guarantee_ = self.promise if self.enforce else own
+
+    def predict(self, X: pd.DataFrame | ArrayLike) -> Targets:
+        """Decide each person.
+
+        Parameters
+        ----------
+        X
+            The people; where decisions are enforced, the sensitive columns are never read.
+        """
+        check_is_fitted(self, "model_")
+        if self.enforce:
+            return super().predict(X)
+        people = self.space_.encode(self._frame(X))
+        assert self.model_ is not None  # it is always read: it was made here
+        return np.asarray(self.classes_[self.model_.decide(people).astype(np.int64)])
+
+    def predict_proba(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+        """Give each class's share of the votes, or the network's own probabilities.
+
+        Parameters
+        ----------
+        X
+            The people, as for `predict`.
+        """
+        check_is_fitted(self, "model_")
+        if self.enforce:
+            return super().predict_proba(X)
+        scores = self.network_(self.space_.encode(self._frame(X)))
+        if scores.shape[1] == 1:
+            scores = np.hstack([np.zeros_like(scores), scores])
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))

@@ -1,0 +1,65 @@
+"""Baselines: the simplest fair decisions there are; each is fair for everyone by construction."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from feta.arrays import Matrix
+from feta.network.network import Columns, Network
+from feta.rule import Argmax, Rule, Threshold, Tolerance
+from feta.space.feature_space import FeatureSpace
+from feta.train.scaling import Scaling
+from feta.train.task import Task
+
+
+def majority(space: FeatureSpace, labels: ArrayLike, *, rule: Rule = Threshold(0.0)) -> Network:  # noqa: B008 - frozen
+    """Make the network that decides everybody as most people's labels say."""
+    found = np.asarray(labels)
+    targets = Task(rule).targets(found, len(found))
+    if isinstance(rule, Tolerance):
+        bias = np.array([targets.mean()])
+    elif isinstance(rule, Threshold):
+        above = (2 * targets.sum() >= len(targets)) == (rule.favors == "above")
+        bias = np.array([rule.value + (1.0 if above else -1.0)])
+    else:
+        bias = np.bincount(targets.astype(np.int64), minlength=rule.outputs).astype(np.float64)
+    return Network(Columns(bias, np.zeros((len(bias), space.width))), (), (), source="float64")
+
+
+def blind_logistic(
+    space: FeatureSpace,
+    people: Matrix,
+    labels: ArrayLike,
+    *,
+    rule: Rule = Threshold(0.0),  # noqa: B008 - frozen
+    strength: float = 0.1,
+) -> Network:
+    """Fit a logistic regression that does not read the sensitive columns; `strength` is C."""
+    from sklearn.linear_model import LogisticRegression, Ridge  # noqa: PLC0415 - slow to import
+
+    targets = Task(rule).targets(labels, len(people))
+    scaling = Scaling.of(space, people)
+    read = np.flatnonzero(~space.sensitive_columns)
+    scaled = scaling(people)[:, read]
+    if isinstance(rule, Tolerance):
+        fitted = Ridge(alpha=1 / strength).fit(scaled, targets)
+        weight, bias = fitted.coef_[None, :], np.array([fitted.intercept_])
+    else:
+        fitted = LogisticRegression(C=strength, max_iter=2000).fit(scaled, targets)
+        weight, bias = fitted.coef_, fitted.intercept_
+    if isinstance(rule, Threshold) and rule.favors == "below":
+        weight, bias = -weight, -bias
+    if isinstance(rule, Argmax) and len(bias) != rule.outputs:  # a class was never seen, or two
+        weight, bias = _spread(weight, bias, fitted.classes_, rule.outputs)
+    slopes = np.zeros((len(bias), space.width))
+    slopes[:, read] = weight
+    return Network(scaling.outside(slopes, bias), (), (), source="float64")
+
+
+def _spread(weight: Matrix, bias: Matrix, classes: Matrix, outputs: int) -> tuple[Matrix, Matrix]:
+    """Give each class its row; classes that nobody had never win."""
+    if len(bias) == 1:  # two classes share one row
+        weight, bias = np.vstack([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+    rows = np.zeros((outputs, weight.shape[1]))
+    shifts = np.full(outputs, -1e6)  # far below any score of scaled people
+    rows[classes.astype(np.int64)], shifts[classes.astype(np.int64)] = weight, bias
+    return rows, shifts

@@ -1,0 +1,117 @@
+"""Chooser: of several predictors that are fair for everybody, the one that is right most often.
+
+None of them can be unfair, so nothing is given away by choosing: only accuracy differs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from feta.arrays import Matrix
+from feta.errors import SchemaError
+from feta.model import Model
+from feta.predict.fair_predictor import FairPredictor
+from feta.rule import Rule
+from feta.space.vote_weights import VoteWeights
+from feta.train.baselines import blind_logistic, majority
+from feta.train.ce_fair import CEFairTrainer
+from feta.train.plain import PlainTrainer, Progress
+from feta.train.split import Split
+from feta.train.task import Task
+
+if TYPE_CHECKING:
+    from feta.network.network import Network
+
+# The span penalty that the trials recommend: .5 costs accuracy, 1 makes networks constant.
+SPAN = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """What was chosen, how right everything was on the people chosen by, and why."""
+
+    name: str
+    predictor: FairPredictor
+    accuracies: dict[str, float]
+    reason: str
+
+
+def choose_fair(
+    candidates: Mapping[str, FairPredictor], people: Matrix, labels: ArrayLike
+) -> Choice:
+    """Choose by accuracy on some people, best none that were trained on; the first of equals."""
+    if not candidates:
+        raise SchemaError("there must be a fair predictor to choose, got none")
+    accuracies = {}
+    for name, predictor in candidates.items():
+        task = Task(predictor.model.rule)
+        targets = task.targets(labels, len(people))
+        answers = np.asarray(predictor.decide(people)).astype(np.float64)
+        accuracies[name] = task.accuracy(answers, targets)
+    best = max(accuracies, key=lambda name: accuracies[name])
+    return Choice(best, candidates[best], accuracies, _reason(best, accuracies, len(people)))
+
+
+def _reason(best: str, accuracies: dict[str, float], n_people: int) -> str:
+    share = accuracies[best]
+    told = f"{best!r} is right for {share:.1%} of {n_people} people; all are fair for everybody by construction, so accuracy alone decides"
+    others = {name: one for name, one in accuracies.items() if name != best}
+    if not others:
+        return told
+    second = max(others, key=lambda name: others[name])
+    told += f"; next is {second!r} with {others[second]:.1%}"
+    error = np.sqrt(max(share * (1 - share), 0.0) / n_people)
+    if share - others[second] <= error:
+        told += f", which may be chance: one standard error is {error:.1%}"
+    return told
+
+
+def train_candidates(
+    trainer: PlainTrainer,
+    fair: CEFairTrainer,
+    split: Split,
+    *,
+    progress: Progress | None = None,
+) -> dict[str, FairPredictor]:
+    """Train everything there is to choose from on one split of people.
+
+    Votes of the plain network, with equal and with empirical weights, votes after CE-Fair training
+    and after training with a span penalty, a blind network, and a blind regression.
+    """
+    tell = progress or (lambda _: None)
+    space, rule = trainer.space, trainer.rule
+    held = (split.held, split.held_targets)
+    found: dict[str, Network] = {}
+    found["vote"] = trainer.train_folds([split], progress=lambda one: tell(one / 5))[0].network
+    for place, (name, one) in enumerate(_fair_trainers(fair, rule)):
+        run = one.train(
+            found["vote"],
+            split.people,
+            split.targets,
+            validation=held,
+            progress=lambda share, place=place: tell((1 + place + share) / 5),  # type: ignore[misc]  # a number
+        )
+        found[name] = run.network
+    blind = replace(trainer, blind=True)
+    found["blind network"] = blind.train_folds([split], progress=lambda o: tell((3 + o) / 5))[
+        0
+    ].network
+    found["blind regression"] = blind_logistic(space, split.people, split.targets, rule=rule)
+    found["majority"] = majority(space, split.targets, rule=rule)
+    tell(1.0)
+    weights = VoteWeights.from_people(space, split.people)
+    models = {name: Model(space, network, rule) for name, network in found.items()}
+    predictors = {name: FairPredictor(model) for name, model in models.items()}
+    predictors["vote, empirical weights"] = FairPredictor(models["vote"], weights=weights)
+    return predictors
+
+
+def _fair_trainers(fair: CEFairTrainer, rule: Rule) -> list[tuple[str, CEFairTrainer]]:
+    trainers = [("vote after CE-Fair", replace(fair, rule=rule, span_penalty=None))]
+    if rule.outputs == 1:
+        span = replace(fair, rule=rule, preset=None, span_penalty=fair.span_penalty or SPAN)
+        trainers.append(("vote after span training", span))
+    return trainers

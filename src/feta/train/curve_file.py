@@ -1,0 +1,47 @@
+"""Curve file: a training's epochs as a picture (SVG) and as JSON."""
+
+import json
+from pathlib import Path
+
+from feta.train.run import TrainingRun
+
+
+def write_curve(run: TrainingRun, path: str | Path) -> None:
+    """Write the curve: `.json` as plain values, anything else as SVG; at once or not at all."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.part")
+    if target.suffix.lower() == ".json":
+        part.write_text(json.dumps(run.as_json(), indent=1) + "\n", encoding="utf-8")
+    else:
+        _draw(run, part)
+    part.replace(target)
+
+
+def _draw(run: TrainingRun, path: Path) -> None:
+    import matplotlib as mpl  # noqa: PLC0415 - slow to import
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    over_time, trade_off = figure.subplots(1, 2)
+    numbers = [0, *(one.number for one in run.epochs)]
+    points = [run.start, *(one.chosen_by for one in run.epochs)]
+    accuracies = [100 * one.accuracy for one in points]
+    rates = [100 * one.ce_rate for one in points]
+    over_time.plot(numbers, accuracies, label="accuracy")
+    over_time.plot(numbers, rates, label="people with a counterexample")
+    over_time.axvline(run.chosen, color="0.6", linestyle=":", label="chosen")
+    over_time.set(xlabel="epoch", ylabel=f"per cent of {run.select_on} people", ylim=(0, 100))
+    over_time.xaxis.get_major_locator().set_params(integer=True)
+    over_time.legend(frameon=False)
+    trade_off.plot(rates[1:], accuracies[1:], ".", color="0.7", label="epochs")
+    front = sorted(run.pareto, key=lambda number: rates[number])
+    trade_off.plot(
+        [rates[n] for n in front], [accuracies[n] for n in front], "-", label="none better in both"
+    )
+    trade_off.plot(rates[0], accuracies[0], "s", label="before")
+    trade_off.plot(rates[run.chosen], accuracies[run.chosen], "*", markersize=12, label="chosen")
+    trade_off.set(xlabel="people with a counterexample, per cent", ylabel="accuracy, per cent")
+    trade_off.legend(frameon=False)
+    # Without a salt and with a date, the same run would not give the same file.
+    with mpl.rc_context({"svg.hashsalt": "feta"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})

@@ -1,0 +1,229 @@
+"""Farthest: each person's counterpart with the highest (or lowest) score, exactly.
+
+The costly step of fair training: it runs for every person of every batch, with new weights each time.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from feta.arrays import Counts, Flags, Matrix, Vector
+from feta.errors import EngineError, SchemaError
+from feta.network.bounded import largest_error
+from feta.network.exact import ExactNetwork
+from feta.network.network import Network
+from feta.network.points import Tabulated
+from feta.rounding import FLOAT64
+from feta.space.attribute import Attribute, Integer, Levels, Real
+from feta.space.feature_space import FeatureSpace
+from feta.space.lattice import Lattice
+from feta.train.equal import distinct
+from feta.train.trace import highest
+
+Numbers = Literal["real", "integer"]
+
+# Counterparts scored at a time: blocks of 2^12 points of 16 neurons stay in the cache.
+BLOCK = 2**12
+
+# Enumeration of more counterparts than this a person would take seconds each.
+MOST_COUNTERPARTS = 10**7
+
+# Contributions kept for all assignments, in numbers: 128 MB.
+KEPT_TERMS = 2**24
+
+# Values that a real-valued attribute is first looked at; between two of them it is traced.
+GRID = 33
+
+
+def farthest(
+    space: FeatureSpace,
+    network: Network,
+    people: Matrix,
+    upward: Flags,
+    *,
+    numbers: Numbers = "integer",
+) -> tuple[Matrix, Vector]:
+    """Find each person's counterpart with the highest score (upward) or the lowest.
+
+    Gives the counterparts' rows and float64 scores. With "integer" numbers the choice is exact, and
+    the first on the lattice among equals. With "real" numbers one whole-number attribute, the widest,
+    takes any value of its range (a `Real` always does): the score is then within rounding of the
+    highest there is, at a float64 point.
+    """
+    if network.outputs != 1:
+        raise SchemaError(f"the farthest counterpart is one of one score, got {network.outputs}")
+    search = _Search(_grid(space), network, _line(space, network, numbers))
+    rows, scores = np.array(people, dtype=np.float64), np.zeros(len(people))
+    step = max(1, BLOCK // search.lattice.size)
+    for start in range(0, len(people), step):
+        part = slice(start, start + step)
+        rows[part], scores[part] = search.farthest(rows[part], upward[part])
+    return rows, scores
+
+
+def _grid(space: FeatureSpace) -> FeatureSpace:
+    """Look at a real-valued sensitive attribute at a few values first."""
+    if space.finite:
+        return space
+    return FeatureSpace(tuple(_listed(one) for one in space.attributes))
+
+
+def _listed(attribute: Attribute) -> Attribute:
+    if not isinstance(attribute, Real) or not attribute.sensitive:
+        return attribute
+    numbers = np.unique(np.linspace(attribute.low, attribute.high, GRID))
+    return Levels(attribute.name, tuple(numbers.tolist()), sensitive=True)
+
+
+def _line(space: FeatureSpace, network: Network, numbers: Numbers) -> int | None:
+    """Choose the axis that is searched over the reals, if any."""
+    reals = [a for a in space.sensitive if isinstance(a, Real)]
+    if len(reals) > 1:
+        names = ", ".join(repr(one.name) for one in reals)
+        message = f"one sensitive attribute may be real-valued in training, got {names}; declare the others integer, or give them a step"
+        raise SchemaError(message)
+    axes = _grid(space).lattice.axes
+    if reals:
+        return [axis.attribute.name for axis in axes].index(reals[0].name)
+    tabled = {table.column for table in network.first.tables}
+    # Between whole numbers neither a table nor a band says anything.
+    wide = [
+        (-len(axis), place)
+        for place, axis in enumerate(axes)
+        if isinstance(axis.attribute, Integer)
+        and not axis.derived
+        and axis.columns[0] not in tabled
+    ]
+    return min(wide)[1] if wide and numbers == "real" else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A network over the lattice: what each assignment contributes to the first layer."""
+
+    space: FeatureSpace
+    network: Network
+    line: int | None
+
+    def __post_init__(self) -> None:
+        if self.lattice.size > MOST_COUNTERPARTS:
+            message = f"training searches at most {MOST_COUNTERPARTS:,} counterparts a person, got {self.lattice.size:,}; narrow the sensitive domains, or give fewer sensitive attributes"
+            raise EngineError(message)
+
+    @property
+    def lattice(self) -> Lattice:
+        """All assignments."""
+        return self.space.lattice
+
+    @cached_property
+    def tabulated(self) -> Tabulated:
+        """The first layer over the lattice; exact where it is asked for that."""
+        return Tabulated(ExactNetwork(self.network), self.lattice)
+
+    @cached_property
+    def kept(self) -> Matrix | None:
+        """What every assignment contributes, (assignments, neurons), unless that is too much."""
+        if self.lattice.size * self.network.first.outputs > KEPT_TERMS:
+            return None
+        return self.tabulated.terms(np.arange(self.lattice.size))[0]
+
+    def terms(self, numbers: Counts) -> Matrix:
+        """Give what assignments with these numbers contribute."""
+        return self.tabulated.terms(numbers)[0] if self.kept is None else self.kept[numbers]
+
+    @cached_property
+    def error(self) -> float:
+        """How far off any float64 score can be."""
+        return largest_error(self.network, self.space.magnitudes, FLOAT64)
+
+    def farthest(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
+        """Search for some people at once."""
+        shared = self.tabulated.shared.tolist()
+        constants = self.network.first.terms(people[:, shared], shared)[0] + self.network.first.bias
+        signed = np.where(upward[:, None], 1.0, -1.0) * self._scores(constants)
+        best = signed.max(axis=1)
+        near = signed >= best[:, None] - 2 * self.error
+        chosen = np.argmax(near, axis=1)
+        if self.line is None:
+            for row in np.flatnonzero(near.sum(axis=1) > 1):
+                numbers = np.flatnonzero(near[row])
+                chosen[row] = self._settled(people[row], numbers, bool(upward[row]))
+        rows = np.array(people)
+        rows[:, list(self.lattice.columns)] = self._codes(chosen)
+        if self.line is not None:
+            self._follow(rows, constants, signed, upward)
+        return rows, self.network(rows)[:, 0]
+
+    def _scores(self, constants: Matrix) -> Matrix:
+        """Score every counterpart, (people, assignments)."""
+        size = self.lattice.size
+        scores = np.empty((len(constants), size))
+        for start in range(0, size, BLOCK):
+            terms = self.terms(np.arange(start, min(start + BLOCK, size)))
+            values = constants[:, None, :] + terms
+            shape = values.shape[:2]
+            values = values.reshape(-1, values.shape[2])
+            for activation, layer in self.network.steps:
+                values = activation(values) @ layer.weight.T + layer.bias
+            scores[:, start : start + BLOCK] = values.reshape(shape)
+        return scores
+
+    def _codes(self, numbers: Counts) -> Matrix:
+        digits = self.lattice.digits(numbers)
+        return np.hstack([a.codes(d) for a, d in zip(self.lattice.axes, digits, strict=True)])
+
+    def _settled(self, person: Vector, numbers: Counts, upward: bool) -> int:
+        """Find the first of the highest by exact arithmetic, among those that can differ at all."""
+        points = self.tabulated.counterparts(person[None, :], numbers)
+        different = distinct(points, numbers)
+        if len(different) == 1:
+            return int(numbers[different[0]])
+        exact = points.exact_scores(different).numerators[:, 0].tolist()
+        return int(numbers[different[exact.index(max(exact) if upward else min(exact))]])
+
+    def _follow(self, rows: Matrix, constants: Matrix, signed: Matrix, upward: Flags) -> None:
+        """Move people between two values of the line's attribute where the score is higher there.
+
+        Between neighbors the score cannot exceed their mean by more than half their distance times
+        its steepest slope; stretches that could exceed the best known value are traced.
+        """
+        assert self.line is not None
+        axis = self.lattice.axes[self.line]
+        column = axis.columns[0]
+        values = axis.codes(np.arange(len(axis)))[:, 0]
+        after = int(np.prod([len(one) for one in self.lattice.axes[self.line + 1 :]]))
+        cube = np.moveaxis(signed.reshape(len(rows), -1, len(axis), after), 2, 3)
+        best = signed.max(axis=1)
+        excess = self._steepest(column) * np.diff(values) / 2
+        above = (cube[..., :-1] + cube[..., 1:]) / 2 + excess > best[:, None, None, None]
+        owners, before, last, left, right = _stretches(above)
+        numbers = (before * len(axis) + left) * after + last
+        first = constants[owners] + self.terms(numbers)
+        length = values[right] - values[left]
+        steps = length[:, None] * self.network.first.slopes[:, column]
+        at, scores = highest(self.network, first, steps, upward[owners])
+        higher = np.where(upward[owners], scores, -scores)
+        for owner in np.unique(owners[higher > best[owners]]):
+            mine = np.flatnonzero(owners == owner)
+            found = mine[np.argmax(higher[mine])]
+            rows[owner, list(self.lattice.columns)] = self._codes(numbers[[found]])[0]
+            value = values[left[found]] + at[found] * length[found]
+            rows[owner, column] = min(value, values[right[found]])
+
+    def _steepest(self, column: int) -> float:
+        """Bound the score's slope along a column by the absolute weights."""
+        slope = np.abs(self.network.first.slopes[:, column])
+        for activation, layer in self.network.steps:
+            slope = np.abs(layer.weight) @ (activation.steepest * slope)
+        return float(slope[0])
+
+
+def _stretches(above: Flags) -> tuple[Counts, ...]:
+    """Join neighbors along the last axis: where each stretch is, where it starts and ends."""
+    edge = np.zeros((*above.shape[:-1], 1), dtype=bool)
+    padded = np.concatenate([edge, above, edge], axis=-1)
+    starts = np.nonzero(padded[..., 1:] & ~padded[..., :-1])
+    ends = np.nonzero(~padded[..., 1:] & padded[..., :-1])
+    return (*starts, ends[-1])

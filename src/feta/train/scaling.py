@@ -1,0 +1,67 @@
+"""Scaling: numbers centered and scaled for training, and folded back into the network after it."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from feta.arrays import Matrix, Vector
+from feta.network.network import Columns, Network
+from feta.space.attribute import Categorical, Derived
+from feta.space.feature_space import FeatureSpace
+
+# A column whose mean is this many standard deviations from 0 hardly moves its neurons: on Law
+# School unscaled test scores cost seven points of accuracy.
+FAR_FROM_ZERO = 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaling:
+    """(x − center) / scale, column by column; categories stay 0 and 1."""
+
+    centers: Vector
+    scales: Vector
+
+    @classmethod
+    def of(cls, space: FeatureSpace, people: Matrix) -> Self:
+        """Take the mean and the standard deviation of each number over some people."""
+        centers, scales = np.zeros(space.width), np.ones(space.width)
+        for attribute in space.attributes:
+            if not isinstance(attribute, Categorical | Derived):
+                column = space.columns_of(attribute).start
+                spread = float(people[:, column].std())
+                centers[column] = float(people[:, column].mean())
+                scales[column] = spread if spread > 0 else 1.0
+        return cls(centers, scales)
+
+    @classmethod
+    def none(cls, space: FeatureSpace) -> Self:
+        """Leave every column as it is."""
+        return cls(np.zeros(space.width), np.ones(space.width))
+
+    def __call__(self, people: Matrix) -> Matrix:
+        """Scale people."""
+        return np.asarray((people - self.centers) / self.scales)
+
+    def inside(self, network: Network) -> Network:
+        """Rewrite a network of people's own units for scaled people."""
+        first = network.first
+        slopes = first.slopes * self.scales
+        bias = first.bias + (first.slopes * self.centers).sum(axis=1)
+        return replace(network, first=Columns(bias, slopes))
+
+    def outside(self, slopes: Matrix, bias: Vector) -> Columns:
+        """Fold the scaling back into a first layer: it then takes people's own units."""
+        own = slopes / self.scales
+        moved = own * self.centers
+        # The terms that cancel in the bias, for the bound on a runtime's rounding error.
+        return Columns(
+            bias - moved.sum(axis=1), own, (), 2 * np.abs(moved).sum(axis=1) + np.abs(bias)
+        )
+
+
+def unscaled(space: FeatureSpace, people: Matrix) -> list[str]:
+    """Name the numbers that are so far from 0 that a network learns little from them."""
+    scaling = Scaling.of(space, people)
+    far = np.abs(scaling.centers) > FAR_FROM_ZERO * scaling.scales
+    return [a.name for a in space.attributes if far[space.columns_of(a).start]]

@@ -1,0 +1,105 @@
+"""Violation: which people of a batch have a counterexample, and the one that violates most.
+
+The decisions are exact; with whole numbers so is the choice of the counterpart (see `farthest`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from feta.arrays import Flags, Matrix, Vector
+from feta.network.activation import identity
+from feta.network.bounded import Bounded, largest_error
+from feta.network.exact import ExactNetwork
+from feta.network.network import Affine, Network
+from feta.rounding import FLOAT64
+from feta.rule import OPEN, Deciding, OneVsRest, Threshold, Tolerance
+from feta.space.feature_space import FeatureSpace
+from feta.train.farthest import Numbers, farthest
+from feta.train.task import Task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Violations:
+    """What was found about each person of a batch."""
+
+    decisions: Vector  # the person's own: a class's number, or the score
+    apart: Flags  # whether the counterpart is a counterexample
+    counterparts: Matrix
+    gaps: Vector  # how far on the other side it is, in scores; 0 where it is no counterexample
+
+
+def violations(
+    space: FeatureSpace, network: Network, task: Task, people: Matrix, *, numbers: Numbers
+) -> Violations:
+    """Find everybody's maximum violation (Eq. 4): the farthest counterpart on the other side."""
+    rule = task.rule
+    if isinstance(rule, Tolerance):
+        return _distances(space, network, rule.epsilon, people, numbers)
+    assert not isinstance(rule, OneVsRest)  # refused by the task
+    scores, error = network(people), largest_error(network, space.magnitudes, FLOAT64)
+    own = _decided(network, rule, people, scores, error)
+    if isinstance(rule, Threshold):
+        upward = (own == 1) != (rule.favors == "above")
+        rows, found = farthest(space, network, people, upward, numbers=numbers)
+        gaps, theirs = np.abs(found - scores[:, 0]), found[:, None]
+    else:
+        rows, gaps = _margins(space, network, people, own, numbers=numbers)
+        theirs = network(rows)
+    apart = _decided(network, rule, rows, theirs, error) != own
+    return Violations(own, apart, rows, np.where(apart, gaps, 0.0))
+
+
+def _decided(
+    network: Network, rule: Deciding, people: Matrix, scores: Matrix, error: float
+) -> Vector:
+    """Decide exactly: by float64 scores and their error bound, without rounding where that fails."""
+    decisions = rule.settle(Bounded(scores, np.full_like(scores, error)))
+    rest = np.flatnonzero(decisions == OPEN)
+    if rest.size:
+        decisions[rest] = rule.settle_exactly(ExactNetwork(network).scores(people[rest]))
+    return decisions.astype(np.float64)
+
+
+def _margins(
+    space: FeatureSpace,
+    network: Network,
+    people: Matrix,
+    own: Vector,
+    *,
+    numbers: Numbers,
+) -> tuple[Matrix, Vector]:
+    """Find where another class leads most over the person's own, whichever class that is."""
+    rows, best = np.array(people), np.full(len(people), -np.inf)
+    for mine in np.unique(own).astype(int):
+        members = np.flatnonzero(own == mine)
+        for other in range(network.outputs):
+            if other != mine:
+                direction = np.zeros((1, network.outputs))
+                direction[0, [other, mine]] = 1.0, -1.0  # ±1: exact products
+                lead = network.then(identity(), Affine(direction, np.zeros(1)))
+                up = np.ones(len(members), dtype=bool)
+                found, scores = farthest(space, lead, people[members], up, numbers=numbers)
+                higher = scores > best[members]
+                rows[members[higher]], best[members[higher]] = found[higher], scores[higher]
+    return rows, best
+
+
+def _distances(
+    space: FeatureSpace, network: Network, epsilon: float, people: Matrix, numbers: Numbers
+) -> Violations:
+    """Find whose score is farthest from the person's own, above or below."""
+    own = network(people)[:, 0]
+    up = np.ones(len(people), dtype=bool)
+    high, above = farthest(space, network, people, up, numbers=numbers)
+    low, below = farthest(space, network, people, ~up, numbers=numbers)
+    rises = above - own >= own - below
+    rows = np.where(rises[:, None], high, low)
+    gaps = np.where(rises, above - own, own - below)
+    error = 4 * largest_error(network, space.magnitudes, FLOAT64)
+    apart = gaps > epsilon
+    for row in np.flatnonzero(~(np.abs(gaps - epsilon) > error)):
+        pair = ExactNetwork(network).scores(np.stack([people[row], rows[row]]))
+        judge = Tolerance(epsilon).judge(pair[:1])
+        apart[row] = judge.settle_exactly(pair)[1] == 1
+    return Violations(own, apart, rows, np.where(apart, gaps, 0.0))

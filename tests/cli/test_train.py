@@ -1,0 +1,136 @@
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from feta import read_onnx, read_schema
+from feta.network.readers.onnx_runtime import onnx_scores
+from tests.cli.test_commands import run
+from tests.unit.train.people import LABELS, PEOPLE, RECORDS
+
+SCHEMA = """
+[decision]
+favorable = "yes"
+unfavorable = "no"
+threshold = 0.5
+[columns]
+age = { type = "integer", min = 18, max = 30, sensitive = true }
+sex = { type = "category", values = ["female", "male"], sensitive = true }
+income = { type = "number", min = 0, max = 100, center = 50.0, scale = 30.0 }
+"""
+QUICK = ("--plain-epochs", "10", "--epochs", "3", "--batch-size", "32", "--hidden", "6")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    table = pd.DataFrame(RECORDS).assign(loan=np.where(LABELS, "yes", "no"), id=range(160))
+    table.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+def train(folder: Path, *more: str, label: str = "loan") -> subprocess.CompletedProcess[str]:
+    return run(
+        "train",
+        "people.csv",
+        "--schema",
+        "schema.toml",
+        "--label",
+        label,
+        *QUICK,
+        *more,
+        cwd=folder,
+    )
+
+
+def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> None:
+    done = train(folder)
+    assert (done.returncode, done.stderr.splitlines()) == (
+        0,
+        ["note: 1 column is not in the schema and ignored: id"],
+    ), done
+    assert "people with a counterexample:" in done.stdout
+    names = sorted(one.name for one in folder.iterdir())
+    assert names == ["model.json", "model.onnx", "model.svg", "people.csv", "schema.toml"]
+    schema = read_schema(folder / "schema.toml")
+    model = schema.model(read_onnx(folder / "model.onnx"))
+    assert np.mean(model.decide(PEOPLE) == LABELS) > 0.7
+    replay = onnx_scores(folder / "model.onnx")
+    assert replay is not None
+    scaled = (PEOPLE - np.array(schema.centers)) / np.array(schema.scales)
+    assert np.allclose(replay(scaled)[:, 0], model.score(PEOPLE), rtol=1e-9, atol=1e-9)
+    curve = json.loads((folder / "model.json").read_text())
+    assert len(curve["epochs"]) == 3
+    assert run(
+        "audit", "model.onnx", "--schema", "schema.toml", "--data", "people.csv", cwd=folder
+    ).returncode in (0, 1)
+
+
+def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folder: Path) -> None:
+    more = ("--epochs", "100")
+    assert train(folder, *more, "--out", "whole.onnx").returncode == 0
+    arguments = ["train", "people.csv", "--schema", "schema.toml", "--label", "loan", *QUICK, *more]
+    checkpoint = folder / "model.checkpoint"
+    command = [sys.executable, "-m", "feta", *arguments]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    while not checkpoint.exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate()[1]
+    assert process.returncode == 130
+    assert "feta: interrupted; the same command goes on from what is done" in told
+    again = subprocess.Popen(command, cwd=folder)
+    time.sleep(2)  # wherever it stands then
+    again.kill()
+    again.communicate()
+    assert train(folder, *more).returncode == 0
+    assert (folder / "model.onnx").read_bytes() == (folder / "whole.onnx").read_bytes()
+    assert not checkpoint.exists()
+    done = train(folder, "--out", "c.onnx", "--start", "model.onnx", "--span", "0.1", "--json")
+    content = json.loads(done.stdout)
+    assert content["model"] == "c.onnx"
+    assert content["ce_rate"][1] <= content["ce_rate"][0]
+
+
+@pytest.mark.parametrize(
+    ("more", "label", "message"),
+    [
+        (("--out", "model.pt"), "loan", "model.pt: --out must name an ONNX file"),
+        ((), "sex", "the label 'sex' must not be a column that the network reads"),
+        ((), "lone", "the table must have the column 'lone'.* did you mean 'loan'"),
+        ((), "id", "people.csv, row 3: the label 'id' must be 'yes', 'no', 1 or 0, got '2'"),
+        (("--hidden", "a"), "loan", "--hidden must list whole numbers, such as 16,16, got 'a'"),
+        (("--keep", "none"), "loan", "keep must be 'all', 'counterexamples' or a share"),
+        (("--epochs", "0"), "loan", "epochs must be a whole number above 0, got 0"),
+    ],
+)
+def test_what_cannot_be_trained_is_told(
+    folder: Path, more: tuple[str, ...], label: str, message: str
+) -> None:
+    done = train(folder, *more, label=label)
+    assert done.returncode == 2
+    assert re.search(message, done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"),
+    [
+        ("score = 3.5", r"training gives log-odds, so \[decision\] must have a probability"),
+        ('classes = ["yes", "no"]\none_vs_rest = "yes"', "take one_vs_rest out of"),
+    ],
+)
+def test_decisions_that_cannot_be_learned_are_told(
+    folder: Path, decision: str, message: str
+) -> None:
+    body = SCHEMA.split("[columns]")[1]
+    (folder / "schema.toml").write_text(f"[decision]\n{decision}\n[columns]{body}")
+    done = train(folder)
+    assert done.returncode == 2
+    assert re.search(message, done.stderr), done.stderr

@@ -1,0 +1,91 @@
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from feta import SchemaError
+from feta.estimators.ce_fair_classifier import CEFairClassifier
+from tests.unit.train.people import CLASSES, LABELS, RECORDS, SPACE
+
+X = pd.DataFrame(RECORDS)
+Y = np.where(LABELS, "yes", "no")
+QUICK = {
+    "hidden": (6,),
+    "plain_epochs": 20,
+    "learning_rates": (0.03,),
+    "epochs": 4,
+    "batch_size": 32,
+}
+
+
+def quick(**settings: object) -> CEFairClassifier:
+    return CEFairClassifier(SPACE, **(QUICK | settings))  # type: ignore[arg-type]  # settings of all kinds
+
+
+def test_it_decides_without_the_sensitive_columns() -> None:
+    fair = quick().fit(X, Y)
+    assert fair.score(X.drop(columns=["age", "sex"]), Y) > 0.75
+    assert fair.guarantee_.startswith("fair by construction")
+    assert fair.run_ is not None
+    assert fair.run_.network is fair.network_
+    shares = fair.predict_proba(X.drop(columns=["age", "sex"]))
+    assert (fair.classes_[(shares[:, 1] >= 0.5).astype(int)] == fair.predict(X)).all()
+
+
+def test_the_networks_own_decisions_can_be_asked_for() -> None:
+    own = quick(enforce=False).fit(X, Y)
+    assert own.score(X, Y) > 0.8
+    chances = own.predict_proba(X)
+    assert np.allclose(chances.sum(axis=1), 1.0)
+    assert (own.classes_[np.argmax(chances, axis=1)] == own.predict(X)).all()
+    assert own.guarantee_.startswith("the network's own decisions")
+    several = quick(enforce=False).fit(X, CLASSES)
+    assert several.predict_proba(X).shape == (160, 3)
+    assert (np.argmax(several.predict_proba(X), axis=1) == several.predict(X)).all()
+
+
+def test_without_the_second_training_there_is_no_curve() -> None:
+    assert quick(epochs=0).fit(X, Y).run_ is None
+
+
+def test_equal_seeds_give_equal_networks_through_clone_and_pickle() -> None:
+    first = quick().fit(X, Y)
+    again = clone(first).fit(X, Y)
+    assert first.network_.fingerprint == again.network_.fingerprint
+    assert quick(random_state=1).fit(X, Y).network_.fingerprint != first.network_.fingerprint
+    copy = pickle.loads(pickle.dumps(first))
+    assert (copy.predict(X) == first.predict(X)).all()
+
+
+def test_a_grid_search_finds_settings() -> None:
+    search = GridSearchCV(quick(), {"span_penalty": [None, 0.1], "epochs": [2]}, cv=2)
+    search.fit(X, Y)
+    assert search.best_score_ > 0.6
+    assert isinstance(search.best_estimator_, CEFairClassifier)
+
+
+def test_a_seed_that_is_no_number_is_refused() -> None:
+    with pytest.raises(SchemaError, match="random_state must be a whole number, got None"):
+        quick(random_state=None).fit(X, Y)
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    [
+        CEFairClassifier(
+            sensitive=["x0"], hidden=(4,), plain_epochs=3, epochs=1, learning_rates=(0.03,)
+        )
+    ],
+    expected_failed_checks=lambda _: {
+        "check_estimators_nan_inf": "it wants broken sensitive values refused by predict, which never reads them"
+    },
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks(
+    estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
+) -> None:
+    check(estimator)

@@ -1,0 +1,164 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import feta
+from feta import (
+    Argmax,
+    FairPredictor,
+    FeatureSpace,
+    Integer,
+    Model,
+    NetworkError,
+    SchemaError,
+    Tolerance,
+)
+from feta.train import checkpoint_file
+from feta.train.plain import PlainTrainer
+from feta.train.split import Split
+from feta.train.task import Task
+from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE
+
+TRAINER = PlainTrainer(
+    SPACE, hidden=(6,), learning_rates=(0.03, 0.001), batch_sizes=(16, 32), epochs=12
+)
+
+
+def test_it_learns_what_there_is_to_learn() -> None:
+    run = replace(TRAINER, epochs=60).train(PEOPLE, LABELS)
+    own = Model(SPACE, run.network).decide(PEOPLE)
+    assert (own == LABELS).mean() > 0.93
+    assert len(run.grid) == 4
+    assert run.loss == min(one[3] for one in run.grid)
+    assert (run.learning_rate, run.batch_size, run.epoch, run.loss) in run.grid
+
+
+def test_the_same_seed_gives_the_same_network_to_the_bit_and_another_does_not() -> None:
+    first, again = (TRAINER.train(PEOPLE, LABELS).network.fingerprint for _ in range(2))
+    assert first == again
+    assert replace(TRAINER, seed=1).train(PEOPLE, LABELS).network.fingerprint != first
+
+
+def test_several_classes_and_regression_are_learned_too() -> None:
+    several = replace(TRAINER, rule=Argmax(("a", "b", "c")), epochs=60).train(PEOPLE, CLASSES)
+    assert (np.argmax(several.network(PEOPLE), axis=1) == CLASSES).mean() > 0.85
+    scores = replace(TRAINER, rule=Tolerance(0.1), epochs=60).train(PEOPLE, SCORES).network(PEOPLE)
+    assert np.mean((scores[:, 0] - SCORES) ** 2) < 0.1 * SCORES.var()
+
+
+def test_a_threshold_that_favors_low_scores_is_learned_the_other_way_round() -> None:
+    rule = feta.Threshold(0.0, favors="below")
+    run = replace(TRAINER, rule=rule, epochs=60).train(PEOPLE, LABELS)
+    assert (Model(SPACE, run.network, rule).decide(PEOPLE) == LABELS).mean() > 0.93
+
+
+def test_folds_side_by_side_are_trained_like_folds_alone() -> None:
+    task = Task(feta.Threshold(0.0))
+    splits = [
+        Split.of(SPACE, task, PEOPLE[k:], LABELS[k:], validation=None, seed=k) for k in (0, 7)
+    ]
+    stacked = TRAINER.train_folds(splits)
+    alone = TRAINER.train_folds(splits[:1])
+    assert stacked[0].epoch == alone[0].epoch
+    ours, theirs = stacked[0].network(PEOPLE), alone[0].network(PEOPLE)
+    assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-9)  # another order of sums
+
+
+def test_the_last_epoch_can_be_asked_for() -> None:
+    run = replace(TRAINER, epoch="last").train(PEOPLE, LABELS)
+    assert {one[2] for one in run.grid} == {12}
+
+
+def test_a_learning_rate_that_runs_away_is_not_chosen_and_alone_is_told() -> None:
+    wild = replace(TRAINER, rule=Tolerance(1.0), learning_rates=(1e200, 0.01), epoch="last")
+    assert wild.train(PEOPLE, SCORES).learning_rate == 0.01
+    with pytest.raises(NetworkError, match="lower the learning rate"):
+        replace(wild, learning_rates=(1e200,)).train(PEOPLE, SCORES)
+
+
+def test_a_blind_network_cannot_see_the_sensitive_columns() -> None:
+    run = replace(TRAINER, blind=True).train(PEOPLE, LABELS)
+    assert not run.network.first.slopes[:, SPACE.sensitive_columns].any()
+    model = Model(SPACE, run.network)
+    assert feta.tally(model, PEOPLE).unanimous.all()
+    assert (FairPredictor(model).decide(PEOPLE) == model.decide(PEOPLE)).all()
+
+
+def test_a_fixed_subset_is_the_same_each_epoch_and_a_fresh_one_is_not() -> None:
+    fixed = replace(TRAINER, sample_fraction=0.05, subset="fixed", epoch="last", epochs=30)
+    fresh = replace(fixed, subset="fresh")
+    chosen = replace(fixed, subset="fixed").train(PEOPLE, LABELS)
+    assert chosen.loss > fresh.train(PEOPLE, LABELS).loss  # seven people are not enough
+
+
+@pytest.mark.parametrize("stop", [1, 5, 11])
+def test_an_interrupted_training_goes_on_at_its_epoch(
+    stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_file, "EVERY", 0.0)
+    path = tmp_path / "training"
+    epochs = []
+
+    def interrupt(share: float) -> None:
+        epochs.append(share)
+        if len(epochs) == stop:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        TRAINER.train(PEOPLE, LABELS, checkpoint=path, progress=interrupt)
+    epochs = [0.0] * stop  # it must not be interrupted again
+    run = TRAINER.train(PEOPLE, LABELS, checkpoint=path, progress=interrupt)
+    assert len(epochs) == 2 * TRAINER.epochs  # none was done twice
+    assert run.network.fingerprint == TRAINER.train(PEOPLE, LABELS).network.fingerprint
+
+
+def test_another_trainings_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "training"
+    single = replace(TRAINER, batch_sizes=(16,))
+    single.train(PEOPLE, LABELS, checkpoint=path)
+    with pytest.raises(NetworkError, match="its data or settings differ; delete it"):
+        replace(single, seed=1).train(PEOPLE, LABELS, checkpoint=path)
+    with pytest.raises(NetworkError, match="its data or settings differ; delete it"):
+        single.train(PEOPLE, ~LABELS, checkpoint=path)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(NetworkError, match="must be a checkpoint of a training"):
+        single.train(PEOPLE, LABELS, checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs must be a whole number above 0, got 0"),
+        ({"epochs": True}, "epochs must be a whole number above 0, got True"),
+        ({"sample_fraction": 0.0}, "sample_fraction must be above 0 and at most 1, got 0.0"),
+        ({"epoch": "first"}, "epoch must be one of 'best', 'last', got 'first'"),
+        ({"subset": "new"}, "subset must be one of 'fresh', 'fixed', got 'new'"),
+        ({"learning_rates": ()}, r"learning rates must be above 0, got \(\)"),
+        ({"learning_rates": (-1.0,)}, "learning rates must be above 0"),
+        ({"batch_sizes": ()}, "a batch size must be a whole number above 0"),
+        ({"hidden": (0,)}, "a hidden layer's width must be a whole number above 0, got 0"),
+        ({"activation": "maxout"}, "an activation to train must be one of .* got 'maxout'"),
+        ({"rule": feta.OneVsRest(("a", "b"), "a")}, "training needs all classes"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        replace(TRAINER, **settings)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_people_and_labels_are_checked() -> None:
+    with pytest.raises(feta.DomainError, match=r"labels must be 0 to 1, got 2 \(row 3\)"):
+        TRAINER.train(PEOPLE, [0, 1, 1, 2] + [0] * 156)
+    with pytest.raises(feta.DomainError, match="labels must be 160 numbers or booleans"):
+        TRAINER.train(PEOPLE, ["yes"] * 160)
+    with pytest.raises(feta.DomainError, match=r"labels must be finite, got nan \(row 0\)"):
+        replace(TRAINER, rule=Tolerance(1.0)).train(PEOPLE, [np.nan] * 160)
+    with pytest.raises(feta.DomainError, match="'age' must be a whole number from 18 to 30"):
+        TRAINER.train(PEOPLE + 50, LABELS)
+    with pytest.raises(feta.DomainError, match="got 160 and 0"):
+        TRAINER.train(PEOPLE, LABELS, validation=(PEOPLE[:0], LABELS[:0]))
+    sensitive = FeatureSpace((Integer("age", 18, 30, sensitive=True),))
+    with pytest.raises(SchemaError, match="a blind network needs a column that is not sensitive"):
+        PlainTrainer(sensitive, blind=True).train(PEOPLE[:, :1], LABELS)
