@@ -19,6 +19,7 @@ from feta.errors import (
 from feta.model import Model
 from feta.model_file import load_model, save_model
 from feta.network.network import Network
+from feta.network.onnx_writer import write_onnx
 from feta.network.readers.onnx import read_onnx
 from feta.network.readers.sklearn import read_sklearn
 from feta.network.readers.torch import read_torch
@@ -85,6 +86,7 @@ __all__ = [
     "tally",
     "verify",
     "worst",
+    "write_onnx",
     "write_schema",
 ]
 

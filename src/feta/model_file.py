@@ -168,8 +168,9 @@ def _rule(entry: dict[str, Any]) -> Rule:
 
 def _attribute(entry: dict[str, Any]) -> Attribute:
     kind = ATTRIBUTES[entry["kind"]]
-    values = {field.name: _tupled(entry[field.name]) for field in fields(kind)}
-    return kind(**values)
+    # Files of the first version know nothing of missing values.
+    known = [field.name for field in fields(kind) if field.name != "missing" or "missing" in entry]
+    return kind(**{name: _tupled(entry[name]) for name in known})
 
 
 def _tupled(value: Any) -> Any:  # noqa: ANN401 - any JSON value

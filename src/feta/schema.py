@@ -73,7 +73,9 @@ class Schema:
         for attribute in self.space.attributes:
             scaled = not isinstance(attribute, Categorical | Derived)
             plain = 0.0 if numbers is self.file.centers else 1.0
-            columns += [numbers.get(attribute.name, plain) if scaled else plain] * attribute.width
+            number = numbers.get(attribute.name, plain) if scaled else plain
+            flags = [plain] * (attribute.width - 1)  # of a number that may be missing
+            columns += [number, *flags]
         return columns
 
     def model(self, network: Network) -> Model:
