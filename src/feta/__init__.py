@@ -27,6 +27,7 @@ from feta.network.readers.weights import read_weights
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.runtime import runtime_of
 from feta.schema import Schema, read_schema, write_schema
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
@@ -81,6 +82,7 @@ __all__ = [
     "read_sklearn",
     "read_torch",
     "read_weights",
+    "runtime_of",
     "save_model",
     "spread",
     "tally",

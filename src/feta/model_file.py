@@ -120,6 +120,7 @@ def _description(model: Model) -> dict[str, Any]:
             "equality": network.equality,
             "source": network.source,
             "sigmoid": network.sigmoid,
+            "reading": network.reading,
             "tables": [table.column for table in network.first.tables],
             "activations": [activation.name for activation in network.activations],
         },
@@ -152,7 +153,13 @@ def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
         for place in places
     )
     network = Network(
-        first, activations, layers, about["equality"], about["source"], bool(about["sigmoid"])
+        first,
+        activations,
+        layers,
+        about["equality"],
+        about["source"],
+        bool(about["sigmoid"]),
+        about.get("reading", "proved"),
     )
     outcomes = tuple(told["outcomes"])
     if not all(isinstance(name, str) for name in outcomes):

@@ -67,3 +67,8 @@ FLOOR = 2.0**-100
 # Added, relative to their sizes, where two or three float64 numbers are subtracted: a difference is
 # rounded once or twice, by half a unit (2^-53) each; eight times as much is on the safe side.
 DIFFERENCE = 2.0**-50
+
+# A reader's scores must equal the source's to within this, relative to 1 + Σ|terms|. In float64 two
+# correct computations differ by summation order only, about 1e-13 in networks of this size; a wrong
+# weight shows in the first digits.
+AGREEMENT = 1e-9

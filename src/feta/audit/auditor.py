@@ -1,6 +1,6 @@
 """Auditor: asks about a block of people, whatever the model's rule."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
@@ -8,7 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from feta.api import tally, verify
-from feta.arrays import Answers, Flags, Matrix, Vector
+from feta.arrays import Flags, Matrix, Vector
 from feta.audit.answer import Answer, fair_answers, majorities
 from feta.audit.finding import Finding
 from feta.engine.protocol import UNLIMITED, Budget
@@ -17,14 +17,11 @@ from feta.network.points import Rows
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
 from feta.rule import Tolerance
+from feta.runtime import Replay, replays
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample, Runtime
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown
-
-# The user's own runtime, if at hand: rows in people's own units to what `Model.decide` would give,
-# or to scores for regression.
-Replay = Callable[[Matrix], Answers]
 
 
 @dataclass(frozen=True)
@@ -145,7 +142,7 @@ class Auditor:
         verdict = verify(WorstAt(self.model, person), engine=self.engine, budget=self.budget)
         match verdict:
             case Unfair(counterexample=pair) | Unknown(best=Counterexample() as pair):
-                replayed = None if self.replay is None else self._replays(pair)
+                replayed = None if self.replay is None else replays(self.replay, self.model, pair)
                 runtime: Runtime = "sensitive" if replayed is False else pair.runtime
                 return replace(
                     finding, status="unfair", pair=pair, runtime=runtime, replayed=replayed
@@ -156,13 +153,6 @@ class Auditor:
                 return replace(finding, runtime=runtime)
             case _:
                 assert_never(verdict)
-
-    def _replays(self, pair: Counterexample) -> bool:
-        assert self.replay is not None
-        answers = self.replay(np.stack([pair.person, pair.counterpart]))
-        if isinstance(self.model.rule, Tolerance):
-            return bool(abs(answers[0] - answers[1]) > self.model.rule.epsilon)
-        return tuple(answers.tolist()) == pair.decisions
 
     def simplest(self, finding: Finding, name: str | None) -> Counterexample | None:
         """Give a person's farthest pair that differs in one attribute only; None takes any."""

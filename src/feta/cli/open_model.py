@@ -3,10 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from feta.arrays import Answers, Matrix
-from feta.audit.auditor import Replay
 from feta.errors import NetworkError, SchemaError
 from feta.model import Model
 from feta.model_file import load_model
@@ -14,7 +10,8 @@ from feta.network.network import Network
 from feta.network.readers.onnx import read_onnx
 from feta.network.readers.onnx_runtime import onnx_scores
 from feta.network.readers.weights import read_weights
-from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.rule import Argmax
+from feta.runtime import Replay, graph_runtime
 from feta.schema import Schema, read_schema
 
 # Counts of counterparts are 64-bit numbers.
@@ -93,32 +90,4 @@ def _onnx_replay(path: Path, schema: Schema, model: Model, network: Network) -> 
     outputs_of = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
     if outputs_of is None:
         return None
-    centers, scales = np.array(schema.centers), np.array(schema.scales)
-    squashed = network.sigmoid
-
-    def replay(people: Matrix) -> Answers:
-        outputs = outputs_of((people - centers) / scales)
-        match model.rule:
-            case Threshold():
-                return _favorable(model.rule, outputs, squashed=squashed)
-            case Argmax():
-                return np.argmax(outputs, axis=1)
-            case OneVsRest(place=place):
-                return np.argmax(outputs, axis=1) == place
-            case Tolerance():
-                return outputs[:, 0]
-
-    return replay
-
-
-def _favorable(rule: Threshold, outputs: Matrix, *, squashed: bool) -> Answers:
-    """Decide as the source would, by what its graph gives: scores, or probabilities."""
-    threshold = rule.value
-    if squashed:
-        threshold = 1 / (1 + np.exp(-np.clip(rule.value, -700.0, 700.0)))  # exp(700) is finite
-    if outputs.shape[1] == 2 and not squashed:
-        value = outputs[:, 1] - outputs[:, 0]
-    else:
-        value = outputs[:, -1]
-    favorable = value > threshold if rule.favors == "above" else value < threshold
-    return np.asarray(favorable | ((value == threshold) & (rule.equality == "favorable")))
+    return graph_runtime(outputs_of, model, network, schema=schema)

