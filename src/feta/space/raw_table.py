@@ -58,12 +58,12 @@ class RawTable:
     def __call__(self, people: Matrix) -> "pd.DataFrame | NDArray[Any]":
         """Turn rows back into such a table."""
         columns = {name: self._column(name, people) for name in self.names}
-        if self.as_frame:
-            import pandas as pd  # noqa: PLC0415 - import feta stays light
+        if not self.as_frame:
+            return np.stack(list(columns.values()), axis=1)
+        import pandas as pd  # noqa: PLC0415 - import feta stays light
 
-            plain = {name: _plain(values) for name, values in columns.items()}
-            return pd.DataFrame(plain, index=range(len(people)))
-        return np.stack(list(columns.values()), axis=1)
+        typed = {name: pd.Series(one, dtype=self._dtype(name)) for name, one in columns.items()}
+        return pd.DataFrame(typed, index=range(len(people)))
 
     def _column(self, name: str, people: Matrix) -> NDArray[Any]:
         if name not in {attribute.name for attribute in self.space.attributes}:
@@ -71,6 +71,17 @@ class RawTable:
         attribute = self.space.attribute(name)
         return raw_values(attribute, people[:, self.space.columns_of(attribute)])
 
+    def _dtype(self, name: str) -> Any:  # noqa: ANN401 - a type of pandas or numpy
+        """Choose the type by all that a category can be, not by the few that happen to be there."""
+        import pandas as pd  # noqa: PLC0415 - import feta stays light
 
-def _plain(values: NDArray[Any]) -> Any:  # noqa: ANN401 - a list lets pandas choose the type
-    return values.tolist() if values.dtype == object else values
+        known = {attribute.name: attribute for attribute in self.space.attributes}
+        attribute = known.get(name)
+        if isinstance(attribute, Derived):
+            return pd.Series([label for label, _, _ in attribute.bands]).dtype
+        if not isinstance(attribute, Categorical):
+            return None
+        dtype = pd.Series(list(attribute.values)).dtype
+        if attribute.missing and dtype.kind in "iu":
+            return np.dtype(np.float64)
+        return np.dtype(object) if attribute.missing and dtype.kind == "b" else dtype
