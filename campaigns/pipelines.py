@@ -12,7 +12,6 @@ import sys
 import time
 import warnings
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +42,7 @@ from sklearn.preprocessing import (
 
 import feta
 from campaigns.result import finish
-from feta.arrays import Answers
+from feta.arrays import Answers, Matrix
 from feta.model import Model
 from feta.network.points import Rows
 from feta.network.readers.sklearn import raw_table
@@ -83,24 +82,24 @@ def people_and_labels(rng: np.random.Generator, n_people: int) -> tuple[pd.DataF
     return frame, score - np.median(score) + rng.normal(scale=0.3, size=n_people)
 
 
-def hot(**options: Any) -> OneHotEncoder:
-    """A one-hot encoder."""
+def hot(**options: object) -> OneHotEncoder:
+    """Make a one-hot encoder."""
     return OneHotEncoder(**({"handle_unknown": "ignore"} | options))
 
 
-def filled(*steps: BaseEstimator, **options: Any) -> Pipeline:
-    """An imputer, then other steps."""
+def filled(*steps: BaseEstimator, **options: object) -> Pipeline:
+    """Make an imputer and steps after it."""
     return make_pipeline(SimpleImputer(**options), *steps)
 
 
-def columns(*parts: tuple[BaseEstimator, list[str]], **options: Any) -> ColumnTransformer:
-    """Columns put to different steps."""
+def columns(*parts: tuple[BaseEstimator, list[str]], **options: object) -> ColumnTransformer:
+    """Put columns to different steps."""
     named = [(f"part{place}", step, names) for place, (step, names) in enumerate(parts)]
     return ColumnTransformer(named, **options)
 
 
 def scaled() -> tuple[Pipeline, list[str]]:
-    """The columns of numbers, filled and scaled: a part that many shapes have."""
+    """Make the part that many shapes have: numbers, filled and scaled."""
     return filled(StandardScaler()), [*NUMBERS, *WHOLE, "hours"]
 
 
@@ -149,7 +148,9 @@ def shapes() -> dict[str, BaseEstimator]:
         "splines": columns(
             (SplineTransformer(4), ["age"]), (filled(SplineTransformer(3)), ["hours"]), texts
         ),
-        "quantiles": columns((QuantileTransformer(n_quantiles=50), WHOLE), (filled(StandardScaler()), NUMBERS)),
+        "quantiles": columns(
+            (QuantileTransformer(n_quantiles=50), WHOLE), (filled(StandardScaler()), NUMBERS)
+        ),
         "power": columns((PowerTransformer(), WHOLE), (filled(MinMaxScaler()), NUMBERS), texts),
         "log of whole numbers": columns((log, WHOLE), (filled(StandardScaler()), NUMBERS)),
         "binarized": columns((Binarizer(threshold=40.5), ["age"]), scaled()),
@@ -199,18 +200,18 @@ def shapes() -> dict[str, BaseEstimator]:
     }
 
 
-def halved(table: Any) -> Any:
-    """Code that FETA does not know, and that happens to be a line."""
+def halved(table: Matrix) -> Matrix:
+    """Halve, in code that FETA does not know."""
     return table / 2 - 0.25
 
 
-def decades(table: Any) -> Any:
-    """Code that FETA does not know, of a finite column."""
+def decades(table: Matrix) -> Matrix:
+    """Count decades, in code that FETA does not know."""
     return np.floor(np.asarray(table, dtype=np.float64) / 10) % 3
 
 
 def estimator(number: int, seed: int) -> BaseEstimator:
-    """A network or a linear model, in turn."""
+    """Make a network or a linear model, in turn."""
     options = {"max_iter": 40, "random_state": seed, "hidden_layer_sizes": (12, 8)}
     return [
         MLPClassifier(**options),
