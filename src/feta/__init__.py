@@ -20,6 +20,7 @@ from feta.model import Model
 from feta.model_file import load_model, save_model
 from feta.network.network import Network
 from feta.network.onnx_writer import write_onnx
+from feta.network.readers.keras import read_keras
 from feta.network.readers.onnx import read_onnx
 from feta.network.readers.sklearn import read_sklearn
 from feta.network.readers.torch import read_torch
@@ -77,6 +78,7 @@ __all__ = [
     "WorstAt",
     "audit",
     "load_model",
+    "read_keras",
     "read_onnx",
     "read_schema",
     "read_sklearn",

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
+from feta.arrays import Matrix
 from feta.audit.answer import fair_answers, in_words
-from feta.cli.audit import note_ignored
+from feta.cli.audit import note_ignored, notice
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.out import check_file
@@ -17,6 +20,8 @@ from feta.cli.plain import json_text, plain, write_row
 from feta.cli.progress import progress_bar
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
+from feta.errors import DomainError
+from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
@@ -36,6 +41,7 @@ class Options:
     as_json: bool
     engine: str
     seconds: float | None
+    skip_bad_rows: bool = False
     vote_weights: Path | None = None
     inputs: tuple[Path, ...] = ()  # files that must not be written over
 
@@ -85,15 +91,37 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
 
 def _decide(predictor: FairPredictor, chunk: Chunk, writer: "_Writer", options: Options) -> bool:
     model = predictor.model
-    people = chunk.encode(model.space, ignore_sensitive=True)
+    people, good = _people(model, chunk, options)
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
-    for place, answer in enumerate(answers):
+    found = dict(zip(good, answers, strict=True))
+    for place in range(len(chunk)):
+        answer = found.get(place)
         outcome = "undecided" if answer is None else in_words(model, answer)
         name = str(chunk.columns[options.id_column][place]) if options.id_column else None
-        writer.write(chunk.start + place + 1, name, outcome)
-    return None in answers
+        writer.write(chunk.start + place + 1, name, outcome if place in found else "not read")
+    return None in answers or len(found) < len(chunk)
+
+
+def _people(model: Model, chunk: Chunk, options: Options) -> tuple[Matrix, list[int]]:
+    """Encode a chunk's people; those who cannot be are left out and told, if that is asked for."""
+    try:
+        people = chunk.encode(model.space, ignore_sensitive=True, id_column=options.id_column)
+        return people, list(range(len(chunk)))
+    except DomainError:
+        if not options.skip_bad_rows:
+            raise
+    rows: list[Matrix] = [np.zeros((0, model.space.width))]
+    good: list[int] = []
+    for place in range(len(chunk)):
+        try:
+            one = chunk.row(place)
+            rows.append(one.encode(model.space, ignore_sensitive=True, id_column=options.id_column))
+            good.append(place)
+        except DomainError as error:
+            notice(f"not decided: {error}")
+    return np.concatenate(rows), good
 
 
 class _Writer:

@@ -106,6 +106,12 @@ def raw_table(estimator: Any, space: FeatureSpace) -> RawTable:  # noqa: ANN401 
     return RawTable(space, tuple(str(name) for name in names))
 
 
+def read_columns(estimator: Any) -> list[str] | None:  # noqa: ANN401 - scikit-learn ships no types
+    """Name the raw columns that a pipeline looks at; None where it was fitted without names."""
+    steps, _ = taken_apart(estimator)
+    return _needed(steps) if hasattr(steps, "feature_names_in_") else None
+
+
 def _needed(steps: Any) -> list[str]:  # noqa: ANN401 - scikit-learn ships no types
     """Name the columns that preprocessing looks at: a ColumnTransformer may drop some."""
     names = [str(name) for name in steps.feature_names_in_]
