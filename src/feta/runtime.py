@@ -1,6 +1,6 @@
 """Runtime: people put to the user's own model, to see whether it decides as FETA says (S1, S6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,13 @@ def runtime_of(
     raise NetworkError(f"people can be replayed in an estimator or a torch module, got {kind}")
 
 
-def replays(replay: Replay, model: Model, pair: Counterexample) -> bool:
-    """Say whether the user's own runtime treats a pair apart, and each of the two as FETA says."""
-    answers = replay(np.stack([pair.person, pair.counterpart]))
+def replays(replay: Replay, model: Model, pairs: Sequence[Counterexample]) -> list[bool]:
+    """Say of each pair whether the user's own runtime treats the two apart, and as FETA says."""
+    answers = replay(np.concatenate([np.stack([one.person, one.counterpart]) for one in pairs]))
+    both = answers.reshape(-1, 2)
     if isinstance(model.rule, Tolerance):
-        return bool(abs(answers[0] - answers[1]) > model.rule.epsilon)
-    return tuple(answers.tolist()) == pair.decisions
+        return [bool(one) for one in np.abs(both[:, 0] - both[:, 1]) > model.rule.epsilon]
+    return [tuple(two.tolist()) == one.decisions for two, one in zip(both, pairs, strict=True)]
 
 
 def graph_runtime(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from feta.errors import SchemaError, one_of
 from feta.model import Model
+from feta.network.embedding import embedded_inputs, expanded
 from feta.network.fold import fold_scaling
 from feta.network.network import Network
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
@@ -80,8 +81,10 @@ class Schema:
 
     def model(self, network: Network) -> Model:
         """Fold the scaling into the network, and put space, network and rule together."""
+        inputs = embedded_inputs(network)
+        network = expanded(network, self.space)
         if network.width != self.space.width:
-            message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}"
+            message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}{inputs}"
             raise SchemaError(message)
         rule = self.rule
         _check_outputs(rule, network)

@@ -48,7 +48,7 @@ class Auditor:
         self.model.space.check(people)
         regression = isinstance(self.model.rule, Tolerance)
         found = self._scored(people) if regression else self._decided(people)
-        found = self._with_alone(found, people)
+        found = self._with_alone(self._with_replay(found), people)
         return [replace(finding, row=start + finding.row) for finding in found]
 
     def _decided(self, people: Matrix) -> list[Finding]:
@@ -120,6 +120,17 @@ class Auditor:
             )
         return replace(counts, by_class=by_class, undecided=undecided, safe=safe)
 
+    def _with_replay(self, found: list[Finding]) -> list[Finding]:
+        """Put all pairs to the user's own runtime at once: calls are dear there, rows are not."""
+        pairs = [finding.pair for finding in found if finding.pair is not None]
+        if self.replay is None or not pairs:
+            return found
+        answers = iter(replays(self.replay, self.model, pairs))
+        return [
+            finding if finding.pair is None else _replayed(finding, same=next(answers))
+            for finding in found
+        ]
+
     def _with_alone(self, found: list[Finding], people: Matrix) -> list[Finding]:
         """Find which attributes are enough by themselves, for people who have a counterexample."""
         rows = [row for row, finding in enumerate(found) if finding.pair is not None]
@@ -142,11 +153,7 @@ class Auditor:
         verdict = verify(WorstAt(self.model, person), engine=self.engine, budget=self.budget)
         match verdict:
             case Unfair(counterexample=pair) | Unknown(best=Counterexample() as pair):
-                replayed = None if self.replay is None else replays(self.replay, self.model, pair)
-                runtime: Runtime = "sensitive" if replayed is False else pair.runtime
-                return replace(
-                    finding, status="unfair", pair=pair, runtime=runtime, replayed=replayed
-                )
+                return replace(finding, status="unfair", pair=pair, runtime=pair.runtime)
             case Unknown(reason=reason):
                 return replace(finding, status="undecided", runtime="sensitive", reason=str(reason))
             case Fair(runtime=runtime):
@@ -167,3 +174,8 @@ class Auditor:
                 return best
             case _:
                 return None
+
+
+def _replayed(finding: Finding, *, same: bool) -> Finding:
+    """Note what the user's own runtime says; a pair that it decides alike is runtime-sensitive."""
+    return replace(finding, replayed=same, runtime=finding.runtime if same else "sensitive")

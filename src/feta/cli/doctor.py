@@ -132,9 +132,7 @@ def _show(
             *(len(layer.bias) for layer in model.network.layers),
         )
     )
-    lines = [
-        f"Network: {shape}; {len(first.tables)} of {len(space.attributes)} columns enter by a table; source {model.network.source}."
-    ]
+    lines = [f"Network: {shape} neurons; its source computes in {model.network.source}."]
     lines.append(_reading(model))
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))

@@ -13,7 +13,7 @@ from feta.cli.open_source import Source, SourceOptions, open_source
 from feta.cli.plain import listed, plain
 from feta.cli.progress import progress_bar
 from feta.errors import DomainError, SchemaError, missing
-from feta.network.embedding import expanded
+from feta.network.embedding import embedded_inputs, expanded
 from feta.network.network import Network
 from feta.network.readers.sklearn import read_columns, taken_apart
 from feta.schema import Schema, write_schema
@@ -177,7 +177,7 @@ def _show(schema: Schema, out: Path, network: Network | None, notes: list[str]) 
     for note in notes:
         console.print(Text(plain(note), style="bold yellow"))
     if space.width != inputs and network is not None and expanded(network, space) is network:
-        message = f"The network has {inputs} inputs, not {space.width}: a category takes one input a value. Leave out what the network does not read (--leave-out a,b), add values that the data lack, or change types."
+        message = f"The network has {inputs} inputs, not {space.width}: a category takes one input a value. Leave out what the network does not read (--leave-out a,b), add values that the data lack, or change types{embedded_inputs(network)}."
         console.print(Text(message, style="bold yellow"))
     if space.finite:
         console.print(Text(f"Everybody has {space.lattice.size:,} counterparts."))

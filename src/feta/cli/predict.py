@@ -4,7 +4,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +29,9 @@ from feta.space.table_file import Chunk, TableFile
 
 # Decisions kept in memory before they go to a temporary file, in characters.
 SPOOLED = 2**24
+
+# Rows that could not be read whose problem is spelled out.
+SHOWN_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,12 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         writer = _Writer(stream, options, answer)
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
+        problems = Problems()
         for chunk in table.chunks(wanted):
-            undecided |= _decide(predictor, chunk, writer, options)
+            undecided |= _decide(predictor, chunk, writer, options, problems)
             progress.update(task, completed=chunk.progress)
         progress.stop()
+        problems.tell()
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)
@@ -89,9 +94,36 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
-def _decide(predictor: FairPredictor, chunk: Chunk, writer: "_Writer", options: Options) -> bool:
+@dataclass
+class Problems:
+    """Rows that could not be read: how many, and what is wrong with the first few."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, what: str) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self.first) < SHOWN_PROBLEMS:
+            self.first.append(what)
+
+    def tell(self) -> None:
+        """Say them."""
+        for what in self.first:
+            notice(f"not read: {what}")
+        if self.count > len(self.first):
+            notice(f"and {self.count - len(self.first):,} more rows were not read")
+
+
+def _decide(
+    predictor: FairPredictor,
+    chunk: Chunk,
+    writer: "_Writer",
+    options: Options,
+    problems: Problems,
+) -> bool:
     model = predictor.model
-    people, good = _people(model, chunk, options)
+    people, good = _people(model, chunk, options, problems)
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
@@ -104,7 +136,9 @@ def _decide(predictor: FairPredictor, chunk: Chunk, writer: "_Writer", options: 
     return None in answers or len(found) < len(chunk)
 
 
-def _people(model: Model, chunk: Chunk, options: Options) -> tuple[Matrix, list[int]]:
+def _people(
+    model: Model, chunk: Chunk, options: Options, problems: Problems
+) -> tuple[Matrix, list[int]]:
     """Encode a chunk's people; those who cannot be are left out and told, if that is asked for."""
     try:
         people = chunk.encode(model.space, ignore_sensitive=True, id_column=options.id_column)
@@ -120,7 +154,7 @@ def _people(model: Model, chunk: Chunk, options: Options) -> tuple[Matrix, list[
             rows.append(one.encode(model.space, ignore_sensitive=True, id_column=options.id_column))
             good.append(place)
         except DomainError as error:
-            notice(f"not decided: {error}")
+            problems.add(str(error))
     return np.concatenate(rows), good
 
 

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.api import worst
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Matrix
 from feta.errors import EngineError, NetworkError, SchemaError
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import Layout, named
@@ -112,15 +112,20 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         if self.model_ is None:
             raise EngineError(f"explain needs an estimator that FETA can read: {self._obstacle}")
         people = self.space_.encode(self._frame(X))
-        return [self._explained(self.model_, person) for person in people]
+        verdicts = [worst(self.model_, person, engine=self.engine) for person in people]
+        return self._with_replay(self.model_, verdicts)
 
-    def _explained(self, model: Model, person: Vector) -> "Verdict":
-        """Look for the farthest counterpart, and let the estimator itself decide about the two."""
-        verdict = worst(model, person, engine=self.engine)
-        if not isinstance(verdict, Unfair):
-            return verdict
+    def _with_replay(self, model: Model, verdicts: list["Verdict"]) -> list["Verdict"]:
+        """Let the estimator itself decide about every pair."""
+        pairs = [one.counterexample for one in verdicts if isinstance(one, Unfair)]
+        if not pairs:
+            return verdicts
         replay = runtime_of(inner(self.estimator_), model, table=self._ballot.layout)
-        return replace(verdict, replayed=replays(replay, model, verdict.counterexample))
+        same = iter(replays(replay, model, pairs))
+        return [
+            replace(one, replayed=next(same)) if isinstance(one, Unfair) else one
+            for one in verdicts
+        ]
 
     def _targets(self, y: ArrayLike | None, n_people: int) -> Targets:
         """Check what `fit` is to learn, one a person."""

@@ -36,6 +36,15 @@ def expanded(network: Network, space: FeatureSpace) -> Network:
     return replace(network, first=new)
 
 
+def embedded_inputs(network: Network) -> str:
+    """Say which inputs number the values of a category; nothing where there are none."""
+    tables = network.first.tables
+    if not tables:
+        return ""
+    shown = ", ".join(f"{table.column} ({len(table.numbers)} values)" for table in tables)
+    return f"; inputs {shown}, counted from 0, are looked up in an embedding: put the categories there, their values in the order of their numbers"
+
+
 def unexpanded(people: Matrix, network: Network, space: FeatureSpace) -> Matrix:
     """Turn a space's rows back into the inputs of the network as it was read."""
     places = _embedded(network, space)

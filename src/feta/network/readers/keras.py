@@ -25,7 +25,14 @@ from feta.network.builder import NetworkBuilder
 from feta.network.entry import Signals, embedded, inputs
 from feta.network.fold import BatchNorm
 from feta.network.network import Network
-from feta.network.readers.keras_file import Config, KerasLayer, KerasModel, load_keras
+from feta.network.readers.keras_file import (
+    BROKEN,
+    Config,
+    KerasLayer,
+    KerasModel,
+    damaged,
+    load_keras,
+)
 from feta.network.readers.keras_run import KerasRun
 
 # Rows scored by both, to see that the folding is right: enough to reach every neuron's two sides.
@@ -67,6 +74,8 @@ def read_keras(path: str | Path) -> Network:
             return network
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
+    except BROKEN as error:
+        raise NetworkError(f"{path}: {damaged(error)}") from None
 
 
 def _check(network: Network, model: KerasModel, squashed: Squash | None) -> None:

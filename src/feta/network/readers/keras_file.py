@@ -18,6 +18,18 @@ Config = dict[str, Any]
 Group = Any  # a group of h5py, which ships no types
 
 
+# What reading a damaged description may raise.
+BROKEN = (
+    AttributeError,
+    LookupError,
+    OSError,
+    RecursionError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KerasLayer:
     """A layer: its class, its settings, its arrays in Keras's own order, and what goes into it."""
@@ -53,18 +65,15 @@ def load_keras(path: Path) -> KerasModel:
         return _from_h5(content)
     except NetworkError:
         raise
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OSError,
-        RuntimeError,
-        RecursionError,
-    ) as error:
-        message = f"the file must be a whole .keras or .h5 model as Keras writes it, but is not ({type(error).__name__}); save it again: model.save('model.keras')"
-        raise NetworkError(message) from None
+    except BROKEN as error:
+        raise damaged(error) from None
+
+
+def damaged(error: Exception) -> NetworkError:
+    """Say that a file is not what Keras writes."""
+    return NetworkError(
+        f"the file must be a whole .keras or .h5 model as Keras writes it, but is not ({type(error).__name__}); save it again: model.save('model.keras')"
+    )
 
 
 def _from_archive(content: bytes) -> KerasModel:

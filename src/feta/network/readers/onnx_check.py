@@ -80,7 +80,7 @@ def _in_double(model: "onnx.ModelProto", reading: Reading) -> "onnx.ModelProto":
     copy.graph.node.extend(nodes)
     for name, array in reading.constants.items():
         double = array.astype(np.float64) if array.dtype.kind == "f" else array
-        copy.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(double), name))
+        copy.graph.initializer.append(numpy_helper.from_array(np.asarray(double, order="C"), name))
     for entry in [*copy.graph.input, *copy.graph.output]:
         if entry.type.tensor_type.elem_type == FLOAT:
             entry.type.tensor_type.elem_type = DOUBLE

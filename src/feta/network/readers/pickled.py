@@ -8,6 +8,13 @@ from feta.errors import MissingExtra, NetworkError
 PICKLES = {".pkl", ".pickle", ".joblib"}
 TORCH_PICKLES = {".pt", ".pth", ".bin", ".ckpt"}
 
+# What every fitted perceptron holds and skops does not list as trusted, though none of it runs code.
+HARMLESS = {
+    "numpy.dtype",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+}
+
 
 def load_pickle(path: Path) -> Any:  # noqa: ANN401 - anything may be in it
     """Open a file that runs whatever is hidden in it: only where the user has said that they trust it."""
@@ -44,12 +51,13 @@ def load_skops(path: Path) -> Any:  # noqa: ANN401 - an estimator
     if not path.is_file():
         raise NetworkError(f"{path}: there is no such file")
     try:
-        strange = skops.get_untrusted_types(file=path)
+        found = skops.get_untrusted_types(file=path)
+        strange = set(found) - HARMLESS
         if strange:
             listed = ", ".join(sorted(strange)[:8])
             message = f"{path}: the file holds types that skops does not trust ({listed}); if you made it yourself, save the model from Python: feta.save_model(schema.model(feta.read_sklearn(estimator, schema.space)), 'model.feta')"
             raise NetworkError(message)
-        return skops.load(path)
+        return skops.load(path, trusted=list(found))
     except NetworkError:
         raise
     except Exception as error:  # skops's errors share no other class

@@ -167,15 +167,24 @@ def _widths(module: "nn.Module", graph: Graph, told: int | Sequence[int] | None)
         message = f"the module takes {len(entries)} arguments ({names}), so say how many columns each has: read_torch(module, columns=(…))"
         raise NetworkError(message)
     first = _first_width(graph)
-    outputs = torch_outputs(module)
-    for width in [*([first] if first else []), *range(1, MOST_COLUMNS + 1)]:
-        if _runs(outputs, width):
-            return (width,)
     if first:
-        return (first,)  # what is wrong is told by its layer
-    raise NetworkError(
-        f"the module must take rows of up to {MOST_COLUMNS} columns, but runs with none; say how many: read_torch(module, columns=…)"
-    )
+        return (first,)  # where it does not run, the layer that is wrong is told
+    outputs = torch_outputs(module)
+    width = next((one for one in range(1, MOST_COLUMNS + 1) if _runs(outputs, one)), None)
+    if width is None:
+        raise NetworkError(
+            f"the module must take rows of up to {MOST_COLUMNS} columns, but runs with none; say how many: read_torch(module, columns=…)"
+        )
+    return (width if width > 1 else _unless_spread(outputs),)
+
+
+def _unless_spread(outputs: Callable[[Matrix], Matrix]) -> int:
+    """Tell a module of one column from one that spreads one column over constants for several.
+
+    The latter runs with just those several, too; one that only cuts out its column runs with any.
+    """
+    several = next((one for one in range(2, MOST_COLUMNS + 1) if _runs(outputs, one)), None)
+    return 1 if several is None or _runs(outputs, several + 1) else several
 
 
 def _first_width(graph: Graph) -> int | None:
@@ -258,11 +267,8 @@ class _Reading:
             if step is not None
             else f"{name}() in the forward"
         )
-        value = (
-            self.values.get(node.args[0])
-            if node.args and not isinstance(node.args[0], tuple | list)
-            else None
-        )
+        taken = [one for one in node.args if self._is_value(one)]
+        value = self.values[taken[0]] if taken else None
         if self.squashed and not (name in SAME or type(step).__name__ in SAME_MODULES):
             raise refuse_smooth(self.squashed, self.squashed_at)
         if name == "cat":
@@ -330,11 +336,11 @@ class _Reading:
             return np.full(width, -1.0), np.zeros(width)
         first, second = node.args[:2]
         swapped = self._is_value(second)
-        constant = self._constant(first if swapped else second, width, where)
         if (name in ("truediv", "div") and swapped) or (swapped and self._is_value(first)):
             raise NetworkError(
                 f"{where} must combine the value before it with a constant; branches and skip connections are not read"
             )
+        constant = self._constant(first if swapped else second, width, where)
         ones = np.ones(width)
         match name:
             case "add":
@@ -351,13 +357,17 @@ class _Reading:
                 return 1 / constant, 0 * ones
 
     def _is_value(self, one: object) -> bool:
-        kept = self.values.get(one) if not isinstance(one, int | float) else None
+        if isinstance(one, int | float | slice | str | tuple | list):
+            return False
+        kept = self.values.get(one)
         return kept is TRUNK or isinstance(kept, list)
 
     def _constant(self, one: Node, width: int, where: str) -> Matrix:
         number = one if isinstance(one, int | float) else self.values.get(one)
         if number is None or number is TRUNK or isinstance(number, list):
-            raise NetworkError(f"{where} must combine the value before it with a constant")
+            raise NetworkError(
+                f"{where} must combine the value before it with a constant; branches and skip connections are not read"
+            )
         flat = np.ravel(np.asarray(number, dtype=np.float64))
         if flat.size not in (1, width):
             raise NetworkError(f"{where} must have a constant for {width} values, got {flat.size}")
@@ -427,17 +437,19 @@ def _shift_of(norm: BatchNorm, place: int) -> Fraction:
     return shift - mean * norm.factor(place)
 
 
-def _selected(signals: Signals, index: object, where: str) -> Signals:
+def _selected(signals: Signals, index: Node, where: str) -> Signals:
     """Cut columns out of a block: x[:, 2:5], x[:, 3], x[..., [0, 4]]."""
     parts = index if isinstance(index, tuple) else (index,)
     rows, *rest = parts
     if (rows != slice(None) and rows is not Ellipsis) or len(rest) != 1:
         raise NetworkError(f"{where} must cut out columns, as in x[:, 2:5], got {index}")
-    if any(one not in (int, slice, list, tuple) for one in (type(rest[0]),)):
-        raise NetworkError(f"{where} must cut out columns by fixed numbers, got {rest[0]}")
-    places = np.atleast_1d(
-        np.arange(len(signals))[rest[0] if not isinstance(rest[0], tuple) else list(rest[0])]
-    )
+    chosen = rest[0]
+    fixed = chosen if isinstance(chosen, list | tuple) else [chosen]
+    if not all(isinstance(one, int | slice) for one in fixed):
+        raise NetworkError(f"{where} must cut out columns by fixed numbers, got {chosen}")
+    columns = np.arange(len(signals))
+    places = columns[list(chosen)] if isinstance(chosen, list | tuple) else columns[chosen]
+    places = np.atleast_1d(places)
     return [signals[place] for place in places]
 
 
