@@ -72,3 +72,6 @@ DIFFERENCE = 2.0**-50
 # correct computations differ by summation order only, about 1e-13 in networks of this size; a wrong
 # weight shows in the first digits.
 AGREEMENT = 1e-9
+
+# The same where preprocessing itself rounds to float32: sixteen times half a unit there.
+AGREEMENT_FLOAT32 = 2.0**-20

@@ -44,7 +44,8 @@ def run_export(model: Model, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
             f"Wrote {plain(out)} ({precision}); read back, its scores differ by {largest:.2g} at most."
         )
     )
-    console.print(Text("Its input is a person's row, in raw units:"))
+    gives = "probabilities" if model.network.sigmoid else "scores"
+    console.print(Text(f"It gives {gives}. Its input is a person's row, in raw units:"))
     for attribute in model.space.attributes:
         columns = model.space.columns_of(attribute)
         which = (

@@ -18,7 +18,7 @@ from feta.network.absorb.feature import Feature, bent, raw_feature
 from feta.network.absorb.sampling import TRIED_PEOPLE, sampled
 from feta.network.absorb.walk import Walk
 from feta.network.network import Columns, Network, Table
-from feta.rounding import AGREEMENT
+from feta.rounding import AGREEMENT, AGREEMENT_FLOAT32
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 from feta.space.draw import draw_people
 from feta.space.feature_space import FeatureSpace
@@ -52,11 +52,14 @@ def absorb(
         raise NetworkError(message)
     for one in network.first.tables:
         features[one.column] = bent(space, features[one.column], "the embedding")
+    allowed = AGREEMENT_FLOAT32 if walk.rounded else AGREEMENT
     if walk.sampled:
-        features = sampled(features, evaluation)
+        features = sampled(features, evaluation, allowed)
     first = _Assembly(network.first, features, evaluation).columns()
     n_people = TRIED_PEOPLE if walk.sampled else CHECKED_PEOPLE
-    _check(network.first, first, evaluation, n_people)
+    _check(network.first, first, evaluation, n_people, allowed)
+    if walk.rounded:  # then its rounding is that of float32, whatever comes after
+        network = replace(network, source="float32")
     return replace(network, first=first, reading="sampled" if walk.sampled else network.reading)
 
 
@@ -176,14 +179,16 @@ class _Assembly:
         )
 
 
-def _check(old: Columns, new: Columns, evaluation: Evaluation, n_people: int) -> None:
+def _check(
+    old: Columns, new: Columns, evaluation: Evaluation, n_people: int, allowed: float
+) -> None:
     """Compare both first layers on random people; structure or not, they must agree."""
     people = draw_people(evaluation.space, np.random.default_rng(0), n_people)
     features = evaluation.features(people)
     theirs, sizes = old.terms(features, range(old.width))
     ours = new.terms(people, range(new.width))[0] + new.bias
     off = np.abs(ours - theirs - old.bias) / (1 + sizes + np.abs(old.bias))
-    if not (off <= AGREEMENT).all():
+    if not (off <= allowed).all():
         row, neuron = np.unravel_index(int(np.nanargmax(off)), off.shape)
         person = evaluation.space.decode(people[row])
         message = f"the absorbed pipeline must agree with the pipeline itself, but differs by {off[row, neuron]:.3g} (relative) at neuron {neuron} for {person!r}; a column's share hangs on other columns"

@@ -12,7 +12,6 @@ from feta.arrays import Flags, Matrix, Vector
 from feta.errors import NetworkError
 from feta.network.absorb.evaluation import Evaluation
 from feta.network.absorb.feature import Feature, example
-from feta.rounding import AGREEMENT
 from feta.space.attribute import Integer, Levels, Real
 from feta.space.draw import draw_people
 
@@ -27,15 +26,18 @@ TRIED_PAIRS = 16
 TRIED_PEOPLE = 4096
 
 
-def sampled(features: list[Feature], evaluation: Evaluation) -> list[Feature]:
-    """Find out which columns opaque features hang on, and refuse those that are not additive."""
+def sampled(features: list[Feature], evaluation: Evaluation, allowed: float) -> list[Feature]:
+    """Find out which columns opaque features hang on, and refuse those that are not additive.
+
+    `allowed` is how far off they may be, relative to 1 + their size.
+    """
     opaque = np.array([one.opaque for one in features])
     values = evaluation.features(evaluation.probes())[:, opaque]
     if not np.isfinite(values).all():
         raise NetworkError(
             "a step whose code FETA does not know gives numbers that are not finite; fill missing values before it"
         )
-    scale = 1 + np.abs(values).max(axis=0)
+    scale = allowed * (1 + np.abs(values).max(axis=0))
     moved: dict[str, Flags] = {}
     lines: dict[str, bool] = {}
     for name in evaluation.roots:
@@ -70,7 +72,7 @@ def _check_line(attribute: object, numbers: Vector, values: Matrix, scale: Vecto
     width = numbers[-1] - numbers[0] or 1.0
     share = ((numbers - numbers[0]) / width)[:, None]
     line = values[0] + share * (values[-1] - values[0])
-    if (np.abs(values - line) > AGREEMENT * scale).any():
+    if (np.abs(values - line) > scale).any():
         hint = f" ({example(attribute)})" if isinstance(attribute, Real) else ""
         raise NetworkError(
             f"a step whose code FETA does not know bends {attribute.name!r}, so its share is neither a slope nor a table; declare a step for it{hint}, which makes it finite, or scale it without bending"
@@ -89,7 +91,7 @@ def _check_pairs(names: list[str], evaluation: Evaluation, opaque: Flags, scale:
                 codes = drawn[:, evaluation.space.columns_of(evaluation.space.attribute(name))]
                 evaluation.put(rows[place], name, codes)
         first, second, both = np.split(evaluation.features(np.concatenate(rows))[:, opaque], 3)
-        if (np.abs(both - first - second + base) > 4 * AGREEMENT * scale).any():
+        if (np.abs(both - first - second + base) > 4 * scale).any():
             raise NetworkError(
                 f"a step whose code FETA does not know makes an interaction of {one!r} and {other!r}, so no column's share can be told apart; leave the interaction out, or make one category of these columns"
             )

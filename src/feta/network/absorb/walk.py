@@ -14,10 +14,11 @@ from feta.space.feature_space import FeatureSpace
 
 @dataclass
 class Walk:
-    """One walk; `sampled` names the steps whose code is not known."""
+    """One walk; `sampled` names the steps whose code is not known, `rounded` says float32 is met."""
 
     space: FeatureSpace
     sampled: list[str] = field(default_factory=list)
+    rounded: bool = False
 
     def take(self, step: Transformer, features: Features, table: Data, name: str) -> Features:
         """Take a step, or the steps it is made of; `table` is some rows that go into it."""
@@ -60,7 +61,9 @@ class Walk:
         made = handler(Leaf(step, features, table, self.space, where))
         if any(one.opaque for one in made) and not any(one.opaque for one in features):
             self.sampled.append(where)
-        values = numbers(transformed(step, table))
+        given = transformed(step, table)
+        self.rounded |= _is_float32(given) or _is_float32(table)
+        values = numbers(given)
         if values.shape[1] != len(made):
             message = f"{where} must make {len(made)} features as its structure says, but makes {values.shape[1]}; please report this pipeline"
             raise NetworkError(message)
@@ -71,6 +74,11 @@ def _at_least(feature: Feature, values: Vector) -> Feature:
     """Let the size cover what is seen with one column changed at a time, for all at once."""
     seen = float(np.nanmax(np.abs(values), initial=0.0))
     return replace(feature, size=max(feature.size, seen * (1 + 2 * len(feature.columns))))
+
+
+def _is_float32(table: Data) -> bool:
+    kinds = table.dtypes if hasattr(table, "dtypes") else [getattr(table, "dtype", None)]
+    return any(kind == np.float32 for kind in kinds)
 
 
 def transformed(step: Transformer, table: Data) -> Data:

@@ -239,7 +239,8 @@ def _compare(
     if is_skorch(estimator):
         return
     what = f"the {type(estimator).__name__}'s own"
-    check_agreement(network, rows, _their_scores(estimator, features(rows)), what)
+    rounded = network.source == "float32"
+    check_agreement(network, rows, _their_scores(estimator, features(rows)), what, rounded=rounded)
 
 
 def _their_scores(estimator: Any, rows: Matrix) -> Matrix:  # noqa: ANN401 - scikit-learn ships no types
