@@ -195,9 +195,9 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self.space_, self.estimator_, None if takes_rows else layout, self.weights
         )
         try:
-            network = read_sklearn(
-                inner(self.estimator_), self.space_, table=None if takes_rows else layout
-            )
+            read = inner(self.estimator_)
+            made = None if takes_rows else layout
+            network = read_sklearn(read, self.space_, people=people, table=made)
             self.model_: Model | None = self._model(network)
             self.guarantee_ = self.promise + (SAMPLED if network.reading == "sampled" else "")
         except NetworkError as error:

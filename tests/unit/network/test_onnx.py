@@ -447,7 +447,7 @@ RELU = node("Relu", ["h"], ["a"])
         ([GEMM, RELU, node("MatMul", ["a", "V"], ["s"]), node("Sigmoid", ["s"], ["p"]), node("Relu", ["p"], ["y"])], "must not follow the last sigmoid"),
         ([node("Relu", ["x"], ["y"])], r"operator 0 \(Relu\) must follow an affine layer"),
         ([node("Identity", ["x"], ["y"])], "at least one affine layer"),
-        ([node("Identity", ["c"], ["y"])], "works on constants only; export with constant folding"),
+        ([node("Relu", ["c"], ["y"])], "works on constants only; export with constant folding"),
         ([GEMM, node("Identity", ["h"], ["z"])], "the graph's output must be its last value 'z', got 'y'"),
         ([GEMM, node("Constant", [], ["k"], value_string="x"), node("Add", ["h", "k"], ["y"])], "must hold an array or a number"),
         ([GEMM, node("Constant", [], ["W"], value_float=1.0)], "the graph must define 'W' once, got it twice"),

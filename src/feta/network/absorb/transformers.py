@@ -171,7 +171,8 @@ def _call(leaf: Leaf) -> Features:
     function = leaf.step.func
     if function is None:
         return leaf.features
-    if isinstance(function, np.ufunc) and function.nin == 1 and not leaf.step.kw_args:
+    plain = isinstance(function, np.ufunc) and (function.nin, function.nout) == (1, 1)
+    if plain and not leaf.step.kw_args:
         return _bend(leaf)
     return unknown(leaf)
 

@@ -23,8 +23,8 @@ from feta.network.readers.onnx_operators import (
     STANDARD,
     refusal,
 )
-from feta.network.readers.onnx_reading import Reading
-from feta.network.readers.stored import Array, read_bytes, stored_array
+from feta.network.readers.onnx_reading import Reading, options_of
+from feta.network.readers.stored import KINDS, Array, read_bytes, stored_array
 
 if TYPE_CHECKING:
     import onnx
@@ -158,7 +158,8 @@ def _step(reading: Reading, node: "onnx.NodeProto", where: str) -> None:
         return
     live = [name for name in node.input if name and name not in reading.constants]
     if not live:
-        raise NetworkError(f"{where} works on constants only; export with constant folding")
+        _fold_constant(reading, node, where)
+        return
     if all(name in reading.blocks for name in live):
         if _on_blocks(reading, node, live, where):
             return
@@ -172,6 +173,19 @@ def _step(reading: Reading, node: "onnx.NodeProto", where: str) -> None:
         raise NetworkError(f"{where} must not follow a Reshape to groups; ReduceMax must")
     OPERATORS[node.op_type](reading, node, where)
     reading.value = node.output[0]
+
+
+def _fold_constant(reading: Reading, node: "onnx.NodeProto", where: str) -> None:
+    """Take what exporters do to constants alone: nothing, or a change of their type."""
+    kind = (
+        KINDS.get(options_of(node, {"to": 0, "saturate": 1})["to"])
+        if node.op_type == "Cast"
+        else None
+    )
+    if node.op_type not in ("Cast", "Identity") or (node.op_type == "Cast" and kind is None):
+        raise NetworkError(f"{where} works on constants only; export with constant folding")
+    array = reading.constants[node.input[0]]
+    _keep(reading, node.output[0], array if kind is None else array.astype(np.dtype(kind)))
 
 
 def _check_chain(reading: Reading, live: list[str], where: str) -> None:

@@ -69,7 +69,7 @@ def _in_double(model: "onnx.ModelProto", reading: Reading) -> "onnx.ModelProto":
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     del copy.graph.initializer[:], copy.graph.value_info[:], copy.metadata_props[:]
-    nodes = [node for node in copy.graph.node if node.op_type != "Constant"]
+    nodes = [node for node in copy.graph.node if node.output[0] not in reading.constants]
     del copy.graph.node[:]
     for node in nodes:
         if node.op_type == "Cast":

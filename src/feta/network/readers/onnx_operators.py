@@ -91,6 +91,11 @@ def _mul(reading: Reading, node: "onnx.NodeProto", where: str) -> None:
     _scale(reading, reading.other(node, where), where)
 
 
+def _neg(reading: Reading, node: "onnx.NodeProto", where: str) -> None:
+    del node
+    _scale(reading, np.array(-1.0), where)
+
+
 def _div(reading: Reading, node: "onnx.NodeProto", where: str) -> None:
     if node.input[0] != reading.value:
         raise NetworkError(f"{where} must divide the value by a constant, not the other way round")
@@ -286,6 +291,7 @@ OPERATORS: dict[str, Callable[[Reading, "onnx.NodeProto", str], None]] = {
     "Max": _maximum,
     "Min": _minimum,
     "Mul": _mul,
+    "Neg": _neg,
     "PRelu": _prelu,
     "ReduceMax": _reduce_max,
     "Relu": _relu,

@@ -308,6 +308,15 @@ def test_columns_that_are_dropped_need_not_be_in_the_space() -> None:
     assert_agrees(fitted(columns, frame=frame.iloc[:, ::-1]))
 
 
+def test_what_remains_may_pass_and_parts_may_weigh_more() -> None:
+    columns = ColumnTransformer(
+        [("sex", OneHotEncoder(drop="first"), ["sex"])],
+        remainder="passthrough",
+        transformer_weights={"sex": 3.0},
+    )
+    assert_agrees(fitted(columns, frame=X.fillna({"income": 1.0}).drop(columns=["income"])))
+
+
 @pytest.mark.parametrize("name", ["age and its band", "PCA after one-hot", "splines", "own code"])
 def test_pairs_of_absorbed_pipelines_replay_in_their_own_predict(name: str) -> None:
     from campaigns.pipelines import SPACE as WIDE  # noqa: PLC0415 - both have a SPACE
