@@ -8,6 +8,7 @@ import numpy as np
 from feta.arrays import Answers, Matrix
 from feta.errors import NetworkError
 from feta.model import Model
+from feta.network.agreement import Squash, squashed
 from feta.network.embedding import unexpanded
 from feta.network.network import Network
 from feta.network.readers.sklearn import raw_table, taken_apart
@@ -83,6 +84,42 @@ def graph_runtime(
         return answers_of(model.rule, outputs, squashed=network.sigmoid)
 
     return replay
+
+
+def graph_gap(
+    outputs_of: Callable[[Matrix], Matrix],
+    model: Model,
+    network: Network,
+    people: Matrix,
+    *,
+    schema: Schema,
+) -> float:
+    """Measure how far a network's own outputs, here as it was read, are from FETA's at most."""
+    rows = (people - np.array(schema.centers)) / np.array(schema.scales)
+    inputs = unexpanded(rows, network, model.space)
+    kind: Squash | None = None
+    if network.sigmoid:
+        kind = "sigmoid" if network.outputs == 1 else "softmax"
+    ours, theirs = squashed(network(inputs), kind), outputs_of(inputs)
+    if network.outputs > 1:  # a LogSoftmax moves all scores of a row alike
+        ours, theirs = (one - one.mean(axis=1, keepdims=True) for one in (ours, theirs))
+    return float(np.abs(ours - theirs.reshape(ours.shape)).max(initial=0.0))
+
+
+def estimator_gap(estimator: Any, model: Model, people: Matrix) -> float:  # noqa: ANN401 - scikit-learn ships no types
+    """Measure how far an estimator's own probabilities, or scores, are from FETA's at most."""
+    steps, last = taken_apart(estimator)
+    rows = (
+        raw_table(estimator, model.space)(people) if steps is not None else _rows_for(last)(people)
+    )
+    scores = model.network(people)
+    if not hasattr(estimator, "predict_proba"):
+        theirs = np.asarray(estimator.predict(rows), dtype=np.float64).reshape(scores.shape)
+        return float(np.abs(scores - theirs).max(initial=0.0))
+    chances = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
+    several = scores.shape[1] > 1
+    ours = squashed(scores, "softmax" if several else "sigmoid")
+    return float(np.abs(ours - (chances if several else chances[:, 1:])).max(initial=0.0))
 
 
 def answers_of(rule: Rule, outputs: Matrix, *, squashed: bool) -> Answers:

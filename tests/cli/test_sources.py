@@ -1,6 +1,7 @@
 """Models as people have them: pickles, skops, Keras, torch; from nothing to pairs on the command line."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None
     assert code == 0
     assert "model.joblib can be audited." in out
     assert "1,080 people put to the pipeline's own predict: all decided as FETA says." in out
+    assert float(re.findall(r"outputs differ from FETA's by (\S+) at most", out)[0]) < 1e-12
     ages = X["age"].max() - X["age"].min() + 1
     assert f"age x sex; {2 * ages} counterparts each; engine" in out
     code, out, _ = feta_(
@@ -262,6 +264,7 @@ def test_a_torch_module_in_a_pickle_is_read_and_replayed(folder: Path, feta_: Ru
     code, out, _ = feta_("doctor", "model.pt", "--trust-pickle", "--schema", "schema.toml")
     assert code == 0
     assert "people put to torch: all decided as FETA says." in out
+    assert float(re.findall(r"outputs differ from FETA's by (\S+) at most", out)[0]) < 1e-5
     code, _, told = feta_("doctor", "model.pt", "--schema", "schema.toml")
     assert "network = feta.read_torch(torch.load('model.pt', weights_only=False))" in told
     torch.save(module.state_dict(), "model.pt")

@@ -45,6 +45,7 @@ class Replayed:
     people: int
     different: int
     surprising: int  # different, though FETA is sure that rounding cannot explain it
+    gap: float | None = None  # how far its scores or probabilities are from FETA's at most
 
 
 def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
@@ -91,15 +92,17 @@ def _replayed(opened: Opened, people: Matrix) -> Replayed:
     assert opened.replay is not None
     model = opened.model
     theirs = np.asarray(opened.replay(people))
+    gap = None if opened.gap is None else opened.gap(people)
     points = Rows(model.exact, people)
     if isinstance(model.rule, Tolerance):
         scores = model.runtime_scores(points)
         off = np.abs(scores.values[:, 0] - theirs)
         far: Flags = off > scores.errors[:, 0]
-        return Replayed(len(people), int(far.sum()), int(far.sum()))
+        return Replayed(len(people), int(far.sum()), int(far.sum()), gap)
     settled = model.settle(points, model.rule)
     different = settled.decisions != theirs.astype(settled.decisions.dtype)
-    return Replayed(len(people), int(different.sum()), int((different & settled.safe).sum()))
+    surprising = int((different & settled.safe).sum())
+    return Replayed(len(people), int(different.sum()), surprising, gap)
 
 
 def _seconds(model: Model, people: Matrix) -> float | None:
@@ -201,9 +204,17 @@ def _comparison(opened: Opened, replayed: Replayed | None) -> str:
     if replayed.surprising:
         return f"WRONG: {opened.runtime} decides {replayed.surprising:,} of {replayed.people:,} people otherwise than FETA, beyond rounding; do the columns' order, center, scale and threshold fit the model?"
     text = f"{replayed.people:,} people put to {opened.runtime}: "
+    gap = (
+        ""
+        if replayed.gap is None
+        else f" Its outputs differ from FETA's by {replayed.gap:.2g} at most."
+    )
     if not replayed.different:
-        return text + "all decided as FETA says."
-    return text + f"{replayed.different:,} decided otherwise, all within the model's own rounding."
+        return text + f"all decided as FETA says.{gap}"
+    return (
+        text
+        + f"{replayed.different:,} decided otherwise, all within the model's own rounding.{gap}"
+    )
 
 
 def _proxy_lines(found: list[Proxy], data: Path | None) -> list[str]:
@@ -242,6 +253,7 @@ def _content(
             "people": replayed.people,
             "different": replayed.different,
             "beyond_rounding": replayed.surprising,
+            "largest_difference": replayed.gap,
         },
         "proxies": [
             {"column": one.column, "sensitive": one.sensitive, "cramers_v": one.strength}

@@ -1,6 +1,8 @@
 """Open model: a model from the files a user names, and their own runtime if it is installed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from feta.model_file import load_model
 from feta.network.network import Network
 from feta.network.readers.onnx_runtime import onnx_scores
 from feta.network.readers.sklearn import read_sklearn, taken_apart
+from feta.network.readers.torch import torch_outputs
 from feta.rule import Argmax, Threshold
-from feta.runtime import Replay, graph_runtime, runtime_of
+from feta.runtime import Replay, estimator_gap, graph_gap, graph_runtime, runtime_of
 from feta.schema import Schema, read_schema
 
 # Counts of counterparts are 64-bit numbers.
@@ -30,6 +33,10 @@ class Opened:
     replay: Replay | None = None
     unit: str = ""
     runtime: str = ""  # what that runtime is called
+    gap: Callable[[Matrix], float] | None = None  # how far its outputs are from FETA's
+
+
+Runtime = tuple[Replay | None, str, Callable[[Matrix], float] | None]
 
 
 def open_model(
@@ -55,8 +62,8 @@ def open_model(
         raise NetworkError(f"{path} with {schema}: {error}") from None
     except SchemaError as error:
         raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
-    replay, runtime = _replay(path, source, told, model)
-    return Opened(model, replay, told.decision.unit, runtime)
+    replay, runtime, gap = _replay(path, source, told, model)
+    return Opened(model, replay, told.decision.unit, runtime, gap)
 
 
 def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
@@ -94,20 +101,26 @@ def _check_names(schema: Schema, classes: list[str]) -> None:
         raise SchemaError(message)
 
 
-def _replay(path: Path, source: Source, schema: Schema, model: Model) -> tuple[Replay | None, str]:
-    """Find the user's own runtime."""
+def _replay(path: Path, source: Source, schema: Schema, model: Model) -> Runtime:
+    """Find the user's own runtime: how it decides, what it is called, how far its outputs are off."""
     if source.estimator is not None:
         own = runtime_of(source.estimator, model)
-        if taken_apart(source.estimator)[0] is not None:
-            return own, "the pipeline's own predict"
-        return _scaled(own, schema), "the estimator's own predict"
-    assert source.network is not None
+        if taken_apart(source.estimator)[0] is None:
+            return _scaled(own, schema), "the estimator's own predict", None
+        gap = partial(estimator_gap, source.estimator, model)
+        return own, "the pipeline's own predict", gap
+    network = source.network
+    assert network is not None
     if source.module is not None:
-        return runtime_of(source.module, model, schema=schema), "torch"
-    outputs_of = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
+        outputs_of: Callable[[Matrix], Matrix] | None = torch_outputs(source.module)
+        name = "torch"
+    else:
+        outputs_of = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
+        name = "onnxruntime"
     if outputs_of is None:
-        return None, ""
-    return graph_runtime(outputs_of, model, source.network, schema=schema), "onnxruntime"
+        return None, "", None
+    gap = partial(graph_gap, outputs_of, model, network, schema=schema)
+    return graph_runtime(outputs_of, model, network, schema=schema), name, gap
 
 
 def _scaled(own: Replay, schema: Schema) -> Replay:

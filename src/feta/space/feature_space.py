@@ -81,8 +81,8 @@ class FeatureSpace:
         --------
         >>> rows = [{"age": 19, "town": "Ulm"}, {"age": 75, "town": "Bonn"}]
         >>> FeatureSpace.from_frame(rows, sensitive=["age"]).attributes
-        (Integer(name='age', low=19, high=75, sensitive=True),
-         Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False))
+        (Integer(name='age', low=19, high=75, sensitive=True, missing=False),
+         Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False, missing=False))
         """
         columns = _columns(records)
         _check_names(sensitive)
