@@ -58,8 +58,9 @@ def read_sklearn(
     rng = np.random.default_rng(0)
     if steps is None:
         rows = rng.normal(size=(CHECKED_ROWS, network.width))
-        given = np.zeros((0, network.width)) if people is None else people
-        _compare(network, last, np.concatenate([rows, given]), lambda rows: rows)
+        if people is not None and people.shape[1] == network.width:  # else a model will refuse it
+            rows = np.concatenate([rows, people])
+        _compare(network, last, rows, lambda rows: rows)
         return network
     if space is None:
         raise NetworkError(
