@@ -29,7 +29,7 @@ from safetensors.numpy import load, save
 import feta
 from feta.cli import app
 from feta.model_file import FORMAT
-from feta.network.readers.onnx import OPERATORS
+from feta.network.readers.onnx_operators import OPERATORS
 from tests.bad_files import KINDS, Folder
 
 FILES = ("model.onnx", "model.feta", "data.csv", "schema.toml")

@@ -627,7 +627,7 @@ def _pickle(folder: Folder, name: str) -> list[str]:
 REFUSED = "opening this kind of file could run any program hidden in it, so FETA does not"
 
 
-@bad("model.pkl: " + REFUSED, "feta.save_model", "torch.onnx.export")
+@bad("model.pkl: " + REFUSED, "add --trust-pickle, or save it once from Python")
 def pickled_model(folder: Folder) -> list[str]:
     return _pickle(folder, "model.pkl")
 
@@ -731,9 +731,21 @@ def random_feta(folder: Folder) -> list[str]:
     return folder.file("model.feta", np.random.default_rng(1).bytes(3000))
 
 
-@bad("model.h5: a model file must be .feta, .onnx, .safetensors or .npz, got '.h5'")
+@bad(
+    "model.mlmodel: a model file must be .feta, .onnx, .keras, .h5, .safetensors, .npz or .skops, got '.mlmodel'"
+)
 def unknown_kind_of_model(folder: Folder) -> list[str]:
-    return folder.file("model.h5", b"HDF")
+    return folder.file("model.mlmodel", b"HDF")
+
+
+@bad("model.h5: the file must be a whole .keras or .h5 model as Keras writes it, but is not")
+def torn_h5(folder: Folder) -> list[str]:
+    return folder.file("model.h5", b"\x89HDF\r\n\x1a\n" + b"\0" * 64)
+
+
+@bad("model.keras: the file must be a .keras archive")
+def torn_keras(folder: Folder) -> list[str]:
+    return folder.file("model.keras", b"PK\x03\x04" + b"\0" * 64)
 
 
 @bad("nowhere.onnx: there is no such file")

@@ -22,6 +22,7 @@ from feta.model import Model
 from feta.model_file import load_model, save_model
 from feta.network.network import Network
 from feta.network.onnx_writer import write_onnx
+from feta.network.readers.keras import read_keras
 from feta.network.readers.onnx import read_onnx
 from feta.network.readers.sklearn import read_sklearn
 from feta.network.readers.torch import read_torch
@@ -29,6 +30,7 @@ from feta.network.readers.weights import read_weights
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.runtime import runtime_of
 from feta.schema import Schema, read_schema, write_schema
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
@@ -82,11 +84,13 @@ __all__ = [
     "WorstAt",
     "audit",
     "load_model",
+    "read_keras",
     "read_onnx",
     "read_schema",
     "read_sklearn",
     "read_torch",
     "read_weights",
+    "runtime_of",
     "save_model",
     "spread",
     "tally",

@@ -16,6 +16,7 @@ import numpy as np
 from feta.arrays import Answers, Flags, Matrix, Vector
 from feta.errors import NetworkError, SchemaError
 from feta.network.bounded import Bounded, largest_activations
+from feta.network.embedding import expanded
 from feta.network.exact import ExactNetwork
 from feta.network.network import Network
 from feta.network.points import Points, Rows, Tabulated
@@ -93,6 +94,7 @@ class Model:
             )
             message = f"{type(rule).__name__} needs a network with {wanted}, got {network.outputs}"
             raise SchemaError(message)
+        network = expanded(network, self.space)
         if network.width != self.space.width:
             message = f"the network must read the space's {self.space.width} columns, got {network.width}; a category takes one column a value"
             raise SchemaError(message)

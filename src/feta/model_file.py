@@ -120,6 +120,7 @@ def _description(model: Model) -> dict[str, Any]:
             "equality": network.equality,
             "source": network.source,
             "sigmoid": network.sigmoid,
+            "reading": network.reading,
             "tables": [table.column for table in network.first.tables],
             "activations": [activation.name for activation in network.activations],
         },
@@ -152,7 +153,13 @@ def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
         for place in places
     )
     network = Network(
-        first, activations, layers, about["equality"], about["source"], bool(about["sigmoid"])
+        first,
+        activations,
+        layers,
+        about["equality"],
+        about["source"],
+        bool(about["sigmoid"]),
+        about.get("reading", "proved"),
     )
     outcomes = tuple(told["outcomes"])
     if not all(isinstance(name, str) for name in outcomes):
@@ -168,8 +175,9 @@ def _rule(entry: dict[str, Any]) -> Rule:
 
 def _attribute(entry: dict[str, Any]) -> Attribute:
     kind = ATTRIBUTES[entry["kind"]]
-    values = {field.name: _tupled(entry[field.name]) for field in fields(kind)}
-    return kind(**values)
+    # Files of the first version know nothing of missing values.
+    known = [field.name for field in fields(kind) if field.name != "missing" or "missing" in entry]
+    return kind(**{name: _tupled(entry[name]) for name in known})
 
 
 def _tupled(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -71,6 +71,14 @@ DIFFERENCE = 2.0**-50
 # "Optimal" promises that no counterpart's gap is larger by more than this, relative to the gap.
 OPTIMAL = 1e-9
 
+# A reader's scores must equal the source's to within this, relative to 1 + Σ|terms|. In float64 two
+# correct computations differ by summation order only, about 1e-13 in networks of this size; a wrong
+# weight shows in the first digits.
+AGREEMENT = 1e-9
+
+# The same where preprocessing itself rounds to float32: sixteen times half a unit there.
+AGREEMENT_FLOAT32 = 2.0**-20
+
 
 def upward(n_terms: int) -> float:
     """Give a factor above 1 that outweighs the rounding of a bound with n terms."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from feta.errors import SchemaError, one_of
 from feta.model import Model
+from feta.network.embedding import embedded_inputs, expanded
 from feta.network.fold import fold_scaling
 from feta.network.network import Network
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
@@ -73,13 +74,17 @@ class Schema:
         for attribute in self.space.attributes:
             scaled = not isinstance(attribute, Categorical | Derived)
             plain = 0.0 if numbers is self.file.centers else 1.0
-            columns += [numbers.get(attribute.name, plain) if scaled else plain] * attribute.width
+            number = numbers.get(attribute.name, plain) if scaled else plain
+            flags = [plain] * (attribute.width - 1)  # of a number that may be missing
+            columns += [number, *flags]
         return columns
 
     def model(self, network: Network) -> Model:
         """Fold the scaling into the network, and put space, network and rule together."""
+        inputs = embedded_inputs(network)
+        network = expanded(network, self.space)
         if network.width != self.space.width:
-            message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}"
+            message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}{inputs}"
             raise SchemaError(message)
         rule = self.rule
         _check_outputs(rule, network)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from feta.audit.answer import Answer, read_label
-from feta.audit.auditor import Auditor, Replay
+from feta.audit.auditor import Auditor
 from feta.audit.finding import Finding
 from feta.audit.summary import Summary
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.errors import DomainError
 from feta.model import Model
+from feta.runtime import Replay
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
@@ -81,8 +82,9 @@ def audit(
     budget
         What each person may cost.
     replay
-        The user's own runtime: takes rows as `space.encode` makes them, gives its decisions (True
-        is favorable), several classes: the classes' numbers, regression: the scores.
+        The user's own runtime, `feta.runtime_of(estimator, model)`; or any function that takes rows
+        as `space.encode` makes them and gives decisions (True is favorable), several classes: the
+        classes' numbers, regression: the scores.
     weights
         The votes that counterparts have in the fair decisions; verdicts do not hang on them.
 

@@ -1,6 +1,6 @@
 """Auditor: asks about a block of people, whatever the model's rule."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
@@ -8,7 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from feta.api import tally, verify
-from feta.arrays import Answers, Flags, Matrix, Vector
+from feta.arrays import Flags, Matrix, Vector
 from feta.audit.answer import Answer, fair_answers, majorities
 from feta.audit.finding import Finding
 from feta.engine.protocol import UNLIMITED, Budget
@@ -17,14 +17,11 @@ from feta.network.points import Rows
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
 from feta.rule import Tolerance
+from feta.runtime import Replay, replays
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample, Runtime
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown
-
-# The user's own runtime, if at hand: rows in people's own units to what `Model.decide` would give,
-# or to scores for regression.
-Replay = Callable[[Matrix], Answers]
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Auditor:
         self.model.space.check(people)
         regression = isinstance(self.model.rule, Tolerance)
         found = self._scored(people) if regression else self._decided(people)
-        found = self._with_alone(found, people)
+        found = self._with_alone(self._with_replay(found), people)
         return [replace(finding, row=start + finding.row) for finding in found]
 
     def _decided(self, people: Matrix) -> list[Finding]:
@@ -123,6 +120,17 @@ class Auditor:
             )
         return replace(counts, by_class=by_class, undecided=undecided, safe=safe)
 
+    def _with_replay(self, found: list[Finding]) -> list[Finding]:
+        """Put all pairs to the user's own runtime at once: calls are dear there, rows are not."""
+        pairs = [finding.pair for finding in found if finding.pair is not None]
+        if self.replay is None or not pairs:
+            return found
+        answers = iter(replays(self.replay, self.model, pairs))
+        return [
+            finding if finding.pair is None else _replayed(finding, same=next(answers))
+            for finding in found
+        ]
+
     def _with_alone(self, found: list[Finding], people: Matrix) -> list[Finding]:
         """Find which attributes are enough by themselves, for people who have a counterexample."""
         rows = [row for row, finding in enumerate(found) if finding.pair is not None]
@@ -145,11 +153,7 @@ class Auditor:
         verdict = verify(WorstAt(self.model, person), engine=self.engine, budget=self.budget)
         match verdict:
             case Unfair(counterexample=pair) | Unknown(best=Counterexample() as pair):
-                replayed = None if self.replay is None else self._replays(pair)
-                runtime: Runtime = "sensitive" if replayed is False else pair.runtime
-                return replace(
-                    finding, status="unfair", pair=pair, runtime=runtime, replayed=replayed
-                )
+                return replace(finding, status="unfair", pair=pair, runtime=pair.runtime)
             case Unknown(reason=reason, solver=solver):
                 words = f"{solver}: {reason}" if solver else str(reason)
                 return replace(finding, status="undecided", runtime="sensitive", reason=words)
@@ -157,13 +161,6 @@ class Auditor:
                 return replace(finding, runtime=runtime)
             case _:
                 assert_never(verdict)
-
-    def _replays(self, pair: Counterexample) -> bool:
-        assert self.replay is not None
-        answers = self.replay(np.stack([pair.person, pair.counterpart]))
-        if isinstance(self.model.rule, Tolerance):
-            return bool(abs(answers[0] - answers[1]) > self.model.rule.epsilon)
-        return tuple(answers.tolist()) == pair.decisions
 
     def simplest(self, finding: Finding, name: str | None) -> Counterexample | None:
         """Give a person's farthest pair that differs in one attribute only; None takes any."""
@@ -178,3 +175,8 @@ class Auditor:
                 return best
             case _:
                 return None
+
+
+def _replayed(finding: Finding, *, same: bool) -> Finding:
+    """Note what the user's own runtime says; a pair that it decides alike is runtime-sensitive."""
+    return replace(finding, replayed=same, runtime=finding.runtime if same else "sensitive")

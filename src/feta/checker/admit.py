@@ -1,5 +1,6 @@
 """Admit: lets a verdict through only with its evidence."""
 
+from dataclasses import replace
 from typing import assert_never
 
 from feta.checker.prove import check_coverage, prove
@@ -13,7 +14,8 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
     """Return the verdict if its evidence belongs to this very question, and raise otherwise.
 
     A counterexample replayed itself when it was made; what is left is whose it is. A proof from an
-    engine that is not ours is gone through again.
+    engine that is not ours is gone through again. A model whose preprocessing was only tried out has
+    its verdicts labelled so.
     """
     match verdict:
         case Fair(certificate=certificate):
@@ -27,7 +29,8 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
                 _check_owner(query, best)
         case _:
             assert_never(verdict)
-    return verdict
+    reading = query.model.network.reading
+    return verdict if verdict.reading == reading else replace(verdict, reading=reading)
 
 
 def _check_owner(query: Query, found: Counterexample) -> None:

@@ -38,7 +38,12 @@ def options(
     """Verify and enforce individual fairness of neural networks."""
 
 
-ModelFile = Annotated[Path, typer.Argument(help="Model: .feta, .onnx, .safetensors or .npz.")]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        help="Model: .feta, .onnx, .keras, .h5, .safetensors, .npz, .skops; a pickle with --trust-pickle."
+    ),
+]
 SchemaPath = Annotated[
     Path | None, typer.Option("--schema", help="schema.toml; a .feta file holds its own.")
 ]
@@ -49,6 +54,16 @@ Layers = Annotated[
 ]
 External = Annotated[
     bool, typer.Option("--external-data", help="Read ONNX weights from files beside the model.")
+]
+TrustPickle = Annotated[
+    bool,
+    typer.Option(
+        "--trust-pickle",
+        help="Open .pkl, .joblib, .pt, which run whatever is hidden in them: only files of your own.",
+    ),
+]
+SkipBadRows = Annotated[
+    bool, typer.Option("--skip-bad-rows", help="Report bad rows instead of stopping at them.")
 ]
 EngineName = Annotated[str, typer.Option(help="Engine; feta engines lists them.")]
 Seconds = Annotated[float | None, typer.Option(help="Most seconds a person may take.")]
@@ -86,9 +101,11 @@ def init(
     out: Annotated[Path, typer.Option(help="The schema to write.")] = Path("schema.toml"),
     layers: Layers = None,
     external_data: External = False,
+    trust_pickle: TrustPickle = False,
 ) -> int:
     """Write a first schema: types, domains and units guessed, to be read by a person."""
     from feta.cli.init import run_init, split_names
+    from feta.cli.open_source import SourceOptions
 
     return run_init(
         model,
@@ -96,8 +113,7 @@ def init(
         split_names(sensitive),
         split_names(leave_out),
         out,
-        layers=layers,
-        external=external_data,
+        SourceOptions(layers, external_data, trust_pickle),
     )
 
 
@@ -115,13 +131,12 @@ def audit(
     ] = None,
     engine: EngineName = "auto",
     seconds: Seconds = None,
-    skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Report bad rows as not audited.")
-    ] = False,
+    skip_bad_rows: SkipBadRows = False,
     one_vs_rest: Chosen = None,
     vote_weights: Votes = None,
     layers: Layers = None,
     external_data: External = False,
+    trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
     """Ask about every row: verdicts, the clearest pairs in plain words, rates by attribute.
@@ -130,8 +145,10 @@ def audit(
     """
     from feta.cli.audit import Options, run_audit
     from feta.cli.open_model import open_model
+    from feta.cli.open_source import SourceOptions
 
-    opened = open_model(model, schema, layers, external=external_data, one_vs_rest=one_vs_rest)
+    source = SourceOptions(layers, external_data, trust_pickle)
+    opened = open_model(model, schema, source, one_vs_rest=one_vs_rest)
     options = Options(
         model, data, label, id_column, out, as_json, engine, seconds, skip_bad_rows, vote_weights
     )
@@ -148,16 +165,20 @@ def predict(
     engine: EngineName = "auto",
     seconds: Seconds = None,
     one_vs_rest: Chosen = None,
+    skip_bad_rows: SkipBadRows = False,
     vote_weights: Votes = None,
     layers: Layers = None,
     external_data: External = False,
+    trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
     """Fair decisions; the sensitive cells are never read, however broken, and may be missing."""
     from feta.cli.open_model import open_model
+    from feta.cli.open_source import SourceOptions
     from feta.cli.predict import Options, run_predict
 
-    opened = open_model(model, schema, layers, external=external_data, one_vs_rest=one_vs_rest)
+    source = SourceOptions(layers, external_data, trust_pickle)
+    opened = open_model(model, schema, source, one_vs_rest=one_vs_rest)
     options = Options(
         data,
         id_column,
@@ -165,6 +186,7 @@ def predict(
         as_json,
         engine,
         seconds,
+        skip_bad_rows,
         vote_weights,
         tuple(one for one in (model, data, schema, vote_weights) if one is not None),
     )
@@ -224,6 +246,45 @@ def train(
 
 
 @app.command()
+def doctor(
+    model: ModelFile,
+    schema: SchemaPath = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="People, to measure proxies and differences on.")
+    ] = None,
+    layers: Layers = None,
+    external_data: External = False,
+    trust_pickle: TrustPickle = False,
+    as_json: AsJson = False,
+) -> int:
+    """Can this model be audited; if not, which column or layer is in the way, and what to do."""
+    from feta.cli.doctor import run_doctor
+    from feta.cli.open_model import open_model
+    from feta.cli.open_source import SourceOptions
+
+    opened = open_model(model, schema, SourceOptions(layers, external_data, trust_pickle))
+    return run_doctor(opened, model, data, as_json=as_json)
+
+
+@app.command()
+def export(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(help="File to write: .onnx, or .feta.")],
+    schema: SchemaPath = None,
+    layers: Layers = None,
+    external_data: External = False,
+    trust_pickle: TrustPickle = False,
+) -> int:
+    """Write the model with its preprocessing inside: ONNX that takes raw columns, or a .feta file."""
+    from feta.cli.export import run_export
+    from feta.cli.open_model import open_model
+    from feta.cli.open_source import SourceOptions
+
+    opened = open_model(model, schema, SourceOptions(layers, external_data, trust_pickle))
+    return run_export(opened.model, out, tuple(one for one in (model, schema) if one is not None))
+
+
+@app.command()
 def engines(as_json: AsJson = False) -> int:
     """Engines and optional packages, which are installed, what each can prove."""
     from feta.cli.engines import run_engines
@@ -260,6 +321,8 @@ def _run() -> int:
             typer.echo(str(error), err=True)
             return ExitCode.BAD_INPUT
         _complain(_explained(error))
+        for line in getattr(error, "__notes__", []):  # a script to copy
+            typer.echo(f"    {plain(line)}", err=True)
         return ExitCode.BAD_INPUT
     except Exception as error:
         return _internal(error)

@@ -19,7 +19,7 @@ from feta.audit.clearest import Clearest, Shown
 from feta.audit.finding import Finding
 from feta.audit.summary import Summary
 from feta.cli.audit_files import AuditFiles
-from feta.cli.audit_words import show
+from feta.cli.audit_words import never_read, show
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.out import check_folder
@@ -107,7 +107,7 @@ def run_audit(opened: Opened, options: Options) -> ExitCode:
         sys.stdout.write(json_text(content, indent=2))
     else:
         pairs = run.clearest.pairs()
-        show(model, opened.unit, run.summary, pairs, partial=run.partial, out=options.out)
+        show(opened, run.summary, pairs, partial=run.partial, out=options.out)
     return _exit_code(run)
 
 
@@ -139,7 +139,7 @@ def _findings(run: Run, chunk: Chunk) -> Iterator[tuple[Finding, Answer | None, 
     """Ask about a chunk in blocks; bad rows stop the audit unless they are to be skipped."""
     rows: list[tuple[int, Matrix | None, str]] = []
     try:
-        people = chunk.encode(run.model.space)
+        people = chunk.encode(run.model.space, id_column=run.options.id_column)
         rows = [(place, people[place], "") for place in range(len(chunk))]
     except DomainError:
         if not run.options.skip_bad_rows:
@@ -164,7 +164,8 @@ def _renumbered(finding: Finding, row: int) -> Finding:
 
 def _single(run: Run, chunk: Chunk, place: int) -> tuple[int, Matrix | None, str]:
     try:
-        return place, chunk.row(place).encode(run.model.space)[0], ""
+        one = chunk.row(place).encode(run.model.space, id_column=run.options.id_column)
+        return place, one[0], ""
     except DomainError as error:
         return place, None, str(error)
 
@@ -204,6 +205,8 @@ def _content(run: Run) -> dict[str, Any]:
             "counterparts": model.space.lattice.size,
             "rule": type(model.rule).__name__,
             "outcomes": list(model.outcomes),
+            "reading": model.network.reading,
+            "sensitive_never_read": list(never_read(model)),
         },
         "data": run.options.data.name,
         "vote_weights": None if run.options.vote_weights is None else run.options.vote_weights.name,

@@ -12,8 +12,10 @@ from rich.text import Text
 from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.audit.summary import Summary
+from feta.cli.open_model import Opened
 from feta.cli.plain import plain
 from feta.model import Model
+from feta.network.unread import unread
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.verdict.counterexample import Counterexample
 
@@ -67,8 +69,7 @@ def words_for(model: Model, unit: str) -> Words:
 
 
 def show(
-    model: Model,
-    unit: str,
+    opened: Opened,
     summary: Summary,
     pairs: Sequence[Shown],
     *,
@@ -76,13 +77,14 @@ def show(
     out: Path | None,
 ) -> None:
     """Print what was found."""
-    words = words_for(model, unit)
+    model = opened.model
+    words = words_for(model, opened.unit)
     console = Console()
     console.print()
     console.print(_headline(summary, words, partial=partial))
     if summary.statuses["unfair"]:
         console.print(_pair_table(model, words, pairs))
-    for line in _notes(summary, words):
+    for line in [*_notes(summary, words, opened.runtime), *caveats(model)]:
         console.print(Text(line))
     for doubt in summary.doubts:
         console.print(Text(f"Doubtful: {plain(doubt)}", style="bold yellow"))
@@ -144,7 +146,23 @@ def _changes(model: Model, pair: Counterexample) -> Text:
     return Text("\n".join(changes), style="bold")
 
 
-def _notes(summary: Summary, words: Words) -> Iterator[str]:
+def never_read(model: Model) -> tuple[str, ...]:
+    """Name the sensitive attributes that the model never looks at."""
+    sensitive = {attribute.name for attribute in model.space.sensitive}
+    return tuple(name for name in unread(model.network.first, model.space) if name in sensitive)
+
+
+def caveats(model: Model) -> Iterator[str]:
+    """Say what the answers rest on, besides proof."""
+    names = never_read(model)
+    if names:
+        which = f"column{'s' if len(names) > 1 else ''} {_either(names).replace(' or ', ' and ')}"
+        yield f"The model never reads the sensitive {which}: no decision can hang on {'them' if len(names) > 1 else 'it'} directly; other columns may still stand for {'them' if len(names) > 1 else 'it'} (feta doctor --data)."
+    if model.network.reading == "sampled":
+        yield "Sampled, not proved: a preprocessing step of unknown code was tried out on many people, and its columns' shares add up there; verdicts hold as far as that tells."
+
+
+def _notes(summary: Summary, words: Words, runtime: str) -> Iterator[str]:
     yield from _figures(summary, words)
     if summary.statuses["undecided"]:
         yield f"{summary.statuses['undecided']:,} people are undecided: raise --seconds, or narrow the sensitive domains."
@@ -153,7 +171,9 @@ def _notes(summary: Summary, words: Words) -> Iterator[str]:
     if summary.runtime_sensitive:
         yield f"Runtime-sensitive: {summary.runtime_sensitive:,} (verdicts.csv names them); the model's own rounding could tip these answers."
     if summary.not_replayed:
-        yield f"{summary.not_replayed:,} pairs do not replay in onnxruntime, whose rounding decides them alike."
+        yield f"{summary.not_replayed:,} pairs do not replay in {runtime or 'the model itself'}, whose rounding decides them alike; they are labelled runtime-sensitive."
+    elif runtime and summary.statuses["unfair"]:
+        yield f"Every pair was replayed in {runtime}, with the same two decisions."
 
 
 def _figures(summary: Summary, words: Words) -> Iterator[str]:

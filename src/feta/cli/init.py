@@ -7,17 +7,21 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from feta.cli.audit import notice
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import open_network
+from feta.cli.open_source import Source, SourceOptions, open_source
 from feta.cli.plain import listed, plain
 from feta.cli.progress import progress_bar
-from feta.errors import DomainError, SchemaError
+from feta.errors import DomainError, SchemaError, missing
+from feta.network.embedding import embedded_inputs, expanded
+from feta.network.network import Network
+from feta.network.readers.sklearn import read_columns, taken_apart
 from feta.schema import Schema, write_schema
 from feta.space.attribute import Attribute, Categorical
 from feta.space.feature_space import FeatureSpace
 from feta.space.guess import ColumnSummary
 from feta.space.schema_file import Decision, SchemaFile
-from feta.space.table_file import TableFile, parse_number
+from feta.space.table_file import TableFile, comma_hint, parse_number
 
 # Units that a column's name gives away.
 UNITS = {
@@ -39,16 +43,17 @@ def run_init(
     sensitive: list[str],
     leave_out: list[str],
     out: Path,
-    *,
-    layers: str | None,
-    external: bool,
+    options: SourceOptions,
 ) -> ExitCode:
     """Guess types, domains and units; say what a person has to check."""
-    network = open_network(model, layers, external=external)
+    source = open_source(model, options)
     table = TableFile(data)
     sensitive, leave_out = (_stripped(names, table.names) for names in (sensitive, leave_out))
     table.require([*sensitive, *leave_out])
     names = [name for name in table.names if name and name not in leave_out]
+    pipeline = source.estimator is not None and taken_apart(source.estimator)[0] is not None
+    if pipeline:
+        names = _in_pipeline(source.estimator, names, sensitive, data)
     if out.exists():
         raise SchemaError(f"{out} exists already; name another file with --out, or move it away")
     if not sensitive:
@@ -56,19 +61,43 @@ def run_init(
         raise SchemaError(message)
     if both := [name for name in sensitive if name in leave_out]:
         raise SchemaError(f"{both[0]!r} must be sensitive or left out, not both")
-    space = _guessed(table, names, sensitive)
-    decision = _guessed_decision(network.outputs)
-    schema = Schema(SchemaFile(space, {}, {}, _units(space.attributes), decision))
+    space, notes = _guessed(table, names, sensitive, missing=pipeline)
+    schema = Schema(SchemaFile(space, {}, {}, _units(space.attributes), _guessed_decision(source)))
     _ = schema.rule  # more classes than a rule can have are told before anything is written
     write_schema(schema, out)
-    _show(schema, out, network.width)
+    _show(schema, out, source.network, notes)
     return ExitCode.DONE
 
 
-def _guessed_decision(n_outputs: int) -> Decision:
-    if n_outputs <= 2:
-        return Decision(probability=0.5)
-    return Decision(classes=tuple(f"class {number}" for number in range(n_outputs)))
+def _in_pipeline(
+    estimator: object, names: list[str], sensitive: list[str], data: Path
+) -> list[str]:
+    """Leave out what a pipeline does not read, but for sensitive columns."""
+    read = read_columns(estimator)
+    if read is None:  # fitted without names
+        return names
+    lacking = [name for name in read if name not in names]
+    if lacking:
+        raise DomainError(f"{data}: {missing(lacking[0], names)}; the pipeline reads it")
+    left = [name for name in names if name not in read and name not in sensitive]
+    if left:
+        notice(f"left out, since the pipeline does not read them: {listed(left)}")
+    return [name for name in names if name not in left]
+
+
+def _guessed_decision(source: Source) -> Decision:
+    """Name the decisions after the model's own classes, if it has names for them."""
+    if source.network is not None:
+        if source.network.outputs <= 2:
+            return Decision(probability=0.5)
+        return Decision(classes=tuple(f"class {n}" for n in range(source.network.outputs)))
+    classes = getattr(taken_apart(source.estimator)[1], "classes_", None)
+    if classes is None:
+        return Decision(tolerance=0.0)
+    names = [str(one) for one in classes]
+    if len(names) == 2:
+        return Decision(favorable=names[1], unfavorable=names[0], probability=0.5)
+    return Decision(classes=tuple(names))
 
 
 def _stripped(told: list[str], known: list[str]) -> list[str]:
@@ -76,8 +105,11 @@ def _stripped(told: list[str], known: list[str]) -> list[str]:
     return [name if name in known else name.strip() for name in told]
 
 
-def _guessed(table: TableFile, names: list[str], sensitive: list[str]) -> FeatureSpace:
-    summaries = {name: ColumnSummary(name) for name in names}
+def _guessed(
+    table: TableFile, names: list[str], sensitive: list[str], *, missing: bool
+) -> tuple[FeatureSpace, list[str]]:
+    """Guess every column; also say what looks odd."""
+    summaries = {name: ColumnSummary(name, missing=missing) for name in names}
     with progress_bar() as progress:
         task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
         for chunk in table.chunks(set(names)):
@@ -90,7 +122,20 @@ def _guessed(table: TableFile, names: list[str], sensitive: list[str]) -> Featur
     for name in names:
         with _located(name, table.path):
             found.append(summaries[name].attribute(sensitive=name in sensitive))
-    return FeatureSpace(tuple(found))
+    commas = [one for one in found if isinstance(one, Categorical) and _has_commas(one)]
+    notes = [
+        f"{one.name!r} became a category, since it holds texts such as {one.values[0]!r}: write numbers with a decimal point and without thousands separators, and run this again"
+        for one in commas
+    ]
+    return FeatureSpace(tuple(found)), notes
+
+
+def _has_commas(attribute: Categorical) -> bool:
+    """Say whether a category's values are numbers, some of them with a decimal comma."""
+    texts = [value for value in attribute.values if isinstance(value, str)]
+    whole = [text for text in texts if not isinstance(parse_number(text), str)]
+    commas = [text for text in texts if comma_hint(text)]
+    return bool(commas) and len(commas) + len(whole) == len(attribute.values)
 
 
 @contextmanager
@@ -123,27 +168,33 @@ def _units(attributes: tuple[Attribute, ...]) -> dict[str, str]:
     return units
 
 
-def _show(schema: Schema, out: Path, inputs: int) -> None:
+def _show(schema: Schema, out: Path, network: Network | None, notes: list[str]) -> None:
     space = schema.space
     console = Console(stderr=True, soft_wrap=True)
-    console.print(
-        Text(f"Wrote {plain(out)}: {len(space.attributes)} columns, {space.width} network inputs.")
-    )
-    if space.width != inputs:
-        message = f"The network has {inputs} inputs, not {space.width}: a category takes one input a value. Leave out what the network does not read (--leave-out a,b), add values that the data lack, or change types."
+    inputs = space.width if network is None else network.width
+    wide = f", {space.width} network inputs" if network is not None else ""
+    console.print(Text(f"Wrote {plain(out)}: {len(space.attributes)} columns{wide}."))
+    for note in notes:
+        console.print(Text(plain(note), style="bold yellow"))
+    if space.width != inputs and network is not None and expanded(network, space) is network:
+        message = f"The network has {inputs} inputs, not {space.width}: a category takes one input a value. Leave out what the network does not read (--leave-out a,b), add values that the data lack, or change types{embedded_inputs(network)}."
         console.print(Text(message, style="bold yellow"))
     if space.finite:
         console.print(Text(f"Everybody has {space.lattice.size:,} counterparts."))
     console.print(Text("Check it before you trust an answer:"))
-    for line in (
+    by_network = (
         "the columns must stand in the network's input order, and values in the order of its one-hot inputs;",
-        "min and max are what this table holds: widen them to what may occur;",
         "add center and scale to numbers that the network expects scaled: (x - center) / scale;",
+    )
+    for line in (
+        *(by_network if network is not None else ()),
+        "min and max are what this table holds: widen them to what may occur;",
         "[decision] must name the classes, in the order of the network's outputs."
         if schema.decision.classes
         else "[decision] must name the favorable outcome and the threshold; a regression has tolerance = … instead.",
     ):
         console.print(Text(f"  - {line}"))
+    console.print(Text("feta doctor says whether the model can be audited with it."))
 
 
 def split_names(names: str | None) -> list[str]:

@@ -1,26 +1,28 @@
 """Open model: a model from the files a user names, and their own runtime if it is installed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from feta.arrays import Answers, Matrix
-from feta.audit.auditor import Replay
+from feta.cli.open_source import Source, SourceOptions, open_source
 from feta.errors import NetworkError, SchemaError
 from feta.model import Model
 from feta.model_file import load_model
 from feta.network.network import Network
-from feta.network.readers.onnx import read_onnx
 from feta.network.readers.onnx_runtime import onnx_scores
-from feta.network.readers.weights import read_weights
-from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.network.readers.sklearn import read_sklearn, taken_apart
+from feta.network.readers.torch import torch_outputs
+from feta.rule import Argmax, Threshold
+from feta.runtime import Replay, estimator_gap, graph_gap, graph_runtime, runtime_of
 from feta.schema import Schema, read_schema
 
 # Counts of counterparts are 64-bit numbers.
 MOST_COUNTERPARTS = 2**62
-
-PICKLES = {".pt", ".pth", ".pkl", ".pickle", ".joblib", ".bin", ".ckpt"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,18 @@ class Opened:
     model: Model
     replay: Replay | None = None
     unit: str = ""
+    runtime: str = ""  # what that runtime is called
+    gap: Callable[[Matrix], float] | None = None  # how far its outputs are from FETA's
+
+
+Runtime = tuple[Replay | None, str, Callable[[Matrix], float] | None]
 
 
 def open_model(
     path: Path,
     schema: Path | None,
-    layers: str | None,
+    options: SourceOptions,
     *,
-    external: bool,
     one_vs_rest: str | None = None,
 ) -> Opened:
     """Open a model by the kind of its file, perhaps to ask about one of its classes only."""
@@ -45,17 +51,19 @@ def open_model(
         if schema is not None:
             raise SchemaError(f"{path} holds its own schema; leave --schema out")
         return Opened(_answerable(path, load_model(path), one_vs_rest))
-    network = open_network(path, layers, external=external)
+    source = open_source(path, options)
     if schema is None:
         raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
     told = read_schema(schema)
     try:
+        network = source.network or _read_estimator(source.estimator, told)
         model = _answerable(schema, told.model(network), one_vs_rest)
     except NetworkError as error:
         raise NetworkError(f"{path} with {schema}: {error}") from None
     except SchemaError as error:
         raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
-    return Opened(model, _onnx_replay(path, told, model, network), told.decision.unit)
+    replay, runtime, gap = _replay(path, source, told, model)
+    return Opened(model, replay, told.decision.unit, runtime, gap)
 
 
 def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
@@ -71,54 +79,54 @@ def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
     return model
 
 
-def open_network(path: Path, layers: str | None, *, external: bool) -> Network:
-    """Open a network by the kind of its file."""
-    suffix = path.suffix.lower()
-    if suffix == ".onnx":
-        return read_onnx(path, external_data=external)
-    if suffix in (".safetensors", ".npz"):
-        names = [name.strip() for name in (layers or "").split(",")]
-        return read_weights(path, [name for name in names if name])
-    if suffix == ".feta":
-        raise NetworkError(f"{path}: this file holds its own schema; feta audit takes it as it is")
-    if suffix in PICKLES:
-        message = f"{path}: opening this kind of file could run any program hidden in it, so FETA does not; in Python, save the model as feta.save_model(model, 'model.feta'), or export it: torch.onnx.export(module, (row,), 'model.onnx')"
-        raise NetworkError(message)
-    known = ".feta, .onnx, .safetensors or .npz"
-    message = f"{path}: a model file must be {known}, got {path.suffix or 'no ending'!r}; export it as ONNX"
-    raise NetworkError(message)
+def _read_estimator(estimator: Any, schema: Schema) -> Network:  # noqa: ANN401 - scikit-learn ships no types
+    """Read an estimator by the schema's columns; what the schema says must fit it."""
+    steps, last = taken_apart(estimator)
+    scaled = any(schema.centers) or any(one != 1.0 for one in schema.scales)
+    if steps is not None and scaled:
+        message = "the pipeline scales its columns itself; remove center and scale from the schema"
+        raise SchemaError(message)
+    _check_names(schema, [str(one) for one in getattr(last, "classes_", [])])
+    return read_sklearn(estimator, schema.space)
 
 
-def _onnx_replay(path: Path, schema: Schema, model: Model, network: Network) -> Replay | None:
-    outputs_of = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
+def _check_names(schema: Schema, classes: list[str]) -> None:
+    """Refuse a favorable outcome that is the class on the other side."""
+    rule, name = schema.rule, schema.decision.favorable
+    if not isinstance(rule, Threshold) or name not in classes or len(classes) != 2:
+        return
+    side = "above" if classes.index(name) == 1 else "below"
+    if rule.favors != side:
+        message = f'the model\'s high scores are for its second class, {classes[1]!r}, so favorable = "{name}" needs favors = "{side}" in [decision]'
+        raise SchemaError(message)
+
+
+def _replay(path: Path, source: Source, schema: Schema, model: Model) -> Runtime:
+    """Find the user's own runtime: how it decides, what it is called, how far its outputs are off."""
+    if source.estimator is not None:
+        own = runtime_of(source.estimator, model)
+        if taken_apart(source.estimator)[0] is None:
+            return _scaled(own, schema), "the estimator's own predict", None
+        gap = partial(estimator_gap, source.estimator, model)
+        return own, "the pipeline's own predict", gap
+    network = source.network
+    assert network is not None
+    if source.module is not None:
+        outputs_of: Callable[[Matrix], Matrix] | None = torch_outputs(source.module)
+        name = "torch"
+    else:
+        outputs_of = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
+        name = "onnxruntime"
     if outputs_of is None:
-        return None
+        return None, "", None
+    gap = partial(graph_gap, outputs_of, model, network, schema=schema)
+    return graph_runtime(outputs_of, model, network, schema=schema), name, gap
+
+
+def _scaled(own: Replay, schema: Schema) -> Replay:
     centers, scales = np.array(schema.centers), np.array(schema.scales)
-    squashed = network.sigmoid
 
     def replay(people: Matrix) -> Answers:
-        outputs = outputs_of((people - centers) / scales)
-        match model.rule:
-            case Threshold():
-                return _favorable(model.rule, outputs, squashed=squashed)
-            case Argmax():
-                return np.argmax(outputs, axis=1)
-            case OneVsRest(place=place):
-                return np.argmax(outputs, axis=1) == place
-            case Tolerance():
-                return outputs[:, 0]
+        return own((people - centers) / scales)
 
     return replay
-
-
-def _favorable(rule: Threshold, outputs: Matrix, *, squashed: bool) -> Answers:
-    """Decide as the source would, by what its graph gives: scores, or probabilities."""
-    threshold = rule.value
-    if squashed:
-        threshold = 1 / (1 + np.exp(-np.clip(rule.value, -700.0, 700.0)))  # exp(700) is finite
-    if outputs.shape[1] == 2 and not squashed:
-        value = outputs[:, 1] - outputs[:, 0]
-    else:
-        value = outputs[:, -1]
-    favorable = value > threshold if rule.favors == "above" else value < threshold
-    return np.asarray(favorable | ((value == threshold) & (rule.equality == "favorable")))

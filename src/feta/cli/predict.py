@@ -4,12 +4,15 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
+from feta.arrays import Matrix
 from feta.audit.answer import fair_answers, in_words
-from feta.cli.audit import note_ignored
+from feta.cli.audit import note_ignored, notice
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.out import check_file
@@ -17,6 +20,8 @@ from feta.cli.plain import json_text, plain, write_row
 from feta.cli.progress import progress_bar
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
+from feta.errors import DomainError
+from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
@@ -24,6 +29,9 @@ from feta.space.table_file import Chunk, TableFile
 
 # Decisions kept in memory before they go to a temporary file, in characters.
 SPOOLED = 2**24
+
+# Rows that could not be read whose problem is spelled out.
+SHOWN_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,7 @@ class Options:
     as_json: bool
     engine: str
     seconds: float | None
+    skip_bad_rows: bool = False
     vote_weights: Path | None = None
     inputs: tuple[Path, ...] = ()  # files that must not be written over
 
@@ -70,10 +79,12 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         writer = _Writer(stream, options, answer)
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
+        problems = Problems()
         for chunk in table.chunks(wanted):
-            undecided |= _decide(predictor, chunk, writer, options)
+            undecided |= _decide(predictor, chunk, writer, options, problems)
             progress.update(task, completed=chunk.progress)
         progress.stop()
+        problems.tell()
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)
@@ -83,17 +94,68 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
-def _decide(predictor: FairPredictor, chunk: Chunk, writer: "_Writer", options: Options) -> bool:
+@dataclass
+class Problems:
+    """Rows that could not be read: how many, and what is wrong with the first few."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, what: str) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self.first) < SHOWN_PROBLEMS:
+            self.first.append(what)
+
+    def tell(self) -> None:
+        """Say them."""
+        for what in self.first:
+            notice(f"not read: {what}")
+        if self.count > len(self.first):
+            notice(f"and {self.count - len(self.first):,} more rows were not read")
+
+
+def _decide(
+    predictor: FairPredictor,
+    chunk: Chunk,
+    writer: "_Writer",
+    options: Options,
+    problems: Problems,
+) -> bool:
     model = predictor.model
-    people = chunk.encode(model.space, ignore_sensitive=True)
+    people, good = _people(model, chunk, options, problems)
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
-    for place, answer in enumerate(answers):
+    found = dict(zip(good, answers, strict=True))
+    for place in range(len(chunk)):
+        answer = found.get(place)
         outcome = "undecided" if answer is None else in_words(model, answer)
         name = str(chunk.columns[options.id_column][place]) if options.id_column else None
-        writer.write(chunk.start + place + 1, name, outcome)
-    return None in answers
+        writer.write(chunk.start + place + 1, name, outcome if place in found else "not read")
+    return None in answers or len(found) < len(chunk)
+
+
+def _people(
+    model: Model, chunk: Chunk, options: Options, problems: Problems
+) -> tuple[Matrix, list[int]]:
+    """Encode a chunk's people; those who cannot be are left out and told, if that is asked for."""
+    try:
+        people = chunk.encode(model.space, ignore_sensitive=True, id_column=options.id_column)
+        return people, list(range(len(chunk)))
+    except DomainError:
+        if not options.skip_bad_rows:
+            raise
+    rows: list[Matrix] = [np.zeros((0, model.space.width))]
+    good: list[int] = []
+    for place in range(len(chunk)):
+        try:
+            one = chunk.row(place)
+            rows.append(one.encode(model.space, ignore_sensitive=True, id_column=options.id_column))
+            good.append(place)
+        except DomainError as error:
+            problems.add(str(error))
+    return np.concatenate(rows), good
 
 
 class _Writer:

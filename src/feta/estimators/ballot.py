@@ -78,7 +78,7 @@ class Ballot:
 
     def _table(self, block: Matrix) -> Table:
         if self.layout is not None:
-            return self.layout.table(block)
+            return self.layout(block)
         names = getattr(self.estimator, "feature_names_in_", None)
         return block if names is None else pd.DataFrame(block, columns=names)
 

@@ -43,8 +43,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         The classifier whose decisions are made fair; `fit` clones and fits it. A trained one comes
         as `sklearn.frozen.FrozenEstimator(trained)` and is not fitted again; `y` may then be None.
         A bare MLPClassifier or LogisticRegression is given `space.encode(X)`: numbers in their own
-        units, one column a category. Any other estimator is given the table as it came, in those
-        columns that the space has.
+        units, one column a category. Any other estimator, such as a pipeline, is given the table as it
+        came, in those columns that the space has.
     space
         Who can exist. None guesses it in `fit` from what X holds: good for a first look, but
         people outside those limits are refused by `predict`, so state the space for real use.

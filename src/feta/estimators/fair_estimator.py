@@ -6,6 +6,7 @@ The sensitive columns are read by `fit` and `explain` only; `predict` never look
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -18,17 +19,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.api import worst
 from feta.arrays import Counts, Matrix
-from feta.errors import EngineError, SchemaError
+from feta.errors import EngineError, NetworkError, SchemaError
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import Layout, named
 from feta.model import Model
-from feta.network.readers.sklearn import obstacle, read_sklearn
+from feta.network.readers.sklearn import read_sklearn
+from feta.runtime import replays, runtime_of
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
+from feta.verdict.verdict import Unfair
 
 if TYPE_CHECKING:
     from feta.network.network import Network
     from feta.verdict.verdict import Verdict
+
+# What a promise says of a pipeline with steps whose code FETA does not know.
+SAMPLED = "; its preprocessing was sampled, not proved, so that verdicts about the estimator hold as far as sampling tells"
 
 # Classes or numbers, as scikit-learn passes them around.
 Targets = NDArray[Any]
@@ -94,7 +100,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         Returns
         -------
         list
-            `Fair`, or `Unfair` with the counterpart farthest on the other side, one a person.
+            `Fair`, or `Unfair` with the counterpart farthest on the other side, one a person; the
+            estimator itself is asked about the two, and `replayed` is what it says.
 
         Raises
         ------
@@ -103,10 +110,22 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         """
         check_is_fitted(self, "model_")
         if self.model_ is None:
-            reason = obstacle(inner(self.estimator_))
-            raise EngineError(f"explain needs an estimator that FETA can read: {reason}")
+            raise EngineError(f"explain needs an estimator that FETA can read: {self._obstacle}")
         people = self.space_.encode(self._frame(X))
-        return [worst(self.model_, person, engine=self.engine) for person in people]
+        verdicts = [worst(self.model_, person, engine=self.engine) for person in people]
+        return self._with_replay(self.model_, verdicts)
+
+    def _with_replay(self, model: Model, verdicts: list["Verdict"]) -> list["Verdict"]:
+        """Let the estimator itself decide about every pair."""
+        pairs = [one.counterexample for one in verdicts if isinstance(one, Unfair)]
+        if not pairs:
+            return verdicts
+        replay = runtime_of(inner(self.estimator_), model, table=self._ballot.layout)
+        same = iter(replays(replay, model, pairs))
+        return [
+            replace(one, replayed=next(same)) if isinstance(one, Unfair) else one
+            for one in verdicts
+        ]
 
     def _targets(self, y: ArrayLike | None, n_people: int) -> Targets:
         """Check what `fit` is to learn, one a person."""
@@ -169,15 +188,22 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         takes_rows = isinstance(bare, self.takes_rows)
         if takes_rows:
             _check_order(self.space_, bare)
-        table = people if takes_rows else layout.table(people)
+        table = people if takes_rows else layout(people)
         self.estimator_ = clone(self.estimator).fit(table, targets)
         self._check_fitted()
-        reason = obstacle(inner(self.estimator_))
-        self.model_ = None if reason else self._model(read_sklearn(inner(self.estimator_)))
         self._ballot = Ballot(
             self.space_, self.estimator_, None if takes_rows else layout, self.weights
         )
-        self.guarantee_ = self.promise if reason is None else _proviso(reason, bare)
+        try:
+            read = inner(self.estimator_)
+            made = None if takes_rows else layout
+            network = read_sklearn(read, self.space_, people=people, table=made)
+            self.model_: Model | None = self._model(network)
+            self.guarantee_ = self.promise + (SAMPLED if network.reading == "sampled" else "")
+        except NetworkError as error:
+            self.model_ = None
+            self._obstacle = str(error)
+            self.guarantee_ = _proviso(self._obstacle, bare)
 
     def _frame(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """Take a table with all its columns."""

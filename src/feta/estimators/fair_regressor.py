@@ -39,8 +39,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         The regressor whose scores are made fair; `fit` clones and fits it. A trained one comes as
         `sklearn.frozen.FrozenEstimator(trained)` and is not fitted again; `y` may then be None. A
         bare MLPRegressor or LinearRegression is given `space.encode(X)`: numbers in their own units,
-        one column a category. Any other estimator is given the table as it came, in those columns
-        that the space has.
+        one column a category. Any other estimator, such as a pipeline, is given the table as it came,
+        in those columns that the space has.
     space
         Who can exist. None guesses it in `fit` from what X holds: good for a first look, but
         people outside those limits are refused by `predict`, so state the space for real use.

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from feta.arrays import Matrix
 from feta.errors import DomainError
-from feta.space.attribute import Attribute, Categorical, Derived, Integer
+from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
+from feta.space.raw_table import raw_values
 
 Table = pd.DataFrame | NDArray[Any]
 
@@ -34,7 +35,12 @@ class Layout:
         )
         return cls(space, dtypes, as_frame)
 
-    def table(self, people: Matrix) -> Table:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(name for name, _ in self.dtypes)
+
+    def __call__(self, people: Matrix) -> Table:
         """Turn rows back into such a table."""
         columns = {name: self._column(name, dtype, people) for name, dtype in self.dtypes}
         frame = pd.DataFrame(columns)
@@ -42,7 +48,7 @@ class Layout:
 
     def _column(self, name: str, dtype: Any, people: Matrix) -> "pd.Series[Any]":  # noqa: ANN401 - a type of pandas or numpy
         attribute = self.space.attribute(name)
-        values = _values(attribute, people[:, self.space.columns_of(attribute)])
+        values = raw_values(attribute, people[:, self.space.columns_of(attribute)])
         column = pd.Series(values).astype(dtype)
         if column.dtype.kind in "iub" and (column.to_numpy() != values).any():
             lost = values[np.argmax(column.to_numpy() != values)].item()
@@ -58,23 +64,13 @@ def named(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis=1)
 
 
-def _values(attribute: Attribute, codes: Matrix) -> NDArray[Any]:
-    """Turn columns back into raw values."""
-    match attribute:
-        case Categorical():
-            return np.array(attribute.values, dtype=object)[np.argmax(codes, axis=1)]
-        case Derived():
-            labels = [label for label, _, _ in attribute.bands]
-            return np.array(labels, dtype=object)[np.argmax(codes, axis=1)]
-        case Integer():
-            return codes[:, 0].astype(np.int64)
-        case _:
-            return codes[:, 0]
-
-
 def _wide_enough(dtype: Any, attribute: Attribute) -> Any:  # noqa: ANN401 - a type of pandas or numpy
     """Add the categories that `fit` did not see: pandas would take their values for missing."""
     if not isinstance(dtype, pd.CategoricalDtype):
+        plain = isinstance(dtype, np.dtype)
+        missing = not isinstance(attribute, Derived) and attribute.missing
+        if plain and missing and dtype.kind in "iub":  # which cannot hold NaN
+            return np.dtype(object if dtype.kind == "b" else np.float64)
         return dtype
     match attribute:
         case Categorical():

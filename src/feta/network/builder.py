@@ -3,6 +3,8 @@
 It is mutable, and lives no longer than the reading.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,8 +12,9 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
 from feta.network.activation import Activation, Maxout, Scaled, Step, identity
+from feta.network.entry import Signals, first_layer
 from feta.network.fold import BatchNorm, fold_after, fold_batch_norm, fold_before
-from feta.network.network import Affine, Columns, Network, Side
+from feta.network.network import Affine, Columns, Network, Side, Table
 
 
 class NetworkBuilder:
@@ -20,11 +23,23 @@ class NetworkBuilder:
     def __init__(self) -> None:
         self.affine: list[Affine] = []
         self.activations: list[Activation | None] = []
+        self.entry: Signals | None = None  # what the first layer takes, if not the input as it is
+        self.n_columns = 0  # of the input, where the entry is known
+        self.tables: list[Table] = []
 
     @property
     def width(self) -> int | None:
         """The number of values at this point; None before the first layer."""
+        if not self.affine and self.entry is not None:
+            return len(self.entry)
         return len(self.affine[-1].bias) if self.affine else None
+
+    def enter(self, signals: Signals, n_columns: int) -> None:
+        """Let the first layer take blocks of the input put together."""
+        if len(signals) != n_columns or any(
+            one.column != place or not one.plain for place, one in enumerate(signals)
+        ):
+            self.entry, self.n_columns = signals, n_columns
 
     def linear(self, weight: Matrix, bias: Vector) -> None:
         """Append W·a + b; a scaling right before it is folded in."""
@@ -34,11 +49,16 @@ class NetworkBuilder:
             )
             raise NetworkError(message)
         if self.activations and self.activations[-1] is None:
-            if _is_scaling(self.affine[-1]):
+            if _is_scaling(self.affine[-1]) and not (self.tables and len(self.affine) == 1):
                 self.affine[-1] = fold_before(self.affine[-1], weight, bias)
                 return
             self.activations[-1] = identity()
-        self.affine.append(Affine(weight, bias))
+        if self.entry is not None and not self.affine:
+            made = first_layer(self.entry, weight, bias, self.n_columns)
+            self.tables = made.tables
+            self.affine.append(made.affine)
+        else:
+            self.affine.append(Affine(weight, bias))
         self.activations.append(None)
 
     def open_layer(self, width: int, name: str = "this layer") -> Affine:
@@ -62,6 +82,7 @@ class NetworkBuilder:
                     raise NetworkError(message)
                 self.activations[-1] = step
             case Scaled():
+                self.scale_tables([float(step.factor)] * len(self.affine[-1].bias))
                 self.affine[-1] = fold_after(self.affine[-1], step.factor, step.shift)
                 self.activations[-1] = step.activation
             case Maxout():
@@ -82,7 +103,22 @@ class NetworkBuilder:
     def batch_norm(self, norm: BatchNorm, name: str = "the batch norm") -> None:
         """Fold a batch norm into the layer before it, or make it one of its own."""
         last = self.open_layer(len(norm.mean), name)
+        if self.tables and len(self.affine) == 1:
+            self.scale_tables([float(norm.factor(place)) for place in range(len(last.bias))])
         self.affine[-1] = fold_batch_norm(last, norm)
+
+    def scale(self, factor: Vector, shift: Vector, width: int) -> None:
+        """Append factor·z + shift, value by value, rounded into the layer before it."""
+        last = self.open_layer(width)
+        self.scale_tables(factor.tolist())
+        sizes = np.abs(factor) * (np.abs(last.bias) + last.folded) + np.abs(shift)
+        weight = last.weight * factor[:, None]
+        self.affine[-1] = Affine(weight, last.bias * factor + shift, 2 * sizes)
+
+    def scale_tables(self, factors: Sequence[float]) -> None:
+        """Scale the tables with the first layer, where that is the one that is scaled."""
+        if len(self.affine) == 1:
+            self.tables = [replace(one, rows=one.rows * np.array(factors)) for one in self.tables]
 
     def network(
         self,
@@ -98,7 +134,7 @@ class NetworkBuilder:
         first, *layers = self.affine
         between = [one or identity() for one in self.activations[:-1]]
         return Network(
-            Columns(first.bias, first.weight, (), first.folded),
+            Columns(first.bias, first.weight, tuple(self.tables), first.folded),
             tuple(between),
             tuple(layers),
             source=source,

@@ -38,16 +38,16 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
             slope = Fraction(float(slopes[neuron, column])) / exact_scales[column]
             offset -= slope * exact_centers[column]
             folded[neuron] += 2 * abs(float(slope * exact_centers[column]))
-            slopes[neuron, column] = _rounded(slope)
+            slopes[neuron, column] = rounded(slope)
         folded[neuron] += abs(bias[neuron])
-        bias[neuron] = _rounded(offset)
+        bias[neuron] = rounded(offset)
     return replace(network, first=Columns(bias, slopes, first.tables, folded))
 
 
 def fold_after(layer: Affine, factor: Fraction, shift: Fraction) -> Affine:
     """Fold factor·z + shift, which follows a layer, into that layer."""
-    weight = [[_rounded(Fraction(float(w)) * factor) for w in row] for row in layer.weight]
-    bias = [_rounded(Fraction(float(b)) * factor + shift) for b in layer.bias]
+    weight = [[rounded(Fraction(float(w)) * factor) for w in row] for row in layer.weight]
+    bias = [rounded(Fraction(float(b)) * factor + shift) for b in layer.bias]
     sizes = float(abs(factor)) * (np.abs(layer.bias) + layer.folded) + float(abs(shift))
     return Affine(np.array(weight), np.array(bias), 2 * sizes)
 
@@ -60,9 +60,9 @@ def fold_before(scaling: Affine, weight: Matrix, bias: Vector) -> Affine:
     new_bias = np.array(bias, dtype=np.float64)
     for row in range(len(new_bias)):
         slopes = [Fraction(float(one)) for one in weight[row]]
-        new_weight[row] = [_rounded(w * d) for w, d in zip(slopes, factors, strict=True)]
+        new_weight[row] = [rounded(w * d) for w, d in zip(slopes, factors, strict=True)]
         moved = sum((w * s for w, s in zip(slopes, shifts, strict=True)), Fraction(0))
-        new_bias[row] = _rounded(Fraction(float(bias[row])) + moved)
+        new_bias[row] = rounded(Fraction(float(bias[row])) + moved)
     before = np.abs(scaling.bias) + scaling.folded
     sizes = np.abs(weight) @ np.broadcast_to(before, len(factors)) + np.abs(bias)
     return Affine(new_weight, new_bias, 2 * sizes)
@@ -76,13 +76,13 @@ def fold_batch_norm(layer: Affine, norm: "BatchNorm") -> Affine:
     for neuron in range(len(bias)):
         factor, shift = norm.factor(neuron), Fraction(float(norm.shift[neuron]))
         centered = Fraction(float(layer.bias[neuron])) - Fraction(float(norm.mean[neuron]))
-        weight[neuron] = [_rounded(Fraction(float(w)) * factor) for w in layer.weight[neuron]]
-        bias[neuron] = _rounded(centered * factor + shift)
-        sizes[neuron] = 2 * (_rounded(abs(factor)) * before[neuron] + float(abs(shift)))
+        weight[neuron] = [rounded(Fraction(float(w)) * factor) for w in layer.weight[neuron]]
+        bias[neuron] = rounded(centered * factor + shift)
+        sizes[neuron] = 2 * (rounded(abs(factor)) * before[neuron] + float(abs(shift)))
     return Affine(weight, bias, sizes)
 
 
-def _rounded(number: Fraction) -> float:
+def rounded(number: Fraction) -> float:
     """Round once; a number beyond float64 has no place in a network."""
     try:
         return float(number)

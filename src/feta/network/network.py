@@ -29,6 +29,7 @@ from feta.network.activation import (
 from feta.rounding import FLOOR, SOURCES, Arithmetic
 
 Side = Literal["above", "below"]
+Reading = Literal["proved", "sampled"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +149,7 @@ class Network:
     equality: Side | None = None  # where the source puts a score equal to the threshold, if known
     source: Literal["float32", "float64"] = "float32"  # what the user's own runtime computes with
     sigmoid: bool = False  # whether that runtime compares σ(score), not the score
+    reading: Reading = "proved"  # "sampled": preprocessing of unknown code was only tried out
 
     def __post_init__(self) -> None:
         if len(self.activations) != len(self.layers):
@@ -156,6 +158,8 @@ class Network:
             raise NetworkError(
                 f"equality must be {one_of(self.equality, ('above', 'below'))}, or None"
             )
+        if self.reading not in ("proved", "sampled"):
+            raise NetworkError(f"reading must be {one_of(self.reading, ('proved', 'sampled'))}")
         if self.source not in SOURCES:
             raise NetworkError(f"source must be {one_of(self.source, SOURCES)}")
         width = self.first.outputs
@@ -250,7 +254,9 @@ class Network:
         for activation, layer in self.steps:
             arrays += [activation.breaks, activation.slopes, activation.intercepts]
             arrays += [layer.weight, layer.bias, layer.folded]
-        about = [self.equality, self.source, self.sigmoid, [array.shape for array in arrays]]
+        shapes = [array.shape for array in arrays]
+        about: list[object] = [self.equality, self.source, self.sigmoid, shapes]
+        about += ["sampled"] if self.reading == "sampled" else []
         digest = hashlib.sha256(json.dumps(about).encode())
         for array in arrays:
             digest.update(array.astype("<f8").tobytes())

@@ -1,6 +1,8 @@
 """Attribute: a feature as people know it, its domain, and the columns it takes in a person's row.
 
-An attribute knows nothing of the other attributes; `FeatureSpace` puts them in order.
+An attribute knows nothing of the other attributes; `FeatureSpace` puts them in order. One that may be
+`missing` has one more value, None: a category one more column, a number a second one that is 1 where it
+is missing, beside the lowest number of its domain.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.errors import DomainError, SchemaError, one_of
 
-Value = str | int | float | bool
+Value = str | int | float | bool | None
 Kind = Literal["category", "integer", "levels", "number", "derived"]
 
 # Whole numbers up to here are exact in float64, and so are their differences.
@@ -35,6 +37,7 @@ class Categorical:
     name: str
     values: tuple[str | int | bool, ...]
     sensitive: bool = False
+    missing: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
@@ -46,14 +49,19 @@ class Categorical:
             raise SchemaError(f"{self.name!r} must not list a value twice, got {self.values!r}")
 
     @property
+    def all_values(self) -> tuple[str | int | bool | None, ...]:
+        """The values, and None at the end where it may be missing."""
+        return (*self.values, None) if self.missing else self.values
+
+    @property
     def width(self) -> int:
         """The number of columns."""
-        return len(self.values)
+        return len(self.all_values)
 
     @property
     def n_values(self) -> int:
         """The number of values."""
-        return len(self.values)
+        return len(self.all_values)
 
     def codes(self, places: Counts) -> Matrix:
         """Give the columns of the values at these places, counted from 0."""
@@ -69,6 +77,8 @@ class Categorical:
         """Turn values into their columns."""
         places: dict[object, int] = {value: place for place, value in enumerate(self.values)}
         found = np.fromiter((_place(places, value) for value in values), np.int64, len(values))
+        if self.missing:
+            found[(found < 0) & missing_cells(values)] = len(self.values)
         bad = np.flatnonzero(found < 0)
         if bad.size:
             got = _plain(values[int(bad[0])])
@@ -77,7 +87,7 @@ class Categorical:
 
     def decode(self, code: Vector) -> Value:
         """Turn one person's columns back into the value."""
-        return self.values[int(np.argmax(code))]
+        return self.all_values[int(np.argmax(code))]
 
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
@@ -87,7 +97,7 @@ class Categorical:
     def domain(self) -> str:
         """Say in words what is allowed."""
         shown = ", ".join(repr(value) for value in self.values[:SHOWN])
-        return f"one of {shown}" + (", …" if len(self.values) > SHOWN else "")
+        return f"one of {shown}" + (", …" if len(self.values) > SHOWN else "") + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,7 @@ class Integer:
     low: int
     high: int
     sensitive: bool = False
+    missing: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -114,20 +125,27 @@ class Integer:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return 1
+        return 2 if self.missing else 1
 
     @property
     def n_values(self) -> int:
         """The number of values."""
-        return self.high - self.low + 1
+        return self.high - self.low + 1 + self.missing
+
+    @property
+    def lowest(self) -> float:
+        """The lowest number."""
+        return float(self.low)
 
     def codes(self, places: Counts) -> Matrix:
-        """Give the columns of the values at these places, counted from 0."""
-        return (self.low + np.asarray(places)).astype(np.float64)[:, None]
+        """Give the columns of the values at these places, counted from 0; missing is the last."""
+        numbers = (self.low + np.asarray(places)).astype(np.float64)
+        return _flagged(self, numbers, np.asarray(places) > self.high - self.low)
 
     def places(self, codes: Matrix) -> Counts:
         """Tell from the columns which values these are."""
-        return codes[:, 0].astype(np.int64) - self.low
+        places = codes[:, 0].astype(np.int64) - self.low
+        return np.where(codes[:, 1] == 1, self.n_values - 1, places) if self.missing else places
 
     def encode(self, values: Sequence[object]) -> Matrix:
         """Turn values into their column."""
@@ -135,18 +153,17 @@ class Integer:
 
     def decode(self, code: Vector) -> Value:
         """Turn one person's column back into the number."""
-        return int(code[0])
+        return None if _is_flagged(self, code) else int(code[0])
 
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
         column = codes[:, 0]
-        return np.asarray(
-            (column >= self.low) & (column <= self.high) & (column == np.floor(column))
-        )
+        whole = (column >= self.low) & (column <= self.high) & (column == np.floor(column))
+        return _valid_flags(self, codes, whole)
 
     def domain(self) -> str:
         """Say in words what is allowed."""
-        return f"a whole number from {self.low} to {self.high}"
+        return f"a whole number from {self.low} to {self.high}" + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +174,7 @@ class Levels:
     name: str
     numbers: tuple[float, ...]
     sensitive: bool = False
+    missing: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -169,7 +187,14 @@ class Levels:
 
     @classmethod
     def spaced(
-        cls, name: str, low: float, high: float, *, step: float, sensitive: bool = False
+        cls,
+        name: str,
+        low: float,
+        high: float,
+        *,
+        step: float,
+        sensitive: bool = False,
+        missing: bool = False,
     ) -> "Levels":
         """Make low, low + step, … up to high: a real number made finite."""
         if not np.isfinite([_number(low), _number(high), _number(step)]).all() or not step > 0:
@@ -181,25 +206,33 @@ class Levels:
         n_steps = int((last - first) / by)
         if n_steps >= MOST_NUMBERS:
             raise SchemaError(f"{name!r} must have fewer than {MOST_NUMBERS} steps, got {n_steps}")
-        return cls(name, tuple(float(first + by * n) for n in range(n_steps + 1)), sensitive)
+        numbers = tuple(float(first + by * n) for n in range(n_steps + 1))
+        return cls(name, numbers, sensitive, missing)
 
     @property
     def width(self) -> int:
         """The number of columns."""
-        return 1
+        return 2 if self.missing else 1
 
     @property
     def n_values(self) -> int:
         """The number of values."""
-        return len(self.numbers)
+        return len(self.numbers) + self.missing
+
+    @property
+    def lowest(self) -> float:
+        """The lowest number."""
+        return self.numbers[0]
 
     def codes(self, places: Counts) -> Matrix:
-        """Give the columns of the values at these places, counted from 0."""
-        return np.array(self.numbers)[places][:, None]
+        """Give the columns of the values at these places, counted from 0; missing is the last."""
+        numbers = np.array([*self.numbers, self.numbers[0]])
+        return _flagged(self, numbers[places], np.asarray(places) == len(self.numbers))
 
     def places(self, codes: Matrix) -> Counts:
         """Tell from the columns which values these are."""
-        return np.searchsorted(np.array(self.numbers), codes[:, 0]).astype(np.int64)
+        places = np.searchsorted(np.array(self.numbers), codes[:, 0]).astype(np.int64)
+        return np.where(codes[:, 1] == 1, len(self.numbers), places) if self.missing else places
 
     def encode(self, values: Sequence[object]) -> Matrix:
         """Turn values into their column."""
@@ -207,16 +240,16 @@ class Levels:
 
     def decode(self, code: Vector) -> Value:
         """Turn one person's column back into the number."""
-        return float(code[0])
+        return None if _is_flagged(self, code) else float(code[0])
 
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
-        return np.isin(codes[:, 0], np.array(self.numbers))
+        return _valid_flags(self, codes, np.isin(codes[:, 0], np.array(self.numbers)))
 
     def domain(self) -> str:
         """Say in words what is allowed."""
         shown = ", ".join(_told(number) for number in self.numbers[:SHOWN])
-        return f"one of {shown}" + (", …" if len(self.numbers) > SHOWN else "")
+        return f"one of {shown}" + (", …" if len(self.numbers) > SHOWN else "") + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +261,13 @@ class Real:
     low: float
     high: float
     sensitive: bool = False
+    missing: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        if self.sensitive and self.missing:
+            message = f"{self.name!r} is sensitive and may be missing, so it must be finite: declare it integer, or give a step"
+            raise SchemaError(message)
         if not np.isfinite([self.low, self.high]).all():
             raise SchemaError(
                 f"{self.name!r} needs finite limits, got {self.low!r} and {self.high!r}"
@@ -242,7 +279,12 @@ class Real:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return 1
+        return 2 if self.missing else 1
+
+    @property
+    def lowest(self) -> float:
+        """The lowest number."""
+        return self.low
 
     def encode(self, values: Sequence[object]) -> Matrix:
         """Turn values into their column."""
@@ -250,15 +292,16 @@ class Real:
 
     def decode(self, code: Vector) -> Value:
         """Turn one person's column back into the number."""
-        return float(code[0])
+        return None if _is_flagged(self, code) else float(code[0])
 
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
-        return np.asarray((codes[:, 0] >= self.low) & (codes[:, 0] <= self.high))
+        inside = (codes[:, 0] >= self.low) & (codes[:, 0] <= self.high)
+        return _valid_flags(self, codes, np.asarray(inside))
 
     def domain(self) -> str:
         """Say in words what is allowed."""
-        return f"a number from {_told(self.low)} to {_told(self.high)}"
+        return f"a number from {_told(self.low)} to {_told(self.high)}" + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,13 +354,52 @@ Attribute = Finite | Real | Derived
 
 def _encode_numbers(attribute: Integer | Levels | Real, values: Sequence[object]) -> Matrix:
     column = numbers_of(values)
-    valid = attribute.valid(column[:, None])  # NaN, put where there is no number, is never valid
-    bad = np.flatnonzero(~valid)
+    absent = missing_cells(values) if attribute.missing else np.zeros(len(column), dtype=bool)
+    codes = _flagged(attribute, column, absent)
+    bad = np.flatnonzero(~attribute.valid(codes))  # NaN, where there is no number, is never valid
     if bad.size:
         got = _plain(values[int(bad[0])])
         message = f"must be {attribute.domain()}, got {got!r}"
         raise DomainError.at(attribute.name, int(bad[0]), message)
-    return column[:, None] + 0.0
+    return codes + 0.0
+
+
+def _flagged(attribute: Integer | Levels | Real, numbers: Vector, absent: Flags) -> Matrix:
+    """Put numbers into columns; the missing ones become the lowest number and a flag."""
+    if not attribute.missing:
+        return numbers[:, None]
+    return np.stack([np.where(absent, attribute.lowest, numbers), absent], axis=1)
+
+
+def _is_flagged(attribute: Integer | Levels | Real, code: Vector) -> bool:
+    return attribute.missing and bool(code[1] == 1.0)
+
+
+def _valid_flags(attribute: Integer | Levels | Real, codes: Matrix, valid: Flags) -> Flags:
+    """Say of rows whose numbers are valid whether their flags are, too."""
+    if not attribute.missing:
+        return np.asarray(valid)
+    absent = (codes[:, 1] == 1.0) & (codes[:, 0] == attribute.lowest)
+    return np.asarray(valid & ((codes[:, 1] == 0.0) | absent))
+
+
+def missing_cells(values: Sequence[object]) -> Flags:
+    """Tell the cells that hold nothing."""
+    return np.fromiter((is_missing(value) for value in values), bool, len(values))
+
+
+def is_missing(value: object) -> bool:
+    """Say whether a cell holds nothing: None, an empty text, NaN."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    try:
+        return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
+    except (TypeError, ValueError):  # pandas' NA has no truth, and an array is no cell
+        return type(value).__name__ == "NAType"
+
+
+def _or_missing(attribute: Categorical | Integer | Levels | Real) -> str:
+    return " or missing" if attribute.missing else ""
 
 
 def numbers_of(values: Sequence[object]) -> NDArray[np.float64]:

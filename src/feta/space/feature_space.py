@@ -64,20 +64,25 @@ class FeatureSpace:
 
     @classmethod
     def from_frame(
-        cls, records: "pd.DataFrame | Sequence[Record]", *, sensitive: Collection[str]
+        cls,
+        records: "pd.DataFrame | Sequence[Record]",
+        *,
+        sensitive: Collection[str],
+        missing: bool = False,
     ) -> Self:
         """Guess a space from a table: types from the values, domains from their extremes.
 
         Whole numbers become `Integer`, other numbers `Real` (a sensitive one the list of values
         seen, since counterparts must be countable), texts and booleans `Categorical`. Domains are
-        what the table happens to hold: read the result, and widen it where people may differ.
+        what the table happens to hold: read the result, and widen it where people may differ. With
+        `missing`, a column with empty cells may be missing; without, they are refused.
 
         Examples
         --------
         >>> rows = [{"age": 19, "town": "Ulm"}, {"age": 75, "town": "Bonn"}]
         >>> FeatureSpace.from_frame(rows, sensitive=["age"]).attributes
-        (Integer(name='age', low=19, high=75, sensitive=True),
-         Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False))
+        (Integer(name='age', low=19, high=75, sensitive=True, missing=False),
+         Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False, missing=False))
         """
         columns = _columns(records)
         _check_names(sensitive)
@@ -90,7 +95,7 @@ class FeatureSpace:
                 )
         attributes = []
         for name, values in columns.items():
-            summary = ColumnSummary(name)
+            summary = ColumnSummary(name, missing=missing)
             summary.add(values)
             attributes.append(summary.attribute(sensitive=name in sensitive))
         return cls(tuple(attributes))
@@ -99,6 +104,9 @@ class FeatureSpace:
         source = self.attribute(derived.source)
         if isinstance(source, Categorical | Derived):
             message = f"{derived.name!r} must come from a column of numbers, got {source.name!r}"
+            raise SchemaError(message)
+        if source.missing:
+            message = f"{derived.name!r} must come from a column that is never missing, got {source.name!r}"
             raise SchemaError(message)
         if isinstance(source, Real):
             if source.sensitive:
@@ -205,18 +213,18 @@ class FeatureSpace:
             match attribute:
                 case Categorical() | Derived():
                     largest += [1.0] * attribute.width
+                    continue
                 case Levels():
                     largest.append(max(abs(number) for number in attribute.numbers))
                 case Integer() | Real():
                     largest.append(max(abs(float(attribute.low)), abs(float(attribute.high))))
+            largest += [1.0] * attribute.missing
         return frozen(largest)
 
     @cached_property
     def fingerprint(self) -> str:
         """A sha256 of the attributes, in order."""
-        listed = [
-            [a.kind, *(getattr(a, field.name) for field in fields(a))] for a in self.attributes
-        ]
+        listed = [[a.kind, *_told(a)] for a in self.attributes]
         return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
     def encode(
@@ -361,6 +369,12 @@ class FeatureSpace:
         source = people[:, self._starts[attribute.source]]
         due = attribute.derive(source)
         return np.asarray((codes == due).all(axis=1) & (due.sum(axis=1) == 1.0))
+
+
+def _told(attribute: Attribute) -> list[object]:
+    """Give what an attribute says; that it may be missing only where it may."""
+    told = {field.name: getattr(attribute, field.name) for field in fields(attribute)}
+    return [value for name, value in told.items() if name != "missing" or value]
 
 
 def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, Sequence[object]]:

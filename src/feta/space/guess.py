@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from feta.errors import DomainError
-from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real
+from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real, is_missing
 
 # More different texts than this are an id or free text, not a category.
 MOST_VALUES = 1000
@@ -17,8 +17,10 @@ MOST_LEVELS = 4096
 class ColumnSummary:
     """What has been seen of one column so far; columns larger than memory come in parts."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, missing: bool = False) -> None:
         self.name = name
+        self.takes_missing = missing
+        self.missing = False
         self.texts: set[str] = set()
         self.numbers: set[float] = set()  # at most MOST_LEVELS + 1 of them
         self.low, self.high = np.inf, -np.inf
@@ -30,6 +32,10 @@ class ColumnSummary:
     def add(self, values: Sequence[object]) -> None:
         """Look at some more rows."""
         for value in values:
+            if self.takes_missing and is_missing(value):
+                self.missing = True
+                self.rows += 1
+                continue
             match value:
                 case bool() | np.bool_():
                     self.booleans = True
@@ -68,16 +74,16 @@ class ColumnSummary:
             what = f"must hold numbers or texts, not both; one of its texts is {text!r}"
             raise DomainError(f"{self.name!r} {what}", column=self.name, row=row, what=what)
         if self.texts:
-            return Categorical(self.name, tuple(sorted(self.texts)), sensitive)
+            return Categorical(self.name, tuple(sorted(self.texts)), sensitive, self.missing)
         if self.booleans:
-            return Categorical(self.name, (False, True), sensitive)
+            return Categorical(self.name, (False, True), sensitive, self.missing)
         if not self.numbers:
             raise DomainError(f"{self.name!r} must have at least one row", column=self.name)
         if self.whole:
-            return Integer(self.name, int(self.low), int(self.high), sensitive)
+            return Integer(self.name, int(self.low), int(self.high), sensitive, self.missing)
         if not sensitive:
-            return Real(self.name, self.low, self.high)
+            return Real(self.name, self.low, self.high, missing=self.missing)
         if len(self.numbers) > MOST_LEVELS:
             message = f"{self.name!r} is sensitive and has more than {MOST_LEVELS} different values; declare it with Levels.spaced and a step"
             raise DomainError(message, column=self.name)
-        return Levels(self.name, tuple(sorted(self.numbers)), sensitive)
+        return Levels(self.name, tuple(sorted(self.numbers)), sensitive, self.missing)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.space.attribute import Attribute, Categorical, Integer, Real
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, Real
 
 
 class QuickCheck:
@@ -26,6 +26,8 @@ class QuickCheck:
         members = np.zeros((len(self.columns), 0))  # which columns make up which category
         for attribute in attributes:
             width = attribute.width
+            if not isinstance(attribute, Categorical | Derived) and attribute.missing:
+                self.able = False  # a flag has limits of its own
             match attribute:
                 case Categorical():
                     member = np.zeros((len(self.columns), 1))

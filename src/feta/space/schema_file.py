@@ -16,10 +16,10 @@ from feta.space.feature_space import FeatureSpace
 Entry = Mapping[str, Any]
 
 _KEYS = {
-    "category": {"type", "values", "sensitive"},
-    "integer": {"type", "min", "max", "unit", "sensitive", "center", "scale"},
-    "number": {"type", "min", "max", "step", "unit", "sensitive", "center", "scale"},
-    "levels": {"type", "values", "unit", "sensitive", "center", "scale"},
+    "category": {"type", "values", "sensitive", "missing"},
+    "integer": {"type", "min", "max", "unit", "sensitive", "missing", "center", "scale"},
+    "number": {"type", "min", "max", "step", "unit", "sensitive", "missing", "center", "scale"},
+    "levels": {"type", "values", "unit", "sensitive", "missing", "center", "scale"},
 }
 # A schema names columns and values; a larger file is something else.
 LARGEST_SCHEMA = 16 * 2**20
@@ -170,6 +170,8 @@ def _pairs(attribute: Attribute, schema: SchemaFile) -> dict[str, object]:
         pairs["unit"] = schema.units[name]
     if attribute.sensitive:
         pairs["sensitive"] = True
+    if attribute.missing:
+        pairs["missing"] = True
     if schema.centers.get(name, 0.0) != 0.0 or schema.scales.get(name, 1.0) != 1.0:
         pairs |= {"center": schema.centers[name], "scale": schema.scales[name]}
     return pairs
@@ -183,34 +185,40 @@ def _attribute(name: str, entry: Entry) -> Attribute:
     if not isinstance(kind, str) or kind not in _KEYS:
         raise SchemaError(f"column {name!r}: type must be {one_of(kind, _KEYS)}")
     _check_keys(f"column {name!r}", entry, _KEYS[kind])
-    sensitive = entry.get("sensitive", False)
-    if not isinstance(sensitive, bool):
-        raise SchemaError(f"column {name!r}: sensitive must be true or false, got {sensitive!r}")
+    sensitive, missing = (_flag(name, entry, key) for key in ("sensitive", "missing"))
     if kind == "category":
-        return Categorical(name, tuple(_list(name, entry)), sensitive)
+        return Categorical(name, tuple(_list(name, entry)), sensitive, missing)
     if kind == "levels":
         return Levels(
             name,
             tuple(float(_checked(name, "values", one)) for one in _list(name, entry)),
             sensitive,
+            missing,
         )
-    return _interval(name, entry, kind, sensitive=sensitive)
+    return _interval(name, entry, kind, sensitive=sensitive, missing=missing)
 
 
-def _interval(name: str, entry: Entry, kind: str, *, sensitive: bool) -> Attribute:
+def _flag(name: str, entry: Entry, key: str) -> bool:
+    flag = entry.get(key, False)
+    if not isinstance(flag, bool):
+        raise SchemaError(f"column {name!r}: {key} must be true or false, got {flag!r}")
+    return flag
+
+
+def _interval(name: str, entry: Entry, kind: str, *, sensitive: bool, missing: bool) -> Attribute:
     low, high = _limit(name, entry, "min"), _limit(name, entry, "max")
     if kind == "integer":
         for key, limit in (("min", low), ("max", high)):
             if not math.isfinite(limit):
                 raise SchemaError(f"column {name!r}: {key} must be a whole number, got {limit!r}")
-        return Integer(name, low, high, sensitive)  # type: ignore[arg-type]  # checked there
+        return Integer(name, low, high, sensitive, missing)  # type: ignore[arg-type]  # checked there
     if "step" in entry:
         step = float(_checked(name, "step", entry["step"]))
         if step > 0 and (high - low) / MOST_LEVELS > step:
             message = f"column {name!r}: a step must make at most {MOST_LEVELS:,} levels, got {step:g} from {low:g} to {high:g}; take a larger step"
             raise SchemaError(message)
-        return Levels.spaced(name, low, high, step=step, sensitive=sensitive)
-    return Real(name, low, high, sensitive)
+        return Levels.spaced(name, low, high, step=step, sensitive=sensitive, missing=missing)
+    return Real(name, low, high, sensitive, missing)
 
 
 def _check_sources(attributes: tuple[Attribute, ...]) -> None:

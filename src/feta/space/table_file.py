@@ -7,13 +7,16 @@ header.
 import csv
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from feta.arrays import Matrix
 from feta.errors import DomainError, MissingExtra, missing
-from feta.space.attribute import Categorical, Derived
+from feta.space.attribute import Attribute, Categorical, Derived, Integer
 from feta.space.feature_space import FeatureSpace
 
 # Rows at a time: numpy's overhead is small against them, and so is their memory.
@@ -49,6 +52,7 @@ class Chunk:
     columns: dict[str, list[object]]
     progress: float  # the share of the file that is read
     problems: dict[int, str] = field(default_factory=dict)  # by the row's place in the chunk
+    lines: tuple[int, ...] = ()  # where rows end in a file of lines
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -57,22 +61,47 @@ class Chunk:
         """Take one row alone."""
         cells = {name: [column[place]] for name, column in self.columns.items()}
         problems = {0: self.problems[place]} if place in self.problems else {}
-        return Chunk(self.path, self.start + place, cells, self.progress, problems)
+        lines = self.lines[place : place + 1]
+        return Chunk(self.path, self.start + place, cells, self.progress, problems, lines)
 
-    def check(self) -> None:
+    def place_of(self, place: int, id_column: str | None = None) -> str:
+        """Name a row: by its number, its line where that is not the next number, and its id."""
+        row = self.start + place + 1
+        more = []
+        if self.lines and self.lines[place] != row + 1:  # a header, and no blank or broken lines
+            more.append(f"line {self.lines[place]}")
+        if id_column is not None and id_column in self.columns:
+            more.append(f"{id_column} {_shown(self.columns[id_column][place])}")
+        return f"{self.path}, row {row}" + (f" ({', '.join(more)})" if more else "")
+
+    def check(self, id_column: str | None = None) -> None:
         """Raise unless every row could be taken apart."""
         for place, what in self.problems.items():
-            row = self.start + place
-            raise DomainError(f"{self.path}, row {row + 1}: {what}", row=row, what=what)
+            where = self.place_of(place, id_column)
+            raise DomainError(f"{where}: {what}", row=self.start + place, what=what)
 
-    def encode(self, space: FeatureSpace, *, ignore_sensitive: bool = False) -> Matrix:
+    def encode(
+        self, space: FeatureSpace, *, ignore_sensitive: bool = False, id_column: str | None = None
+    ) -> Matrix:
         """Turn the rows into people; messages name file, row and column."""
-        self.check()
+        self.check(id_column)
         typed = {name: self._typed(space, name) for name in self.columns}
         try:
             return space.encode_columns(typed, sensitive="ignore" if ignore_sensitive else "check")
         except DomainError as error:
-            raise self._located(error, space) from None
+            raise self._located(error, space, id_column) from None
+
+    def encode_good(self, space: FeatureSpace) -> tuple[Matrix, int]:
+        """Turn those rows into people that fit the space, and count the others."""
+        try:
+            return self.encode(space), 0
+        except DomainError:
+            parts: list[Matrix] = []
+        for place in range(len(self)):
+            with suppress(DomainError):
+                parts.append(self.row(place).encode(space))
+        empty = space.encode([])
+        return np.concatenate([empty, *parts]), len(self) - len(parts)
 
     def _typed(self, space: FeatureSpace, name: str) -> Sequence[object]:
         """Read texts as the attribute's own kind of value; other cells are left as they are."""
@@ -86,18 +115,22 @@ class Chunk:
             return [names.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
         return [parse_number(cell) if isinstance(cell, str) else cell for cell in cells]
 
-    def _located(self, error: DomainError, space: FeatureSpace) -> DomainError:
+    def _located(
+        self, error: DomainError, space: FeatureSpace, id_column: str | None
+    ) -> DomainError:
         if error.row is None or error.column not in self.columns:
             return DomainError(f"{self.path}: {error}", column=error.column)
         row = self.start + error.row
         cell = self.columns[error.column][error.row]
         what = error.what
         attribute = space.attribute(error.column)
-        if not isinstance(attribute, Categorical | Derived):
-            what = f"must be {attribute.domain()}, got {_shown(cell)}{_comma_hint(cell)}"
-        elif _empty(cell) or len(repr(cell)) > LONGEST_SHOWN:
-            what = f"must be {attribute.domain()}, got {_shown(cell)}"
-        message = f"{self.path}, row {row + 1}: {error.column!r} {what}"
+        if (
+            not isinstance(attribute, Categorical | Derived)
+            or _empty(cell)
+            or len(repr(cell)) > LONGEST_SHOWN
+        ):
+            what = f"must be {attribute.domain()}, got {_shown(cell)}{_hint(cell, attribute)}"
+        message = f"{self.place_of(error.row, id_column)}: {error.column!r} {what}"
         return DomainError(message, column=error.column, row=row, what=what)
 
 
@@ -123,7 +156,17 @@ def _shown(cell: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:60]}… ({len(text)} characters)"
 
 
-def _comma_hint(cell: object) -> str:
+def _hint(cell: object, attribute: Attribute) -> str:
+    """Say what to do about a cell that is not in its domain."""
+    if _empty(cell):
+        return "; fill it, or write missing = true for the column if the model takes empty cells"
+    number = parse_number(cell) if isinstance(cell, str) else cell
+    if isinstance(attribute, Integer) and isinstance(number, float) and number % 1:
+        return f'; round it, or declare {attribute.name!r} as type = "number" with a step'
+    return comma_hint(cell)
+
+
+def comma_hint(cell: object) -> str:
     """Say what is wrong with 1,5 and 1.234,50."""
     if not isinstance(cell, str) or "," not in cell or len(cell) > LONGEST_SHOWN:
         return ""
@@ -185,7 +228,7 @@ class _Csv:
         self.names = headers[self.delimiter]
 
     def _header(self, delimiter: str) -> list[str]:
-        for row, _ in self._rows(delimiter):
+        for row, _, _ in self._rows(delimiter):
             return row
         raise DomainError(f"{self.path}: the table must have a header line, but the file is empty")
 
@@ -202,8 +245,8 @@ class _Csv:
                 self.read += len(content)
                 yield from LINE.findall(text) if "\r" in text[:-2] else [text]
 
-    def _rows(self, delimiter: str) -> Iterator[tuple[list[str], str]]:
-        """Give rows and what is wrong with them; blank lines are no rows.
+    def _rows(self, delimiter: str) -> Iterator[tuple[list[str], str, int]]:
+        """Give rows, what is wrong with them, and the line they end in; blank lines are no rows.
 
         After a line that cannot be decoded or a quote that is never closed nothing is certain, so
         these raise; a row with too many or too few cells is told, and the next one is read.
@@ -224,7 +267,7 @@ class _Csv:
             if number >= 0 and len(row) != width:
                 problem = f"the row must have {width} cells like the header, got {len(row)}; look for a missing or stray {delimiter!r} or quote"
             width = width or len(row)
-            yield row, problem
+            yield row, problem, reader.line_num
             number += 1
 
     def _broken(self, error: Exception, number: int) -> DomainError:
@@ -245,7 +288,9 @@ class _Csv:
         start, characters = 0, 0
         cells: list[list[object]] = [[] for _ in places]
         problems: dict[int, str] = {}
-        for number, (row, problem) in enumerate(table):
+        lines: list[int] = []
+        for number, (row, problem, line) in enumerate(table):
+            lines.append(line)
             if problem:
                 problems[number - start] = problem
             for column, place in zip(cells, places, strict=True):
@@ -254,11 +299,13 @@ class _Csv:
                 characters += len(cell)
             if number + 1 - start == rows or characters > CHUNK_CHARACTERS:
                 columns = dict(zip(chosen, cells, strict=True))
-                yield Chunk(self.path, start, columns, self.read / size, problems)
+                share = self.read / size
+                yield Chunk(self.path, start, columns, share, problems, tuple(lines))
                 start, characters = number + 1, 0
-                cells, problems = [[] for _ in places], {}
+                cells, problems, lines = [[] for _ in places], {}, []
         if cells[0]:
-            yield Chunk(self.path, start, dict(zip(chosen, cells, strict=True)), 1.0, problems)
+            columns = dict(zip(chosen, cells, strict=True))
+            yield Chunk(self.path, start, columns, 1.0, problems, tuple(lines))
 
 
 class _BadRow(Exception):  # never leaves this file

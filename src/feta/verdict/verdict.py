@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from feta.network.network import Reading
 from feta.verdict.certificate import Certificate
 from feta.verdict.counterexample import Counterexample, Runtime
 
@@ -36,20 +37,26 @@ class Fair:
     certificate: Certificate
     runtime: Runtime = "sensitive"
     effort: Effort = Effort()
+    reading: Reading = "proved"  # "sampled": the model's preprocessing was only tried out
 
 
 @dataclass(frozen=True, slots=True)
 class Unfair:
-    """Two counterparts are decided apart; `optimal` says that none is farther on the other side."""
+    """Two counterparts are decided apart; `optimal` says that none is farther on the other side.
+
+    `replayed` says whether the user's own runtime decides them apart, where it was asked.
+    """
 
     counterexample: Counterexample
     optimal: bool = False
     effort: Effort = Effort()
+    reading: Reading = "proved"
+    replayed: bool | None = None
 
     @property
     def runtime(self) -> Runtime:
         """Whether the source's own runtime is sure to decide the two apart as well."""
-        return self.counterexample.runtime
+        return "sensitive" if self.replayed is False else self.counterexample.runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Unknown:
     runtime: Runtime = "sensitive"
     effort: Effort = Effort()
     solver: str = ""  # whose word it was, if a solver's
+    reading: Reading = "proved"
 
 
 Verdict = Fair | Unfair | Unknown

@@ -30,21 +30,39 @@ def onnx_scores(path: str | Path) -> Callable[[Matrix], Matrix] | None:
     options.log_severity_level = 4  # what it would print is not for the user
     try:
         session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
-        entry = session.get_inputs()[0]
-        score = _Session(session, entry.name, entry.type == "tensor(double)", entry.shape[0])
-        score(np.zeros((1, entry.shape[1])))
+        entries = tuple(
+            Entry(one.name, KINDS[one.type], one.shape[1]) for one in session.get_inputs()
+        )
+        score = _Session(session, entries, session.get_inputs()[0].shape[0])
+        score(np.zeros((1, sum(one.width for one in entries))))
     except Exception:  # onnxruntime's errors share no other class; without it nothing is replayed
         return None
     return score
 
 
+KINDS: dict[str, type[np.generic]] = {
+    "tensor(double)": np.float64,
+    "tensor(float)": np.float32,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of a graph's inputs."""
+
+    name: str
+    kind: type[np.generic]
+    width: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A graph opened in onnxruntime."""
+    """A graph opened in onnxruntime; its inputs are taken from rows side by side."""
 
     session: Any
-    entry: str
-    double: bool
+    entries: tuple[Entry, ...]
     rows: int | str | None  # the graph's own number of rows, where that is fixed
 
     def __call__(self, rows: Matrix) -> Matrix:
@@ -57,7 +75,10 @@ class _Session:
         return np.concatenate([self._run(batch)[:1] for batch in filled])
 
     def _run(self, rows: Matrix) -> Matrix:
+        feeds, start = {}, 0
         with np.errstate(over="ignore"):  # float32 may not hold what people's units reach
-            entry = rows.astype(np.float64 if self.double else np.float32)
-        output = np.asarray(self.session.run(None, {self.entry: entry})[0], np.float64)
+            for one in self.entries:
+                feeds[one.name] = rows[:, start : start + one.width].astype(one.kind)
+                start += one.width
+        output = np.asarray(self.session.run(None, feeds)[0], np.float64)
         return output.reshape(len(rows), -1)

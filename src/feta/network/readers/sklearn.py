@@ -1,26 +1,31 @@
-"""Sklearn: a fitted multilayer perceptron or linear model read into a Network.
+"""Sklearn: a fitted perceptron or linear model read into a Network, with the pipeline before it.
 
-Only bare estimators are read: what a pipeline does before the last step is not looked at here.
+The numbers that preprocessing makes come from its own `transform`; `feta.network.absorb` says which
+pipelines can be part of a first layer, and why others cannot.
 """
 
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.errors import NetworkError, one_of
+from feta.errors import NetworkError, missing, one_of
+from feta.network.absorb.absorb import absorb
+from feta.network.absorb.evaluation import Evaluation
+from feta.network.agreement import check_agreement
 from feta.network.network import Network, Side
+from feta.network.readers.skorch import is_skorch, read_skorch
+from feta.space.draw import draw_people
+from feta.space.feature_space import FeatureSpace
+from feta.space.raw_table import RawTable, TableMaker
 
 if TYPE_CHECKING:
-    from sklearn.linear_model import LinearRegression, LogisticRegression
-    from sklearn.neural_network import MLPClassifier, MLPRegressor
+    from sklearn.base import BaseEstimator
 
 # Rows scored by both, to see that the reading is right: enough to reach every neuron's two sides.
-CHECKED_ROWS = 64
-
-# Float64 scores of two correct implementations differ by summation order only.
-AGREEMENT = 1e-9
+CHECKED_ROWS = 256
 
 # scikit-learn's names for the piecewise-linear activations among its own; ours are the same.
 ACTIVATIONS = ("identity", "relu")
@@ -30,24 +35,103 @@ MOST_CLASSES = 127
 
 
 def read_sklearn(
-    estimator: "MLPClassifier | LogisticRegression | MLPRegressor | LinearRegression",
+    estimator: "BaseEstimator",
+    space: FeatureSpace | None = None,
+    *,
+    people: Matrix | None = None,
+    table: TableMaker | None = None,
 ) -> Network:
-    """Read a fitted, bare MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression.
+    """Read a fitted MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression, or skorch's.
 
-    Of two classes, a score above 0 is for `classes_[1]`; a score of 0 is not, since both compare
-    strictly. Several classes have a score each, and the first of the largest wins. The reading is
-    checked against the estimator's own scores.
+    One at the end of a pipeline needs the space of the raw columns that the pipeline takes: the
+    steps before it become part of the first layer. Of two classes, a score above 0 is for
+    `classes_[1]`; a score of 0 is not, since both compare strictly. Several classes have a score
+    each, and the first of the largest wins. The reading is checked against the estimator's own
+    scores, on random rows and on those of `people`. `table` turns the space's rows into what the
+    pipeline takes, where that is not a frame of raw columns.
     """
-    reason = obstacle(estimator)
+    steps, last = taken_apart(estimator)
+    reason = _obstacle(last)
     if reason is not None:
         raise NetworkError(reason)
-    network = _read_mlp(estimator) if _is_mlp(estimator) else _read_linear(estimator)
-    _check_agreement(network, estimator)
-    return network
+    network = _read_bare(last)
+    rng = np.random.default_rng(0)
+    if steps is None:
+        rows = rng.normal(size=(CHECKED_ROWS, network.width))
+        if people is not None and people.shape[1] == network.width:  # else a model will refuse it
+            rows = np.concatenate([rows, people])
+        _compare(network, last, rows, lambda rows: rows)
+        return network
+    if space is None:
+        raise NetworkError(
+            "a pipeline takes raw columns, so their space must be given: feta.read_sklearn(pipeline, space)"
+        )
+    made = table or raw_table(estimator, space)
+    absorbed = absorb(network, steps, space, made)
+    drawn = draw_people(space, rng, CHECKED_ROWS)
+    rows = drawn if people is None else np.concatenate([drawn, people])
+    _compare(absorbed, last, rows, Evaluation(space, steps, made).features)
+    return absorbed
 
 
-def obstacle(estimator: object) -> str | None:
-    """Say what keeps FETA from reading an estimator, and what to do; None if nothing does."""
+def taken_apart(estimator: Any) -> tuple[Any, Any]:  # noqa: ANN401 - scikit-learn ships no types
+    """Split a fitted estimator into its preprocessing, or None, and the bare one at its end."""
+    if type(estimator).__name__ == "FrozenEstimator":
+        return taken_apart(estimator.estimator)
+    if hasattr(estimator, "best_estimator_"):
+        return taken_apart(estimator.best_estimator_)
+    if type(estimator).__name__ != "Pipeline":
+        return None, estimator
+    before, last = estimator[:-1], estimator.steps[-1][1]
+    inner, bare = taken_apart(last)
+    if inner is not None:
+        before = type(before)([*before.steps, *inner.steps])
+    return before if before.steps else None, bare
+
+
+def raw_table(estimator: Any, space: FeatureSpace) -> RawTable:  # noqa: ANN401 - scikit-learn ships no types
+    """Tell which table an estimator takes, from what it saw when it was fitted."""
+    steps, _ = taken_apart(estimator)
+    known = [attribute.name for attribute in space.attributes]
+    names = getattr(steps, "feature_names_in_", None)
+    if names is None:
+        count = getattr(steps, "n_features_in_", len(known))
+        if count != len(known):
+            message = f"the pipeline was fitted on {count} columns without names, so the schema must list these in their order, got {len(known)}"
+            raise NetworkError(message)
+        return RawTable(space, tuple(known), as_frame=False)
+    for name in _needed(steps):
+        if name not in known:
+            told = missing(name, known).replace("the table must", "the schema must")
+            raise NetworkError(f"the pipeline reads {name!r}: {told}")
+    return RawTable(space, tuple(str(name) for name in names))
+
+
+def read_columns(estimator: Any) -> list[str] | None:  # noqa: ANN401 - scikit-learn ships no types
+    """Name the raw columns that a pipeline looks at; None where it was fitted without names."""
+    steps, _ = taken_apart(estimator)
+    return _needed(steps) if hasattr(steps, "feature_names_in_") else None
+
+
+def _needed(steps: Any) -> list[str]:  # noqa: ANN401 - scikit-learn ships no types
+    """Name the columns that preprocessing looks at: a ColumnTransformer may drop some."""
+    names = [str(name) for name in steps.feature_names_in_]
+    first = steps.steps[0][1]
+    if type(first).__name__ != "ColumnTransformer":
+        return names
+    places = first._transformer_to_input_indices  # noqa: SLF001 - there is no public name
+    kept = {
+        place
+        for name, step, _ in first.transformers_
+        for place in (
+            places.get(name, []) if not (isinstance(step, str) and step == "drop") else []
+        )
+    }
+    return [name for place, name in enumerate(names) if place in kept]
+
+
+def _obstacle(estimator: object) -> str | None:
+    """Say what keeps FETA from reading a bare estimator, and what to do; None if nothing does."""
     from sklearn.linear_model import (  # noqa: PLC0415 - import feta stays light
         LinearRegression,
         LogisticRegression,
@@ -59,14 +143,20 @@ def obstacle(estimator: object) -> str | None:
     )
 
     name = type(estimator).__name__
+    if is_skorch(estimator):
+        return None if hasattr(estimator, "module_") else _unfitted(name)
     # The very types: a subclass may decide in a way of its own.
     classifiers = (LogisticRegression, LogisticRegressionCV, MLPClassifier)
     if type(estimator) not in (*classifiers, LinearRegression, MLPRegressor):
-        return f"the estimator must be a bare MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression, got {name}; train one of those, or let FairClassifier or FairRegressor take the votes by its predict"
+        return f"the estimator must be an MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression, or a pipeline that ends in one, got {name}; train one of those, or let FairClassifier or FairRegressor take the votes by its predict"
     if not hasattr(estimator, "coefs_" if _is_mlp(estimator) else "coef_"):
-        return f"{name} must be fitted before it is read; call its fit first"
+        return _unfitted(name)
     several = _classes if isinstance(estimator, classifiers) else _one_score
     return several(estimator) or _piecewise_linear(estimator)
+
+
+def _unfitted(name: str) -> str:
+    return f"{name} must be fitted before it is read; call its fit first"
 
 
 def _one_score(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn ships no types
@@ -95,12 +185,13 @@ def _piecewise_linear(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-le
 
 
 def _is_mlp(estimator: object) -> bool:
-    from sklearn.neural_network import (  # noqa: PLC0415 - import feta stays light
-        MLPClassifier,
-        MLPRegressor,
-    )
+    return type(estimator).__name__ in ("MLPClassifier", "MLPRegressor")
 
-    return isinstance(estimator, MLPClassifier | MLPRegressor)
+
+def _read_bare(estimator: Any) -> Network:  # noqa: ANN401 - scikit-learn ships no types
+    if is_skorch(estimator):
+        return read_skorch(estimator)
+    return _read_mlp(estimator) if _is_mlp(estimator) else _read_linear(estimator)
 
 
 def _read_mlp(estimator: Any) -> Network:  # noqa: ANN401 - scikit-learn ships no types
@@ -139,14 +230,18 @@ def _source(weight: Matrix) -> Literal["float32", "float64"]:
     return "float32" if weight.dtype == np.float32 else "float64"
 
 
-def _check_agreement(network: Network, estimator: Any) -> None:  # noqa: ANN401 - scikit-learn ships no types
-    rows = np.random.default_rng(0).normal(size=(CHECKED_ROWS, network.width))
-    theirs = _their_scores(estimator, rows)
-    ours = network(rows)
-    largest = np.abs(ours - theirs.reshape(ours.shape)).max() / (1 + np.abs(theirs).max())
-    if not largest <= AGREEMENT:
-        message = f"FETA's scores must equal the estimator's own, but differ by {largest:.3g} (relative); please report this {type(estimator).__name__}"
-        raise NetworkError(message)
+def _compare(
+    network: Network,
+    estimator: Any,  # noqa: ANN401 - scikit-learn ships no types
+    rows: Matrix,
+    features: Callable[[Matrix], Matrix],
+) -> None:
+    """Compare scores with the estimator's own, but for skorch's, which its reader compares."""
+    if is_skorch(estimator):
+        return
+    what = f"the {type(estimator).__name__}'s own"
+    rounded = network.source == "float32"
+    check_agreement(network, rows, _their_scores(estimator, features(rows)), what, rounded=rounded)
 
 
 def _their_scores(estimator: Any, rows: Matrix) -> Matrix:  # noqa: ANN401 - scikit-learn ships no types

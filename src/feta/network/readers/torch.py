@@ -1,59 +1,76 @@
-"""Torch: an nn.Sequential read into a Network.
-
-Modules are taken in their order, so only Sequential (nested too) is read; what a custom `forward`
-does cannot be seen from its modules.
-"""
+"""Torch: a module read into a Network by tracing its forward, and run itself to replay people."""
 
 import copy
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import MissingExtra, NetworkError
-from feta.network.activation import (
-    SMOOTH,
-    Step,
-    clip,
-    hardsigmoid,
-    leaky_relu,
-    prelu,
-    refuse_smooth,
-    relu,
-)
-from feta.network.builder import NetworkBuilder
-from feta.network.fold import BatchNorm
+from feta.network.agreement import Squash, check_agreement
 from feta.network.network import Network
+from feta.network.readers.torch_reading import SAME_MODULES, Graph, TorchReading
 
 if TYPE_CHECKING:
     from torch import nn
 
 # Rows scored by both, to see that the reading is right: enough to reach every neuron's two sides.
-CHECKED_ROWS = 64
+CHECKED_ROWS = 256
 
-# Float64 scores of two correct implementations differ by summation order only.
-AGREEMENT = 1e-9
+# Input columns that are tried where a module does not say how many it takes.
+MOST_COLUMNS = 1024
 
 
-def read_torch(module: "nn.Module") -> Network:
-    """Read a trained torch module: an nn.Sequential of what is piecewise-linear.
+def read_torch(module: "nn.Module", *, columns: int | Sequence[int] | None = None) -> Network:
+    """Read a trained torch module whose steps are piecewise-linear.
 
-    A last Sigmoid or Softmax is taken off: scores are what goes into it. The reading is checked against the
-    module's own forward pass in float64.
+    Its forward is traced: Linear, the activations, BatchNorm1d, Embedding (by the numbers in a
+    column), slices and `cat` of the input before the first layer, Dropout, shapes. A last Sigmoid,
+    Softmax or LogSoftmax is taken off: scores are what goes into it. `columns` says how many columns
+    each argument takes, where that does not follow from the layers; arguments stand side by side.
+    The reading is checked against the module's own forward pass in float64.
     """
-    try:
-        from torch import nn  # noqa: PLC0415 - torch is an extra
-    except ImportError:
-        raise MissingExtra("torch", "torch") from None
-    steps = list(_flat(module, "", nn))
-    squashed = bool(steps) and isinstance(steps[-1][1], nn.Sigmoid | nn.Softmax)
-    builder = NetworkBuilder()
-    for name, step in steps[:-1] if squashed else steps:
-        _take(builder, name, step, nn)
-    network = builder.network(sigmoid=squashed, source=_source(module))
-    _check_agreement(network, module, squashed=squashed)
+    if not _installed():
+        raise MissingExtra("torch", "torch")
+    source = _source(module)
+    graph = _traced(module)
+    widths = _widths(module, graph, columns)
+    reading = TorchReading(graph, widths)
+    network = reading.network(source)
+    double = torch_outputs(copy.deepcopy(module).double(), widths)
+    _check(network, double, reading.squashed)
     return network
+
+
+def torch_outputs(
+    module: "nn.Module", widths: Sequence[int] | None = None
+) -> Callable[[Matrix], Matrix]:
+    """Give a function that runs the module itself, in evaluation mode, on rows of its inputs."""
+    import torch  # noqa: PLC0415 - torch is an extra
+
+    still = copy.deepcopy(module).cpu().eval()
+    held = [*still.parameters(), *still.buffers()]
+    kinds = {tensor.dtype for tensor in held if tensor.is_floating_point()}
+    kind = torch.float64 if kinds == {torch.float64} else torch.float32
+
+    def outputs(rows: Matrix) -> Matrix:
+        entry = torch.from_numpy(np.ascontiguousarray(rows)).to(kind)
+        parts = (
+            [entry] if widths is None or len(widths) == 1 else torch.split(entry, list(widths), 1)
+        )
+        with torch.no_grad():
+            return np.asarray(still(*parts).double().numpy().reshape(len(rows), -1))
+
+    return outputs
+
+
+def _installed() -> bool:
+    try:
+        import torch  # noqa: F401, PLC0415 - torch is an extra
+    except ImportError:
+        return False
+    return True
 
 
 def _source(module: "nn.Module") -> Literal["float32", "float64"]:
@@ -71,85 +88,86 @@ def _source(module: "nn.Module") -> Literal["float32", "float64"]:
     )
 
 
-def _flat(module: "nn.Module", name: str, nn: Any) -> Iterator[tuple[str, "nn.Module"]]:  # noqa: ANN401 - torch.nn
-    if isinstance(module, nn.Sequential):
-        for inner, child in enumerate(module):  # named_children() would leave out repeated modules
-            yield from _flat(child, f"{name}.{inner}" if name else str(inner), nn)
-    else:
-        yield name, module
+def _traced(module: "nn.Module") -> Graph:
+    from torch import fx  # noqa: PLC0415 - torch is an extra
+
+    still = copy.deepcopy(module).cpu().eval()
+    try:
+        return fx.symbolic_trace(still)
+    except Exception as error:  # whatever a user's forward raises
+        told = " ".join(str(error).split())[:200]
+        message = f"the module's forward must run the same way for every row, without if or for on its values, but cannot be traced ({told}); export it as ONNX and read that"
+        raise NetworkError(message) from None
 
 
-def _take(builder: NetworkBuilder, name: str, step: "nn.Module", nn: Any) -> None:  # noqa: ANN401 - torch.nn
-    where = f"module {name!r} ({type(step).__name__})"
-    activation = _activation(step, nn)
-    if activation is not None:
-        builder.activate(activation, where)
-        return
-    match step:
-        case nn.Linear():
-            weight = _array(step.weight)
-            builder.linear(
-                weight, np.zeros(len(weight)) if step.bias is None else _array(step.bias)
-            )
-        case nn.BatchNorm1d():
-            if step.running_mean is None or step.running_var is None:
-                raise NetworkError(
-                    f"{where} must keep running statistics, or decisions hang on the batch"
-                )
-            ones = np.ones(step.num_features)
-            builder.batch_norm(
-                BatchNorm(
-                    _array(step.running_mean),
-                    _array(step.running_var),
-                    _array(step.weight) if step.affine else ones,
-                    _array(step.bias) if step.affine else 0 * ones,
-                    float(step.eps),
-                ),
-                where,
-            )
-        case nn.Dropout() | nn.Identity() | nn.Flatten():
-            pass  # they change nothing when a trained network decides
-        case _ if type(step).__name__.lower() in SMOOTH:
-            raise refuse_smooth(type(step).__name__, where)
-        case _:
-            message = f"{where} is not one that FETA reads; it reads nn.Sequential of Linear, ReLU, LeakyReLU, PReLU, Hardtanh, ReLU6, Hardsigmoid, BatchNorm1d, Dropout, Flatten, Identity and a last Sigmoid or Softmax"
+def _widths(module: "nn.Module", graph: Graph, told: int | Sequence[int] | None) -> tuple[int, ...]:
+    """Tell how many columns each argument takes: as told, or the fewest with which it runs."""
+    entries = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    if told is not None:
+        widths = (told,) if isinstance(told, int) else tuple(told)
+        if len(widths) != len(entries):
+            message = f"columns must give a number for each of {len(entries)} arguments, got {told}"
             raise NetworkError(message)
-
-
-def _activation(step: Any, nn: Any) -> Step | None:  # noqa: ANN401 - a module, torch.nn
-    match step:
-        case nn.ReLU():
-            return relu()
-        case nn.LeakyReLU():
-            return leaky_relu(step.negative_slope)
-        case nn.PReLU():
-            return prelu(_array(step.weight))
-        case nn.Hardtanh():  # and ReLU6, which is one
-            return clip(step.min_val, step.max_val)
-        case nn.Hardsigmoid():
-            return hardsigmoid()
-        case _:
-            return None
-
-
-def _array(tensor: Any) -> Matrix:  # noqa: ANN401 - a torch tensor
-    return np.asarray(tensor.detach().cpu().double().numpy())
-
-
-def _check_agreement(network: Network, module: "nn.Module", *, squashed: bool) -> None:
-    import torch  # noqa: PLC0415 - torch is an extra
-
-    rows = np.random.default_rng(0).normal(size=(CHECKED_ROWS, network.width))
-    double = copy.deepcopy(module).cpu().double().eval()
-    with torch.no_grad():
-        theirs = double(torch.from_numpy(rows)).numpy().reshape(CHECKED_ROWS, -1)
-    ours = network(rows)
-    if squashed and network.outputs == 1:
-        ours = (1 + np.tanh(ours / 2)) / 2  # σ, which cannot overflow like this
-    elif squashed:
-        powers = np.exp(ours - ours.max(axis=1, keepdims=True))
-        ours = powers / powers.sum(axis=1, keepdims=True)
-    largest = np.abs(ours - theirs).max() / (1 + np.abs(theirs).max())
-    if not largest <= AGREEMENT:
-        message = f"FETA's scores must equal the module's own, but differ by {largest:.3g} (relative); please report this module"
+        return widths
+    if len(entries) != 1:
+        names = ", ".join(repr(node.name) for node in entries)
+        message = f"the module takes {len(entries)} arguments ({names}), so say how many columns each has: read_torch(module, columns=(…))"
         raise NetworkError(message)
+    first = _first_width(graph)
+    if first:
+        return (first,)  # where it does not run, the layer that is wrong is told
+    outputs = torch_outputs(module)
+    width = next((one for one in range(1, MOST_COLUMNS + 1) if _runs(outputs, one)), None)
+    if width is None:
+        raise NetworkError(
+            f"the module must take rows of up to {MOST_COLUMNS} columns, but runs with none; say how many: read_torch(module, columns=…)"
+        )
+    return (width if width > 1 else _unless_spread(outputs),)
+
+
+def _unless_spread(outputs: Callable[[Matrix], Matrix]) -> int:
+    """Tell a module of one column from one that spreads one column over constants for several.
+
+    The latter runs with just those several, too; one that only cuts out its column runs with any.
+    """
+    several = next((one for one in range(2, MOST_COLUMNS + 1) if _runs(outputs, one)), None)
+    return 1 if several is None or _runs(outputs, several + 1) else several
+
+
+def _first_width(graph: Graph) -> int | None:
+    """Tell how many values the first layer takes, if nothing stands before it."""
+    entry, *rest = graph.graph.nodes
+    for node in rest:
+        if node.op == "call_module" and node.args[:1] == (entry,):
+            step = graph.get_submodule(node.target)
+            width = getattr(step, "in_features", None) or getattr(step, "num_features", None)
+            if width or type(step).__name__ not in SAME_MODULES:
+                return width
+            entry = node
+        else:
+            return None
+    return None
+
+
+def _runs(outputs: Callable[[Matrix], Matrix], width: int) -> bool:
+    try:
+        outputs(np.zeros((2, width)))
+    except Exception:  # torch's errors share no other class
+        return False
+    return True
+
+
+def _check(network: Network, theirs: Callable[[Matrix], Matrix], squashed: Squash | None) -> None:
+    """Compare scores on random rows; numbers to look up are drawn from their table."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(CHECKED_ROWS, network.width))
+    for table in network.first.tables:
+        rows[:, table.column] = rng.choice(table.numbers, CHECKED_ROWS)
+    try:
+        given = theirs(rows)
+    except Exception as error:  # torch's errors share no other class
+        told = " ".join(str(error).split())[:200]
+        raise NetworkError(
+            f"the module must run on rows of {network.width} columns: {told}"
+        ) from None
+    check_agreement(network, rows, given, "the module's own", squash=squashed)

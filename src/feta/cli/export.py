@@ -1,0 +1,55 @@
+"""`feta export`: a model with its preprocessing inside, as ONNX or as a .feta file."""
+
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from feta.cli.exit_code import ExitCode
+from feta.cli.out import check_file
+from feta.cli.plain import plain
+from feta.errors import SchemaError
+from feta.model import Model
+from feta.model_file import save_model
+from feta.network.agreement import check_agreement
+from feta.network.onnx_writer import write_onnx
+from feta.network.readers.onnx import read_onnx
+from feta.space.draw import draw_people
+
+# People whose scores are compared with those of the file that was written.
+CHECKED_PEOPLE = 256
+
+
+def run_export(model: Model, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
+    """Write the model, read it back, and say what its inputs are."""
+    check_file(out, inputs)
+    suffix = out.suffix.lower()
+    console = Console(soft_wrap=True)
+    if suffix == ".feta":
+        save_model(model, out)
+        console.print(
+            Text(f"Wrote {plain(out)}: it holds its schema; feta audit takes it as it is.")
+        )
+        return ExitCode.DONE
+    if suffix != ".onnx":
+        message = f"{out}: the file to write must end in .onnx or .feta, got {out.suffix or 'no ending'!r}"
+        raise SchemaError(message)
+    precision = write_onnx(model, out)
+    people = draw_people(model.space, np.random.default_rng(0), CHECKED_PEOPLE)
+    scores = model.network(people)
+    largest = check_agreement(read_onnx(out), people, scores, "those of the file written")
+    console.print(
+        Text(
+            f"Wrote {plain(out)} ({precision}); read back, its scores differ by {largest:.2g} at most."
+        )
+    )
+    gives = "probabilities" if model.network.sigmoid else "scores"
+    console.print(Text(f"It gives {gives}. Its input is a person's row, in raw units:"))
+    for attribute in model.space.attributes:
+        columns = model.space.columns_of(attribute)
+        which = (
+            f"{columns.start}" if attribute.width == 1 else f"{columns.start}-{columns.stop - 1}"
+        )
+        console.print(Text(f"  {which}: {plain(attribute.name)}, {plain(attribute.domain())}"))
+    return ExitCode.DONE

@@ -1,0 +1,84 @@
+"""Open source: what a model file holds, by the kind of file; pickles only where the user trusts them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from feta.errors import NetworkError
+from feta.network.network import Network
+from feta.network.readers.keras import read_keras
+from feta.network.readers.onnx import read_onnx
+from feta.network.readers.pickled import PICKLES, TORCH_PICKLES, load_pickle, load_skops
+from feta.network.readers.torch import read_torch
+from feta.network.readers.weights import read_weights
+
+KERAS = {".keras", ".h5", ".hdf5"}
+KNOWN = ".feta, .onnx, .keras, .h5, .safetensors, .npz or .skops"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """How a user lets a file be opened."""
+
+    layers: str | None = None  # of a file of bare weights
+    external: bool = False  # whether ONNX weights may lie beside the model
+    trust_pickle: bool = False  # whether a file may run any program hidden in it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A network; or a fitted estimator, whose columns a schema must tell; or a module to replay in."""
+
+    network: Network | None = None
+    estimator: Any = None
+    module: Any = None
+
+
+def open_source(path: Path, options: SourceOptions) -> Source:
+    """Open a file by its kind."""
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
+        return Source(read_onnx(path, external_data=options.external))
+    if suffix in KERAS:
+        return Source(read_keras(path))
+    if suffix in (".safetensors", ".npz"):
+        names = [name.strip() for name in (options.layers or "").split(",")]
+        return Source(read_weights(path, [name for name in names if name]))
+    if suffix == ".feta":
+        raise NetworkError(f"{path}: this file holds its own schema; feta audit takes it as it is")
+    if suffix == ".skops":
+        return _opened(path, load_skops(path))
+    if suffix in PICKLES | TORCH_PICKLES:
+        if not options.trust_pickle:
+            raise _refusal(path)
+        return _opened(path, load_pickle(path))
+    message = f"{path}: a model file must be {KNOWN}, got {path.suffix or 'no ending'!r}; export it as ONNX"
+    raise NetworkError(message)
+
+
+def _refusal(path: Path) -> NetworkError:
+    """Say why a pickle is not opened, and the script that saves the model another way."""
+    torch = path.suffix.lower() in TORCH_PICKLES
+    package, load = ("torch", f"torch.load({path.name!r}, weights_only=False)")
+    read = f"feta.read_torch({load})"
+    if not torch:
+        package, load = "joblib", f"joblib.load({path.name!r})"
+        read = f"feta.read_sklearn({load}, schema.space)"
+    error = NetworkError(
+        f"{path}: opening this kind of file could run any program hidden in it, so FETA does not; if you made it yourself, add --trust-pickle, or save it once from Python:"
+    )
+    error.add_note(f'import feta, {package}; schema = feta.read_schema("schema.toml")')
+    error.add_note(f"network = {read}")
+    error.add_note('feta.save_model(schema.model(network), "model.feta")')
+    return error
+
+
+def _opened(path: Path, found: Any) -> Source:  # noqa: ANN401 - anything may be in it
+    if hasattr(found, "predict") and hasattr(found, "get_params"):
+        return Source(estimator=found)
+    if hasattr(found, "forward") and hasattr(found, "state_dict"):
+        return Source(read_torch(found), module=found)
+    kind = type(found).__name__
+    hint = "; a state_dict has no layers: save the whole module" if isinstance(found, dict) else ""
+    message = f"{path}: the file must hold a fitted estimator or a torch module, got {kind}{hint}"
+    raise NetworkError(message)

@@ -1,0 +1,1 @@
+"""Absorb: fitted preprocessing made part of a network's first layer, in people's own units."""

@@ -1,0 +1,133 @@
+"""Evaluation: the features that a user's own preprocessing makes of people who differ in one column."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from feta.arrays import Counts, Matrix, Vector
+from feta.errors import NetworkError
+from feta.network.absorb.feature import root
+from feta.network.absorb.walk import numbers, transformed
+from feta.space.attribute import Attribute, Derived, Real
+from feta.space.feature_space import FeatureSpace
+
+# Rows put to `transform` at a time.
+BLOCK = 2**13
+
+# Values of a long column that are looked at to learn the features' sizes.
+LOOKED_AT = 64
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Preprocessing, and how rows of a space become the table that it takes."""
+
+    space: FeatureSpace
+    preprocessing: Any
+    table: Callable[[Matrix], Any]
+
+    def features(self, people: Matrix) -> Matrix:
+        """Evaluate the features of some people; a value that is refused is told by its column."""
+        parts = []
+        for start in range(0, len(people), BLOCK):
+            try:
+                parts.append(self._run(people[start : start + BLOCK]))
+            except Exception as error:  # whatever a user's own code raises
+                raise self._refusal(error) from None
+        return np.concatenate(parts)
+
+    def _run(self, people: Matrix) -> Matrix:
+        return numbers(transformed(self.preprocessing, self.table(people)))
+
+    @cached_property
+    def base(self) -> Vector:
+        """A person in the middle of everything, with nothing missing."""
+        row = np.zeros(self.space.width)
+        for attribute in self.space.attributes:
+            if not isinstance(attribute, Derived):
+                row[self.space.columns_of(attribute)] = _middle(attribute)
+        for attribute in self.space.attributes:
+            if isinstance(attribute, Derived):
+                source = self.space.columns_of(self.space.attribute(attribute.source)).start
+                row[self.space.columns_of(attribute)] = attribute.derive(row[[source]])[0]
+        return row
+
+    @property
+    def roots(self) -> list[str]:
+        """The columns that move by themselves; bands of a finite column move with it."""
+        names = [attribute.name for attribute in self.space.attributes]
+        return [name for name in names if root(self.space, name) == name]
+
+    def varied(self, name: str, codes: Matrix) -> Matrix:
+        """Give people like the base but for one column, and for the bands that move with it."""
+        rows = np.repeat(self.base[None, :], len(codes), axis=0)
+        self.put(rows, name, codes)
+        return rows
+
+    def put(self, rows: Matrix, name: str, codes: Matrix) -> None:
+        """Write values of a column into rows."""
+        rows[:, self.space.columns_of(self.space.attribute(name))] = codes
+        for one in self.space.attributes:
+            moves = isinstance(one, Derived) and one.source == name
+            if isinstance(one, Derived) and moves and root(self.space, one.name) == name:
+                rows[:, self.space.columns_of(one)] = one.derive(codes[:, 0])
+
+    def probes(self) -> Matrix:
+        """Give people like the base but for one column, for some values of every column."""
+        parts = [self.varied(name, self.some_codes(name, LOOKED_AT)) for name in self.roots]
+        return np.concatenate([self.base[None, :], *parts])
+
+    def some_codes(self, name: str, most: int) -> Matrix:
+        """Give a column's values, evenly spread if they are many; the ends and missing are in."""
+        attribute = self.space.attribute(name)
+        if isinstance(attribute, Real):
+            spread = np.linspace(attribute.low, attribute.high, most).tolist()
+            return attribute.encode(spread + [None] * attribute.missing)
+        if isinstance(attribute, Derived):
+            return np.eye(attribute.width)
+        n_values = attribute.n_values
+        places = np.linspace(0, n_values - 1, min(most, n_values)).astype(np.int64)
+        if attribute.missing and n_values > 1:  # the highest number stands before missing
+            places = np.union1d(places, [n_values - 2])
+        return attribute.codes(np.unique(places))
+
+    def codes(self, name: str, places: Counts | None = None) -> Matrix:
+        """Give all values of a finite column."""
+        attribute = self.space.attribute(name)
+        if isinstance(attribute, Derived):
+            return np.eye(attribute.width)
+        assert not isinstance(attribute, Real)
+        return attribute.codes(np.arange(attribute.n_values) if places is None else places)
+
+    def _refusal(self, error: Exception) -> NetworkError:
+        """Find the value that the preprocessing does not take."""
+        told = " ".join(str(error).split())[:300]
+        for name in self.roots:
+            for code in self.some_codes(name, 1000):
+                passes = self._passes(self.varied(name, code[None, :]))
+                if passes == self._passes(self.base[None, :]):
+                    continue
+                blamed = self.base[self.space.columns_of(self.space.attribute(name))]
+                value = self.space.attribute(name).decode(blamed if passes else code)
+                message = f"{name!r} may be {value!r} in the schema, which the pipeline refuses ({told}); take the value out of the schema, or fit with an encoder that takes it (handle_unknown='ignore') or an imputer"
+                return NetworkError(message)
+        return NetworkError(f"the pipeline refuses people of this space: {told}")
+
+    def _passes(self, people: Matrix) -> bool:
+        try:
+            self._run(people)
+        except Exception:  # whatever a user's own code raises
+            return False
+        return True
+
+
+def _middle(attribute: Attribute) -> Vector:
+    assert not isinstance(attribute, Derived)
+    if isinstance(attribute, Real):
+        middle = attribute.low + (attribute.high - attribute.low) / 2
+        return attribute.encode([middle])[0]
+    present = attribute.n_values - attribute.missing
+    return attribute.codes(np.array([present // 2]))[0]

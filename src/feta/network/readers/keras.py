@@ -1,0 +1,244 @@
+"""Keras: a saved model read into a Network from its file alone; Keras itself is not needed."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from feta.errors import NetworkError
+from feta.network.activation import SMOOTH, refuse_smooth
+from feta.network.agreement import Squash, check_agreement, with_log_softmax
+from feta.network.builder import NetworkBuilder
+from feta.network.entry import Signals, embedded, inputs
+from feta.network.network import Network
+from feta.network.readers.keras_file import (
+    BROKEN,
+    KerasLayer,
+    KerasModel,
+    damaged,
+    load_keras,
+)
+from feta.network.readers.keras_layers import (
+    batch_norm_of,
+    layer_activation,
+    matrix_of,
+    named_activation,
+    scaling_of,
+)
+from feta.network.readers.keras_run import KerasRun
+
+# Rows scored by both, to see that the folding is right: enough to reach every neuron's two sides.
+CHECKED_ROWS = 256
+
+# Layers that change nothing, or only a shape, when a trained network decides.
+SAME = {
+    "ActivityRegularization",
+    "AlphaDropout",
+    "Dropout",
+    "Flatten",
+    "GaussianDropout",
+    "GaussianNoise",
+    "Identity",
+    "Reshape",
+}
+SQUASHES: dict[str, Squash] = {
+    "sigmoid": "sigmoid",
+    "softmax": "softmax",
+    "log_softmax": "log_softmax",
+}
+READ = "InputLayer, Dense, Activation, ReLU, LeakyReLU, PReLU, BatchNormalization, Normalization, Rescaling, Embedding and Concatenate of the inputs, Dropout, Flatten and a last sigmoid or softmax"
+
+
+def read_keras(path: str | Path) -> Network:
+    """Read a network from a .keras or .h5 file that Keras saved.
+
+    Sequential and functional models are read: Dense layers with piecewise-linear activations, batch
+    norm, Normalization and Rescaling; Embedding and Concatenate before the first Dense layer, with
+    inputs side by side in the model's order. A last sigmoid or softmax is taken off: scores are what
+    goes into it. The reading is checked against the layers run one by one, as they stand.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            model = load_keras(Path(path))
+            reading = _Reading(model)
+            network = reading.network()
+            _check(network, model, reading.squashed)
+            return network
+    except NetworkError as error:
+        raise NetworkError(f"{path}: {error}") from None
+    except BROKEN as error:
+        raise NetworkError(f"{path}: {damaged(error)}") from None
+
+
+def _check(network: Network, model: KerasModel, squashed: Squash | None) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(CHECKED_ROWS, network.width))
+    for table in network.first.tables:
+        rows[:, table.column] = rng.choice(table.numbers, CHECKED_ROWS)
+    check_agreement(network, rows, KerasRun(model)(rows), "the layers' own", squash=squashed)
+
+
+@dataclass
+class _Reading:
+    """One pass over the layers; a value is a block of the inputs, or None behind the first layer."""
+
+    model: KerasModel
+    builder: NetworkBuilder = field(default_factory=NetworkBuilder)
+    blocks: dict[str, Signals] = field(default_factory=dict)
+    value: str = ""  # the layer whose value the network has so far
+    n_columns: int = 0
+    squashed: Squash | None = None
+    squashed_at: str = ""
+
+    def network(self) -> Network:
+        """Take every layer in turn."""
+        layers = {one.name: one for one in self.model.layers}
+        for name in self.model.entries:
+            width = input_width(layers[name])
+            self.blocks[name] = inputs(width, self.n_columns)
+            self.n_columns += width
+        for layer in self.model.layers:
+            if layer.kind != "InputLayer":
+                self._step(layer)
+        if self.model.end in self.blocks:
+            self._begin(self.model.end)
+        if self.value != self.model.end:
+            raise NetworkError(f"the model's output must be its last layer, got {self.model.end!r}")
+        squash = self.squashed in ("sigmoid", "softmax")
+        network = self.builder.network(sigmoid=squash, source=_source(self.model))
+        return network if self.squashed != "log_softmax" else with_log_softmax(network)
+
+    def _begin(self, name: str) -> None:
+        if self.value:
+            raise NetworkError(
+                f"layer {name!r} stands beside another branch; branches and skip connections are not read, only blocks of the inputs"
+            )
+        self.builder.enter(self.blocks[name], self.n_columns)
+        self.value = name
+
+    def _step(self, layer: KerasLayer) -> None:
+        if self.squashed and layer.kind not in SAME:
+            raise refuse_smooth(self.squashed, self.squashed_at)
+        if layer.inbound and all(name in self.blocks for name in layer.inbound):
+            if self._on_blocks(layer):
+                return
+            if len(layer.inbound) == 1:
+                self._begin(layer.inbound[0])
+        if layer.inbound != (self.value,):
+            raise NetworkError(
+                f"{layer.where} must take the layer before it; branches and skip connections are not read, only blocks of the inputs"
+            )
+        self._take(layer)
+        self.value = layer.name
+
+    def _on_blocks(self, layer: KerasLayer) -> bool:
+        """Take what may be done to parts of the inputs; False where a layer begins."""
+        if layer.kind == "Concatenate":
+            if layer.config.get("axis", -1) not in (1, -1):
+                raise NetworkError(f"{layer.where} must join columns (axis -1)")
+            parts = [self.blocks[name] for name in layer.inbound]
+            self.blocks[layer.name] = [one for part in parts for one in part]
+            return True
+        if len(layer.inbound) != 1:
+            return False
+        signals = self.blocks[layer.inbound[0]]
+        if layer.kind == "Embedding":
+            self.blocks[layer.name] = embedded(signals, matrix_of(layer), layer.where)
+        elif layer.kind in SAME:
+            self.blocks[layer.name] = signals
+        elif layer.kind in ("BatchNormalization", "Normalization", "Rescaling"):
+            factors, shifts = scaling_of(layer, len(signals))
+            pairs = zip(factors, shifts, strict=True)
+            self.blocks[layer.name] = [
+                one.scaled(*pair) for one, pair in zip(signals, pairs, strict=True)
+            ]
+        else:
+            return False
+        return True
+
+    def _take(self, layer: KerasLayer) -> None:
+        """Take a layer on the one value that the layers so far give."""
+        match layer.kind:
+            case "Dense":
+                kernel = matrix_of(layer)
+                has_bias = len(layer.arrays) > 1
+                bias = (
+                    np.asarray(layer.arrays[1], dtype=np.float64)
+                    if has_bias
+                    else np.zeros(kernel.shape[1])
+                )
+                self.builder.linear(kernel.T, bias)
+                self._activate(layer.config.get("activation", "linear"), layer)
+            case "Activation":
+                self._activate(layer.config["activation"], layer)
+            case "ReLU" | "LeakyReLU" | "PReLU":
+                self.builder.activate(
+                    layer_activation(layer.kind, layer.config, layer), layer.where
+                )
+            case "Softmax":
+                self._activate("softmax", layer)
+            case "BatchNormalization" | "Normalization" | "Rescaling":
+                width = self.builder.width or self.n_columns
+                if layer.kind == "BatchNormalization":
+                    self.builder.batch_norm(batch_norm_of(layer, width), layer.where)
+                    return
+                factors, shifts = scaling_of(layer, width)
+                self.builder.scale(
+                    np.array([float(one) for one in factors]),
+                    np.array([float(one) for one in shifts]),
+                    width,
+                )
+            case kind if kind in SAME:
+                pass
+            case _:
+                raise NetworkError(f"{layer.where} is not one that FETA reads; it reads {READ}")
+
+    def _activate(self, told: object, layer: KerasLayer) -> None:
+        """Take an activation, told by its name or as a layer of its own."""
+        if isinstance(told, dict):
+            kind, config = str(told.get("class_name", "")), told.get("config", {})
+            if kind in ("ReLU", "LeakyReLU"):
+                self.builder.activate(layer_activation(kind, config, layer), layer.where)
+                return
+            told = config if isinstance(config, str) else kind
+        name = str(told)
+        if name == "linear":
+            return
+        if name in SQUASHES:
+            self._squash(SQUASHES[name], layer)
+            return
+        if name.replace("_", "") in SMOOTH:
+            raise refuse_smooth(name, f"the activation {name!r} of {layer.where}")
+        self.builder.activate(named_activation(name, self.model.version, layer), layer.where)
+
+    def _squash(self, kind: Squash, layer: KerasLayer) -> None:
+        width = self.builder.width or self.n_columns
+        where = f"the activation {kind!r} of {layer.where}"
+        if (kind == "sigmoid") != (width == 1):
+            raise refuse_smooth(kind, where)
+        self.squashed, self.squashed_at = kind, where
+
+
+def input_width(layer: KerasLayer) -> int:
+    """Tell how many columns an input has."""
+    shape = layer.config.get("batch_shape") or layer.config.get("batch_input_shape") or []
+    if len(shape) != 2 or not isinstance(shape[1], int) or shape[1] < 1:  # noqa: PLR2004 - rows and columns
+        raise NetworkError(
+            f"the input {layer.name!r} must be rows of numbers, got the shape {shape}"
+        )
+    return shape[1]
+
+
+def _source(model: KerasModel) -> Literal["float32", "float64"]:
+    kinds = {
+        array.dtype.name
+        for layer in model.layers
+        for array in layer.arrays
+        if array.dtype.kind == "f"
+    }
+    if kinds == {"float64"}:
+        return "float64"
+    if kinds <= {"float32", "float64"}:
+        return "float32"
+    raise NetworkError(f"the weights must be float32 or float64, got {', '.join(sorted(kinds))}")

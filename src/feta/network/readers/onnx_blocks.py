@@ -1,0 +1,173 @@
+"""ONNX blocks: what may be done to parts of the input before the first layer takes them.
+
+Shapes are not followed to the letter here: a graph that means something else than what was read shows
+when its scores are compared.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from feta.arrays import Counts
+from feta.errors import NetworkError
+from feta.network.entry import Signals, embedded
+from feta.network.fold import BatchNorm
+from feta.network.readers.onnx_reading import Reading, options_of
+
+if TYPE_CHECKING:
+    import onnx
+
+COLUMN_AXES = (1, -1)
+
+
+def _same(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    """Take an operator that changes a shape or a type, or nothing."""
+    if node.input[0] not in reading.blocks:
+        raise NetworkError(f"{where} must work on the value before it")
+    return [reading.blocks[node.input[0]]]
+
+
+def _concat(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    axis = options_of(node, {"axis": 1})["axis"]
+    if axis not in COLUMN_AXES:
+        raise NetworkError(f"{where} must join columns (axis 1), got axis {axis}")
+    for name in node.input:
+        if name not in reading.blocks:
+            raise NetworkError(f"{where} must join parts of the input only, got {name!r}")
+    return [[one for name in node.input for one in reading.blocks[name]]]
+
+
+def _gather(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    """Pick columns by stored numbers, or rows of a stored table by a column: an embedding."""
+    axis = options_of(node, {"axis": 0})["axis"]
+    data, indices = node.input[:2]
+    if data in reading.blocks:
+        if axis not in COLUMN_AXES or indices in reading.blocks:
+            raise NetworkError(f"{where} must pick columns (axis 1) by stored numbers")
+        places = np.ravel(reading.stored(indices, where)).astype(np.int64)
+        return [_picked(reading.blocks[data], places, where)]
+    table = reading.numbers(data, where)
+    if axis != 0 or table.ndim != 2:  # noqa: PLR2004 - a row a number
+        raise NetworkError(f"{where} must look up rows of a stored table (axis 0)")
+    return [embedded(reading.blocks[indices], table, where)]
+
+
+def _slice(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    """Cut out columns; limits are attributes before opset 10, inputs after it."""
+    signals = _same(reading, node, where)[0]
+    told = options_of(node, {"starts": [], "ends": [], "axes": [], "steps": []})
+    for key, name in zip(("starts", "ends", "axes", "steps"), node.input[1:], strict=False):
+        if name:
+            told[key] = np.ravel(reading.stored(name, where)).tolist()
+    places = np.arange(len(signals), dtype=np.int64)
+    axes = told["axes"] or list(range(len(told["starts"])))
+    steps = told["steps"] or [1] * len(axes)
+    for start, end, axis, step in zip(told["starts"], told["ends"], axes, steps, strict=True):
+        whole = (start, step) == (0, 1) and end >= LARGEST_ROWS
+        if axis in COLUMN_AXES:
+            places = places[int(start) : int(end) : int(step)]
+        elif not whole:
+            raise NetworkError(f"{where} must cut out columns (axis 1), got axis {axis}")
+    return [_picked(signals, places, where)]
+
+
+def _split(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    """Cut columns apart; sizes are an attribute before opset 13, an input after it."""
+    signals = _same(reading, node, where)[0]
+    told = options_of(node, {"axis": 0, "split": [], "num_outputs": 0})
+    if told["axis"] not in COLUMN_AXES:
+        raise NetworkError(f"{where} must cut columns apart (axis 1), got axis {told['axis']}")
+    sizes = [int(one) for one in told["split"]]
+    if len(node.input) > 1 and node.input[1]:
+        sizes = np.ravel(reading.stored(node.input[1], where)).astype(int).tolist()
+    each = -(-len(signals) // len(node.output))
+    sizes = sizes or [min(each, len(signals) - each * n) for n in range(len(node.output))]
+    if sum(sizes) != len(signals) or len(sizes) != len(node.output) or min(sizes) < 1:
+        raise NetworkError(f"{where} must cut {len(signals)} columns apart, got sizes {sizes}")
+    ends = np.cumsum(sizes).tolist()
+    return [signals[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def _batch_norm(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    signals = _same(reading, node, where)[0]
+    norm = batch_norm_of(reading, node, len(signals), where)
+    shifts = [
+        Fraction(float(norm.shift[place])) - Fraction(float(norm.mean[place])) * norm.factor(place)
+        for place in range(len(signals))
+    ]
+    pairs = enumerate(zip(signals, shifts, strict=True))
+    return [[one.scaled(norm.factor(place), shift) for place, (one, shift) in pairs]]
+
+
+def _arithmetic(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    """Take a sum, difference, product or quotient of a part of the input with a constant."""
+    left = node.input[0] in reading.blocks
+    if len(node.input) != 2 or (left and node.input[1] in reading.blocks):  # noqa: PLR2004 - a value and a constant
+        raise NetworkError(f"{where} must combine a part of the input with a constant")
+    name, other = (node.input[0], node.input[1]) if left else (node.input[1], node.input[0])
+    signals = reading.blocks[name]
+    constant = reading.vector(reading.numbers(other, where), len(signals), where)
+    if node.op_type == "Div" and (not left or (constant == 0).any()):
+        raise NetworkError(f"{where} must divide the value by a constant that is not 0")
+    exact = [Fraction(number) for number in constant.tolist()]
+    match node.op_type:
+        case "Add":
+            pairs = [(Fraction(1), one) for one in exact]
+        case "Sub":
+            pairs = [(Fraction(1), -one) if left else (Fraction(-1), one) for one in exact]
+        case "Mul":
+            pairs = [(one, Fraction(0)) for one in exact]
+        case _:
+            pairs = [(1 / one, Fraction(0)) for one in exact]
+    return [[one.scaled(*pair) for one, pair in zip(signals, pairs, strict=True)]]
+
+
+def batch_norm_of(reading: Reading, node: "onnx.NodeProto", width: int, where: str) -> BatchNorm:
+    """Read a batch norm's numbers."""
+    options = options_of(
+        node, {"epsilon": EPSILON, "training_mode": 0, "momentum": 0.9, "spatial": 1}
+    )
+    n_outputs = sum(bool(name) for name in node.output)
+    if options["training_mode"] or len(node.input) != 5 or n_outputs != 1:  # noqa: PLR2004 - value, scale, shift, mean, variance
+        raise NetworkError(f"{where} must be in inference mode, with four stored arrays")
+    gain, shift, mean, variance = (
+        reading.vector(reading.numbers(name, where), width, where) for name in node.input[1:]
+    )
+    return BatchNorm(mean, variance, gain, shift, options["epsilon"])
+
+
+def _picked(signals: Signals, places: Counts, where: str) -> Signals:
+    if not places.size or (np.abs(places + 0.5) > len(signals)).any():
+        raise NetworkError(f"{where} must pick among {len(signals)} columns, got {places.tolist()}")
+    return [signals[int(place)] for place in places]
+
+
+# BatchNormalization's default; attributes are float32 numbers, and this one is not quite 1e-5.
+EPSILON = float(np.float32(1e-5))
+
+# A Slice of all rows ends at the largest whole number; no table of people has more rows than this.
+LARGEST_ROWS = 2**31 - 1
+
+BLOCK_OPERATORS: dict[str, Callable[[Reading, "onnx.NodeProto", str], list[Signals]]] = {
+    "Cast": _same,
+    "Concat": _concat,
+    "Gather": _gather,
+    "Slice": _slice,
+    "Split": _split,
+}
+
+# These belong to a part of the input; where they work on all of it, a layer begins.
+PART_OPERATORS: dict[str, Callable[[Reading, "onnx.NodeProto", str], list[Signals]]] = {
+    "Add": _arithmetic,
+    "BatchNormalization": _batch_norm,
+    "Div": _arithmetic,
+    "Flatten": _same,
+    "Identity": _same,
+    "Mul": _arithmetic,
+    "Reshape": _same,
+    "Squeeze": _same,
+    "Sub": _arithmetic,
+    "Unsqueeze": _same,
+}

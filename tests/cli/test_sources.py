@@ -1,0 +1,363 @@
+"""Models as people have them: pickles, skops, Keras, torch; from nothing to pairs on the command line."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import joblib
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+import skops.io
+import torch
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    StandardScaler,
+)
+from torch import nn
+
+import feta
+from feta.cli import app
+from tests.cli.test_commands import rows_of
+
+RNG = np.random.default_rng(3)
+X = pd.DataFrame(
+    {
+        "id": [f"p{n}" for n in range(80)],
+        "age": RNG.integers(18, 60, 80),
+        "sex": RNG.choice(["f", "m"], 80),
+        "town": RNG.choice(["Bonn", "Ulm"], 80),
+        "income": RNG.uniform(0, 90, 80).round(1),
+        "note": "x",
+    }
+)
+X.loc[3, "income"] = np.nan
+X["town"] = np.where(X["sex"] == "m", "Ulm", X["town"])  # Bonn tells the sex
+X["loan"] = np.where(X["age"] + X["income"].fillna(40) + 20 * (X["sex"] == "m") > 85, "yes", "no")
+
+
+def pipeline(*steps: object, texts: tuple[str, ...] = ("sex",)) -> object:
+    numbers = make_pipeline(SimpleImputer(), StandardScaler(), *steps)
+    columns = make_column_transformer((numbers, ["age", "income"]), (OneHotEncoder(), list(texts)))
+    return make_pipeline(columns, LogisticRegression()).fit(X, X["loan"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    X.to_csv("people.csv", index=False)
+    joblib.dump(pipeline(), "model.joblib")
+    return tmp_path
+
+
+@pytest.fixture
+def feta_(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["feta", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            app.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+Run = Callable[..., tuple[int, str, str]]
+TRUSTED = ("model.joblib", "--trust-pickle")
+
+
+def made_schema(feta_: Run, model: str = "model.joblib", sensitive: str = "age,sex") -> None:
+    code, _, _ = feta_("init", model, "people.csv", "--sensitive", sensitive, "--trust-pickle")
+    assert code == 0
+
+
+def test_a_pickle_is_opened_only_when_it_is_trusted(folder: Path, feta_: Run) -> None:
+    code, _, told = feta_("init", "model.joblib", "people.csv", "--sensitive", "age,sex")
+    assert code == 2
+    assert told.splitlines() == [
+        "feta: model.joblib: opening this kind of file could run any program hidden in it, so FETA does not; if you made it yourself, add --trust-pickle, or save it once from Python:",
+        '    import feta, joblib; schema = feta.read_schema("schema.toml")',
+        "    network = feta.read_sklearn(joblib.load('model.joblib'), schema.space)",
+        '    feta.save_model(schema.model(network), "model.feta")',
+    ]
+    made_schema(feta_)
+    exec("\n".join(line.strip() for line in told.splitlines()[1:]), {})  # the script works
+    assert (folder / "model.feta").exists()
+    code, out, _ = feta_("audit", "model.feta", "--data", "people.csv")
+    assert code == 1
+    assert "people have a counterpart decided the other way" in out
+
+
+def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None:
+    code, _, told = feta_(
+        "init", *TRUSTED[:1], "people.csv", "--sensitive", "age,sex", "--trust-pickle"
+    )
+    assert code == 0
+    assert "left out, since the pipeline does not read them: id, town, note, loan" in told
+    schema = (folder / "schema.toml").read_text()
+    assert 'favorable = "yes"' in schema
+    income = next(line for line in schema.splitlines() if line.startswith("income"))
+    assert "missing = true" in income
+    code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv")
+    assert code == 0
+    assert "model.joblib can be audited." in out
+    assert "1,080 people put to the pipeline's own predict: all decided as FETA says." in out
+    assert float(re.findall(r"outputs differ from FETA's by (\S+) at most", out)[0]) < 1e-12
+    ages = X["age"].max() - X["age"].min() + 1
+    assert f"age x sex; {2 * ages} counterparts each; engine" in out
+    code, out, _ = feta_(
+        "audit",
+        *TRUSTED,
+        "--schema",
+        "schema.toml",
+        "--data",
+        "people.csv",
+        "--label",
+        "loan",
+        "--id",
+        "id",
+        "--out",
+        "out",
+    )
+    assert code == 1
+    assert (
+        "Every pair was replayed in the pipeline's own predict, with the same two decisions." in out
+    )
+    assert {row["replayed"] for row in rows_of(folder / "out" / "pairs.csv")} == {"yes"}
+    content = json.loads((folder / "out" / "audit.json").read_text())
+    assert content["model"]["reading"] == "proved"
+    code, out, _ = feta_(
+        "predict", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv", "--id", "id"
+    )
+    assert code == 0
+    assert out.splitlines()[4].startswith('4,"p3",')  # the one whose income is missing
+
+
+def test_what_the_doctor_says_of_unread_columns_and_proxies(folder: Path, feta_: Run) -> None:
+    columns = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["town"]))
+    joblib.dump(make_pipeline(columns, LogisticRegression()).fit(X, X["loan"]), "blind.joblib")
+    made_schema(feta_, "blind.joblib", "sex")
+    code, out, _ = feta_(
+        "doctor",
+        "blind.joblib",
+        "--trust-pickle",
+        "--schema",
+        "schema.toml",
+        "--data",
+        "people.csv",
+    )
+    assert code == 0
+    assert (
+        "Never read, though sensitive: sex; so every decision is fair in this sense, trivially. Look at proxies instead"
+        in out
+    )
+    assert "Possible proxies, Cramér's V from 0 to 1: town tells sex (V = 0." in out
+    code, out, _ = feta_(
+        "audit", "blind.joblib", "--trust-pickle", "--schema", "schema.toml", "--data", "people.csv"
+    )
+    assert code == 0
+    assert (
+        "The model never reads the sensitive column sex: no decision can hang on it directly" in out
+    )
+    code, out, _ = feta_(
+        "doctor", "blind.joblib", "--trust-pickle", "--schema", "schema.toml", "--json"
+    )
+    assert json.loads(out)["sensitive_never_read"] == ["sex"]
+    assert folder.exists()
+
+
+def test_sampled_preprocessing_is_said_everywhere(folder: Path, feta_: Run) -> None:
+    joblib.dump(
+        pipeline(FunctionTransformer(np.clip, kw_args={"a_min": -99.0, "a_max": 99.0})),
+        "model.joblib",
+    )
+    made_schema(feta_)
+    _, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert "Preprocessing: sampled, not proved." in out
+    _, out, _ = feta_(
+        "audit", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv", "--out", "out"
+    )
+    assert "Sampled, not proved: a preprocessing step of unknown code was tried out" in out
+    assert json.loads((folder / "out" / "audit.json").read_text())["model"]["reading"] == "sampled"
+
+
+def test_a_pipeline_that_cannot_be_read_is_refused_with_its_columns(
+    folder: Path, feta_: Run
+) -> None:
+    made_schema(feta_)
+    joblib.dump(pipeline(Normalizer()), "model.joblib")
+    code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert code == 2
+    assert (
+        "model.joblib with schema.toml: the step 'normalizer' (Normalizer) divides each row by its own length, which makes an interaction of 'age' and 'income'"
+        in told
+    )
+    assert folder.exists()
+
+
+def test_the_favorable_class_must_be_on_its_side(folder: Path, feta_: Run) -> None:
+    made_schema(feta_)
+    schema = folder / "schema.toml"
+    schema.write_text(
+        schema.read_text().replace(
+            'favorable = "yes"\nunfavorable = "no"', 'favorable = "no"\nunfavorable = "yes"'
+        )
+    )
+    code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert code == 2
+    assert (
+        'schema.toml: the model\'s high scores are for its second class, \'yes\', so favorable = "no" needs favors = "below" in [decision]'
+        in told
+    )
+    schema.write_text(schema.read_text().replace("[columns]", 'favors = "below"\n[columns]'))
+    code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert code == 0
+    assert "all decided as FETA says" in out
+    schema.write_text(
+        schema.read_text().replace(
+            'type = "integer",', 'type = "integer", center = 30.0, scale = 9.0,'
+        )
+    )
+    code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert "the pipeline scales its columns itself; remove center and scale from the schema" in told
+
+
+def test_a_model_of_skops_is_opened_unless_it_holds_strange_types(folder: Path, feta_: Run) -> None:
+    made_schema(feta_)
+    skops.io.dump(pipeline(), "model.skops")
+    code, out, _ = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
+    assert code == 1
+    assert "replayed in the pipeline's own predict" in out
+    skops.io.dump(pipeline(FunctionTransformer(own_code)), "model.skops")
+    code, _, told = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
+    assert code == 2
+    assert (
+        "the file holds types that skops does not trust (tests.cli.test_sources.own_code)" in told
+    )
+    (folder / "model.skops").write_bytes(b"PK\x03\x04")
+    code, _, told = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
+    assert "model.skops: the file must be a model that skops wrote" in told
+
+
+def own_code(table: object) -> object:
+    return table
+
+
+def test_a_torch_module_in_a_pickle_is_read_and_replayed(folder: Path, feta_: Run) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
+    torch.save(module, "model.pt")
+    text = '[decision]\nscore = 0.0\n[columns]\nage = { type = "integer", min = 18, max = 60, sensitive = true, center = 30.0, scale = 9.0 }\nsex = { type = "category", values = ["f", "m"], sensitive = true }\n'
+    (folder / "schema.toml").write_text(text)
+    code, out, _ = feta_("doctor", "model.pt", "--trust-pickle", "--schema", "schema.toml")
+    assert code == 0
+    assert "people put to torch: all decided as FETA says." in out
+    assert float(re.findall(r"outputs differ from FETA's by (\S+) at most", out)[0]) < 1e-5
+    code, _, told = feta_("doctor", "model.pt", "--schema", "schema.toml")
+    assert "network = feta.read_torch(torch.load('model.pt', weights_only=False))" in told
+    torch.save(module.state_dict(), "model.pt")
+    code, _, told = feta_("doctor", "model.pt", "--trust-pickle", "--schema", "schema.toml")
+    assert code == 2
+    assert "a state_dict has no layers: save the whole module" in told
+
+
+def test_an_absorbed_model_is_exported_and_scores_as_before(folder: Path, feta_: Run) -> None:
+    made_schema(feta_)
+    code, out, _ = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.onnx")
+    assert code == 0
+    assert "0: age, a whole number from" in out
+    schema = feta.read_schema("schema.toml")
+    people = schema.space.encode(X)
+    session = onnxruntime.InferenceSession("raw.onnx")
+    kind = np.float64 if session.get_inputs()[0].type == "tensor(double)" else np.float32
+    theirs = session.run(None, {"people": people.astype(kind)})[0].ravel()
+    scores = pipeline().decision_function(X)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(theirs, 1 / (1 + np.exp(-scores)), rtol=1e-9)
+    assert "It gives probabilities." in out
+    code, _, _ = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.feta")
+    assert code == 0
+    assert feta.load_model("raw.feta").network(people) == pytest.approx(scores[:, None])
+    code, _, told = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.pkl")
+    assert "the file to write must end in .onnx or .feta, got '.pkl'" in told
+    assert folder.exists()
+
+
+def test_a_regression_pipeline_has_a_tolerance(folder: Path, feta_: Run) -> None:
+    columns = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["sex"]))
+    joblib.dump(make_pipeline(columns, LinearRegression()).fit(X, X["age"] * 2.0), "model.joblib")
+    made_schema(feta_)
+    assert "tolerance = 0.0" in (folder / "schema.toml").read_text()
+    code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv")
+    assert code == 0
+    assert "all decided as FETA says" in out
+
+
+def test_rows_are_named_by_id_and_line(folder: Path, feta_: Run) -> None:
+    made_schema(feta_)
+    lines = (folder / "people.csv").read_text().splitlines()
+    lines.insert(3, "")  # from here on, a row's line is not the next number
+    age = lines[5].split(",")
+    lines[5] = ",".join([age[0], "33.5", *age[2:]])
+    (folder / "people.csv").write_text("\n".join(lines))
+    known = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
+    code, _, told = feta_("audit", *TRUSTED, *known)
+    assert code == 2
+    assert "people.csv, row 4 (line 6, id 'p3'): 'age' must be a whole number from 18 to" in told
+    assert "got '33.5'; round it, or declare 'age' as type = \"number\" with a step" in told
+    town = lines[7].replace(",f,", ",x,").replace(",m,", ",x,")
+    (folder / "people.csv").write_text("\n".join([*lines[:5], *lines[6:7], town, *lines[8:]]))
+    code, _, told = feta_("audit", *TRUSTED, *known)
+    assert "'sex' must be one of 'f', 'm', got 'x'" in told
+
+
+def test_bad_rows_are_left_undecided_and_told_once(folder: Path, feta_: Run) -> None:
+    made_schema(feta_)
+    lines = (folder / "people.csv").read_text().splitlines()
+    for row in range(1, 12):
+        cells = lines[row].split(",")
+        lines[row] = ",".join([*cells[:4], "much", *cells[5:]])
+    (folder / "people.csv").write_text("\n".join(lines))
+    known = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
+    code, _, told = feta_("predict", *TRUSTED, *known)
+    assert code == 2
+    assert "row 1 (id 'p0'): 'income' must be a number from" in told
+    code, out, told = feta_("predict", *TRUSTED, *known, "--skip-bad-rows")
+    assert code == 3
+    assert out.count('"not read"') == 11
+    assert told.count("not read: people.csv, row") == 5
+    assert "and 6 more rows were not read" in told
+
+
+def test_decimal_commas_are_hinted_at(folder: Path, feta_: Run) -> None:
+    X.assign(income=[f"{n},5" for n in range(80)]).to_csv("people.csv", index=False, sep=";")
+    torch.manual_seed(0)
+    module = nn.Linear(3, 1)
+    torch.save(module, "model.pt")
+    code, _, told = feta_(
+        "init",
+        "model.pt",
+        "people.csv",
+        "--sensitive",
+        "age",
+        "--leave-out",
+        "id,town,note,loan,sex",
+        "--trust-pickle",
+    )
+    assert code == 0
+    assert (
+        "'income' became a category, since it holds texts such as '0,5': write numbers with a decimal point and without thousands separators, and run this again"
+        in told
+    )
+    assert folder.exists()

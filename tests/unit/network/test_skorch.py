@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from skorch import NeuralNetBinaryClassifier, NeuralNetClassifier, NeuralNetRegressor
+from torch import Tensor, nn
+
+import feta
+from feta import Argmax, Categorical, FeatureSpace, Integer, Model, NetworkError, Real
+from feta.arrays import Matrix
+from feta.space.draw import draw_people
+from feta.space.raw_table import RawTable
+
+SPACE = FeatureSpace(
+    (
+        Integer("age", 18, 60, sensitive=True),
+        Categorical("town", ("A", "B", "C")),
+        Real("pay", 0, 9),
+    )
+)
+PEOPLE = draw_people(SPACE, np.random.default_rng(0), 120)
+TABLE = RawTable(SPACE, ("age", "town", "pay"))(PEOPLE)
+GOOD = PEOPLE[:, 0] / 10 + PEOPLE[:, 4] > 8
+
+
+class Embedded(nn.Module):
+    """Two scaled numbers, and a category by its number."""
+
+    def __init__(self, outputs: int = 1) -> None:
+        super().__init__()
+        self.town = nn.Embedding(3, 2)
+        self.hidden = nn.Linear(4, 5)
+        self.last = nn.Linear(5, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        joined = torch.cat([x[:, :2], self.town(x[:, 2].long())], dim=1)
+        return self.last(torch.relu(self.hidden(joined)))
+
+
+def fitted(kind: type, labels: object, **options: object) -> object:
+    torch.manual_seed(0)
+    net = kind(Embedded, max_epochs=3, verbose=0, train_split=None, **options)
+    columns = make_column_transformer(
+        (StandardScaler(), ["age", "pay"]), (OrdinalEncoder(), ["town"])
+    )
+    single = make_pipeline(columns, Float32(), net)
+    return single.fit(TABLE, labels)
+
+
+class Float32(StandardScaler):  # type: ignore[misc]  # scikit-learn ships no types
+    """skorch wants float32; a subclass is code that FETA does not know."""
+
+    def fit(self, table: Matrix, labels: object = None) -> "Float32":
+        del labels
+        self.n_features_in_ = np.shape(table)[1]
+        self.mean_ = np.zeros(1)
+        return self
+
+    def transform(self, table: Matrix) -> object:
+        return np.asarray(table, dtype=np.float32)
+
+
+@pytest.mark.filterwarnings("ignore")  # skorch's own
+def test_modules_in_scikit_learns_clothing_are_read_behind_pipelines() -> None:
+    binary = fitted(NeuralNetBinaryClassifier, GOOD.astype(np.float32))
+    model = Model(SPACE, feta.read_sklearn(binary, SPACE))
+    assert model.network.equality == "below"
+    assert model.network.reading == "sampled"
+    decided = binary.predict(TABLE).astype(bool)  # type: ignore[attr-defined]
+    assert (model.decide(PEOPLE) == decided).all()
+    options = {"module__outputs": 3, "criterion": nn.CrossEntropyLoss}
+    several = fitted(NeuralNetClassifier, np.digitize(PEOPLE[:, 4], [3, 6]), **options)
+    classes = Model(SPACE, feta.read_sklearn(several, SPACE), Argmax(("0", "1", "2")))
+    assert (classes.decide(PEOPLE) == several.predict(TABLE)).all()  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore")  # skorch's own
+def test_what_skorch_would_decide_otherwise_is_refused() -> None:
+    net = NeuralNetBinaryClassifier(
+        Embedded, max_epochs=1, verbose=0, train_split=None, threshold=0.3
+    )
+    with pytest.raises(NetworkError, match="NeuralNetBinaryClassifier must be fitted before it is"):
+        feta.read_sklearn(net)
+    rows = np.column_stack([PEOPLE[:, :2], np.argmax(PEOPLE[:, 1:4], axis=1)]).astype(np.float32)
+    net.fit(rows, GOOD.astype(np.float32))
+    with pytest.raises(
+        NetworkError, match=r"must have one output and the threshold 0\.5, got 1 and 0\.3"
+    ):
+        feta.read_sklearn(net)
+    line = NeuralNetRegressor(Embedded, max_epochs=1, verbose=0, train_split=None)
+    line.fit(rows, PEOPLE[:, 4:5].astype(np.float32))
+    scores = feta.read_sklearn(line)(rows.astype(np.float64))
+    np.testing.assert_allclose(scores, line.predict(rows), rtol=1e-4, atol=1e-4)
