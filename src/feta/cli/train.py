@@ -12,7 +12,8 @@ import typer
 
 from feta.cli.exit_code import ExitCode
 from feta.cli.labelled import read_labelled
-from feta.cli.open_model import open_network
+from feta.cli.open_model import open_model
+from feta.cli.open_source import SourceOptions
 from feta.cli.out import check_file
 from feta.cli.plain import json_text, plain
 from feta.cli.progress import progress_bar
@@ -137,8 +138,7 @@ def _start(
 ) -> Network:
     """Take the network that the user names, or train one; the epoch with the least loss is taken."""
     if options.start is not None:
-        opened = schema.model(open_network(options.start, None, external=False))
-        return opened.network
+        return open_model(options.start, options.schema, SourceOptions()).model.network
     trainer = PlainTrainer(
         model.space,
         hidden=_widths(options.hidden),

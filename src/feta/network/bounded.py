@@ -118,17 +118,17 @@ def largest_error(network: Network, magnitudes: Vector, arithmetic: Arithmetic) 
         terms = terms + np.abs(table.rows).max(axis=0)
     size = float((terms + np.abs(first.bias) + first.folded).max())
     error = arithmetic.gamma(first.width) * size + 5 * (first.width + 1) * arithmetic.tiny
-    error *= _upward(first.width)
+    error *= upward(first.width)
     for activation, layer in network.steps:
         steepest, n_terms = float(activation.steepest.max()), layer.weight.shape[1]
         size = steepest * (size + error) + float(np.abs(activation.intercepts).max())
         error *= steepest * (1 + 4 * arithmetic.unit)
         if activation.rounds:
             error += arithmetic.gamma(1) * size + 5 * arithmetic.tiny
-        weights = float((np.abs(layer.weight) + FLOOR).sum(axis=1).max()) * _upward(n_terms)
+        weights = float((np.abs(layer.weight) + FLOOR).sum(axis=1).max()) * upward(n_terms)
         bias = float((np.abs(layer.bias) + layer.folded).max())
         gamma = arithmetic.gamma(n_terms)
         error = (error + gamma * (size + 2 * error) + arithmetic.tiny) * weights + gamma * bias
-        error = (error + 5 * (n_terms + 1) * arithmetic.tiny) * _upward(n_terms)
+        error = (error + 5 * (n_terms + 1) * arithmetic.tiny) * upward(n_terms)
         size = weights * size + bias
     return error
