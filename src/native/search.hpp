@@ -124,6 +124,10 @@ class Search {
         for (const auto& [number, high] : kept)
             if (!(high < best)) out.open.push_back(number);
         std::sort(out.open.begin(), out.open.end());
+        if (out.open.size() == 1) {  // nothing is left to be settled
+            found(out, out.open[0]);
+            out.open.clear();
+        }
     }
 
     // Whether a tally's leader stays so: all were counted, or the others cannot catch up.

@@ -76,7 +76,7 @@ def run_train(options: Options) -> ExitCode:
     )
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        run = _trained(options, schema, model, split)
+        run = _trained(options, model, split)
     _write(options, schema, run)
     _show(options, schema, run, split)
     for one in told:
@@ -98,7 +98,7 @@ def _zero(width: int, outputs: int) -> Network:
     return Network.from_layers([(np.zeros((outputs, width)), np.zeros(outputs))])
 
 
-def _trained(options: Options, schema: Schema, model: Model, split: Split) -> TrainingRun:
+def _trained(options: Options, model: Model, split: Split) -> TrainingRun:
     checkpoint = options.out.with_suffix(".checkpoint")
     started = options.out.with_suffix(".plain.checkpoint")
     fair = CEFairTrainer(
@@ -115,7 +115,7 @@ def _trained(options: Options, schema: Schema, model: Model, split: Split) -> Tr
     )
     try:
         with _progress("training") as tell:
-            network = _start(options, schema, model, split, started, tell)
+            network = _start(options, model, split, started, tell)
         with _progress("training on counterexamples") as tell:
             run = fair.train(
                 network,
@@ -133,9 +133,7 @@ def _trained(options: Options, schema: Schema, model: Model, split: Split) -> Tr
     return run
 
 
-def _start(
-    options: Options, schema: Schema, model: Model, split: Split, file: Path, tell: Progress
-) -> Network:
+def _start(options: Options, model: Model, split: Split, file: Path, tell: Progress) -> Network:
     """Take the network that the user names, or train one; the epoch with the least loss is taken."""
     if options.start is not None:
         return open_model(options.start, options.schema, SourceOptions()).model.network

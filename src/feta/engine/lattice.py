@@ -6,18 +6,18 @@ few counterparts that float64 cannot settle; those go through exact arithmetic h
 
 import os
 import time
-from importlib import import_module
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from feta.arrays import Answers, Counts, Flags, Matrix
+from feta.engine import compiled
+from feta.engine.compiled import kernel_of
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.engine.score_ranges import spread_of
 from feta.model import EXACT_CHUNK, Model
-from feta.network.bounded import largest_activations
 from feta.network.points import Rows
 from feta.query import Query, WorstAt
 from feta.rule import Argmax, Deciding, OneVsRest, Threshold, Tolerance
@@ -26,16 +26,8 @@ from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Fair, Reason, Verdict
 
-try:
-    native: Any = import_module("feta._native")
-except ImportError:  # installed without a compiler
-    native = None
-
 # An axis longer than this would take seconds to split.
 LONGEST_AXIS = 4096
-
-# The kernel computes in float32, which ends at 3e38; sums of products must stay far below.
-LARGEST_ACTIVATION = 1e30
 
 # Counts and numbers are int64; sums of two of them must fit as well.
 MOST_COUNTERPARTS = 2**62
@@ -56,7 +48,7 @@ class Lattice:
     name: ClassVar[str] = "lattice"
     about: ClassVar[str] = (
         "the same as exhaustive, compiled: proved bounds, exact where they fail"
-        if native is not None
+        if compiled.native is not None
         else "not built: it was installed without a C++ compiler; exhaustive is used instead"
     )
 
@@ -68,16 +60,16 @@ class Lattice:
     @staticmethod
     def available() -> bool:
         """Say whether the kernel was built."""
-        return native is not None
+        return compiled.native is not None
 
     def accepts(self, model: Model) -> bool:
         """Take finite lattices of moderate axes, on networks that float32 can hold."""
-        if native is None or not model.space.finite:
+        if compiled.native is None or not model.space.finite:
             return False
         lattice = model.space.lattice
         if lattice.size >= MOST_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
             return False
-        return model in self._kernels or _fits_float32(model)
+        return model in self._kernels or compiled.fits(model.network, model.space.magnitudes)
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""
@@ -130,21 +122,10 @@ class _Kernel:
         self.space, self.rule = model.space, model.rule
         self.first, self.shared = model.network.first, model.tabulated.shared.tolist()
         self.tabulated = model.tabulated
-        network, arithmetic = model.network, model.network.arithmetic
-        first = network.first
-        neurons = np.zeros(first.outputs)
-        self.native: Any = native.Kernel(first.bias, first.folded + neurons, first.width)
-        for table in model.tabulated.tables:
-            assert table is not None  # axes are short here
-            self.native.add_axis(*map(np.ascontiguousarray, table))
-        for activation, layer in network.steps:
-            bends = (activation.breaks, activation.slopes, activation.intercepts)
-            folded = layer.folded + np.zeros_like(layer.bias)
-            self.native.add_layer(*bends, layer.weight, layer.bias, folded)
+        # Axes are short here, so all of them are tabulated.
+        tables = [table for table in model.tabulated.tables if table is not None]
+        self.native: Any = kernel_of(model.network, tables, slack=model.runtime_slack)
         self.native.set_rule(*_rule(model))
-        self.native.set_source(
-            arithmetic.unit, arithmetic.tiny, arithmetic.huge, arithmetic.extra, model.runtime_slack
-        )
         self.reads_rows = self._read_rows(model)
         self.of_two = not isinstance(self.rule, Argmax)
         self.ties_to_last = not isinstance(self.rule, Tolerance) and self.rule.ties_to == "last"
@@ -320,7 +301,9 @@ def _limits(budget: Budget) -> tuple[float, int]:
 
 def _open(told: dict[str, Any]) -> Counts:
     numbers = told["open"].get(0)
-    return np.zeros(0, dtype=np.int64) if numbers is None else np.sort(numbers.astype(np.int64))
+    if numbers is None:
+        return told["number"][:1].astype(np.int64) if told["found"][0] else np.zeros(0, np.int64)
+    return np.sort(numbers.astype(np.int64))
 
 
 def _rule(model: Model) -> tuple[int, float, bool, int, int, int]:
@@ -332,14 +315,6 @@ def _rule(model: Model) -> tuple[int, float, bool, int, int, int]:
     elif isinstance(rule, OneVsRest):
         chosen = rule.place
     return RULES[type(rule)], value, above, chosen, rule.outputs, max(2, rule.n_classes)
-
-
-def _fits_float32(model: Model) -> bool:
-    network = model.network
-    sizes = list(largest_activations(network, model.space.magnitudes))
-    weights = [np.abs(layer.weight).max() for layer in network.layers]
-    slopes = [np.abs(network.first.slopes).max(initial=0.0)]
-    return all(float(np.max(one)) < LARGEST_ACTIVATION for one in (*sizes, *weights, *slopes))
 
 
 def _tally(rule: Deciding, counts: Counts, total: int, safe: Flags) -> Tally:

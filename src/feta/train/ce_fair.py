@@ -85,7 +85,7 @@ class CEFairTrainer:
     learning_rate
         None takes 0.01 where an epoch has at most a tenth of the people, else 0.001.
     engine
-        What searches the counterparts: "exhaustive", which "auto" takes too.
+        What searches the counterparts: the compiled kernel where it can ("auto"), or "exhaustive".
     rule
         What is learned: None is a threshold at 0 for one score and `Argmax` for several; a
         `Tolerance` trains a regression.

@@ -106,7 +106,14 @@ class FairLoop:
         """Step down the mean loss over the people kept and the counterexamples."""
         torch, trainer, split = import_torch(), self.trainer, self.split
         numbers = trainer.sensitive_numbers
-        found = violations(trainer.space, network, self.task, split.people[rows], numbers=numbers)
+        found = violations(
+            trainer.space,
+            network,
+            self.task,
+            split.people[rows],
+            numbers=numbers,
+            engine=trainer.engine,
+        )
         kept = rows[found.apart | self._kept(len(rows))]
         labels = found.decisions if trainer.label == "decision" else split.targets[rows]
         targets = np.concatenate([split.targets[kept], labels[found.apart]])
@@ -142,7 +149,12 @@ class FairLoop:
         up = np.ones(len(rows), dtype=bool)
         twice, numbers = np.concatenate([people, people]), trainer.sensitive_numbers
         ends, values = farthest(
-            trainer.space, network, twice, np.concatenate([up, ~up]), numbers=numbers
+            trainer.space,
+            network,
+            twice,
+            np.concatenate([up, ~up]),
+            numbers=numbers,
+            engine=trainer.engine,
         )
         whole = np.concatenate([self.people[rows], self.scaling(ends)])[None]
         scores, n_people = self.stack.scores(torch.from_numpy(whole)), len(rows)
@@ -177,7 +189,14 @@ class FairLoop:
             people, targets = split.held, split.held_targets
         else:
             people, targets = split.people[used], split.targets[used]
-        found = violations(self.trainer.space, network, self.task, people, numbers="integer")
+        found = violations(
+            self.trainer.space,
+            network,
+            self.task,
+            people,
+            numbers="integer",
+            engine=self.trainer.engine,
+        )
         return self._fairness(found, targets)
 
     def _fairness(self, found: Violations, targets: Vector) -> Fairness:

@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
+from feta.engine import compiled
+from feta.engine.compiled import Axis, RealAxis, kernel_of
 from feta.errors import EngineError, SchemaError
 from feta.network.bounded import largest_error
 from feta.network.exact import ExactNetwork
@@ -23,12 +25,19 @@ from feta.train.equal import distinct
 from feta.train.trace import highest
 
 Numbers = Literal["real", "integer"]
+Engine = Literal["auto", "exhaustive"]
 
 # Counterparts scored at a time: blocks of 2^12 points of 16 neurons stay in the cache.
 BLOCK = 2**12
 
 # Enumeration of more counterparts than this a person would take seconds each.
 MOST_COUNTERPARTS = 10**7
+
+# What the kernel takes: longer axes would take it seconds to split, numbers are 64 bits.
+LONGEST_AXIS = 4096
+MOST_NUMBERED = 2**62
+
+UP_AND_DOWN = np.array([[[1.0]], [[-1.0]]])
 
 # Contributions kept for all assignments, in numbers: 128 MB.
 KEPT_TERMS = 2**24
@@ -44,17 +53,24 @@ def farthest(
     upward: Flags,
     *,
     numbers: Numbers = "integer",
+    engine: Engine = "auto",
 ) -> tuple[Matrix, Vector]:
     """Find each person's counterpart with the highest score (upward) or the lowest.
 
     Gives the counterparts' rows and float64 scores. With "integer" numbers the choice is exact, and
     the first on the lattice among equals. With "real" numbers one whole-number attribute, the widest,
     takes any value of its range (a `Real` always does): the score is then within rounding of the
-    highest there is, at a float64 point.
+    highest there is, at a float64 point. The compiled kernel does it where it was built and float32
+    can hold the network; "exhaustive" enumerates in NumPy.
     """
     if network.outputs != 1:
         raise SchemaError(f"the farthest counterpart is one of one score, got {network.outputs}")
     search = _Search(_grid(space), network, _line(space, network, numbers))
+    if engine == "auto" and search.compilable:
+        return search.compiled_farthest(np.array(people, dtype=np.float64), upward)
+    if search.lattice.size > MOST_COUNTERPARTS:
+        message = f"training searches at most {MOST_COUNTERPARTS:,} counterparts a person, got {search.lattice.size:,}; narrow the sensitive domains, or give fewer sensitive attributes"
+        raise EngineError(message)
     rows, scores = np.array(people, dtype=np.float64), np.zeros(len(people))
     step = max(1, BLOCK // search.lattice.size)
     for start in range(0, len(people), step):
@@ -107,11 +123,6 @@ class _Search:
     network: Network
     line: int | None
 
-    def __post_init__(self) -> None:
-        if self.lattice.size > MOST_COUNTERPARTS:
-            message = f"training searches at most {MOST_COUNTERPARTS:,} counterparts a person, got {self.lattice.size:,}; narrow the sensitive domains, or give fewer sensitive attributes"
-            raise EngineError(message)
-
     @property
     def lattice(self) -> Lattice:
         """All assignments."""
@@ -137,6 +148,64 @@ class _Search:
     def error(self) -> float:
         """How far off any float64 score can be."""
         return largest_error(self.network, self.space.magnitudes, FLOAT64)
+
+    @property
+    def compilable(self) -> bool:
+        """Whether the kernel can search it."""
+        return (
+            compiled.native is not None
+            and max(map(len, self.lattice.axes)) <= LONGEST_AXIS
+            and self.lattice.size < MOST_NUMBERED
+            and compiled.fits(self.network, self.space.magnitudes)
+        )
+
+    def compiled_farthest(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
+        """Search for everybody in the kernel; exact arithmetic settles what it leaves open."""
+        kernel = kernel_of(
+            self.network, [self._axis(place) for place in range(len(self.lattice.axes))]
+        )
+        kernel.finish(True)
+        shared = self.tabulated.shared.tolist()
+        values, sizes = map(
+            np.ascontiguousarray, self.network.first.terms(people[:, shared], shared)
+        )
+        if self.line is None:
+            kind = np.where(upward, 0, 1).astype(np.int32)
+            told = kernel.worst(
+                values,
+                sizes,
+                UP_AND_DOWN,
+                np.zeros((len(people), 1)),
+                kind,
+                False,
+                -1.0,
+                0,
+                THREADS,
+            )
+            chosen = told["number"].astype(np.int64)
+            for row, numbers in told["open"].items():
+                chosen[row] = self._settled(
+                    people[row], numbers.astype(np.int64), bool(upward[row])
+                )
+            people[:, list(self.lattice.columns)] = self._codes(chosen)
+            return people, self.network(people)[:, 0]
+        told = kernel.worst_real(values, sizes, np.where(upward, 1.0, -1.0), -1.0, 0, 1)
+        lengths = [len(axis) for axis in self.lattice.axes]
+        # Numbers leave the line out: there its first value stands, until the place found does.
+        lengths[self.line] = 1
+        digits = np.unravel_index(told["number"].astype(np.int64), lengths)
+        codes = [axis.codes(one) for axis, one in zip(self.lattice.axes, digits, strict=True)]
+        people[:, list(self.lattice.columns)] = np.hstack(codes)
+        people[:, self.lattice.axes[self.line].columns[0]] = told["at"]
+        return people, self.network(people)[:, 0]
+
+    def _axis(self, place: int) -> Axis:
+        axis = self.lattice.axes[place]
+        if place == self.line:
+            ends = axis.codes(np.array([0, len(axis) - 1]))[:, 0]
+            slopes = self.network.first.slopes[:, axis.columns[0]]
+            return RealAxis(float(ends[0]), float(ends[1]), slopes)
+        return self.network.first.terms(axis.codes(np.arange(len(axis))), axis.columns)
 
     def farthest(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
         """Search for some people at once."""

@@ -3,7 +3,9 @@
 The decisions are exact; with whole numbers so is the choice of the counterpart (see `farthest`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,8 +17,10 @@ from feta.network.network import Affine, Network
 from feta.rounding import FLOAT64
 from feta.rule import OPEN, Deciding, OneVsRest, Threshold, Tolerance
 from feta.space.feature_space import FeatureSpace
-from feta.train.farthest import Numbers, farthest
+from feta.train.farthest import Engine, Numbers, farthest
 from feta.train.task import Task
+
+Search = Callable[[Network, Matrix, Flags], tuple[Matrix, Vector]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,21 +34,28 @@ class Violations:
 
 
 def violations(
-    space: FeatureSpace, network: Network, task: Task, people: Matrix, *, numbers: Numbers
+    space: FeatureSpace,
+    network: Network,
+    task: Task,
+    people: Matrix,
+    *,
+    numbers: Numbers,
+    engine: Engine = "auto",
 ) -> Violations:
     """Find everybody's maximum violation (Eq. 4): the farthest counterpart on the other side."""
     rule = task.rule
+    search = partial(farthest, space, numbers=numbers, engine=engine)
     if isinstance(rule, Tolerance):
-        return _distances(space, network, rule.epsilon, people, numbers)
+        return _distances(search, space, network, rule.epsilon, people)
     assert not isinstance(rule, OneVsRest)  # refused by the task
     scores, error = network(people), largest_error(network, space.magnitudes, FLOAT64)
     own = _decided(network, rule, people, scores, error)
     if isinstance(rule, Threshold):
         upward = (own == 1) != (rule.favors == "above")
-        rows, found = farthest(space, network, people, upward, numbers=numbers)
+        rows, found = search(network, people, upward)
         gaps, theirs = np.abs(found - scores[:, 0]), found[:, None]
     else:
-        rows, gaps = _margins(space, network, people, own, numbers=numbers)
+        rows, gaps = _margins(search, network, people, own)
         theirs = network(rows)
     apart = _decided(network, rule, rows, theirs, error) != own
     return Violations(own, apart, rows, np.where(apart, gaps, 0.0))
@@ -62,12 +73,7 @@ def _decided(
 
 
 def _margins(
-    space: FeatureSpace,
-    network: Network,
-    people: Matrix,
-    own: Vector,
-    *,
-    numbers: Numbers,
+    search: Search, network: Network, people: Matrix, own: Vector
 ) -> tuple[Matrix, Vector]:
     """Find where another class leads most over the person's own, whichever class that is."""
     rows, best = np.array(people), np.full(len(people), -np.inf)
@@ -79,20 +85,20 @@ def _margins(
                 direction[0, [other, mine]] = 1.0, -1.0  # ±1: exact products
                 lead = network.then(identity(), Affine(direction, np.zeros(1)))
                 up = np.ones(len(members), dtype=bool)
-                found, scores = farthest(space, lead, people[members], up, numbers=numbers)
+                found, scores = search(lead, people[members], up)
                 higher = scores > best[members]
                 rows[members[higher]], best[members[higher]] = found[higher], scores[higher]
     return rows, best
 
 
 def _distances(
-    space: FeatureSpace, network: Network, epsilon: float, people: Matrix, numbers: Numbers
+    search: Search, space: FeatureSpace, network: Network, epsilon: float, people: Matrix
 ) -> Violations:
     """Find whose score is farthest from the person's own, above or below."""
     own = network(people)[:, 0]
     up = np.ones(len(people), dtype=bool)
-    high, above = farthest(space, network, people, up, numbers=numbers)
-    low, below = farthest(space, network, people, ~up, numbers=numbers)
+    high, above = search(network, people, up)
+    low, below = search(network, people, ~up)
     rises = above - own >= own - below
     rows = np.where(rises[:, None], high, low)
     gaps = np.where(rises, above - own, own - below)

@@ -5,7 +5,7 @@ import pytest
 
 import feta
 from campaigns.lattice import differences, on_a_score, random_model, random_people
-from feta.engine import lattice
+from feta.engine import compiled
 from feta.engine.lattice import Lattice
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
@@ -27,7 +27,7 @@ def test_auto_takes_it() -> None:
 
 
 def test_without_the_kernel_auto_takes_exhaustive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lattice, "native", None)
+    monkeypatch.setattr(compiled, "native", None)
     assert choose(linear(age=1.0)).name == "exhaustive"
     with pytest.raises(EngineError, match="'lattice' cannot answer"):
         choose(linear(age=1.0), "lattice")
@@ -41,7 +41,7 @@ def test_weights_beyond_float32_are_left_to_exhaustive() -> None:
 def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int) -> None:
     rng = np.random.default_rng(n_values)
     terms = rng.normal(size=(n_values, 5))
-    tree = lattice.native.split_axis(terms, np.ones(5))
+    tree = compiled.native.split_axis(terms, np.ones(5))
     assert sorted(tree["order"].tolist()) == list(range(n_values))
     for node in range(len(tree["begin"])):
         inside = terms[tree["order"][tree["begin"][node] : tree["end"][node]]]

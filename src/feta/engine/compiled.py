@@ -1,0 +1,57 @@
+"""Compiled: a network handed over to the kernel in src/native/, for whoever asks it something."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from feta.arrays import Matrix, Vector
+from feta.network.bounded import largest_activations
+from feta.network.network import Network
+
+try:
+    native: Any = import_module("feta._native")
+except ImportError:  # installed without a compiler
+    native = None
+
+# The kernel computes in float32, which ends at 3e38; sums of products must stay far below.
+LARGEST_ACTIVATION = 1e30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealAxis:
+    """A sensitive number that takes every value of its range, and its slope in the first layer."""
+
+    low: float
+    high: float
+    slopes: Vector
+
+
+# What one sensitive attribute adds to the first layer: each value's terms and their sizes, or a line.
+Axis = tuple[Matrix, Matrix] | RealAxis
+
+
+def fits(network: Network, magnitudes: Vector) -> bool:
+    """Say whether float32 can hold the network over a space."""
+    sizes = list(largest_activations(network, magnitudes))
+    weights = [np.abs(layer.weight).max() for layer in network.layers]
+    slopes = [np.abs(network.first.slopes).max(initial=0.0)]
+    return all(float(np.max(one)) < LARGEST_ACTIVATION for one in (*sizes, *weights, *slopes))
+
+
+def kernel_of(network: Network, axes: Sequence[Axis], *, slack: float = 0.0) -> Any:  # noqa: ANN401 - compiled
+    """Hand over the layers; a rule, if any, is still to be set, and `finish` to be called."""
+    first, arithmetic = network.first, network.arithmetic
+    kernel = native.Kernel(first.bias, first.folded + np.zeros(first.outputs), first.width)
+    for axis in axes:
+        if isinstance(axis, RealAxis):
+            kernel.add_real_axis(axis.low, axis.high, np.ascontiguousarray(axis.slopes))
+        else:
+            kernel.add_axis(*map(np.ascontiguousarray, axis))
+    for activation, layer in network.steps:
+        bends = (activation.breaks, activation.slopes, activation.intercepts)
+        kernel.add_layer(*bends, layer.weight, layer.bias, layer.folded + np.zeros_like(layer.bias))
+    kernel.set_source(arithmetic.unit, arithmetic.tiny, arithmetic.huge, arithmetic.extra, slack)
+    return kernel
