@@ -4,6 +4,7 @@ The kernel counts whole parts of the lattice at once where proved bounds allow i
 few counterparts that float64 cannot settle; those go through exact arithmetic here.
 """
 
+import math
 import os
 import time
 from typing import Any, ClassVar
@@ -12,15 +13,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from feta.arrays import Answers, Counts, Flags, Matrix
+from feta.bounds.first_layer import tabulable
 from feta.engine import compiled
+from feta.engine.along import Along, real_attribute
 from feta.engine.compiled import kernel_of
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.engine.score_ranges import spread_of
+from feta.errors import EngineError
 from feta.model import EXACT_CHUNK, Model
 from feta.network.points import Rows
 from feta.query import Query, WorstAt
 from feta.rule import Argmax, Deciding, OneVsRest, Threshold, Tolerance
+from feta.space.attribute import Derived, Real
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
@@ -56,6 +61,7 @@ class Lattice:
         self.threads = threads or min(8, os.cpu_count() or 1)
         self.simd = simd
         self._kernels: WeakKeyDictionary[Model, _Kernel] = WeakKeyDictionary()
+        self._lines: WeakKeyDictionary[Model, Along] = WeakKeyDictionary()
 
     @staticmethod
     def available() -> bool:
@@ -63,9 +69,14 @@ class Lattice:
         return compiled.native is not None
 
     def accepts(self, model: Model) -> bool:
-        """Take finite lattices of moderate axes, on networks that float32 can hold."""
-        if compiled.native is None or not model.space.finite:
+        """Take lattices of moderate axes, on networks that float32 can hold.
+
+        One sensitive attribute may be real-valued where there is one score; several are left to milp.
+        """
+        if compiled.native is None:
             return False
+        if not model.space.finite:
+            return model in self._lines or _has_a_line(model)
         lattice = model.space.lattice
         if lattice.size >= MOST_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
             return False
@@ -73,6 +84,11 @@ class Lattice:
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""
+        if not query.model.space.finite:
+            along = self._lines.get(query.model)
+            if along is None:
+                along = self._lines[query.model] = Along(query.model, simd=self.simd)
+            return along.solve(Question(query, budget, self.name))
         search = _Search(self._kernel(query.model), query, budget)
         return search.worst() if isinstance(query, WorstAt) else search.any()
 
@@ -86,6 +102,7 @@ class Lattice:
         weights: VoteWeights | None = None,
     ) -> Tally:
         """Count the counterparts' decisions, over threads."""
+        _refuse_real(model)
         return self._kernel(model).tally(people, budget, until, weights, self.threads)
 
     def majority(self, model: Model, people: Matrix) -> Answers | None:
@@ -94,6 +111,7 @@ class Lattice:
         None where it takes more than that: a row outside the space, a tie that only exact arithmetic
         tells, a column that has a table.
         """
+        _refuse_real(model)
         kernel = self._kernel(model)
         if not kernel.reads_rows or not people.flags.c_contiguous:
             return None
@@ -106,6 +124,7 @@ class Lattice:
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
         """Find each person's median, lowest and highest counterpart score: all of them are needed."""
+        _refuse_real(model)
         return spread_of(model, people, budget, weights)
 
     def _kernel(self, model: Model) -> "_Kernel":
@@ -292,6 +311,23 @@ class _Search:
             self.kernel.nodes,
         )
         return told
+
+
+def _has_a_line(model: Model) -> bool:
+    real = real_attribute(model.space)
+    if real is None or model.network.outputs != 1 or not tabulable(model):
+        return False
+    lengths = [one.n_values for one in model.space.sensitive if not isinstance(one, Real | Derived)]
+    short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MOST_COUNTERPARTS
+    return short and compiled.fits(model.network, model.space.magnitudes)
+
+
+def _refuse_real(model: Model) -> None:
+    """Raise where counterparts cannot be counted."""
+    real = real_attribute(model.space)
+    if real is not None:
+        message = f"{real.name!r} has uncountably many values: declare it integer, or give a step"
+        raise EngineError(message)
 
 
 def _limits(budget: Budget) -> tuple[float, int]:

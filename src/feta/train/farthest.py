@@ -180,7 +180,7 @@ class _Search:
                 False,
                 -1.0,
                 0,
-                THREADS,
+                1,
             )
             chosen = told["number"].astype(np.int64)
             for row, numbers in told["open"].items():

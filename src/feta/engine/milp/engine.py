@@ -12,9 +12,9 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.bounds.first_layer import tabulable
+from feta.engine.cover import MOST_PARTS, Cover
 from feta.engine.milp.backends.protocol import Backend, Outcome, Status
 from feta.engine.milp.counting import Counting, count
-from feta.engine.milp.cover import MOST_PARTS, Cover
 from feta.engine.milp.solver import Bounds, Solver
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question

@@ -12,8 +12,8 @@ from feta.box import Box
 from feta.engine.milp.backends.protocol import Backend, Session
 from feta.engine.milp.encoding import Encoded, encode
 from feta.engine.milp.equilibrate import equilibrate
-from feta.engine.milp.partition import partition
 from feta.engine.milp.tighten import tighten
+from feta.engine.partition import partition
 from feta.model import Model
 from feta.rule import Objective
 

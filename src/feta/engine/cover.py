@@ -10,7 +10,7 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.bounds.first_layer import Terms
 from feta.bounds.over_parts import OverParts
-from feta.engine.milp.partition import Partition
+from feta.engine.partition import Partition
 from feta.engine.question import Question, largest
 from feta.network.points import Rows
 from feta.rounding import DIFFERENCE, FLOAT64, OPTIMAL

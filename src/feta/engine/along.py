@@ -1,0 +1,104 @@
+"""Along: the farthest counterpart where one sensitive attribute is real-valued, in compiled code.
+
+The kernel follows the score along that number for the combinations of the others that matter, and
+bounds what lies between. What it finds is replayed exactly; what it does not find, bounds must prove.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from feta.arrays import Vector
+from feta.bounds.first_layer import Terms
+from feta.engine.compiled import Axis, RealAxis, kernel_of
+from feta.engine.cover import MOST_PARTS, Cover
+from feta.engine.question import Question
+from feta.model import Model
+from feta.query import WorstAt
+from feta.rounding import DIFFERENCE, OPTIMAL
+from feta.space.attribute import Attribute, Levels, Real
+from feta.space.feature_space import FeatureSpace
+from feta.verdict.counterexample import Counterexample
+from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+
+
+def real_attribute(space: FeatureSpace) -> Real | None:
+    """Give the sensitive attribute that is real-valued, if there is just one."""
+    reals = [one for one in space.sensitive if isinstance(one, Real)]
+    return reals[0] if len(reals) == 1 else None
+
+
+class Along:
+    """A model handed over to the kernel, its real-valued attribute as a line."""
+
+    def __init__(self, model: Model, *, simd: bool) -> None:
+        real = real_attribute(model.space)
+        assert real is not None  # the engine accepts no other model
+        # The others' lattice: the real number stands at its lowest value.
+        still = FeatureSpace(tuple(_stilled(one, real) for one in model.space.attributes))
+        self.model, self.lattice = model, still.lattice
+        self.line = [axis.attribute.name for axis in self.lattice.axes].index(real.name)
+        self.column = self.lattice.axes[self.line].columns[0]
+        first = model.network.first
+        taken = set(self.lattice.columns)
+        self.shared = [column for column in range(first.width) if column not in taken]
+        axes: list[Axis] = [
+            first.terms(axis.codes(np.arange(len(axis))), axis.columns)
+            for axis in self.lattice.axes
+        ]
+        axes[self.line] = RealAxis(real.low, real.high, first.slopes[:, self.column])
+        self.native: Any = kernel_of(model.network, axes, slack=model.runtime_slack)
+        self.native.finish(simd)
+        self.terms = Terms.of(model)
+
+    def solve(self, question: Question) -> Verdict:
+        """Answer one question."""
+        found, optimal = self._farthest(question)
+        if found is not None:
+            asked = isinstance(question.query, WorstAt)
+            return Unfair(found, optimal=asked and optimal, effort=question.meter.effort())
+        proved = Cover(question, self.terms, MOST_PARTS).prove()
+        if isinstance(proved, Fair):
+            return proved
+        if proved is not None:
+            return question.unfair(proved)
+        return Unknown(
+            question.meter.reason or Reason.NOT_REPRODUCED, effort=question.meter.effort()
+        )
+
+    def _farthest(self, question: Question) -> tuple[Counterexample | None, bool]:
+        """Replay the farthest counterpart each way; say whether bounds prove that none is farther."""
+        person, own = question.query.person, float(question.own.floats()[0, 0])
+        values, sizes = self.model.network.first.terms(person[None, self.shared], self.shared)
+        best: Counterexample | None = None
+        ceiling, whole = -np.inf, True
+        for sign in question.objective.directions[:, 0]:
+            told = self.native.worst_real(
+                np.ascontiguousarray(values),
+                np.ascontiguousarray(sizes),
+                np.array([sign]),
+                question.meter.left() if question.meter.budget.seconds is not None else -1.0,
+                question.meter.budget.evaluations or 0,
+                1,
+            )
+            whole = whole and bool(told["finished"][0])
+            most = float(told["most"][0])
+            # The gap's upper bound; the difference is rounded, too.
+            ceiling = max(ceiling, most - sign * own + DIFFERENCE * (abs(most) + abs(own)))
+            if told["found"][0]:
+                other = self._counterpart(person, int(told["number"][0]), float(told["at"][0]))
+                found = question.witness(other)
+                if found is not None and (best is None or found.gap > best.gap):
+                    best = found
+        return best, whole and best is not None and ceiling <= best.gap * (1 + OPTIMAL)
+
+    def _counterpart(self, person: Vector, number: int, at: float) -> Vector:
+        other = np.array(self.lattice.counterpart(person, number))
+        other[self.column] = at
+        return other
+
+
+def _stilled(attribute: Attribute, real: Real) -> Attribute:
+    if attribute is not real:
+        return attribute
+    return Levels(real.name, (real.low,), sensitive=True)
