@@ -90,7 +90,8 @@ class Along:
                 found = question.witness(other)
                 if found is not None and (best is None or found.gap > best.gap):
                     best = found
-        return best, whole and best is not None and ceiling <= best.gap * (1 + OPTIMAL)
+        optimal = whole and best is not None and ceiling <= best.gap * (1 + OPTIMAL)
+        return best, bool(optimal)
 
     def _counterpart(self, person: Vector, number: int, at: float) -> Vector:
         other = np.array(self.lattice.counterpart(person, number))
