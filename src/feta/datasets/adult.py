@@ -9,7 +9,8 @@ import io
 import pandas as pd
 
 from feta.datasets.dataset import Dataset
-from feta.datasets.source import Source, find
+from feta.datasets.find import find
+from feta.datasets.source import Source
 from feta.datasets.table import as_numbers, check_domains, require_columns
 from feta.errors import DatasetError
 from feta.space.attribute import Categorical, Integer

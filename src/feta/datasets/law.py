@@ -8,7 +8,8 @@ import io
 import pandas as pd
 
 from feta.datasets.dataset import Dataset
-from feta.datasets.source import Source, find
+from feta.datasets.find import find
+from feta.datasets.source import Source
 from feta.datasets.table import as_numbers, check_domains, require_columns
 from feta.errors import DatasetError
 from feta.space.attribute import Categorical, Integer, Real
@@ -100,5 +101,5 @@ def _read(content: bytes, file: str) -> pd.DataFrame:
         return pd.read_csv(
             io.BytesIO(content), dtype=str, keep_default_na=False, encoding="utf-8-sig"
         )
-    except (ValueError, pd.errors.ParserError) as error:
+    except Exception as error:  # bytes that are not Stata's fail in pandas wherever they happen to
         raise DatasetError(f"{file}: it cannot be read: {error}") from error

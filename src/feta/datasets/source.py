@@ -1,13 +1,7 @@
-"""Source: where a dataset's files come from, on what terms, and where they are on this machine."""
+"""Source: the file a dataset comes from, its checksum and its terms."""
 
-import os
-import zipfile
+import hashlib
 from dataclasses import dataclass
-from pathlib import Path
-
-from feta.errors import DatasetError
-
-FOLDER_VARIABLE = "FETA_DATA_DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,40 +20,15 @@ class Source:
     members: tuple[str, ...] = ()
     stand_in: str = ""
 
+    @property
+    def place(self) -> str:
+        """Where the file goes in the user's folder."""
+        return f"{self.folder}/{self.file}"
 
-def find(source: Source) -> dict[str, bytes]:
-    """Give the dataset's files by name: from the user's folder."""
-    found = _in_folder(source)
-    if found is None:
-        raise DatasetError(f"{source.title} is not at hand")
-    return found
-
-
-def _in_folder(source: Source) -> dict[str, bytes] | None:
-    named = os.environ.get(FOLDER_VARIABLE)
-    if not named:
-        return None
-    if not Path(named).is_dir():
-        raise DatasetError(
-            f"{FOLDER_VARIABLE} must name a folder, got {named!r}; correct or unset it"
-        )
-    folder = Path(named) / source.folder
-    if source.members and all((folder / member).is_file() for member in source.members):
-        return {member: (folder / member).read_bytes() for member in source.members}
-    if (folder / source.file).is_file():
-        return opened(source, folder / source.file)
-    if source.stand_in and (folder / source.stand_in).is_file():
-        return {source.stand_in: (folder / source.stand_in).read_bytes()}
-    return None
-
-
-def opened(source: Source, path: Path) -> dict[str, bytes]:
-    """Read a file, or its members out of a zip."""
-    if not source.members:
-        return {source.file: path.read_bytes()}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {member: archive.read(member) for member in source.members}
-    except (zipfile.BadZipFile, KeyError) as error:
-        message = f"{path} must be a zip with {' and '.join(source.members)}: {error}"
-        raise DatasetError(message) from error
+    def checksum_of(self, content: bytes) -> str:
+        """Compute the same kind of checksum as the source's own."""
+        kind, _ = self.checksum.split(":")
+        if kind == "git-blob":  # what GitHub lists for a file: SHA-1 over a short head and the file
+            blob = b"blob %d\0" % len(content) + content
+            return f"{kind}:{hashlib.sha1(blob, usedforsecurity=False).hexdigest()}"
+        return f"{kind}:{hashlib.new(kind, content).hexdigest()}"

@@ -43,5 +43,5 @@ def _refuse(table: pd.DataFrame, name: str, bad: "pd.Series[bool]", must: str, f
     """Refuse the first bad row; the index is its number in the file, from 1, a header not counted."""
     if bad.any():
         place = int(bad.to_numpy().argmax())
-        row, got = table.index[place], table[name].iloc[place]
+        row, got = table.index[place], table[name].iloc[place : place + 1].tolist()[0]
         raise DatasetError(f"{file}: row {row}: {name!r} must be {must}, got {got!r}")
