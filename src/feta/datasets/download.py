@@ -67,7 +67,7 @@ def _reason(error: OSError, *, begun: bool) -> str:
         return f"was not given: the server answered {response.status_code} {response.reason}"
     if begun:
         return "broke off before its end; load it again"
-    return "could not be reached; is this machine online?"
+    return "could not be reached (is this machine online?)"
 
 
 def _failure(source: Source, what: str) -> DatasetError:
