@@ -10,6 +10,7 @@ from feta.audit.audit import Audit, audit
 from feta.engine.protocol import Budget
 from feta.errors import (
     CertificateError,
+    DatasetError,
     DomainError,
     EngineError,
     FetaError,
@@ -49,6 +50,7 @@ __all__ = [
     "Categorical",
     "CertificateError",
     "Counterexample",
+    "DatasetError",
     "Derived",
     "DomainError",
     "Effort",

@@ -4,6 +4,7 @@ FetaError
 ├── SchemaError        a space, rule or schema that cannot be             (ValueError)
 ├── DomainError        a person outside the space                         (ValueError)
 ├── NetworkError       a network that cannot be read or is not finite     (ValueError)
+├── DatasetError       a dataset that is not at hand, or is damaged       (ValueError)
 ├── EngineError        an engine that is unknown or cannot do this        (ValueError)
 ├── Undecided          people whose fair decision could not be settled    (RuntimeError)
 ├── CertificateError   a proof that does not hold; FETA never catches it  (RuntimeError)
@@ -42,6 +43,10 @@ class DomainError(FetaError, ValueError):
 
 class NetworkError(FetaError, ValueError):
     """A network that cannot be read, or whose numbers are not finite."""
+
+
+class DatasetError(FetaError, ValueError):
+    """A dataset that is not at hand, or whose files are not what they should be."""
 
 
 class EngineError(FetaError, ValueError):

@@ -10,7 +10,7 @@ from feta.space.feature_space import FeatureSpace
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A frame, one label a row (True is favorable), and the space."""
+    """A frame, one label a row (True is favorable), and the space; `notes` say what is odd in the rows."""
 
     name: str
     title: str
@@ -20,3 +20,4 @@ class Dataset:
     space: FeatureSpace
     favorable: str
     unfavorable: str
+    notes: tuple[str, ...] = ()
