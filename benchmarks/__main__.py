@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.networks import TRAINING, Trained, train
 from benchmarks.sweep import Cell, plot, sweep
-from benchmarks.ways import UNIT, Row, compare, compiled, spread
+from benchmarks.ways import UNIT, Row, compare, compiled, spread, with_best_unit
 from feta.errors import FetaError
 
 # A lattice is large where people differ in what they cost by more than the call itself.
@@ -34,34 +34,31 @@ def readable(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} µs"
 
 
-def table(rows: Iterable[Row]) -> list[Row]:
-    """Print rows as they come, each beside the first of all: torch's forward of a single row."""
-    told: list[Row] = []
+def show(rows: list[Row]) -> None:
+    """Print rows beside the first of them: torch's forward of a single row."""
+    unit = rows[0].seconds
+    assert unit is not None
     print("\n| a person | time | ÷ torch single | |\n|---|---|---|---|")
     for row in rows:
-        told.append(row)
-        unit = told[0].seconds
-        assert unit is not None
-        costs = (
-            ("-", "-")
-            if row.seconds is None
-            else (readable(row.seconds), f"{row.seconds / unit:,.3g}")
-        )
-        print(f"| {row.way} | {' | '.join(costs)} | {row.note} |", flush=True)
-    return told
+        time = "-" if row.seconds is None else readable(row.seconds)
+        ratio = "-" if row.seconds is None else f"{row.seconds / unit:,.3g}"
+        print(f"| {row.way} | {time} | {ratio} | {row.note} |", flush=True)
 
 
 def measure(trained: Trained, *, quick: bool) -> list[Row]:
     """Print one data set's table, and, on a large lattice, how people differ."""
     size = trained.model.space.lattice.size
-    print(f"\n## {trained.title}: {size:,} counterparts, network {trained.accuracy:.1%} accurate")
+    title = f"{trained.title}: {size:,} counterparts, network {trained.accuracy:.1%} accurate"
+    print(f"\n## {title}", flush=True)
 
     def rows() -> Iterable[Row]:
         yield from compare(trained)
         if size >= LARGE:
             yield from spread(trained, 50 if quick else 300)
 
-    return table(rows())
+    told = with_best_unit(trained, rows())
+    show(told)
+    return told
 
 
 def swept(cells: Iterable[Cell]) -> list[Cell]:
