@@ -1,0 +1,223 @@
+"""Ways: fair decisions for some people, from the plainest loop to the compiled engine, timed a person."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.clock import TRIES, cost
+from benchmarks.networks import Singles, Trained, in_numpy, in_onnxruntime, in_torch, with_real_age
+from feta import FairPredictor, WorstAt
+from feta.arrays import Matrix, Vector
+from feta.engine.lattice import Lattice
+from feta.engine.protocol import UNLIMITED
+from feta.engine.registry import engines
+from feta.model import Model
+from feta.rule import Threshold
+
+# Counterparts scored at a time in numpy: 2^12 points of 16 neurons stay in the cache.
+BLOCK = 2**12
+
+# What a loop in Python is timed on; the rest of the lattice is taken to cost the same each.
+LOOPED = 50
+
+# A batch is as many people as have this many counterparts, so that the slow ways end in seconds.
+COUNTERPARTS_TIMED = {"exhaustive": 200_000, "numpy": 1_000_000, "kernel": 10_000_000}
+
+
+UNIT = "torch, forward of a single row"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way's seconds a person; None where it does not answer, and the note says why."""
+
+    way: str
+    seconds: float | None
+    note: str = ""
+
+
+def compiled() -> Lattice:
+    """Give the engine that `FairPredictor` uses, so that its threads can be set."""
+    engine = engines()[Lattice.name]
+    assert isinstance(engine, Lattice)
+    return engine
+
+
+def forward_seconds(model: Model, people: Matrix) -> float:
+    """Time torch's forward pass, a person; of a single row it is the unit of every ratio."""
+    rows, forward = torch.from_numpy(people.astype(np.float32)), in_torch(model)
+    return cost(lambda: forward(rows)) / len(people)
+
+
+def compare(trained: Trained) -> Iterator[Row]:
+    """Time every way on one data set."""
+    model, people = trained.model, trained.people
+    yield from _forwards(model, people)
+    yield from _enumerations(model, people)
+    yield from _lattice(model, people)
+    yield _real_age(model, people)
+
+
+def with_best_unit(trained: Trained, rows: Iterable[Row]) -> list[Row]:
+    """Time the unit again after each row, and keep its best.
+
+    Measured once, in a moment when the machine is busy, it would flatter every ratio by half.
+    """
+    told, best = [], math.inf
+    for row in rows:
+        told.append(row)
+        best = min(best, forward_seconds(trained.model, trained.people[:1]))
+    return [Row(UNIT, best, "no fairness; the unit"), *told]
+
+
+def _forwards(model: Model, people: Matrix) -> Iterator[Row]:
+    batched = forward_seconds(model, people)
+    yield Row("torch, forward of a batch", batched, f"{len(people):,} rows")
+    try:
+        session, row = in_onnxruntime(model), people[:1].astype(np.float32)
+        yield Row("onnxruntime, a single row", cost(lambda: session(row)))
+    except ImportError:
+        yield Row("onnxruntime, a single row", None, "not installed")
+
+
+def _enumerations(model: Model, people: Matrix) -> Iterator[Row]:
+    size = model.space.lattice.size
+    looped = min(size, LOOPED)
+    forward = in_torch(model)
+    each = cost(lambda: _loop(model, forward, people[0], looped)) / looped
+    yield Row("a Python loop, torch a counterpart", each * size, f"from {looped} of {size:,}")
+
+    some = _some(people, size, "numpy")
+    vote = vectorized(model)
+    yield Row("numpy, float32 in blocks", cost(lambda: [vote(one) for one in some]) / len(some))
+
+    some = _some(people, size, "exhaustive")
+    slow, fast = FairPredictor(model, "exhaustive"), FairPredictor(model, Lattice.name)
+    if not np.array_equal(slow.decide(some), fast.decide(some)):
+        raise AssertionError("exhaustive and lattice must decide alike, and do not")
+    yield Row(
+        "engine exhaustive", cost(lambda: slow.decide(some)) / len(some), f"{len(some):,} people"
+    )
+
+    some = _some(people, size, "kernel")
+    enumerate_all = enumeration(model)
+    seconds = cost(lambda: enumerate_all(some)) / len(some)
+    yield Row("the kernel, every counterpart", seconds, "no bounds, no early stop")
+
+
+def _lattice(model: Model, people: Matrix) -> Iterator[Row]:
+    engine, predictor = compiled(), FairPredictor(model, Lattice.name)
+    engine.threads = 1
+    some = [people[row : row + 1] for row in range(min(len(people), 100))]
+    single = cost(lambda: [predictor.decide(one) for one in some]) / len(some)
+    yield Row("engine lattice, a single call", single, f"mean of {len(some)} people")
+    many = _some(people, model.space.lattice.size // 10, "kernel")  # bounds leave less to score
+    batch = cost(lambda: predictor.decide(many)) / len(many)
+    yield Row("engine lattice, a batch", batch, f"{len(many):,} people")
+    yield from _threads(predictor, many)
+
+
+def _threads(predictor: FairPredictor, people: Matrix) -> Iterator[Row]:
+    """Time one thread and two by the clock on the wall, by turns: the neighbors' load changes meanwhile."""
+    engine, best = compiled(), {1: (math.inf, 0.0), 2: (math.inf, 0.0)}
+    for threads in (1, 2) * (2 * TRIES):
+        engine.threads = threads
+        wall, processor = time.perf_counter(), time.process_time()
+        predictor.decide(people)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        best[threads] = min(best[threads], (wall, processor / wall))
+    engine.threads = 1
+    (one, _), (two, cores) = best[1], best[2]
+    yield Row("  one thread, by the clock on the wall", one / len(people))
+    note = f"{one / two:.2f}x one thread; {cores:.2f} cores were to be had"
+    yield Row("  two threads, by the clock on the wall", two / len(people), note)
+
+
+def _real_age(model: Model, people: Matrix) -> Row:
+    way, real = "lattice, maximum violation with real age", with_real_age(model)
+    if real is None:
+        return Row(way, None, "age is not among the sensitive")
+    engine = compiled()
+    if not engine.accepts(real):
+        return Row(way, None, "the engine does not take a real attribute yet")
+    some = people[:20]
+    seconds = cost(lambda: [engine.solve(WorstAt(real, one), UNLIMITED) for one in some])
+    return Row(way, seconds / len(some), "a call a person")
+
+
+def spread(trained: Trained, many: int) -> Iterator[Row]:
+    """Time people one by one, who differ much on a large lattice; and all, those alike asked once."""
+    model, some = trained.model, trained.people[:many]
+    predictor = FairPredictor(model, Lattice.name)
+    ways = {"engine lattice": predictor.decide, "the kernel, every counterpart": enumeration(model)}
+    for way, decide in ways.items():
+        times = np.array([cost(lambda: decide(one)) for one in some[:, None, :]])  # noqa: B023 - called at once
+        yield Row(f"{way}, mean of {len(some)} people", float(times.mean()), "a call a person")
+        for share in (50, 99):
+            yield Row(f"{way}, p{share}", float(np.percentile(times, share)))
+    all_of_them = trained.everyone[: 30 * many]
+    _, first = np.unique(all_of_them[:, ~model.space.sensitive_columns], axis=0, return_index=True)
+    for rows, name in ((all_of_them[first], "different"), (all_of_them, "as they come")):
+        seconds = cost(lambda: predictor.decide(rows), patience=0.0) / len(rows)  # noqa: B023 - called at once
+        yield Row(f"engine lattice, people {name}", seconds, f"a batch of {len(rows):,}, one try")
+
+
+def enumeration(model: Model) -> Callable[[Matrix], object]:
+    """Count every counterpart with the compiled kernel: after its first node it gives up bounding."""
+    kernel = compiled()._kernel(model)  # noqa: SLF001 - the engine itself never enumerates all
+
+    def count(people: Matrix) -> object:
+        everything = {
+            "majority": False,
+            "seconds": -1.0,
+            "evaluations": 0,
+            "nodes": 1,
+            "threads": 1,
+        }
+        return kernel.native.tally(*kernel.constants(people), *everything.values())
+
+    return count
+
+
+def vectorized(model: Model) -> Callable[[Vector], bool]:
+    """Write the vote as one would in numpy; what the sensitive columns add is computed once."""
+    assert isinstance(model.rule, Threshold)
+    threshold, lattice = model.rule.value, model.space.lattice
+    (slopes, bias), *rest = in_numpy(model)
+    columns = list(lattice.columns)
+    others = [one for one in range(model.space.width) if one not in columns]
+    blocks: list[Singles] = [
+        (lattice.codes(start, min(start + BLOCK, lattice.size)) @ slopes[:, columns].T).astype("f4")
+        for start in range(0, lattice.size, BLOCK)
+    ]
+
+    def vote(person: Vector) -> bool:
+        constant = slopes[:, others] @ person[others].astype(np.float32) + bias
+        favorable = 0
+        for block in blocks:
+            value = block + constant
+            for weight, offset in rest:
+                value = np.maximum(value, 0) @ weight.T + offset
+            favorable += int((value >= threshold).sum())
+        return 2 * favorable >= lattice.size
+
+    return vote
+
+
+def _loop(model: Model, forward: Callable[..., Any], person: Vector, many: int) -> int:
+    """Write the vote as a loop, a forward pass a counterpart."""
+    assert isinstance(model.rule, Threshold)
+    favorable, lattice = 0, model.space.lattice
+    for number in range(many):
+        row = lattice.counterpart(person, number).astype(np.float32)
+        favorable += bool(forward(torch.from_numpy(row[None, :])) >= model.rule.value)
+    return favorable
+
+
+def _some(people: Matrix, size: int, way: str) -> Matrix:
+    return people[: max(1, COUNTERPARTS_TIMED[way] // max(1, size))]
