@@ -74,7 +74,7 @@ def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> N
 
 
 def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folder: Path) -> None:
-    more = ("--epochs", "100")
+    more = ("--epochs", "500")  # long enough to be caught at it
     assert train(folder, *more, "--out", "whole.onnx").returncode == 0
     arguments = ["train", "people.csv", "--schema", "schema.toml", "--label", "loan", *QUICK, *more]
     checkpoint = folder / "model.checkpoint"
