@@ -167,7 +167,7 @@ def test_offline_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(adult, "UCI", made_up_rows.with_content(adult.UCI, nowhere, b""))
     by_hand = BY_HAND.format("adult/adult.zip")
     with pytest.raises(
-        DatasetError, match=rf"could not be reached \(is this machine online\?\)\.*{by_hand}"
+        DatasetError, match=rf"could not be reached \(is this machine online\?\)\. .*{by_hand}"
     ):
         datasets.load("adult")
 
