@@ -3,7 +3,7 @@
     python -m benchmarks [--quick] [--out DIR] [--seed 0]
 
 Processor time of one thread, a person, best of five, unless a row says otherwise: on a busy machine the
-clock on the wall would measure the neighbors. About five minutes, with --quick one. UCI Adult and Law
+clock on the wall would measure the neighbors. About five minutes, with --quick one or two. UCI Adult and Law
 School are measured where the folder named by FETA_DATA_DIR holds them.
 """
 
@@ -107,7 +107,9 @@ def write(folder: Path, tables: dict[str, tuple[int, list[Row]]], cells: list[Ce
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one minute: few shapes, few people")
+    parser.add_argument(
+        "--quick", action="store_true", help="one or two minutes: few shapes, few people"
+    )
     parser.add_argument("--out", type=Path, help="a folder for benchmarks.json and cost.svg")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
