@@ -3,14 +3,14 @@
     python -m benchmarks [--quick] [--out DIR] [--seed 0]
 
 Processor time of one thread, a person, best of five, unless a row says otherwise: on a busy machine the
-clock on the wall would measure the neighbors. About five minutes, with --quick one. UCI Adult and Law
+clock on the wall would measure the neighbors. About five minutes, with --quick one or two. UCI Adult and Law
 School are measured where the folder named by FETA_DATA_DIR holds them.
 """
 
 import argparse
 import json
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -61,16 +61,14 @@ def measure(trained: Trained, *, quick: bool) -> list[Row]:
     return told
 
 
-def swept(cells: Iterable[Cell]) -> list[Cell]:
+def show_each(cells: Iterable[Cell]) -> Iterator[Cell]:
     """Print the sweep as it comes."""
-    told: list[Cell] = []
     print("\n## Random networks, lattice engine in batch\n")
     print(
         "| depth, width | counterparts | time | ÷ torch single | settled in time | every counterpart, ÷ torch |"
     )
     print("|---|---|---|---|---|---|")
     for one in cells:
-        told.append(one)
         least = "" if one.settled == one.people else "over "
         plain = "-" if one.enumeration is None else f"{one.enumeration / one.forward:,.3g}"
         print(
@@ -78,7 +76,7 @@ def swept(cells: Iterable[Cell]) -> list[Cell]:
             f"| {least}{one.seconds / one.forward:,.3g} | {one.settled}/{one.people} | {plain} |",
             flush=True,
         )
-    return told
+        yield one
 
 
 def write(folder: Path, tables: dict[str, tuple[int, list[Row]]], cells: list[Cell]) -> None:
@@ -107,7 +105,9 @@ def write(folder: Path, tables: dict[str, tuple[int, list[Row]]], cells: list[Ce
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one minute: few shapes, few people")
+    parser.add_argument(
+        "--quick", action="store_true", help="one or two minutes: few shapes, few people"
+    )
     parser.add_argument("--out", type=Path, help="a folder for benchmarks.json and cost.svg")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -124,9 +124,11 @@ def main() -> None:
                 continue
             tables[name] = trained.model.space.lattice.size, measure(trained, quick=options.quick)
         seconds = 15.0 if options.quick else 150.0
-        cells = swept(sweep(quick=options.quick, seconds=seconds, seed=options.seed))
+        drawn = sweep(quick=options.quick, seconds=seconds, seed=options.seed)
+        for cell in show_each(drawn):
+            cells.append(cell)  # noqa: PERF402 - one by one, so that Ctrl-C keeps them
     except KeyboardInterrupt:
-        print("\nstopped; what was measured so far is kept")
+        print("\nstopped; the tables finished so far are kept")
     if options.out is not None:
         write(options.out, tables, cells)
 
