@@ -16,21 +16,24 @@ struct Answers {
     std::vector<std::vector<uint64_t>> open;  // lattice numbers that need exact arithmetic
 };
 
+// What the shared columns add to each neuron, and the terms' sizes; (people, neurons).
 struct People {
-    const double* constants = nullptr;  // (people, neurons)
+    const double* constants = nullptr;
     const double* sizes = nullptr;
     size_t many = 0;
 };
 
 struct Listed {
-    std::vector<int32_t> digits;  // (assignments, axes)
-    std::vector<uint64_t> numbers, votes;
+    std::vector<uint64_t> numbers, votes;  // of lattice numbers
     uint64_t all_votes = 0;
 };
 
-struct Goal {
-    int rows = 0;
-    std::vector<double> directions, offsets;
+// What `worst` maximises, each person with one of several objectives.
+struct Goals {
+    int kinds = 1, rows = 0;
+    const double* directions = nullptr;  // (kinds, rows, outputs)
+    const double* offsets = nullptr;     // (people, rows)
+    const int32_t* kind = nullptr;       // (people)
     bool least = false;
 };
 
@@ -46,7 +49,11 @@ class Kernel {
     virtual ~Kernel() = default;
     virtual Answers tally(const People&, const Listed*, const Options&) = 0;
     virtual Answers find(const People&, const int32_t* own, const double* scores, double epsilon, double doubt, const Options&) = 0;
-    virtual Answers worst(const People&, const Goal&, const Options&) = 0;
+    virtual Answers worst(const People&, const Goals&, const Options&) = 0;
+
+    // Each raw row's majority, the first or the last class on a tie; −1 where it is not settled here.
+    // False if a row may lie outside the space.
+    virtual bool majority(const double* rows, size_t many, bool ties_to_last, const Options&, int32_t* winners) = 0;
 };
 
 // Each instruction set compiles kernel.inc once, under its own name.

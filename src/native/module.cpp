@@ -5,10 +5,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 
 #include "kernel.hpp"
+#include "tree.hpp"
 
 namespace nb = nanobind;
 using namespace feta;
@@ -17,6 +19,7 @@ namespace {
 
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const int32_t, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<const uint8_t, nb::c_contig, nb::device::cpu>;
 using Counts = nb::ndarray<const uint64_t, nb::c_contig, nb::device::cpu>;
 
 std::vector<double> copied(const Numbers& array) { return {array.data(), array.data() + array.size()}; }
@@ -96,23 +99,18 @@ NB_MODULE(_native, module) {
                  self->spec.folded = copied(folded);
              })
         .def("add_axis",
-             [](PyKernel& self, const Numbers& terms, const Numbers& sizes, const Integers& order, const Integers& begin,
-                const Integers& end, const Integers& left, const Integers& right, const Numbers& center,
-                const Numbers& generator, const Numbers& rest, const Numbers& weight) {
+             [](PyKernel& self, const Numbers& terms, const Numbers& sizes) {
                  AxisSpec axis;
                  axis.values = int(terms.shape(0));
                  axis.terms = copied(terms);
                  axis.sizes = copied(sizes);
-                 axis.order = copied(order);
-                 axis.begin = copied(begin);
-                 axis.end = copied(end);
-                 axis.left = copied(left);
-                 axis.right = copied(right);
-                 axis.center = copied(center);
-                 axis.generator = copied(generator);
-                 axis.rest = copied(rest);
-                 axis.weight = copied(weight);
                  self.spec.axes.push_back(std::move(axis));
+             })
+        .def("set_shared",
+             [](PyKernel& self, int width, const Integers& columns, const Numbers& slopes, const Numbers& low,
+                const Numbers& high, const Flags& whole, const Integers& group, int groups) {
+                 self.spec.shared = SharedSpec{width, copied(columns), copied(slopes), copied(low), copied(high),
+                                               {whole.data(), whole.data() + whole.size()}, copied(group), groups};
              })
         .def("add_layer",
              [](PyKernel& self, const Numbers& breaks, const Numbers& slopes, const Numbers& intercepts,
@@ -155,11 +153,10 @@ NB_MODULE(_native, module) {
                  return told(std::move(all));
              })
         .def("tally_listed",
-             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Integers& digits,
-                const Counts& numbers, const Counts& votes, bool majority, double seconds,
+             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Counts& numbers, const Counts& votes, bool majority, double seconds,
                 uint64_t evaluations, int threads) {
                  const People people = self.people(constants, sizes);
-                 Listed listed{copied(digits), copied(numbers), copied(votes), 0};
+                 Listed listed{copied(numbers), copied(votes), 0};
                  for (const uint64_t one : listed.votes) listed.all_votes += one;
                  Answers all;
                  {
@@ -181,15 +178,53 @@ NB_MODULE(_native, module) {
                  }
                  return told(std::move(all));
              })
-        .def("worst", [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& directions,
-                         const Numbers& offsets, bool least, double seconds, uint64_t evaluations) {
-            const People people = self.people(constants, sizes);
-            const Goal goal{int(directions.shape(0)), copied(directions), copied(offsets), least};
-            Answers all;
+        .def("worst",
+             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& directions,
+                const Numbers& offsets, const Integers& kind, bool least, double seconds, uint64_t evaluations, int threads) {
+                 const People people = self.people(constants, sizes);
+                 const Goals goals{int(directions.shape(0)), int(directions.shape(1)), directions.data(),
+                                   offsets.data(), kind.data(), least};
+                 Answers all;
+                 {
+                     nb::gil_scoped_release free;
+                     all = self.kernel->worst(people, goals, Options{false, seconds, 0, evaluations, threads});
+                 }
+                 return told(std::move(all));
+             })
+        // Each row's majority, as classes or, of two, as booleans; None if a row may lie outside the
+        // space, or is not settled here.
+        .def("majority", [](PyKernel& self, const Numbers& rows, bool of_two, bool ties_to_last, uint64_t nodes, int threads) -> nb::object {
+            const size_t many = rows.ndim() == 2 ? rows.shape(0) : 0;
+            if (many == 0 || rows.shape(1) != size_t(self.spec.shared.width)) return nb::none();
+            std::vector<int32_t> winners(many, -1);
+            bool good = true;
             {
                 nb::gil_scoped_release free;
-                all = self.kernel->worst(people, goal, Options{false, seconds, 0, evaluations, 1});
+                good = self.kernel->majority(rows.data(), many, ties_to_last, Options{true, -1.0, nodes, 0, threads}, winners.data());
             }
-            return told(std::move(all));
+            if (!good || *std::min_element(winners.begin(), winners.end()) < 0) return nb::none();
+            if (!of_two) return array_of(std::vector<int64_t>(winners.begin(), winners.end()), many, 0);
+            auto* yes = new bool[many];
+            nb::capsule owner(yes, [](void* held) noexcept { delete[] static_cast<bool*>(held); });
+            std::copy(winners.begin(), winners.end(), yes);
+            return nb::cast(nb::ndarray<nb::numpy, bool>(yes, {many}, owner));
         });
+    module.def("split_axis", [](const Numbers& terms, const Numbers& importance) {
+        AxisSpec axis;
+        axis.values = int(terms.shape(0));
+        axis.terms = copied(terms);
+        const std::vector<double> matters = copied(importance);
+        Tree tree = TreeBuilder(axis, matters).tree;
+        const size_t nodes = size_t(tree.nodes()), neurons = size_t(tree.neurons);
+        nb::dict out;
+        out["order"] = array_of(std::move(tree.order), size_t(axis.values), 0);
+        out["begin"] = array_of(std::move(tree.begin), nodes, 0);
+        out["end"] = array_of(std::move(tree.end), nodes, 0);
+        out["left"] = array_of(std::move(tree.left), nodes, 0);
+        out["right"] = array_of(std::move(tree.right), nodes, 0);
+        out["center"] = array_of(std::move(tree.center), nodes, neurons);
+        out["generator"] = array_of(std::move(tree.generator), nodes, neurons);
+        out["rest"] = array_of(std::move(tree.rest), nodes, neurons);
+        return out;
+    }, "An attribute's tree, for tests.");
 }

@@ -1,11 +1,7 @@
-// Network: the layers in one number format, laid out for neurons side by side and for lanes.
+// Network: the layers and the attributes' trees in one number format.
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "arithmetic.hpp"
-#include "spec.hpp"
+#include "tree.hpp"
 #include "vector.hpp"
 
 namespace feta {
@@ -14,14 +10,14 @@ namespace FETA_ISA {
 template <class T> struct Activation {
     int pieces = 1, width = 0;       // width is padded
     bool relu = false, identity = false;
-    std::vector<T> breaks, slopes, intercepts, steepest, offset;  // (pieces, width); last two (width)
+    Array<T> breaks, slopes, intercepts, steepest, offset;  // (pieces, width); last two (width)
     bool rounds = false;
 
     void make(const ActivationSpec& from, int neurons) {
         pieces = from.pieces;
         width = padded<T>(neurons);
         const auto spreaded = [&](const std::vector<double>& flat, int rows) {
-            std::vector<T> out(size_t(std::max(rows, 0)) * width, T(0));
+            Array<T> out(size_t(std::max(rows, 0)) * width, T(0));
             for (int r = 0; r < rows; ++r)
                 for (int n = 0; n < neurons; ++n)
                     out[size_t(r) * width + n] = T(flat[size_t(r) * from.width + (from.width > 1 ? n : 0)]);
@@ -53,20 +49,25 @@ template <class T> struct Activation {
             }
     }
 
-    T at(T z, int neuron) const {
-        int piece = 0;
-        for (int p = 0; p + 1 < pieces; ++p) piece += z >= breaks[size_t(p) * width + neuron];
-        return slopes[size_t(piece) * width + neuron] * z + intercepts[size_t(piece) * width + neuron];
+    // The value at z of one neuron, lane by lane.
+    Vec<T> at(Vec<T> z, int neuron) const {
+        Vec<T> out = slopes[neuron] * z + intercepts[neuron];
+        for (int p = 1; p < pieces; ++p) {
+            const size_t place = size_t(p) * width + neuron;
+            const Vec<T> piece = slopes[place] * z + intercepts[place];
+            out = select<T>(z >= spread(breaks[place - width]), piece, out);
+        }
+        return out;
     }
 };
 
 template <class T> struct Layer {
     int inputs = 0, outputs = 0, width = 0;  // width: outputs, padded
     Activation<T> activation;
-    std::vector<T> columns, sizes;           // (inputs, width): W transposed, and |W| + floor
-    std::vector<T> rows;                     // (outputs, inputs)
-    std::vector<T> bias, bias_size;          // (width); bias_size: |b|
-    std::vector<double> exact_sizes, exact_bias;  // (inputs, width) and |b| + folded, for error bounds
+    Array<T> columns, sizes;                 // (inputs, width): W transposed, and |W|
+    Array<T> rows;                           // (outputs, inputs, padded)
+    Array<T> bias, norms;                    // (width): norms are Σ|W| of each output, rounded up
+    std::vector<double> exact_sizes, exact_bias;  // (inputs, width): |W| + floor; |b| + folded
 
     void make(const LayerSpec& from) {
         inputs = from.inputs;
@@ -76,23 +77,92 @@ template <class T> struct Layer {
         columns.assign(size_t(inputs) * width, T(0));
         sizes.assign(size_t(inputs) * width, T(0));
         exact_sizes.assign(size_t(inputs) * width, 0.0);
-        rows.assign(size_t(outputs) * inputs, T(0));
+        const int inputs_width = padded<T>(inputs);
+        rows.assign(size_t(outputs) * inputs_width, T(0));
+        norms.assign(width, T(0));
         bias.assign(width, T(0));
-        bias_size.assign(width, T(0));
         exact_bias.assign(width, 0.0);
         for (int o = 0; o < outputs; ++o) {
             bias[o] = T(from.bias[o]);
-            bias_size[o] = std::abs(bias[o]);
             exact_bias[o] = std::abs(from.bias[o]) + from.folded[o];
+            double norm = 0;
             for (int i = 0; i < inputs; ++i) {
                 const double w = from.weight[size_t(o) * inputs + i];
-                rows[size_t(o) * inputs + i] = T(w);
+                norm += std::abs(w) + floor_size;
+                rows[size_t(o) * inputs_width + i] = T(w);
                 columns[size_t(i) * width + o] = T(w);
-                sizes[size_t(i) * width + o] = T(std::abs(w) * (1 + 0x1p-22) + floor_size);
+                sizes[size_t(i) * width + o] = T(std::abs(w));
                 exact_sizes[size_t(i) * width + o] = std::abs(w) + floor_size;
             }
+            norms[o] = T(norm * (1 + 0x1p-20));
         }
     }
+};
+
+template <class T> struct AxisTree {
+    int values = 0, nodes = 0;
+    bool real = false;
+    Array<T> terms, ordered;                  // (values, width): by value, and in the order of the leaves
+    Array<T> center, generator, rest;         // (nodes, width)
+    std::vector<double> weight;               // (nodes): how much splitting it promises
+    std::vector<int32_t> order, begin, end, left, right;
+
+    void make(const AxisSpec& axis, const Tree& from) {
+        const int neurons = from.neurons, width = padded<T>(neurons);
+        values = axis.values;
+        real = axis.real;
+        nodes = from.nodes();
+        const auto spreaded = [&](const std::vector<double>& flat, int rows) {
+            Array<T> out(size_t(rows) * width, T(0));
+            for (int r = 0; r < rows; ++r)
+                for (int n = 0; n < neurons; ++n) out[size_t(r) * width + n] = T(flat[size_t(r) * neurons + n]);
+            return out;
+        };
+        center = spreaded(from.center, nodes);
+        generator = spreaded(from.generator, nodes);
+        rest.assign(size_t(nodes) * width, T(0));
+        for (int r = 0; r < nodes; ++r)
+            for (int n = 0; n < neurons; ++n) {
+                const size_t f = size_t(r) * neurons + n;
+                const double size = std::abs(from.center[f]) + std::abs(from.generator[f]);
+                // Center and generator are rounded to the format; twice that is on the safe side.
+                const double out = (from.rest[f] + 4 * Format<T>::unit * size) * (1 + 0x1p-20);
+                rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);
+            }
+        weight = from.weight;
+        order = from.order;
+        begin = from.begin;
+        end = from.end;
+        left = from.left;
+        right = from.right;
+        if (real) return;
+        terms = spreaded(axis.terms, values);
+        ordered.resize(terms.size());
+        for (int v = 0; v < values; ++v)
+            std::copy_n(&terms[size_t(order[v]) * width], width, &ordered[size_t(v) * width]);
+    }
+    int count(int node) const { return end[node] - begin[node]; }
+};
+
+template <class T> struct Network {
+    int neurons = 0, width = 0, axes = 0, widest = 0;
+    std::vector<AxisTree<T>> trees;
+    std::vector<Layer<T>> layers;
+
+    void make(const ModelSpec& from, const std::vector<Tree>& splits) {
+        neurons = from.neurons;
+        width = padded<T>(neurons);
+        axes = int(from.axes.size());
+        widest = width;
+        trees.resize(axes);
+        for (int a = 0; a < axes; ++a) trees[a].make(from.axes[a], splits[a]);
+        layers.resize(from.layers.size());
+        for (size_t k = 0; k < layers.size(); ++k) {
+            layers[k].make(from.layers[k]);
+            widest = std::max(widest, layers[k].width);
+        }
+    }
+    int outputs() const { return layers.empty() ? neurons : layers.back().outputs; }
 };
 
 }  // namespace FETA_ISA

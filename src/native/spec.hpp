@@ -17,15 +17,14 @@ struct LayerSpec {
     ActivationSpec activation;                 // stands before the weights
 };
 
-// A sensitive attribute: each value's terms in the first layer, and a binary tree over its values.
+// A sensitive attribute: each value's terms in the first layer. A real-valued one has slopes instead,
+// and its values are pieces of its range.
 struct AxisSpec {
     int values = 0;
-    std::vector<double> terms, sizes;       // (values, neurons)
-    std::vector<int32_t> order;             // values in the order of the tree's leaves
-    std::vector<int32_t> begin, end;        // a node's part of `order`
-    std::vector<int32_t> left, right;       // children, −1 at a leaf
-    std::vector<double> center, generator, rest;  // (nodes, neurons): center ± generator ± rest
-    std::vector<double> weight;             // how much the node's spread matters
+    std::vector<double> terms, sizes;  // (values, neurons)
+    bool real = false;
+    double low = 0, high = 0;
+    std::vector<double> slopes;        // (neurons)
 };
 
 enum class RuleKind : int32_t { threshold = 0, argmax = 1, one_vs_rest = 2, tolerance = 3 };
@@ -38,10 +37,22 @@ struct RuleSpec {
     int outputs = 1, classes = 2;
 };
 
+// The columns that counterparts share, where the first layer reads them by slopes alone: what a row
+// of people must hold there, and what it adds to the neurons.
+struct SharedSpec {
+    int width = 0;                       // columns of a whole row
+    std::vector<int32_t> columns;
+    std::vector<double> slopes;          // (columns, neurons)
+    std::vector<double> low, high;       // by column
+    std::vector<uint8_t> whole;          // whole numbers only
+    std::vector<int32_t> group;          // which category a column belongs to, −1: none
+    int groups = 0;
+};
+
 struct ModelSpec {
     int neurons = 0, columns = 0;  // first layer
     std::vector<double> bias, folded;
-    std::vector<double> slopes;    // (columns, neurons); zero for sensitive columns
+    SharedSpec shared;
     std::vector<AxisSpec> axes;
     std::vector<LayerSpec> layers;
     RuleSpec rule;

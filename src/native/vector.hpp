@@ -2,7 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
+#include <new>
+#include <vector>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace feta {
 namespace FETA_ISA {
@@ -20,6 +24,7 @@ template <> struct Pack<double> {
 };
 
 template <class T> using Vec = typename Pack<T>::type;
+template <class T> using Mask = typename Pack<T>::mask;
 template <class T> constexpr int lanes_of = Pack<T>::size;
 
 template <class T> inline Vec<T> load(const T* from) {
@@ -29,22 +34,69 @@ template <class T> inline Vec<T> load(const T* from) {
 }
 template <class T> inline void store(T* to, Vec<T> v) { std::memcpy(to, &v, sizeof v); }
 template <class T> inline Vec<T> spread(T x) { return x - Vec<T>{}; }
-template <class T> inline Vec<T> select(typename Pack<T>::mask m, Vec<T> a, Vec<T> b) {
-    return m ? a : b;
-}
+template <class T> inline Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) { return m ? a : b; }
 template <class T> inline Vec<T> larger(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
-template <class T> inline Vec<T> absolute(Vec<T> a) { return a < Vec<T>{} ? -a : a; }
+template <class T> inline Vec<T> smaller(Vec<T> a, Vec<T> b) { return a < b ? a : b; }
+template <class T> inline Vec<T> absolute(Vec<T> a) {
+    const Mask<T> sign = ~(Mask<T>)(-Vec<T>{});  // all bits but the sign's
+    return (Vec<T>)((Mask<T>)a & sign);
+}
 
-// Keep a value in a register: the compiler would rather load it again for each use.
-template <class V> inline void keep([[maybe_unused]] V& v) {
+template <class T> inline bool any(Mask<T> m) {
 #if defined(__AVX2__)
-    asm("" : "+x"(v));
+    return !_mm256_testz_si256((__m256i)m, (__m256i)m);
 #endif
+    int64_t halves[4];
+    std::memcpy(halves, &m, sizeof m);
+    return halves[0] | halves[1] | halves[2] | halves[3];
+}
+template <class T> inline bool all(Mask<T> m) { return !any<T>(~m); }
+
+template <class T> inline int padded(int n) { return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>; }
+
+// Rows become lanes: vector n holds number n of every row; vectors are `step` apart.
+inline void transpose(const float* const* rows, size_t from, float* to, size_t step) {
+    typedef Vec<float> V;
+    V r[8], a[8], b[8];
+    for (int k = 0; k < 8; ++k) r[k] = load(rows[k] + from);
+    for (int k = 0; k < 8; k += 2) {
+        a[k] = __builtin_shufflevector(r[k], r[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        a[k + 1] = __builtin_shufflevector(r[k], r[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int k = 0; k < 8; k += 4)
+        for (int h = 0; h < 2; ++h) {
+            b[k + 2 * h] = __builtin_shufflevector(a[k + h], a[k + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[k + 2 * h + 1] = __builtin_shufflevector(a[k + h], a[k + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int k = 0; k < 4; ++k) {
+        store(to + size_t(k) * step, __builtin_shufflevector(b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+        store(to + size_t(k + 4) * step, __builtin_shufflevector(b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+    }
+}
+inline void transpose(const double* const* rows, size_t from, double* to, size_t step) {
+    typedef Vec<double> V;
+    V r[4], a[4];
+    for (int k = 0; k < 4; ++k) r[k] = load(rows[k] + from);
+    for (int k = 0; k < 4; k += 2) {
+        a[k] = __builtin_shufflevector(r[k], r[k + 1], 0, 4, 2, 6);
+        a[k + 1] = __builtin_shufflevector(r[k], r[k + 1], 1, 5, 3, 7);
+    }
+    for (int k = 0; k < 2; ++k) {
+        store(to + size_t(k) * step, __builtin_shufflevector(a[k], a[k + 2], 0, 1, 4, 5));
+        store(to + size_t(k + 2) * step, __builtin_shufflevector(a[k], a[k + 2], 2, 3, 6, 7));
+    }
 }
 
-template <class T> inline int padded(int n) {
-    return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;
-}
+// Memory that starts on a cache line, so that no vector lies across two.
+template <class T> struct OnLine {
+    using value_type = T;
+    OnLine() = default;
+    template <class U> OnLine(const OnLine<U>&) {}
+    T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64))); }
+    void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t(64)); }
+    template <class U> bool operator==(const OnLine<U>&) const { return true; }
+};
+template <class T> using Array = std::vector<T, OnLine<T>>;
 
 }  // namespace FETA_ISA
 }  // namespace feta

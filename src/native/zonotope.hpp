@@ -1,250 +1,494 @@
 // Zonotope: what the neurons can be over a node of the lattice: center ± Σ generators ± box.
 //
-// One generator an axis keeps what moves together together; everything else, the kernel's own
-// rounding errors included, goes into the box. So the bounds hold for exact real arithmetic.
+// Pushed forward through the layers; a single output can then be bounded again backward, by the
+// lines that each activation stays between. A node a lane. One generator an axis keeps what moves together together; everything else, the
+// kernel's own rounding errors included, goes into the box. So the bounds hold for exact real arithmetic.
 #pragma once
-#include "network.hpp"
+#include "block.hpp"
 
 namespace feta {
 namespace FETA_ISA {
 
-template <class T> struct AxisTree {
-    int values = 0, nodes = 0;
-    std::vector<T> terms;                     // (values, width)
-    std::vector<T> by_neuron;                 // (width, values), values in the order of the leaves
-    std::vector<T> center, generator, rest;   // (nodes, width)
-    std::vector<T> weight;                    // (nodes)
-    std::vector<int32_t> order, begin, end, left, right;
-
-    void make(const AxisSpec& from, int neurons) {
-        const int width = padded<T>(neurons);
-        values = from.values;
-        nodes = int(from.begin.size());
-        const auto spreaded = [&](const std::vector<double>& flat, int rows) {
-            std::vector<T> out(size_t(rows) * width, T(0));
-            for (int r = 0; r < rows; ++r)
-                for (int n = 0; n < neurons; ++n) out[size_t(r) * width + n] = T(flat[size_t(r) * neurons + n]);
-            return out;
-        };
-        terms = spreaded(from.terms, values);
-        center = spreaded(from.center, nodes);
-        generator = spreaded(from.generator, nodes);
-        rest.assign(size_t(nodes) * width, T(0));
-        for (int r = 0; r < nodes; ++r)
-            for (int n = 0; n < neurons; ++n) {
-                const size_t f = size_t(r) * neurons + n;
-                const double size = std::abs(from.center[f]) + std::abs(from.generator[f]);
-                // Center and generator are rounded to the format; twice that is on the safe side.
-                const double out = (from.rest[f] + 4 * Format<T>::unit * size) * (1 + 0x1p-20);
-                rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);
-            }
-        weight.assign(from.weight.begin(), from.weight.end());
-        order = from.order;
-        begin = from.begin;
-        end = from.end;
-        left = from.left;
-        right = from.right;
-        by_neuron.assign(size_t(width) * size_t(values), T(0));
-        for (int n = 0; n < neurons; ++n)
-            for (int v = 0; v < values; ++v) by_neuron[size_t(n) * values + v] = terms[size_t(order[v]) * width + n];
-    }
-    int count(int node) const { return end[node] - begin[node]; }
+// An arithmetic whose rounding errors are followed through the layers.
+struct Doubt {
+    double unit = 0, tiny = 0, huge = 0;
+    int extra = 0, first_terms = 0;
 };
 
-template <class T> struct Network {
-    int neurons = 0, width = 0, axes = 0, widest = 0, columns = 0;
-    std::vector<AxisTree<T>> trees;
-    std::vector<Layer<T>> layers;
+constexpr int most_doubts = 2;
 
-    void make(const ModelSpec& from) {
-        neurons = from.neurons;
-        columns = from.columns;
-        width = padded<T>(neurons);
-        axes = int(from.axes.size());
-        widest = width;
-        trees.resize(axes);
-        for (int a = 0; a < axes; ++a) trees[a].make(from.axes[a], neurons);
-        layers.resize(from.layers.size());
-        for (size_t k = 0; k < layers.size(); ++k) {
-            layers[k].make(from.layers[k]);
-            widest = std::max(widest, layers[k].width);
-        }
-    }
-    int outputs() const { return layers.empty() ? neurons : layers.back().outputs; }
-};
-
-// How far values get before and after each activation, over the whole lattice of one person.
-struct Reach {
-    std::vector<std::vector<double>> before, after;
+// How far values get before and after each activation, (layers, neurons, lanes).
+template <class T> struct Reach {
+    std::vector<Array<T>> before, after;
 };
 
 template <class T> class Zonotope {
   public:
+    static constexpr int lanes = lanes_of<T>;
+    using V = Vec<T>;
+
     explicit Zonotope(const Network<T>& network)
-        : net(network), stride(network.widest),
-          now((network.axes + 2) * size_t(network.widest)), next(now.size()) {}
-
-    T* center() { return now.data(); }
-    T* generator(int axis) { return now.data() + size_t(axis + 1) * stride; }
-    T* box() { return now.data() + size_t(net.axes + 1) * stride; }
-
-    // Bound the outputs over a node; `reach` is filled where it is not null.
-    void run(const T* person, const T* person_box, const int32_t* ids, Reach* reach) {
-        first(person, person_box, ids);
-        for (size_t k = 0; k < net.layers.size(); ++k) {
-            const Layer<T>& layer = net.layers[k];
-            if (reach) note(reach->before[k], layer.inputs);
-            activate(layer.activation, layer.inputs);
-            if (reach) note(reach->after[k], layer.inputs);
-            affine(layer);
+        : net(network), block(network.widest, network.axes + 2 + most_doubts), rows(size_t(2 * lanes) * network.width),
+          base(3 * size_t(network.width)), varies(network.axes), up(upward<T>(network.axes + 2)) {
+        for (const Layer<T>& layer : net.layers) {
+            lines.emplace_back(4 * size_t(layer.inputs) * lanes);
+            living.emplace_back(size_t(layer.inputs));
         }
+        n_living.assign(net.layers.size(), 0);
+        reached.assign(net.layers.size(), V{});
+        firsts.resize(size_t(net.width) * (network.axes + 2) * lanes);
+        for (auto& one : coefficients) one.resize(2 * size_t(network.widest) * lanes);
+        for (const Layer<T>& layer : net.layers) own.push_back(constants(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra, 0}));
+    }
+
+    // Follow these arithmetics' errors from the roots.
+    void follow(const Doubt* doubts) {
+        for (int d = 0; d < most_doubts; ++d) {
+            followed[d] = doubts[d];
+            errors[d].clear();
+            for (const Layer<T>& layer : net.layers) errors[d].push_back(constants(layer, doubts[d]));
+        }
+    }
+
+    int generators() const { return n_generators; }
+    const T* center(int output) const { return block.at(output, 0); }
+    const T* generator(int g, int output) const { return block.at(output, 1 + g); }
+    const T* box(int output) const { return block.at(output, 1 + n_generators); }
+    const T* error(int doubt, int output) const { return block.at(output, 2 + n_generators + doubt); }
+
+    // A single output's bounds.
+    bool single() const { return net.outputs() == 1; }
+    const T* low() const { return lows; }
+    const T* high() const { return highs; }
+
+    // Bound the outputs over nodes of one person's lattice; ids are (count, axes).
+    // With `Back`, the way back to them is noted.
+    template <bool Back> void nodes(const T* person, const T* person_box, const int32_t* ids, int count) {
+        first(person, person_box, ids, count);
+        for (size_t k = 0; k < net.layers.size(); ++k) {
+            activate<false, Back>(k, nullptr);
+            affine<false>(k);
+        }
+        settle();
+    }
+
+    // Bound the outputs over the whole lattices of several people; people and boxes are rows of
+    // `width`, sizes too. The errors of the arithmetics followed come along, and the reach is noted.
+    void roots(const T* people, const T* boxes, const T* sizes, const T* folded, Reach<T>& reach) {
+        first_roots(people, boxes, sizes, folded);
+        for (size_t k = 0; k < net.layers.size(); ++k) {
+            activate<true, false>(k, &reach);
+            affine<true>(k);
+        }
+        for (int o = 0; o < net.outputs(); ++o) {  // what may overflow has no bound
+            T* e = block.at(o, 2 + n_generators);
+            store(e, select<T>(lost, spread(std::numeric_limits<T>::infinity()), load(e)));
+        }
+        settle();
+    }
+
+    // Bound a single output of the nodes again, backward: dearer, and tighter where nodes are large.
+    void tighten() {
+        if (!single() || net.layers.empty()) return;
+        V above, below;
+        backward(above, below);
+        store(highs, smaller<T>(above, load(highs)));  // in this order: a bound that overflowed is not taken
+        store(lows, larger<T>(below, load(lows)));
     }
 
   private:
     const Network<T>& net;
-    int stride;
-    std::vector<T> now, next;  // center, a generator an axis, box: each `stride` long
+    Block<T> block;
+    Array<T> rows, base;
+    std::vector<uint8_t> varies;
+    T up;
+    int n_generators = 0;
 
-    void first(const T* person, const T* person_box, const int32_t* ids) {
-        const T rounding = T(gamma(Format<T>::unit, net.axes + 2, kernel_extra));
-        constexpr int step = lanes_of<T>;
-        for (int n = 0; n < net.width; n += step) {
-            Vec<T> middle = load(person + n), sizes = absolute<T>(middle), wide = load(person_box + n);
+    // What one arithmetic's rounding adds in one layer, rounded up.
+    struct Constants {
+        T rounding = 0, bending = 0, tiny = 0, overflow = 0;
+        Array<T> bias;  // (outputs): γ times the bias, and underflow
+    };
+    std::vector<Constants> own, errors[most_doubts];  // by layer
+    Doubt followed[most_doubts];
+    V total{}, totals[most_doubts]{};
+
+    // For the way back, by layer: each activation's lines above and below (slope and intercept), the
+    // neurons that are not zero, and how large their values after the activation get.
+    std::vector<Array<T>> lines;             // (inputs, 4, lanes)
+    std::vector<std::vector<int32_t>> living;
+    std::vector<int32_t> n_living;
+    std::vector<V, OnLine<V>> reached;
+    Array<T> firsts;                         // the first layer's rows, (neurons, rows, lanes)
+    Array<T> coefficients[2];                // (neurons, above and below, lanes)
+    alignas(64) T lows[lanes], highs[lanes];
+    Mask<T> lost{};
+
+    static Constants constants(const Layer<T>& layer, const Doubt& doubt) {
+        constexpr double outward = 1 + 0x1p-20;
+        const double g = gamma(doubt.unit, layer.inputs, doubt.extra), tiny = std::max(doubt.tiny, Format<T>::tiny);
+        Constants out;
+        out.rounding = T(g * outward);
+        out.bending = T(gamma(doubt.unit, 1, doubt.extra) * outward);
+        out.tiny = T(tiny);
+        out.overflow = T(g * doubt.huge);
+        for (int o = 0; o < layer.outputs; ++o)
+            out.bias.push_back(T((g * layer.exact_bias[o] + 5.0 * (layer.inputs + 1) * tiny) * outward));
+        return out;
+    }
+
+    T first_rounding() const { return T(gamma(Format<T>::unit, net.axes + 2, kernel_extra)); }
+
+    void first(const T* person, const T* person_box, const int32_t* ids, int count) {
+        const int width = net.width, axes = net.axes;
+        T *middle = base.data(), *size = middle + width, *wide = size + width;
+        std::copy_n(person, width, middle);
+        std::copy_n(person_box, width, wide);
+        for (int n = 0; n < width; n += lanes) store(size + n, absolute<T>(load(middle + n)));
+        n_generators = 0;
+        const T* pointers[lanes];
+        for (int a = 0; a < axes; ++a) {
+            const AxisTree<T>& tree = net.trees[a];
+            bool same = true, moves = tree.real;
+            for (int l = 0; l < count; ++l) {
+                const int32_t id = ids[size_t(l) * axes + a];
+                same &= id == ids[a];
+                moves |= tree.count(id) > 1;
+            }
+            varies[a] = !same;
+            if (same) {
+                const size_t at = size_t(ids[a]) * width;
+                for (int n = 0; n < width; n += lanes) {
+                    const V c = load(&tree.center[at + n]);
+                    store(middle + n, load(middle + n) + c);
+                    store(size + n, load(size + n) + absolute<T>(c));
+                    store(wide + n, load(wide + n) + load(&tree.rest[at + n]));
+                }
+            }
+            if (!moves) continue;
+            T* to = block.at(0, 1 + n_generators++);
+            if (same)
+                for (int n = 0; n < net.neurons; ++n) store(to + n * block.step(), spread(tree.generator[size_t(ids[a]) * width + n]));
+            else {
+                for (int l = 0; l < lanes; ++l) pointers[l] = &tree.generator[size_t(ids[size_t(l < count ? l : 0) * axes + a]) * width];
+                for (int n = 0; n < width; n += lanes) transpose(pointers, n, to + n * block.step(), block.step());
+            }
+        }
+        const T rounding_first = first_rounding();
+        for (int l = 0; l < lanes; ++l) {
+            const int32_t* mine = ids + size_t(l < count ? l : 0) * axes;
+            T *to = &rows[size_t(l) * width], *to_box = &rows[size_t(lanes + l) * width];
+            for (int n = 0; n < width; n += lanes) {
+                V m = load(middle + n), s = load(size + n), w = load(wide + n);
+                for (int a = 0; a < axes; ++a)
+                    if (varies[a]) {
+                        const size_t at = size_t(mine[a]) * width + n;
+                        const V c = load(&net.trees[a].center[at]);
+                        m += c;
+                        s += absolute<T>(c);
+                        w += load(&net.trees[a].rest[at]);
+                    }
+                store(to + n, m);
+                store(to_box + n, (w + rounding_first * s) * up);
+            }
+        }
+        fill(rows.data(), 0);
+        fill(&rows[size_t(lanes) * width], 1 + n_generators);
+    }
+
+    // One row of lanes from `lanes` rows of neurons.
+    void fill(const T* from, int row) {
+        const T* pointers[lanes];
+        for (int l = 0; l < lanes; ++l) pointers[l] = from + size_t(l) * net.width;
+        for (int n = 0; n < net.width; n += lanes) transpose(pointers, n, block.at(n, row), block.step());
+    }
+
+    void first_roots(const T* people, const T* boxes, const T* sizes, const T* folded) {
+        const Doubt* doubts = followed;
+        n_generators = net.axes;
+        fill(people, 0);
+        fill(boxes, 1 + n_generators);
+        fill(sizes, 2 + n_generators);
+        const T rounding_first = first_rounding();
+        lost = Mask<T>{};
+        T first_of[most_doubts], tiny_of[most_doubts];
+        for (int d = 0; d < most_doubts; ++d) {
+            const double g = gamma(doubts[d].unit, doubts[d].first_terms, doubts[d].extra);
+            first_of[d] = T((g + gamma(Format<double>::unit, doubts[0].first_terms, kernel_extra)) * (1 + 0x1p-20));
+            tiny_of[d] = T(5.0 * (doubts[0].first_terms + 1) * std::max(doubts[d].tiny, Format<T>::tiny));
+        }
+        for (int n = 0; n < net.neurons; ++n) {
+            V c = load(block.at(n, 0)), size = absolute<T>(c), wide = load(block.at(n, 1 + n_generators));
             for (int a = 0; a < net.axes; ++a) {
                 const AxisTree<T>& tree = net.trees[a];
-                const size_t at = size_t(ids[a]) * net.width + n;
-                const Vec<T> c = load(&tree.center[at]);
-                middle += c;
-                sizes += absolute<T>(c);
-                wide += load(&tree.rest[at]);
-                store(generator(a) + n, load(&tree.generator[at]));
+                const V center = spread(tree.center[n]);
+                c += center;
+                size += absolute<T>(center);
+                wide += spread(tree.rest[n]);
+                store(block.at(n, 1 + a), spread(tree.generator[n]));
             }
-            store(center() + n, middle);
-            store(box() + n, (wide + rounding * sizes) * upward<T>(net.axes + 2));
+            store(block.at(n, 0), c);
+            store(block.at(n, 1 + n_generators), (wide + rounding_first * size) * up);
+            const V terms = load(block.at(n, 2 + n_generators)) + spread(folded[n]);
+            lost |= ~(terms < spread(T(doubts[0].huge)));
+            for (int d = 0; d < most_doubts; ++d)
+                store(block.at(n, 2 + n_generators + d), (terms * first_of[d] + tiny_of[d]) * up);
         }
     }
 
-    // Σ|generators| of the values n to n + step.
-    Vec<T> moving(int n) {
-        Vec<T> sum{};
-        for (int a = 0; a < net.axes; ++a) sum += absolute<T>(load(generator(a) + n));
-        return sum;
-    }
-
-    void note(std::vector<double>& out, int neurons) {
-        out.resize(size_t(padded<T>(neurons)));
-        for (int n = 0; n < neurons; n += lanes_of<T>) {
-            T sums[lanes_of<T>];
-            store(sums, absolute<T>(load(center() + n)) + moving(n) + load(box() + n));
-            for (int l = 0; l < lanes_of<T>; ++l) out[size_t(n + l)] = double(sums[l]) * (1 + 0x1p-18);
+    // The loop over generators is unrolled for the usual numbers of them.
+    template <bool Root, bool Back> void activate(size_t k, Reach<T>* reach) {
+        switch (n_generators) {
+            case 1: return activate_of<Root, Back, 1>(k, reach);
+            case 2: return activate_of<Root, Back, 2>(k, reach);
+            case 3: return activate_of<Root, Back, 3>(k, reach);
+            case 4: return activate_of<Root, Back, 4>(k, reach);
+            case 5: return activate_of<Root, Back, 5>(k, reach);
+            default: return activate_of<Root, Back, 0>(k, reach);
         }
     }
 
-    void activate(const Activation<T>& bend, int neurons) {
-        if (bend.identity) return;
-        if (bend.relu) {
-            relu(neurons);
-            return;
+    template <bool Root, bool Back, int G> __attribute__((noinline)) void activate_of(size_t k, Reach<T>* reach) {
+        const Layer<T>& layer = net.layers[k];
+        const Activation<T>& bend = layer.activation;
+        const V zero{}, one = spread(T(1)), out = spread(up), slack = spread(T(gamma(Format<T>::unit, net.axes + 4, 2)));
+        const V round = spread(own[k].rounding * up), tiny = spread(T(Format<T>::tiny));
+        const V half_up = spread(T(0.5) * upward<T>(4)), four_up = spread(upward<T>(4));
+        const int many = G ? G : n_generators;
+        const bool relu = bend.relu, identity = bend.identity;
+        V sum = zero, sums[most_doubts]{}, largest = zero;
+        if constexpr (Root) {
+            reach->before[k].resize(size_t(layer.inputs) * lanes);
+            reach->after[k].resize(size_t(layer.inputs) * lanes);
         }
-        for (int n = 0; n < neurons; ++n) bend_one(bend, n);
-    }
-
-    // relu(x) lies within λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u).
-    void relu(int neurons) {
-        constexpr int step = lanes_of<T>;
-        const Vec<T> zero{}, one = spread(T(1));
-        const T slack = T(gamma(Format<T>::unit, net.axes + 4, 2));
-        for (int n = 0; n < neurons; n += step) {
-            const Vec<T> c = load(center() + n), b = load(box() + n);
-            const Vec<T> radius = (moving(n) + b) * upward<T>(net.axes + 2);
-            const Vec<T> widen = slack * absolute<T>(c);
-            const Vec<T> low = c - radius - widen, high = c + radius + widen;
-            Vec<T> slope = high / (high - low);
-            slope = select<T>(low >= zero, one, slope);
-            slope = select<T>(high <= zero, zero, slope);
-            Vec<T> over = larger<T>(-slope * low, (one - slope) * high);
-            over = larger<T>(over, zero);
-            over = select<T>((low >= zero) | (high <= zero), zero, over);
-            const Vec<T> half = over * T(0.5) * upward<T>(4);
-            const Vec<T> middle = slope * c + half;
-            // Products with the slope are rounded, unless it is 0 or 1.
-            const Vec<T> partial = select<T>((slope == zero) | (slope == one), zero, one);
-            const Vec<T> rounding = partial * slack * (absolute<T>(c) + radius + half);
-            store(center() + n, middle);
-            store(box() + n, (slope * b + half + rounding) * upward<T>(4));
-            for (int a = 0; a < net.axes; ++a) store(generator(a) + n, slope * load(generator(a) + n));
+        block.begin_alive();
+        for (int n = 0; n < layer.inputs; ++n) {
+            T* x = block.at(n, 0);
+            T* wide = x + (1 + many) * lanes;
+            T* line = &lines[k][4 * size_t(n) * lanes];
+            V c = load(x), b = load(wide), moves = zero;
+            if (Back && k == 0) std::copy_n(x, (2 + many) * lanes, &firsts[size_t(n) * (2 + many) * lanes]);
+            V slope_above = one, rise = zero, slope_below = one, fall = zero;
+            for (int g = 1; g <= many; ++g) moves += absolute<T>(load(x + g * lanes));
+            const V radius = (moves + b) * out, widen = slack * absolute<T>(c);
+            const V low = c - radius - widen, high = c + radius + widen;
+            if constexpr (Root) store(&reach->before[k][size_t(n) * lanes], larger<T>(absolute<T>(low), absolute<T>(high)));
+            if (relu) {
+                // At the roots the errors of neurons that are zero are followed on, too.
+                if (!Root && all<T>(high <= zero)) continue;
+                if (!all<T>(low >= zero)) {
+                    // relu(x) lies within λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u).
+                    // Where x is of one sign, λ is 0 or 1, μ is 0 and nothing is rounded.
+                    const Mask<T> bends = (low < zero) & (high > zero);
+                    const V slope = select<T>(bends, high / (high - low), select<T>(low >= zero, one, zero));
+                    V half = larger<T>(-slope * low, (one - slope) * high) * half_up;
+                    slope_above = slope;
+                    rise = select<T>(bends, half + half, zero);
+                    slope_below = select<T>(bends, select<T>(high > -low, one, zero), slope);
+                    V off = slack * (absolute<T>(c) + radius + half);
+                    half = select<T>(bends, half, zero);
+                    off = select<T>(bends, off, zero);
+                    c = slope * c + half;
+                    b = (slope * b + half + off) * four_up;
+                    moves = slope * moves * out;
+                    store(x, c);
+                    for (int g = 1; g <= many; ++g) store(x + g * lanes, slope * load(x + g * lanes));
+                }
+            } else if (!identity)
+                bend_one(bend, n, x, c, b, moves, radius + widen, slope_above, rise, fall), slope_below = slope_above;
+            if constexpr (Back) {
+                store(line, slope_above);
+                store(line + lanes, rise);
+                store(line + 2 * lanes, slope_below);
+                store(line + 3 * lanes, fall);
+            }
+            const V size = absolute<T>(c) + moves + b;
+            b += round * size + tiny;
+            store(wide, b);
+            sum += b;
+            largest = larger<T>(largest, size);
+            block.keep_alive(n);
+            if constexpr (Root) {
+                store(&reach->after[k][size_t(n) * lanes], size * out);
+                for (int d = 0; d < most_doubts; ++d) {
+                    const Constants& layer_of = errors[d][k];
+                    T* at = wide + (1 + d) * lanes;
+                    V e = load(at);
+                    if (bend.rounds || bend.steepest[n] != 1) {
+                        const V before = bend.steepest[n] * (load(&reach->before[k][size_t(n) * lanes]) + e) + bend.offset[n];
+                        e = e * bend.steepest[n];
+                        if (bend.rounds) e += layer_of.bending * before + T(5) * layer_of.tiny;
+                    }
+                    e = (e + layer_of.rounding * (size * out + T(2) * e) + layer_of.tiny) * out;
+                    store(at, e);
+                    sums[d] += e;
+                }
+            }
+        }
+        total = sum;
+        for (int d = 0; d < most_doubts; ++d) totals[d] = sums[d];
+        if constexpr (Back) {
+            reached[k] = largest * out;
+            n_living[k] = block.n_living();
+            for (int l = 0; l < n_living[k]; ++l) living[k][l] = block.living(l);
         }
     }
 
     // Any piecewise-linear f: with the chord's slope λ, f(x) − λx is extreme at an end or a break.
-    void bend_one(const Activation<T>& bend, int n) {
-        T radius = box()[n];
-        for (int a = 0; a < net.axes; ++a) radius += std::abs(generator(a)[n]);
-        const T slack = T(gamma(Format<T>::unit, net.axes + 4, 2));
-        const T c = center()[n];
-        radius = radius * upward<T>(net.axes + 2) + slack * std::abs(c);
-        const T low = c - radius, high = c + radius;
-        const T slope = high > low ? (bend.at(high, n) - bend.at(low, n)) / (high - low) : T(0);
-        T least = bend.at(low, n) - slope * low, most = least;
-        const auto look = [&](T x) {
-            const T rest = bend.at(x, n) - slope * x;
-            least = std::min(least, rest);
-            most = std::max(most, rest);
+    void bend_one(const Activation<T>& bend, int n, T* x, V& c, V& b, V& moves, V radius, V& slope_of, V& rise, V& fall) {
+        const V low = c - radius, high = c + radius, zero{};
+        V slope = (bend.at(high, n) - bend.at(low, n)) / (high - low);
+        slope = select<T>(high > low, slope, zero);
+        V least = bend.at(low, n) - slope * low, most = least;
+        const auto look = [&](V at, Mask<T> inside) {
+            const V rest = bend.at(at, n) - slope * at;
+            least = select<T>(inside, smaller<T>(least, rest), least);
+            most = select<T>(inside, larger<T>(most, rest), most);
         };
-        look(high);
+        look(high, high >= low);
         for (int p = 0; p + 1 < bend.pieces; ++p) {
-            const T at = bend.breaks[size_t(p) * bend.width + n];
-            if (at > low && at < high) look(at);
+            const V at = spread(bend.breaks[size_t(p) * bend.width + n]);
+            look(at, (at > low) & (at < high));
         }
-        const T steep = std::max(bend.steepest[n], std::abs(slope));
-        const T size = (bend.steepest[n] + std::abs(slope)) * (std::abs(c) + radius) + bend.offset[n];
-        const T rounding = T(gamma(Format<T>::unit, net.axes + 6, kernel_extra)) * size + T(8 * Format<T>::tiny);
-        (void)steep;
-        center()[n] = slope * c + (least + most) / 2;
-        box()[n] = (std::abs(slope) * box()[n] + (most - least) / 2 + rounding) * upward<T>(6);
-        for (int a = 0; a < net.axes; ++a) generator(a)[n] *= slope;
+        const V size = (bend.steepest[n] + absolute<T>(slope)) * (absolute<T>(c) + radius) + bend.offset[n];
+        const V off = T(gamma(Format<T>::unit, net.axes + 6, kernel_extra)) * size + T(8 * Format<T>::tiny);
+        slope_of = slope;
+        rise = most + off;
+        fall = least - off;
+        c = slope * c + (least + most) / 2;
+        b = (absolute<T>(slope) * b + (most - least) / 2 + off) * upward<T>(6);
+        moves = absolute<T>(slope) * moves * up;
+        store(x, c);
+        for (int g = 1; g <= n_generators; ++g) store(x + g * lanes, slope * load(x + g * lanes));
     }
 
-    void affine(const Layer<T>& layer) {
-        const T rounding = T(gamma(Format<T>::unit, layer.inputs, kernel_extra));
-        const T tiny = T(Format<T>::tiny);
-        constexpr int step = lanes_of<T>;
-        const int parts = net.axes + 2;
-        for (int i = 0; i < layer.inputs; i += step) {  // into |W| go the box and γ times the sizes
-            const Vec<T> b = load(box() + i), size = absolute<T>(load(center() + i)) + moving(i) + b;
-            store(box() + i, b + rounding * size + spread(tiny));
-        }
-        for (int o = 0; o < layer.width; o += step) {
-            // Several parts at once: their sums do not wait for each other.
-            int part = 0;
-            for (; part + 4 < parts; part += 4) products<4>(layer, layer.columns.data(), part, o);
-            for (; part + 1 < parts; ++part) products<1>(layer, layer.columns.data(), part, o);
-            products<1>(layer, layer.sizes.data(), parts - 1, o);
-            T* middle = next.data() + o;
-            store(middle, load(middle) + load(&layer.bias[o]));
-            T* wide = next.data() + size_t(parts - 1) * stride + o;
-            const Vec<T> more = rounding * load(&layer.bias_size[o]) + spread(T(5 * (layer.inputs + 1)) * tiny);
-            store(wide, (load(wide) + more) * upward<T>(layer.inputs));
-        }
-        now.swap(next);
+    // A single output's bounds as the zonotope has them.
+    void settle() {
+        if (net.outputs() != 1) return;
+        V wide = load(block.at(0, 1 + n_generators));
+        const V center = load(block.at(0, 0));
+        for (int g = 1; g <= n_generators; ++g) wide += absolute<T>(load(block.at(0, g)));
+        wide = (wide + T(8 * Format<T>::unit) * absolute<T>(center)) * up;
+        store(lows, center - wide);
+        store(highs, center + wide);
     }
 
-    template <int P> void products(const Layer<T>& layer, const T* weights, int part, int o) {
-        Vec<T> sums[P][2] = {};  // even and odd inputs apart, again not to wait
-        const T* in = now.data() + size_t(part) * stride;
-        int i = 0;
-        for (; i + 1 < layer.inputs; i += 2) {
-            const Vec<T> even = load(weights + size_t(i) * layer.width + o);
-            const Vec<T> odd = load(weights + size_t(i + 1) * layer.width + o);
-            for (int p = 0; p < P; ++p) {
-                sums[p][0] += spread(in[size_t(p) * stride + i]) * even;
-                sums[p][1] += spread(in[size_t(p) * stride + i + 1]) * odd;
+    // Coefficients of a layer's activations become those of the values before them.
+    void bend_back(size_t k, T* now, V* rest, V* off) {
+        const V zero{};
+        const V before = k ? reached[k - 1] : zero;
+        for (int l = 0; l < n_living[k]; ++l) {
+            const int n = living[k][l];
+            const T* line = &lines[k][4 * size_t(n) * lanes];
+            const V slopes[2] = {load(line), load(line + 2 * lanes)}, shifts[2] = {load(line + lanes), load(line + 3 * lanes)};
+            const V shift_size = larger<T>(absolute<T>(shifts[0]), absolute<T>(shifts[1]));
+            const V size = k ? net.layers[k - 1].norms[n] * before + spread(std::abs(net.layers[k - 1].bias[n])) : zero;
+            for (int side = 0; side < 2; ++side) {
+                T* at = now + (2 * n + side) * lanes;
+                const V a = load(at);
+                const Mask<T> up_side = side == 0 ? a > zero : a < zero;
+                const V bent = a * select<T>(up_side, slopes[0], slopes[1]);
+                rest[side] += a * select<T>(up_side, shifts[0], shifts[1]);
+                if (k) rest[side] += bent * net.layers[k - 1].bias[n];
+                off[side] += absolute<T>(a) * shift_size + absolute<T>(bent) * size;
+                store(at, bent);
             }
         }
-        if (i < layer.inputs)
-            for (int p = 0; p < P; ++p)
-                sums[p][0] += spread(in[size_t(p) * stride + i]) * load(weights + size_t(i) * layer.width + o);
-        for (int p = 0; p < P; ++p) store(next.data() + size_t(part + p) * stride + o, sums[p][0] + sums[p][1]);
+        // Coefficients too small for the format.
+        const V lost = T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) * before;
+        for (int side = 0; side < 2; ++side) off[side] += lost * T(1 / Format<T>::unit);
+    }
+
+    // Coefficients of layer k − 1's outputs become those of its inputs.
+    void affine_back(size_t k, const T* now, T* next) {
+        const Layer<T>& layer = net.layers[k - 1];
+        const size_t width = size_t(padded<T>(layer.inputs));
+        const std::vector<int32_t>&from = living[k], &to = living[k - 1];
+        for (int first = 0; first < n_living[k - 1]; first += 4) {
+            size_t into[4];  // the last ones may repeat
+            for (int t = 0; t < 4; ++t) into[t] = size_t(to[std::min(first + t, n_living[k - 1] - 1)]);
+            V sums[4][2]{};
+            for (int l = 0; l < n_living[k]; ++l) {
+                const size_t o = size_t(from[l]);
+                const V above = load(now + 2 * o * lanes), below = load(now + (2 * o + 1) * lanes);
+                const T* row = &layer.rows[o * width];
+                for (int t = 0; t < 4; ++t) {
+                    const V w = spread(row[into[t]]);
+                    sums[t][0] += w * above;
+                    sums[t][1] += w * below;
+                }
+            }
+            for (int t = 0; t < 4; ++t)
+                for (int side = 0; side < 2; ++side) store(next + (2 * into[t] + side) * lanes, sums[t][side]);
+        }
+    }
+
+    // Replace each activation by its line above or below, from the output back to the first layer. The
+    // computed coefficients are taken as they are; what rounding them may have cost is `off` times γ.
+    void backward(V& above, V& below) {
+        const size_t last = net.layers.size() - 1;
+        V rest[2]{}, off[2]{};
+        T *now = coefficients[0].data(), *next = coefficients[1].data();
+        for (int l = 0; l < n_living[last]; ++l) {
+            const int n = living[last][l];
+            for (int side = 0; side < 2; ++side) store(now + (2 * n + side) * lanes, spread(net.layers[last].rows[n]));
+        }
+        for (int side = 0; side < 2; ++side) {
+            rest[side] = spread(net.layers[last].bias[0]);
+            off[side] = net.layers[last].norms[0] * reached[last] + spread(std::abs(net.layers[last].bias[0]));
+        }
+        int terms = 8;
+        for (size_t k = last;; --k) {
+            terms += 2 * net.layers[k].inputs + 8;
+            bend_back(k, now, rest, off);
+            if (k == 0) break;
+            affine_back(k, now, next);
+            std::swap(now, next);
+        }
+        V ends[2];
+        for (int side = 0; side < 2; ++side) {
+            V middle = rest[side], wide{}, sizes{};
+            V moves[8]{};
+            const int rows = 2 + n_generators;
+            for (int l = 0; l < n_living[0]; ++l) {
+                const int n = living[0][l];
+                const T* x = &firsts[size_t(n) * rows * lanes];
+                const V a = load(now + (2 * n + side) * lanes), size = absolute<T>(a);
+                middle += a * load(x);
+                wide += size * load(x + (1 + n_generators) * lanes);
+                sizes += size * absolute<T>(load(x));
+                for (int g = 0; g < n_generators && g < 8; ++g) moves[g] += a * load(x + (1 + g) * lanes);
+                for (int g = 8; g < n_generators; ++g) wide += absolute<T>(a * load(x + (1 + g) * lanes));
+            }
+            for (int g = 0; g < n_generators && g < 8; ++g) wide += absolute<T>(moves[g]);
+            const V slack = T(gamma(Format<T>::unit, terms, kernel_extra)) * (off[side] + sizes + wide + absolute<T>(middle)) * T(4) +
+                            spread(T(terms) * T(Format<T>::tiny));
+            ends[side] = side == 0 ? middle + wide + slack : middle - wide - slack;
+        }
+        above = ends[0];
+        below = ends[1];
+    }
+
+    template <bool Root> void affine(size_t k) {
+        const Layer<T>& layer = net.layers[k];
+        block.multiply(layer, 1 + n_generators, Root ? 1 + most_doubts : 1);
+        const T lift = upward<T>(layer.inputs);
+        const int box_row = 1 + n_generators;
+        // The floor outweighs weights that the format cannot hold.
+        const V floors = T(floor_size) * total;
+        for (int o = 0; o < layer.outputs; ++o) {
+            T* x = block.at(o, 0);
+            T* wide = x + box_row * lanes;
+            store(x, load(x) + layer.bias[o]);
+            store(wide, (load(wide) + floors + own[k].bias[o]) * lift);
+            if constexpr (Root)
+                for (int d = 0; d < most_doubts; ++d) {
+                    T* at = wide + (1 + d) * lanes;
+                    const V e = (load(at) + T(floor_size) * totals[d] + errors[d][k].bias[o]) * lift;
+                    if (d == 0) lost |= ~(e < spread(errors[d][k].overflow));
+                    store(at, e);
+                }
+        }
     }
 };
 

@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from feta.arrays import Counts, Flags, Matrix
-from feta.engine import axis_tree
+from feta.arrays import Answers, Counts, Flags, Matrix
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.engine.score_ranges import spread_of
@@ -46,7 +45,7 @@ MOST_COUNTERPARTS = 2**62
 ENUMERABLE = 10**7
 
 # A bounded node costs about as much as this many scored counterparts.
-NODE_COST = 20
+NODE_COST = 5
 
 RULES: dict[type[object], int] = {Threshold: 0, Argmax: 1, OneVsRest: 2, Tolerance: 3}
 
@@ -97,6 +96,20 @@ class Lattice:
         """Count the counterparts' decisions, over threads."""
         return self._kernel(model).tally(people, budget, until, weights, self.threads)
 
+    def majority(self, model: Model, people: Matrix) -> Answers | None:
+        """Decide by the majority, all in compiled code, the check of the rows included.
+
+        None where it takes more than that: a row outside the space, a tie that only exact arithmetic
+        tells, a column that has a table.
+        """
+        kernel = self._kernel(model)
+        if not kernel.reads_rows or not people.flags.c_contiguous:
+            return None
+        found: Answers | None = kernel.native.majority(
+            people, kernel.of_two, kernel.ties_to_last, kernel.nodes, self.threads
+        )
+        return found
+
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
@@ -104,9 +117,10 @@ class Lattice:
         return spread_of(model, people, budget, weights)
 
     def _kernel(self, model: Model) -> "_Kernel":
-        if model not in self._kernels:
-            self._kernels[model] = _Kernel(model, simd=self.simd)
-        return self._kernels[model]
+        kernel = self._kernels.get(model)
+        if kernel is None:
+            kernel = self._kernels[model] = _Kernel(model, simd=self.simd)
+        return kernel
 
 
 class _Kernel:
@@ -120,10 +134,9 @@ class _Kernel:
         first = network.first
         neurons = np.zeros(first.outputs)
         self.native: Any = native.Kernel(first.bias, first.folded + neurons, first.width)
-        weights = axis_tree.importance(network) + neurons
         for table in model.tabulated.tables:
             assert table is not None  # axes are short here
-            self._add_axis(np.ascontiguousarray(table[0]), np.ascontiguousarray(table[1]), weights)
+            self.native.add_axis(*map(np.ascontiguousarray, table))
         for activation, layer in network.steps:
             bends = (activation.breaks, activation.slopes, activation.intercepts)
             folded = layer.folded + np.zeros_like(layer.bias)
@@ -132,17 +145,35 @@ class _Kernel:
         self.native.set_source(
             arithmetic.unit, arithmetic.tiny, arithmetic.huge, arithmetic.extra, model.runtime_slack
         )
+        self.reads_rows = self._read_rows(model)
+        self.of_two = not isinstance(self.rule, Argmax)
+        self.ties_to_last = not isinstance(self.rule, Tolerance) and self.rule.ties_to == "last"
         self.native.finish(simd)
         size = self.space.lattice.size
         self.nodes = max(16, size // (4 * NODE_COST)) if size <= ENUMERABLE else 0
 
-    def _add_axis(self, terms: Matrix, sizes: Matrix, weights: Matrix) -> None:
-        tree = axis_tree.build(terms, weights)
-        numbers = (tree.order, tree.begin, tree.end, tree.left, tree.right)
-        bounds = (tree.center, tree.generator, tree.rest)
-        self.native.add_axis(
-            terms, sizes, *numbers, *map(np.ascontiguousarray, bounds), tree.weight
+    def _read_rows(self, model: Model) -> bool:
+        """Let the kernel read people's shared columns itself, where the first layer has slopes for them."""
+        check = model.space.quick_check
+        if isinstance(self.rule, Tolerance) or not check.able:
+            return False
+        if any(table.column in self.shared for table in self.first.tables):
+            return False
+        assert check.columns.tolist() == self.shared
+        group = np.full(len(check.columns), -1, dtype=np.int32)
+        places, groups = np.nonzero(check.members)
+        group[places] = groups
+        self.native.set_shared(
+            model.space.width,
+            check.columns.astype(np.int32),
+            np.ascontiguousarray(self.first.slopes[:, self.shared].T),
+            check.lows,
+            check.highs,
+            check.whole.astype(np.uint8),
+            group,
+            check.members.shape[1],
         )
+        return True
 
     def constants(self, people: Matrix) -> tuple[Matrix, Matrix]:
         """Add up what people's other columns contribute, and the terms' sizes."""
@@ -168,11 +199,8 @@ class _Kernel:
             told = self.native.tally(*constants, majority, *limits, self.nodes, threads)
         else:
             total = weights.total
-            digits = np.stack(self.space.lattice.digits(weights.numbers), axis=1)
             listed = (weights.numbers.astype(np.uint64), weights.votes.astype(np.uint64))
-            told = self.native.tally_listed(
-                *constants, digits.astype(np.int32), *listed, majority, *limits, threads
-            )
+            told = self.native.tally_listed(*constants, *listed, majority, *limits, threads)
         counts = told["counts"].astype(np.int64)
         safe = told["safe"].astype(bool)
         for row, numbers in told["open"].items():
@@ -243,10 +271,12 @@ class _Search:
         offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
         told = self.kernel.native.worst(
             *self.constants,
-            np.ascontiguousarray(goal.directions),
-            np.ascontiguousarray(offsets),
+            np.ascontiguousarray(goal.directions)[None],
+            np.ascontiguousarray(offsets)[None],
+            np.zeros(1, dtype=np.int32),
             goal.least,
             *self.limits,
+            1,
         )
         numbers = _open(told)
         if not told["finished"][0]:

@@ -357,6 +357,11 @@ class FeatureSpace:
             "ignore": QuickCheck(shared, [self.columns_of(a) for a in shared]),
         }
 
+    @property
+    def quick_check(self) -> QuickCheck:
+        """The limits of the columns that counterparts share, all at once."""
+        return self._quick_checks["ignore"]
+
     def _valid(self, attribute: Attribute, people: Matrix) -> Flags:
         codes = people[:, self.columns_of(attribute)]
         if not isinstance(attribute, Derived):

@@ -6,7 +6,6 @@ import pytest
 import feta
 from campaigns.lattice import differences, on_a_score, random_model, random_people
 from feta.engine import lattice
-from feta.engine.axis_tree import build
 from feta.engine.lattice import Lattice
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
@@ -41,14 +40,14 @@ def test_weights_beyond_float32_are_left_to_exhaustive() -> None:
 def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int) -> None:
     rng = np.random.default_rng(n_values)
     terms = rng.normal(size=(n_values, 5))
-    tree = build(terms, np.ones(5))
-    assert sorted(tree.order.tolist()) == list(range(n_values))
-    for node in range(len(tree.begin)):
-        inside = terms[tree.order[tree.begin[node] : tree.end[node]]]
-        away = np.abs(inside - tree.center[node])
-        assert (away <= np.abs(tree.generator[node]) + tree.rest[node]).all()
-        if tree.left[node] >= 0:
-            assert tree.end[tree.left[node]] == tree.begin[tree.right[node]]
+    tree = lattice.native.split_axis(terms, np.ones(5))
+    assert sorted(tree["order"].tolist()) == list(range(n_values))
+    for node in range(len(tree["begin"])):
+        inside = terms[tree["order"][tree["begin"][node] : tree["end"][node]]]
+        away = np.abs(inside - tree["center"][node])
+        assert (away <= np.abs(tree["generator"][node]) + tree["rest"][node]).all()
+        if tree["left"][node] >= 0:
+            assert tree["end"][tree["left"][node]] == tree["begin"][tree["right"][node]]
 
 
 def test_a_lattice_of_billions_is_answered_by_bounds_alone() -> None:

@@ -1,0 +1,53 @@
+// Frontier: the open nodes of a search, the one with the largest key first.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace feta {
+namespace FETA_ISA {
+
+// A node is one tree node an axis. Memory is kept from person to person.
+class Frontier {
+  public:
+    explicit Frontier(int axes) : axes(size_t(axes)) {}
+    bool empty() const { return heap.empty(); }
+    void clear() {
+        heap.clear();
+        free.clear();
+        pool.clear();
+    }
+    void push(const int32_t* ids, double key) {
+        size_t slot = pool.size() / axes;
+        if (free.empty())
+            pool.resize(pool.size() + axes);
+        else {
+            slot = free.back();
+            free.pop_back();
+        }
+        std::copy(ids, ids + axes, pool.begin() + ptrdiff_t(slot * axes));
+        heap.push_back({key, slot});
+        std::push_heap(heap.begin(), heap.end());
+    }
+    double key() const { return heap.front().key; }
+    const int32_t* first() const { return &pool[heap.front().slot * axes]; }
+    void pop() {
+        free.push_back(heap.front().slot);
+        std::pop_heap(heap.begin(), heap.end());
+        heap.pop_back();
+    }
+
+  private:
+    struct Entry {
+        double key;
+        size_t slot;
+        bool operator<(const Entry& other) const { return key < other.key; }
+    };
+    size_t axes;
+    std::vector<Entry> heap;
+    std::vector<size_t> free;
+    std::vector<int32_t> pool;
+};
+
+}  // namespace FETA_ISA
+}  // namespace feta

@@ -1,0 +1,186 @@
+// Tree: one attribute's values split in two again and again, in float64.
+//
+// Each node bounds its values' first-layer terms as center ± generator ± rest. The generator is the
+// direction in which the values differ most, weighted by how much each neuron can matter downstream.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "spec.hpp"
+
+namespace feta {
+
+struct Tree {
+    int neurons = 0;
+    std::vector<int32_t> order;                   // values in the order of the tree's leaves
+    std::vector<int32_t> begin, end, left, right; // a node's part of `order`; children, −1 at a leaf
+    std::vector<double> center, generator, rest;  // (nodes, neurons)
+    std::vector<double> weight;                   // (nodes): how much splitting it promises
+    int nodes() const { return int(begin.size()); }
+};
+
+// How much each first-layer neuron can move the scores, at most; only proportions matter.
+inline std::vector<double> importance(const ModelSpec& model) {
+    std::vector<double> weight(size_t(model.rule.outputs), 1.0);
+    for (auto layer = model.layers.rbegin(); layer != model.layers.rend(); ++layer) {
+        std::vector<double> before(size_t(layer->inputs), 0.0);
+        for (int o = 0; o < layer->outputs; ++o)
+            for (int i = 0; i < layer->inputs; ++i)
+                before[i] += weight[o] * std::abs(layer->weight[size_t(o) * layer->inputs + i]);
+        const ActivationSpec& bend = layer->activation;
+        for (int i = 0; i < layer->inputs; ++i) {
+            double steepest = 0;
+            for (int p = 0; p < bend.pieces; ++p)
+                steepest = std::max(steepest, std::abs(bend.slopes[size_t(p) * bend.width + (bend.width > 1 ? i : 0)]));
+            before[i] *= steepest;
+        }
+        weight = std::move(before);
+    }
+    const double largest = *std::max_element(weight.begin(), weight.end());
+    for (double& one : weight) one = largest > 0 && largest < 1e300 ? one / largest : 1.0;  // squares must not overflow
+    return weight;
+}
+
+// Where the k-th piece of a real-valued attribute's range begins.
+inline double edge(const AxisSpec& axis, int k) {
+    return k == axis.values ? axis.high : axis.low + (axis.high - axis.low) * k / axis.values;
+}
+
+class TreeBuilder {
+  public:
+    TreeBuilder(const AxisSpec& axis, const std::vector<double>& importance)
+        : axis(axis), importance(importance), neurons(int(importance.size())), places(size_t(axis.values)),
+          along(size_t(axis.values)), away(size_t(axis.values) * importance.size()) {
+        tree.neurons = neurons;
+        std::iota(places.begin(), places.end(), 0);
+        split(0, axis.values);
+        tree.order = places;
+    }
+    Tree tree;
+
+  private:
+    // Rounding of the few float64 operations in `bound`, relative to the sizes involved; 2^-53 each.
+    static constexpr double rounding = 0x1p-46;
+    const AxisSpec& axis;
+    const std::vector<double>& importance;
+    int neurons;
+    std::vector<int32_t> places;  // the values, in the order found so far
+    std::vector<double> along, away;
+
+    int32_t split(int from, int to) {
+        const int32_t node = tree.nodes();
+        tree.begin.push_back(from);
+        tree.end.push_back(to);
+        tree.left.push_back(-1);
+        tree.right.push_back(-1);
+        bound(from, to);
+        if (to - from == 1) return node;
+        std::vector<std::pair<double, int32_t>> sorted;
+        for (int k = from; k < to; ++k) sorted.emplace_back(along[k - from], places[k]);
+        std::sort(sorted.begin(), sorted.end());
+        for (int k = from; k < to; ++k) places[k] = sorted[size_t(k - from)].second;
+        const int half = from + (to - from + 1) / 2;
+        const int32_t left = split(from, half), right = split(half, to);
+        tree.left[node] = left;
+        tree.right[node] = right;
+        return node;
+    }
+
+    void bound(int from, int to) {
+        if (axis.real)
+            bound_range(from, to);
+        else
+            bound_values(from, to);
+    }
+
+    // Along a range the terms move on a line; pieces keep their order.
+    void bound_range(int from, int to) {
+        const double a = edge(axis, from), b = edge(axis, to), middle = a + (b - a) / 2;
+        const double half = std::max(b - middle, middle - a) * (1 + 0x1p-50);
+        double weight = 0;
+        for (int n = 0; n < neurons; ++n) {
+            const double slope = axis.slopes[n], center = slope * middle, g = slope * half;
+            const double rest = rounding * (std::abs(center) + std::abs(g)) + 0x1p-1000;
+            tree.center.push_back(center);
+            tree.generator.push_back(g);
+            tree.rest.push_back(rest);
+            weight += importance[n] * std::abs(g);
+        }
+        tree.weight.push_back(weight / 2);
+        for (int k = from; k < to; ++k) along[k - from] = k;
+    }
+
+    // Fit center and generator; the rest covers what they miss, and all rounding.
+    void bound_values(int from, int to) {
+        const int many = to - from;
+        std::vector<double> middle(size_t(neurons), 0.0), generator(size_t(neurons), 0.0);
+        for (int k = from; k < to; ++k)
+            for (int n = 0; n < neurons; ++n) middle[n] += term(places[k], n) / many;
+        double farthest = -1;
+        int start = 0;
+        for (int k = 0; k < many; ++k) {
+            double far = 0;
+            for (int n = 0; n < neurons; ++n) {
+                const double d = term(places[from + k], n) - middle[n];
+                away[size_t(k) * neurons + n] = d;
+                far += d * d * importance[n] * importance[n];
+            }
+            if (far > farthest) farthest = far, start = k;
+        }
+        main_direction(many, start);
+        double largest = 0, squares = 0;
+        for (int k = 0; k < many; ++k) largest = std::max(largest, std::abs(along[k]));
+        for (int k = 0; k < many; ++k) {
+            if (largest > 0) along[k] /= largest;
+            squares += along[k] * along[k];
+            for (int n = 0; n < neurons; ++n) generator[n] += along[k] * away[size_t(k) * neurons + n];
+        }
+        double moves = 0, misses = 0;
+        for (int n = 0; n < neurons; ++n) {
+            const double g = squares > 0 ? generator[n] / squares : 0.0;
+            double low = INFINITY, high = -INFINITY, size = 0;
+            for (int k = 0; k < many; ++k) {
+                const double missed = away[size_t(k) * neurons + n] - along[k] * g;
+                low = std::min(low, missed);
+                high = std::max(high, missed);
+                size = std::max(size, std::abs(term(places[from + k], n)));
+            }
+            const double center = middle[n] + (low + high) / 2;
+            const double rest = (high - low) / 2 + rounding * (size + std::abs(g) + std::abs(center) + std::abs(middle[n]));
+            tree.center.push_back(center);
+            tree.generator.push_back(g);
+            tree.rest.push_back(rest);
+            moves += importance[n] * std::abs(g);
+            misses += importance[n] * rest;
+        }
+        // What lies on a line is bounded well as it is: splitting it promises half as much (measured).
+        const bool line = many > 2 && misses < 1e-9 * moves;
+        tree.weight.push_back(misses + (line ? moves / 2 : moves));
+    }
+
+    // A few steps of power iteration, from the value farthest from the middle; any direction is sound.
+    void main_direction(int many, int start) {
+        std::vector<double> direction(size_t(neurons), 0.0);
+        for (int n = 0; n < neurons; ++n) direction[n] = away[size_t(start) * neurons + n] * importance[n] * importance[n];
+        for (int step = 0; step < 3; ++step) {
+            double largest = 0;
+            for (const double d : direction) largest = std::max(largest, std::abs(d));
+            for (int k = 0; k < many; ++k) {
+                along[k] = 0;
+                for (int n = 0; n < neurons && largest > 0; ++n)
+                    along[k] += away[size_t(k) * neurons + n] * (direction[n] / largest);
+            }
+            if (step == 2) return;
+            std::fill(direction.begin(), direction.end(), 0.0);
+            for (int k = 0; k < many; ++k)
+                for (int n = 0; n < neurons; ++n)
+                    direction[n] += along[k] * away[size_t(k) * neurons + n] * importance[n] * importance[n];
+        }
+    }
+
+    double term(int value, int neuron) const { return axis.terms[size_t(value) * neurons + neuron]; }
+};
+
+}  // namespace feta
