@@ -96,6 +96,7 @@ def test_the_files_hold_every_row_and_every_pair(folder: Folder) -> None:
     assert sorted(path.name for path in out.iterdir()) == [
         "audit.json",
         "pairs.csv",
+        "report.html",
         "verdicts.csv",
     ]
     verdicts, pairs = rows_of(out / "verdicts.csv"), rows_of(out / "pairs.csv")
@@ -204,7 +205,9 @@ def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) 
     out = folder.path / "out"
     assert sorted(path.name for path in out.iterdir()) == [
         "audit.json",
+        "journal.sqlite",
         "pairs.csv",
+        "report.html",
         "verdicts.csv",
     ]
     assert len(rows_of(out / "verdicts.csv")) == told["summary"]["people"]

@@ -1,9 +1,11 @@
 """Audit: a whole table in memory; the command line streams larger ones through the same parts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from feta.arrays import Matrix
 from feta.audit.answer import Answer, read_label
 from feta.audit.auditor import Auditor
 from feta.audit.finding import Finding
@@ -33,6 +35,9 @@ class Audit:
     model: Model
     findings: tuple[Finding, ...]
     summary: Summary
+    auditor: Auditor = field(repr=False)
+    people: Matrix = field(repr=False)
+    labels: tuple[Answer, ...] | None = field(repr=False)
 
     @property
     def ce_rate(self) -> float:
@@ -54,6 +59,17 @@ class Audit:
     def undecided(self) -> tuple[Finding, ...]:
         """The people without an answer."""
         return tuple(finding for finding in self.findings if finding.status == "undecided")
+
+    def to_html(self, path: str | Path) -> None:
+        """Write the report: one page that needs no network and no script, to read or to print."""
+        from feta.report.html import html  # noqa: PLC0415 - reports stand above audits
+        from feta.report.report import Gathering, Source  # noqa: PLC0415 - the same
+
+        gathering = Gathering(self.auditor)
+        for finding in self.findings:
+            label = None if self.labels is None else self.labels[finding.row]
+            gathering.take(finding, self.people[finding.row], label)
+        Path(path).write_text(html(gathering.report(Source())), encoding="utf-8")
 
 
 def audit(
@@ -110,7 +126,8 @@ def audit(
         findings += auditor.ask(people[start : start + BLOCK], start)
     for finding in findings:
         summary.add(finding, None if right is None else right[finding.row])
-    return Audit(model, tuple(findings), summary)
+    kept = None if right is None else tuple(right)
+    return Audit(model, tuple(findings), summary, auditor, people, kept)
 
 
 def _read_labels(model: Model, labels: Sequence[object]) -> list[Answer]:

@@ -37,15 +37,19 @@ class Clearest:
             if len(heap) > EACH:
                 heapq.heappop(heap)
 
-    def pairs(self) -> list[Shown]:
-        """Give the pairs, attribute by attribute; nobody is shown twice."""
+    def pairs(self, *, simplify: bool = True) -> list[Shown]:
+        """Give the pairs, attribute by attribute; nobody is shown twice.
+
+        Unless simplified, which asks the engine again, they are the farthest ones.
+        """
         shown: dict[int, Shown] = {}
         for attribute in [*self.auditor.singles, None]:
             for _, _, finding, name in sorted(
                 self.best.get(attribute, []), reverse=True, key=_order
             ):
                 if finding.row not in shown and finding.pair is not None:
-                    simplest = self.auditor.simplest(finding, attribute)  # None: not in time
+                    wanted = attribute if simplify else None
+                    simplest = self.auditor.simplest(finding, wanted)  # None: not in time
                     shown[finding.row] = Shown(finding, simplest or finding.pair, name)
         return list(shown.values())
 

@@ -5,13 +5,14 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from feta.audit.patience import anybody_busy
 from feta.cli.exit_code import ExitCode
-from feta.cli.plain import plain, shortened
 from feta.errors import CertificateError, FetaError
+from feta.plain import plain, shortened
 
 app = typer.Typer(
     name="feta",
@@ -79,6 +80,11 @@ Votes = Annotated[
         help="People whose sensitive values, as often as they occur, are the votes in fair decisions.",
     ),
 ]
+OutputFormat = Annotated[
+    Literal["text", "md", "json", "junit"],
+    typer.Option("--format", help="What to write to standard output."),
+]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes that ask at the same time.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")]
 
 
@@ -127,8 +133,11 @@ def audit(
     ] = None,
     id_column: IdColumn = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for pairs.csv, verdicts.csv and audit.json.")
+        Path | None,
+        typer.Option(help="Folder for report.html, pairs.csv, verdicts.csv and audit.json."),
     ] = None,
+    output: OutputFormat = "text",
+    jobs: Jobs = 1,
     engine: EngineName = "auto",
     seconds: Seconds = None,
     skip_bad_rows: SkipBadRows = False,
@@ -142,17 +151,41 @@ def audit(
     """Ask about every row: verdicts, the clearest pairs in plain words, rates by attribute.
 
     Exit code 0: everyone proved fair; 1: a counterexample; 2: bad input; 3: undecided people remain.
+    With --out, an audit that was interrupted or killed goes on where it was: give the same command.
     """
     from feta.cli.audit import Options, run_audit
-    from feta.cli.open_model import open_model
     from feta.cli.open_source import SourceOptions
 
     source = SourceOptions(layers, external_data, trust_pickle)
-    opened = open_model(model, schema, source, one_vs_rest=one_vs_rest)
     options = Options(
-        model, data, label, id_column, out, as_json, engine, seconds, skip_bad_rows, vote_weights
+        model,
+        schema,
+        source,
+        one_vs_rest,
+        data,
+        label,
+        id_column,
+        out,
+        "json" if as_json else output,
+        engine,
+        seconds,
+        skip_bad_rows,
+        vote_weights,
+        jobs,
     )
-    return run_audit(opened, options)
+    return run_audit(options)
+
+
+@app.command()
+def diff(
+    old: Annotated[Path, typer.Argument(help="An audit's folder, or its audit.json.")],
+    new: Annotated[Path, typer.Argument(help="A later one.")],
+    as_json: AsJson = False,
+) -> int:
+    """What changed between two audits; exit code 1 if anybody has a counterexample who had none."""
+    from feta.cli.diff import run_diff
+
+    return run_diff(old, new, as_json=as_json)
 
 
 @app.command()
@@ -297,7 +330,12 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what an old terminal cannot show is spelled out
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(_run())
+    code = _run()
+    if anybody_busy():  # interrupted in the middle of a long computation: nobody waits for it
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _run() -> int:

@@ -1,41 +1,53 @@
 """`feta audit`: every row's verdict, the clearest pairs in plain words, and files to hand over."""
 
+import hashlib
+import shlex
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from importlib.metadata import version
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from feta.arrays import Matrix
-from feta.audit.answer import Answer, read_label
+from feta.audit.asking import Asking
 from feta.audit.auditor import Auditor
-from feta.audit.clearest import Clearest, Shown
-from feta.audit.finding import Finding
-from feta.audit.summary import Summary
+from feta.audit.journal import Journal
+from feta.audit.workers import Workers
 from feta.cli.audit_files import AuditFiles
-from feta.cli.audit_words import never_read, show
+from feta.cli.audit_rows import Columns, audited
+from feta.cli.audit_words import show
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened
+from feta.cli.open_model import Opened, open_model
+from feta.cli.open_source import SourceOptions
 from feta.cli.out import check_folder
-from feta.cli.plain import json_text, listed, plain
 from feta.cli.progress import progress_bar
-from feta.cli.uninterrupted import uninterrupted
+from feta.cli.uninterrupted import terminable, uninterrupted
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
-from feta.errors import DomainError
 from feta.model import Model
+from feta.plain import json_text, listed, plain
+from feta.report.audit_json import audit_json
+from feta.report.junit import junit
+from feta.report.markdown import markdown
+from feta.report.report import Gathering, Report, Source
 from feta.space.attribute import Derived
-from feta.space.table_file import Chunk, TableFile
+from feta.space.table_file import TableFile
 
-FORMAT = "feta-audit"
-VERSION = 1
-LISTED_ROWS = 1000  # rows without an answer that audit.json names; all are in verdicts.csv
+Format = Literal["text", "md", "json", "junit"]
+
+# How a report is written to standard output, where it is not shown in words.
+RENDERERS: dict[str, Callable[[Report], str]] = {
+    "md": markdown,
+    "json": lambda report: json_text(audit_json(report), indent=2),
+    "junit": junit,
+}
+
+JOURNAL = "journal.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,72 +55,154 @@ class Options:
     """What the user asked for."""
 
     model_path: Path
+    schema: Path | None
+    source: SourceOptions
+    one_vs_rest: str | None
     data: Path
     label: str | None
     id_column: str | None
     out: Path | None
-    as_json: bool
+    format: Format
     engine: str
     seconds: float | None
     skip_bad_rows: bool
     vote_weights: Path | None = None
+    jobs: int = 1
 
 
-@dataclass
-class Run:
-    """An audit under way: what is found so far, whatever stops it."""
-
-    options: Options
-    model: Model
-    auditor: Auditor
-    summary: Summary
-    clearest: Clearest
-    unanswered: list[dict[str, object]] = field(default_factory=list)
-    partial: bool = False
-    started: float = field(default_factory=time.perf_counter)
-
-    def take(self, finding: Finding, label: Answer | None, name: str) -> None:
-        """Count a finding, and keep it if it is among the clearest."""
-        self.summary.add(finding, label)
-        self.clearest.add(finding, name)
-        if finding.status in ("undecided", "not audited") and len(self.unanswered) < LISTED_ROWS:
-            entry_row = {"row": finding.row + 1, "id": name, "status": finding.status}
-            self.unanswered.append(entry_row | {"reason": finding.reason})
-
-
-def run_audit(opened: Opened, options: Options) -> ExitCode:
-    """Audit a table row by row; Ctrl-C keeps what is done and labels it partial."""
-    model = opened.model
+def run_audit(options: Options) -> ExitCode:
+    """Audit a table row by row; an interruption keeps what is done and labels it partial."""
+    opened = open_model(
+        options.model_path, options.schema, options.source, one_vs_rest=options.one_vs_rest
+    )
     check_folder(options.out)
     table = TableFile(options.data)
-    wanted = _wanted(model, table, options)
-    weights = read_vote_weights(options.vote_weights, model.space)
-    budget = Budget(seconds=options.seconds)
-    auditor = Auditor(model, options.engine, budget, opened.replay, weights)
-    run = Run(options, model, auditor, Summary.of(model), Clearest(auditor))
-    with AuditFiles(options.out, model) as files:
+    wanted = _wanted(opened.model, table, options)
+    gathering = Gathering(_auditor(opened, options))
+    partial_results = False
+    started = time.perf_counter()
+    with (
+        AuditFiles(options.out, opened.model) as files,
+        terminable(),
+        _asking(gathering.auditor, opened, options) as asking,
+    ):
         try:
-            with progress_bar() as progress:
-                task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
-                for chunk in table.chunks(wanted):
-                    for finding, label, name in _findings(run, chunk):
-                        with uninterrupted():  # counted and written, or neither
-                            run.take(finding, label, name)
-                            files.write(finding, name)
-                        share = (finding.row + 1 - chunk.start) / len(chunk)
-                        done = progress.tasks[0].fields.get("base", 0.0)
-                        progress.update(task, completed=done + share * (chunk.progress - done))
-                    progress.update(task, completed=chunk.progress, base=chunk.progress)
+            _go(asking, table, wanted, options, gathering, files)
         except KeyboardInterrupt:
-            run.partial = True
-        content = _content(run)
-        files.finish(content)
-    if options.as_json:
-        sys.stdout.write(json_text(content, indent=2))
+            partial_results = True
+        source = _source(opened, options)
+        seconds = time.perf_counter() - started
+        report = gathering.report(source, partial=partial_results, seconds=seconds)
+        files.finish(report)
+        if asking.journal is not None and not partial_results:
+            asking.journal.remove()
+    if options.format == "text":
+        show(opened, report, out=options.out)
     else:
-        pairs = run.clearest.pairs()
-        show(opened, run.summary, pairs, partial=run.partial, out=options.out)
-    return _exit_code(run)
+        sys.stdout.write(RENDERERS[options.format](report))
+    return exit_code(report)
+
+
+def _go(
+    asking: Asking,
+    table: TableFile,
+    wanted: set[str],
+    options: Options,
+    gathering: Gathering,
+    files: AuditFiles,
+) -> None:
+    columns = Columns(options.label, options.id_column, options.skip_bad_rows)
+    with progress_bar() as progress:
+        task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
+        base = 0.0
+        for chunk in table.chunks(wanted):
+            for row in audited(asking, chunk, columns):
+                with uninterrupted():  # counted and written, or neither
+                    gathering.take(row.finding, row.person, row.label, row.name)
+                    files.write(row.finding, row.name)
+                share = (row.finding.row + 1 - chunk.start) / len(chunk)
+                progress.update(task, completed=base + share * (chunk.progress - base))
+            base = chunk.progress
+
+
+def _auditor(opened: Opened, options: Options) -> Auditor:
+    weights = read_vote_weights(options.vote_weights, opened.model.space)
+    budget = Budget(seconds=options.seconds)
+    return Auditor(opened.model, options.engine, budget, opened.replay, weights)
+
+
+def make_auditor(options: Options) -> Auditor:
+    """Open the files again, in a worker."""
+    opened = open_model(
+        options.model_path, options.schema, options.source, one_vs_rest=options.one_vs_rest
+    )
+    return _auditor(opened, options)
+
+
+@contextmanager
+def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Asking]:
+    """Put together who computes and what is noted; workers end and the journal closes at the end."""
+    workers = Workers(partial(make_auditor, options), options.jobs) if options.jobs != 1 else None
+    journal = None
+    if options.out is not None:
+        settings = {
+            "engine": options.engine,
+            "seconds": options.seconds,
+            "vote weights": _digest(options.vote_weights),
+            "runtime": opened.runtime,
+        }
+        journal = Journal(options.out / JOURNAL, opened.model, settings)
+        if not journal.empty:
+            notice(f"going on with {len(journal):,} people known from {plain(journal.path)}")
+    try:
+        yield Asking(auditor, workers, journal)
+    finally:
+        if workers is not None:
+            workers.stop()
+        if journal is not None:
+            journal.remove() if journal.empty else journal.close()
+
+
+def _digest(path: Path | None) -> str:
+    if path is None:
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _source(opened: Opened, options: Options) -> Source:
+    return Source(
+        options.model_path.name,
+        options.data.name,
+        _digest(options.data),
+        _command(options),
+        None if options.vote_weights is None else options.vote_weights.name,
+        opened.unit,
+        opened.runtime,
+    )
+
+
+def _command(options: Options) -> str:
+    """Write the command that asks for this audit again, with the files' names alone."""
+    parts = ["feta", "audit", options.model_path.name, "--data", options.data.name]
+    named = {
+        "--schema": None if options.schema is None else options.schema.name,
+        "--label": options.label,
+        "--id": options.id_column,
+        "--one-vs-rest": options.one_vs_rest,
+        "--vote-weights": None if options.vote_weights is None else options.vote_weights.name,
+        "--layers": options.source.layers,
+        "--seconds": options.seconds,
+        "--engine": None if options.engine == "auto" else options.engine,
+    }
+    for option, value in named.items():
+        parts += [] if value is None else [option, str(value)]
+    flags = {
+        "--skip-bad-rows": options.skip_bad_rows,
+        "--external-data": options.source.external,
+        "--trust-pickle": options.source.trust_pickle,
+    }
+    return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", "audit"])
 
 
 def _wanted(model: Model, table: TableFile, options: Options) -> set[str]:
@@ -135,109 +229,10 @@ def notice(message: str) -> None:
     Console(stderr=True, soft_wrap=True).print(Text(f"note: {message}", style="dim"))
 
 
-def _findings(run: Run, chunk: Chunk) -> Iterator[tuple[Finding, Answer | None, str]]:
-    """Ask about a chunk in blocks; bad rows stop the audit unless they are to be skipped."""
-    rows: list[tuple[int, Matrix | None, str]] = []
-    try:
-        people = chunk.encode(run.model.space, id_column=run.options.id_column)
-        rows = [(place, people[place], "") for place in range(len(chunk))]
-    except DomainError:
-        if not run.options.skip_bad_rows:
-            raise
-        rows = [_single(run, chunk, place) for place in range(len(chunk))]
-    for start in range(0, len(rows), 256):
-        block = rows[start : start + 256]
-        good = [person for _, person, _ in block if person is not None]
-        found = iter(run.auditor.ask(np.stack(good)) if good else [])
-        for place, person, reason in block:
-            if person is None:
-                finding = Finding(chunk.start + place, "not audited", reason=reason)
-            else:
-                finding = _renumbered(next(found), chunk.start + place)
-            label = None if person is None else _label(run, chunk, place)
-            yield finding, label, _name(run, chunk, place)
-
-
-def _renumbered(finding: Finding, row: int) -> Finding:
-    return replace(finding, row=row)
-
-
-def _single(run: Run, chunk: Chunk, place: int) -> tuple[int, Matrix | None, str]:
-    try:
-        one = chunk.row(place).encode(run.model.space, id_column=run.options.id_column)
-        return place, one[0], ""
-    except DomainError as error:
-        return place, None, str(error)
-
-
-def _label(run: Run, chunk: Chunk, place: int) -> Answer | None:
-    column = run.options.label
-    if column is None:
-        return None
-    row = chunk.start + place
-    if chunk.columns[column][place] in ("", None):  # nobody has said yet
-        return None
-    try:
-        return read_label(run.model, chunk.columns[column][place])
-    except DomainError as error:
-        message = f"{chunk.path}, row {row + 1}: the label {column!r} {error}"
-        raise DomainError(message, column=column, row=row) from None
-
-
-def _name(run: Run, chunk: Chunk, place: int) -> str:
-    column = run.options.id_column
-    return str(chunk.columns[column][place]) if column else ""
-
-
-def _content(run: Run) -> dict[str, Any]:
-    """Give what audit.json holds; docs/formats.md describes it."""
-    model = run.model
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "feta": version("feta-fair"),
-        "partial": run.partial,
-        "model": {
-            "file": run.options.model_path.name,
-            "fingerprint": model.fingerprint,
-            "network": model.network.fingerprint,
-            "space": model.space.fingerprint,
-            "counterparts": model.space.lattice.size,
-            "rule": type(model.rule).__name__,
-            "outcomes": list(model.outcomes),
-            "reading": model.network.reading,
-            "sensitive_never_read": list(never_read(model)),
-        },
-        "data": run.options.data.name,
-        "vote_weights": None if run.options.vote_weights is None else run.options.vote_weights.name,
-        "engine": run.options.engine,
-        "seconds": time.perf_counter() - run.started,
-        "summary": run.summary.as_dict(),
-        "clearest_pairs": [_pair_content(run, shown) for shown in run.clearest.pairs()],
-        "unanswered": run.unanswered,
-    }
-
-
-def _pair_content(run: Run, shown: Shown) -> dict[str, Any]:
-    finding, pair, name = shown.finding, shown.pair, shown.name
-    space = run.model.space
-    before, after = space.decode(pair.person), space.decode(pair.counterpart)
-    return {
-        "row": finding.row + 1,
-        "id": name,
-        "person": before,
-        "changed": {one: after[one] for one in after if after[one] != before[one]},
-        "decisions": [run.model.outcomes[decision] for decision in pair.decisions],
-        "scores": pair.scores.tolist(),
-        "gap": pair.gap,
-        "runtime": finding.runtime,
-        "replayed": finding.replayed,
-    }
-
-
-def _exit_code(run: Run) -> ExitCode:
-    if run.partial:
+def exit_code(report: Report) -> ExitCode:
+    """Say how an audit ended."""
+    if report.partial:
         return ExitCode.INTERRUPTED
-    if run.summary.statuses["unfair"]:
+    if report.summary.statuses["unfair"]:
         return ExitCode.COUNTEREXAMPLE
-    return ExitCode.DONE if run.summary.everyone_fair else ExitCode.UNDECIDED
+    return ExitCode.DONE if report.summary.everyone_fair else ExitCode.UNDECIDED

@@ -1,14 +1,17 @@
-"""Audit files: pairs.csv, verdicts.csv and audit.json; docs/formats.md describes them."""
+"""Audit files: report.html, pairs.csv, verdicts.csv, audit.json; docs/formats.md describes them."""
 
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from feta.audit.answer import in_words
 from feta.audit.finding import Finding
 from feta.audit.lead import leads
-from feta.cli.plain import json_text, write_row
 from feta.model import Model
+from feta.plain import json_text, write_row
+from feta.report.audit_json import audit_json
+from feta.report.html import html
+from feta.report.report import Report
 from feta.verdict.counterexample import Counterexample
 
 PAIR_HEADER = [
@@ -24,11 +27,12 @@ PAIR_HEADER = [
     "changed",
     "one alone is enough",
 ]
+WRITTEN = ("pairs.csv", "verdicts.csv", "report.html", "audit.json")
 VERDICT_HEADER = ["row", "id", "verdict", "decision", "fair decision", "gap", "runtime", "reason"]
 
 
 class AuditFiles:
-    """pairs.csv, verdicts.csv and audit.json; they appear whole when the audit ends, or not at all."""
+    """An audit's four files; they appear whole when it ends, or not at all."""
 
     def __init__(self, folder: Path | None, model: Model) -> None:
         self.folder, self.model = folder, model
@@ -55,7 +59,7 @@ class AuditFiles:
             return
         for stream in self.streams.values():  # left over only where something went wrong
             stream.close()
-        for name in (*self.streams, "audit.json"):
+        for name in WRITTEN:
             self._part(name).unlink(missing_ok=True)
         for folder in self.made:
             with suppress(OSError):  # somebody else put something there
@@ -104,13 +108,15 @@ class AuditFiles:
             *(after[one] for one in self.sensitive),
         ]
 
-    def finish(self, content: dict[str, Any]) -> None:
+    def finish(self, report: Report) -> None:
         """Put the files in their places."""
         if self.folder is None:
             return
-        self._part("audit.json").write_text(json_text(content, indent=2), encoding="utf-8")
+        self._part("report.html").write_text(html(report), encoding="utf-8")
+        content = json_text(audit_json(report), indent=2)
+        self._part("audit.json").write_text(content, encoding="utf-8")
         for stream in self.streams.values():
             stream.close()
-        for name in ("pairs.csv", "verdicts.csv", "audit.json"):
+        for name in WRITTEN:
             self._part(name).replace(self.folder / name)
         self.streams.clear()

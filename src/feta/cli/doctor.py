@@ -12,16 +12,16 @@ from rich.text import Text
 from feta.arrays import Flags, Matrix
 from feta.audit.auditor import Auditor
 from feta.audit.proxies import NOTABLE, Proxy, proxies
-from feta.cli.audit_words import never_read
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
-from feta.cli.plain import json_text, listed, plain
 from feta.cli.progress import progress_bar
 from feta.engine.protocol import Budget
 from feta.engine.registry import choose
 from feta.model import Model
 from feta.network.points import Rows
 from feta.network.unread import unread
+from feta.plain import json_text, listed, plain
+from feta.report.words import never_read
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
 from feta.space.draw import draw_people

@@ -8,13 +8,13 @@ from rich.text import Text
 
 from feta.cli.exit_code import ExitCode
 from feta.cli.out import check_file
-from feta.cli.plain import plain
 from feta.errors import SchemaError
 from feta.model import Model
 from feta.model_file import save_model
 from feta.network.agreement import check_agreement
 from feta.network.onnx_writer import write_onnx
 from feta.network.readers.onnx import read_onnx
+from feta.plain import plain
 from feta.space.draw import draw_people
 
 # People whose scores are compared with those of the file that was written.

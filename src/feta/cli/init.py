@@ -10,12 +10,12 @@ from rich.text import Text
 from feta.cli.audit import notice
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_source import Source, SourceOptions, open_source
-from feta.cli.plain import listed, plain
 from feta.cli.progress import progress_bar
 from feta.errors import DomainError, SchemaError, missing
 from feta.network.embedding import embedded_inputs, expanded
 from feta.network.network import Network
 from feta.network.readers.sklearn import read_columns, taken_apart
+from feta.plain import listed, plain
 from feta.schema import Schema, write_schema
 from feta.space.attribute import Attribute, Categorical
 from feta.space.feature_space import FeatureSpace

@@ -16,12 +16,12 @@ from feta.cli.audit import note_ignored, notice
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.out import check_file
-from feta.cli.plain import json_text, plain, write_row
 from feta.cli.progress import progress_bar
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.model import Model
+from feta.plain import json_text, plain, write_row
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
 from feta.space.attribute import Derived

@@ -15,7 +15,6 @@ from feta.cli.labelled import read_labelled
 from feta.cli.open_model import open_model
 from feta.cli.open_source import SourceOptions
 from feta.cli.out import check_file
-from feta.cli.plain import json_text, plain
 from feta.cli.progress import progress_bar
 from feta.errors import SchemaError
 from feta.metrics import accuracy
@@ -23,6 +22,7 @@ from feta.model import Model
 from feta.network.network import Network
 from feta.network.onnx_writer import write_onnx
 from feta.network.readers.onnx import read_onnx
+from feta.plain import json_text, plain
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import OneVsRest, Threshold, Tolerance
 from feta.schema import Schema, read_schema

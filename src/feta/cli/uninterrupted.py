@@ -1,23 +1,39 @@
-"""Uninterrupted: a few lines that Ctrl-C must not cut in two; it is heard right after them."""
+"""Uninterrupted: a few lines that no signal must cut in two; it is heard right after them."""
 
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+HEARD = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Take a polite end (SIGTERM) like Ctrl-C: what is done is kept."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Put off an interruption until the block is done."""
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     pending: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pending.append(number))
+    heard = [one for one in HEARD if callable(signal.getsignal(one))]
+    before = [signal.signal(one, lambda number, _: pending.append(number)) for one in heard]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in zip(heard, before, strict=True):
+            signal.signal(number, handler)
     if pending:
         raise KeyboardInterrupt

@@ -1,0 +1,61 @@
+"""Asking: people in, findings out; from the journal if they are known, else from whoever computes."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from feta.arrays import Matrix
+from feta.audit.auditor import Auditor
+from feta.audit.finding import Finding
+from feta.audit.journal import Journal
+from feta.audit.patience import patiently
+from feta.audit.workers import Workers
+
+# A block of people is asked in about this time: so much is lost when the process is killed.
+BLOCK_SECONDS = 0.5
+FIRST_BLOCK = 16
+MOST_PEOPLE = 256
+
+
+@dataclass
+class Asking:
+    """An auditor, or workers if there are some, and perhaps a journal of what is done."""
+
+    auditor: Auditor
+    workers: Workers | None = None
+    journal: Journal | None = None
+    size: int = FIRST_BLOCK  # of the next block; so many people take about half a second
+
+    @property
+    def at_once(self) -> int:
+        """How many people to hand over at a time."""
+        return MOST_PEOPLE * (1 if self.workers is None else self.workers.jobs)
+
+    def ask(self, people: Matrix) -> list[Finding]:
+        """Ask about everybody who is not known yet; rows are numbered from 0."""
+        known = [None] * len(people) if self.journal is None else self.journal.known(people)
+        found: list[Finding | None] = list(known)
+        rows = np.flatnonzero([one is None for one in found])
+        for start, findings in self._computed(people[rows]):
+            places = rows[start : start + len(findings)]
+            if self.journal is not None:
+                self.journal.write(people[places], findings)
+            for place, finding in zip(places.tolist(), findings, strict=True):
+                found[place] = replace(finding, row=place)
+        return [one for one in found if one is not None]
+
+    def _computed(self, people: Matrix) -> Iterator[tuple[int, list[Finding]]]:
+        if self.workers is not None:
+            yield from self.workers.ask(people)
+            return
+        start = 0
+        while start < len(people):
+            block = people[start : start + self.size]
+            began = time.perf_counter()
+            yield start, patiently(self.auditor.ask, block)
+            start += len(block)
+            seconds = max(time.perf_counter() - began, 1e-9)
+            fitting = int(BLOCK_SECONDS * len(block) / seconds)
+            self.size = max(1, min(MOST_PEOPLE, 2 * self.size, fitting))

@@ -1,0 +1,75 @@
+"""Audit JSON: a report for programs, as audit.json holds it; docs/formats.md describes it."""
+
+from typing import Any
+
+from feta.audit.clearest import Shown
+from feta.model import Model
+from feta.report.groups import Group
+from feta.report.report import Report
+from feta.report.words import never_read
+from feta.rule import Tolerance
+
+FORMAT = "feta-audit"
+VERSION = 1
+
+
+def audit_json(report: Report) -> dict[str, Any]:
+    """Give a report as plain values; what was measured with a clock is under `seconds` and `latency`."""
+    model, source = report.model, report.source
+    latency = report.latency
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "feta": report.versions["FETA"],
+        "partial": report.partial,
+        "model": {
+            "file": source.model_file,
+            "fingerprint": model.fingerprint,
+            "network": model.network.fingerprint,
+            "space": model.space.fingerprint,
+            "counterparts": model.space.lattice.size if model.space.finite else None,
+            "rule": type(model.rule).__name__,
+            "outcomes": list(model.outcomes),
+            "reading": model.network.reading,
+            "sensitive_never_read": list(never_read(model)),
+        },
+        "data": source.data,
+        "data_sha256": source.data_sha256,
+        "vote_weights": source.vote_weights,
+        "engine": report.engine,
+        "seconds": report.seconds,
+        "latency": None if latency is None else {"forward": latency.forward, "fair": latency.fair},
+        "summary": report.summary.as_dict(),
+        "groups": {
+            name: {group: _group(model, one) for group, one in report.groups.present(name)}
+            for name in report.groups.by_attribute
+        },
+        "clearest_pairs": [_pair(model, shown) for shown in report.pairs],
+        "unanswered": list(report.unanswered),
+    }
+
+
+def _group(model: Model, group: Group) -> dict[str, Any]:
+    told: dict[str, Any] = {"people": group.people, "unfair": group.unfair, "flips": group.flips}
+    told["undecided"] = group.undecided
+    if isinstance(model.rule, Tolerance):
+        return told
+    for key, counts in (("decisions", group.own), ("fair_decisions", group.fair)):
+        told[key] = {name: counts[place] for place, name in enumerate(model.outcomes)}
+    return told
+
+
+def _pair(model: Model, shown: Shown) -> dict[str, Any]:
+    finding, pair = shown.finding, shown.pair
+    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
+    return {
+        "row": finding.row + 1,
+        "id": shown.name,
+        "person": before,
+        "changed": {one: after[one] for one in after if after[one] != before[one]},
+        "decisions": [model.outcomes[decision] for decision in pair.decisions],
+        "scores": pair.scores.tolist(),
+        "gap": pair.gap,
+        "runtime": finding.runtime,
+        "replayed": finding.replayed,
+    }

@@ -1,0 +1,89 @@
+"""Groups: how people fare by sensitive attribute and by intersection; people are added one by one."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Self
+
+from feta.arrays import Vector
+from feta.audit.answer import Answer
+from feta.audit.finding import Finding
+from feta.model import Model
+from feta.report.bands import Bands
+from feta.rule import Tolerance
+
+
+@dataclass
+class Group:
+    """Counts of the people who have something in common."""
+
+    people: int = 0
+    unfair: int = 0
+    undecided: int = 0
+    decided: int = 0  # people whose own and fair answers are both known
+    flips: int = 0
+    own: Counter[int] = field(default_factory=Counter)  # decisions by number
+    fair: Counter[int] = field(default_factory=Counter)
+    own_sum: float = 0.0  # regression: of the scores
+    fair_sum: float = 0.0
+    labeled: int = 0
+    right: int = 0
+    right_fair: int = 0
+
+    def add(self, finding: Finding, label: Answer | None, epsilon: float | None) -> None:
+        """Take one more person; `epsilon` is the tolerance of a regression."""
+        self.people += 1
+        self.unfair += finding.status == "unfair"
+        self.undecided += finding.status == "undecided"
+        own, fair = finding.decision, finding.fair_decision
+        if own is None or fair is None:
+            return
+        self.decided += 1
+        if epsilon is not None:
+            self.flips += abs(own - fair) > epsilon
+            self.own_sum += own
+            self.fair_sum += fair
+            return
+        self.flips += own != fair
+        self.own[int(own)] += 1
+        self.fair[int(fair)] += 1
+        if label is not None:
+            self.labeled += 1
+            self.right += own == label
+            self.right_fair += fair == label
+
+    def share(self, part: float) -> float:
+        """Give the share of the people with both answers."""
+        return part / self.decided if self.decided else 0.0
+
+
+@dataclass
+class Groups:
+    """Everybody, by each sensitive attribute and by all of them together."""
+
+    model: Model
+    bands: tuple[Bands, ...]
+    by_attribute: dict[str, dict[str, Group]]  # in the order of the values
+    by_intersection: dict[tuple[str, ...], Group] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """Start with nobody."""
+        bands = tuple(Bands.of(one) for one in model.space.sensitive)
+        return cls(model, bands, {one.attribute.name: _empty(one) for one in bands})
+
+    def add(self, person: Vector, finding: Finding, label: Answer | None = None) -> None:
+        """Take one more person who was asked about."""
+        space, rule = self.model.space, self.model.rule
+        epsilon = rule.epsilon if isinstance(rule, Tolerance) else None
+        names = tuple(one.name(person[space.columns_of(one.attribute)]) for one in self.bands)
+        for bands, name in zip(self.bands, names, strict=True):
+            self.by_attribute[bands.attribute.name][name].add(finding, label, epsilon)
+        self.by_intersection.setdefault(names, Group()).add(finding, label, epsilon)
+
+    def present(self, attribute: str) -> list[tuple[str, Group]]:
+        """Give an attribute's groups that have somebody in them."""
+        return [(name, one) for name, one in self.by_attribute[attribute].items() if one.people]
+
+
+def _empty(bands: Bands) -> dict[str, Group]:
+    return {name: Group() for name in bands.names}

@@ -1,0 +1,224 @@
+"""HTML: a report as one page for a desk or a court: no script, no outside address, light and dark."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from feta.audit.clearest import Shown
+from feta.audit.lead import leads
+from feta.plain import plain, shortened
+from feta.report.groups import Group
+from feta.report.picture import Grid, grid, svg
+from feta.report.report import Report
+from feta.report.words import caveats, either, headline, notes, words_for
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.space.attribute import Value
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+# Rows of a table that somebody still reads; the rest is in the files beside the report.
+MOST_INTERSECTIONS = 15
+MOST_UNANSWERED = 20
+MOST_COLUMNS = 200
+
+# Characters of a name or value; a line may be broken after an underscore, and in a word of this size.
+MOST_CHARACTERS = 120
+LONG_RUN = re.compile(r"(?<=_)|(\S{24})")
+
+# Groups smaller than this have no ratio: a person more or less would turn it over.
+ENOUGH_FOR_A_RATIO = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A pair side by side: what differs first, then what they share."""
+
+    title: str
+    changed: tuple[tuple[str, str, str], ...]
+    shared: tuple[tuple[str, str], ...]
+    decisions: tuple[str, str]
+    leads: tuple[str, str]
+    runtime: str
+    replayed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A group in a table; rates are shares of its people, ratios are to the best-off group's."""
+
+    name: str
+    group: Group
+    rates: tuple[float, float] | None = None  # favorable: own, fair
+    ratios: tuple[float, float] | None = None
+
+
+def html(report: Report) -> str:
+    """Render a report; every name and value is escaped by the template."""
+    model, summary = report.model, report.summary
+    words = words_for(model, report.source.unit)
+    chosen = _chosen(report)
+    return _template().render(
+        report=report,
+        summary=summary,
+        model=model,
+        words=words,
+        answer=headline(summary, words, partial=report.partial),
+        question=question(report),
+        rule=rule_words(model.rule, model.outcomes, report.source.unit),
+        shared=[one for one in model.space.attributes if not model.space.is_sensitive(one)],
+        most_columns=MOST_COLUMNS,
+        cards=[_card(report, shown) for shown in report.pairs],
+        by_attribute={name: lines(report, name) for name in report.groups.by_attribute},
+        intersections=_intersections(report),
+        picture=chosen[0] if chosen else None,
+        picture_of=chosen[1] if chosen else None,
+        svg=svg,
+        notes=list(notes(summary, report.source.runtime)),
+        caveats=list(caveats(model)),
+        favorable=model.outcomes[1] if _two_sided(model.rule) else None,
+        most_unanswered=MOST_UNANSWERED,
+        enough=ENOUGH_FOR_A_RATIO,
+        now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        style=files("feta.report").joinpath("report.css").read_text(encoding="utf-8"),
+    )
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only reports need it
+
+    environment = Environment(
+        loader=PackageLoader("feta", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    environment.filters |= {
+        "percent": _percent,
+        "count": "{:,}".format,
+        "short": _short,
+        "long": partial(_short, most=5 * MOST_CHARACTERS),
+        "duration": _duration,
+    }
+    return environment.get_template("report.html.j2")
+
+
+def _harmless(value: object) -> object:
+    """Spell out what cannot be seen; direction marks would turn a line's words around."""
+    return plain(value) if type(value) is str else value
+
+
+def _short(value: object, most: int = MOST_CHARACTERS) -> Markup:
+    """Escape a name or value, shorten what is very long, and say where it may be broken."""
+    pieces = LONG_RUN.split(shortened(plain(value), most))
+    return Markup("<wbr>").join(escape(piece) for piece in pieces if piece)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1e-3:  # noqa: PLR2004 - a millisecond
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def question(report: Report) -> str:
+    """Say what was asked about each person."""
+    names = either(report.summary.attributes).replace(" or ", " and ")
+    apart = words_for(report.model, report.source.unit).apart
+    return f"Does this person have a counterpart {apart}: somebody equal in every other column, with any values of {names}?"
+
+
+def rule_words(rule: Rule, outcomes: tuple[str, ...], unit: str) -> str:
+    """Say how scores become decisions."""
+    match rule:
+        case Threshold(value=value, favors=favors, equality=equality):
+            return f"A score {favors} {value:.6g} is decided {outcomes[1]!r}, otherwise {outcomes[0]!r}; a score exactly there counts as {equality}."
+        case Argmax(classes=classes):
+            return f"The class with the largest score, of {len(classes)}: {', '.join(classes[:12])}; the first one on a tie."
+        case OneVsRest(chosen=chosen):
+            return f"Whether the class with the largest score is {chosen!r}."
+        case Tolerance(epsilon=epsilon):
+            amount = f"{epsilon:,.6g} {unit}".strip()
+            return f"The score itself; two scores no more than {amount} apart count as alike."
+
+
+def _two_sided(rule: Rule) -> bool:
+    return isinstance(rule, Threshold | OneVsRest)
+
+
+def _chosen(report: Report) -> tuple[Grid, Shown] | None:
+    """Choose the person for the picture: the first of the clearest pairs."""
+    for shown in report.pairs:
+        found = grid(report.model, shown.pair)
+        if found is not None:
+            return found, shown
+    return None
+
+
+def _card(report: Report, shown: Shown) -> Card:
+    model, pair = report.model, shown.pair
+    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
+    changed = [one for one in before if before[one] != after[one]]
+    words = words_for(model, report.source.unit)
+    one, other = (words.amount(number) for number in leads(model, pair).tolist())
+    first, second = (
+        (model.outcomes[place] for place in pair.decisions) if pair.decisions else ("", "")
+    )
+    name = f" ({shown.name})" if shown.name else ""
+    return Card(
+        f"Row {shown.finding.row + 1}{name}",
+        tuple((key, _cell(before[key]), _cell(after[key])) for key in changed),
+        tuple((key, _cell(before[key])) for key in before if key not in changed),
+        (first, second),
+        (one, other),
+        shown.finding.runtime,
+        shown.finding.replayed,
+    )
+
+
+def _cell(value: Value) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def lines(report: Report, attribute: str) -> list[Line]:
+    """Give the groups of one attribute, with rates and ratios where the decision has two sides."""
+    return _rated(report, report.groups.present(attribute))
+
+
+def _rated(report: Report, groups: list[tuple[str, Group]]) -> list[Line]:
+    if not _two_sided(report.model.rule):
+        return [Line(name, group) for name, group in groups]
+    rates = {
+        name: (group.share(group.own[1]), group.share(group.fair[1])) for name, group in groups
+    }
+    sized = [rates[name] for name, group in groups if group.decided >= ENOUGH_FOR_A_RATIO]
+    best = [max((one[side] for one in sized), default=0.0) for side in (0, 1)]
+    found = []
+    for name, group in groups:
+        ratios = None
+        if group.decided >= ENOUGH_FOR_A_RATIO and all(best):
+            ratios = (rates[name][0] / best[0], rates[name][1] / best[1])
+        found.append(Line(name, group, rates[name], ratios))
+    return found
+
+
+def _intersections(report: Report) -> list[Line]:
+    """Give the largest intersections; with one attribute there are none."""
+    if len(report.groups.bands) < 2:  # noqa: PLR2004 - two attributes intersect
+        return []
+    named = [(" · ".join(names), group) for names, group in report.groups.by_intersection.items()]
+    largest = sorted(named, key=lambda one: (-one[1].people, one[0]))[:MOST_INTERSECTIONS]
+    return _rated(report, largest)

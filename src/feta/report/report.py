@@ -1,0 +1,108 @@
+"""Report: everything an audit found, gathered person by person and then handed to whoever shows it."""
+
+import platform
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from feta.arrays import Matrix, Vector
+from feta.audit.answer import Answer
+from feta.audit.auditor import Auditor
+from feta.audit.clearest import Clearest, Shown
+from feta.audit.finding import Finding
+from feta.audit.summary import Summary
+from feta.model import Model
+from feta.report.groups import Groups
+from feta.report.latency import MOST_PEOPLE, Latency, measure
+
+LISTED_ROWS = 1000  # rows without an answer that are named; verdicts.csv has all
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an audit's people and model came from, and how it was asked for."""
+
+    model_file: str = ""
+    data: str = ""
+    data_sha256: str = ""
+    command: str = ""  # to run it again
+    vote_weights: str | None = None
+    unit: str = ""  # of the scores
+    runtime: str = ""  # the user's own, in which pairs were replayed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """What an audit comes to."""
+
+    model: Model
+    source: Source
+    engine: str
+    seconds_a_person: float | None  # the limit
+    summary: Summary
+    groups: Groups
+    pairs: tuple[Shown, ...]
+    unanswered: tuple[dict[str, Any], ...]
+    partial: bool
+    seconds: float | None = None  # that it took
+    latency: Latency | None = None
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The programs that the answers rest on."""
+        return {
+            "FETA": version("feta-fair"),
+            "Python": platform.python_version(),
+            "NumPy": version("numpy"),
+        }
+
+
+@dataclass
+class Gathering:
+    """An audit under way: what is found so far, whatever stops it."""
+
+    auditor: Auditor
+    summary: Summary = field(init=False)
+    clearest: Clearest = field(init=False)
+    groups: Groups = field(init=False)
+    unanswered: list[dict[str, Any]] = field(default_factory=list)
+    first: list[Vector] = field(default_factory=list)  # people to measure latencies with
+
+    def __post_init__(self) -> None:
+        self.summary = Summary.of(self.auditor.model)
+        self.clearest = Clearest(self.auditor)
+        self.groups = Groups.of(self.auditor.model)
+
+    def take(
+        self, finding: Finding, person: Vector | None, label: Answer | None = None, name: str = ""
+    ) -> None:
+        """Count one more row; a row that could not be read has no person."""
+        self.summary.add(finding, label)
+        self.clearest.add(finding, name)
+        if person is not None:
+            self.groups.add(person, finding, label)
+            if len(self.first) < MOST_PEOPLE:
+                self.first.append(person)
+        if finding.status in ("undecided", "not audited") and len(self.unanswered) < LISTED_ROWS:
+            row = {"row": finding.row + 1, "id": name, "status": finding.status}
+            self.unanswered.append(row | {"reason": finding.reason})
+
+    def report(
+        self, source: Source, *, partial: bool = False, seconds: float | None = None
+    ) -> Report:
+        """Put it together; what was interrupted is not kept waiting for simpler pairs or latencies."""
+        auditor = self.auditor
+        measured = None
+        if not partial and self.first and auditor.model.space.finite:
+            measured = measure(auditor.model, self._people(), auditor.engine)
+        pairs = self.clearest.pairs(simplify=not partial)
+        limit = auditor.budget.seconds
+        return Report(
+            auditor.model, source, auditor.engine, limit, self.summary, self.groups, tuple(pairs),
+            tuple(self.unanswered), partial, seconds, measured,
+        )  # fmt: skip
+
+    def _people(self) -> Matrix:
+        return np.stack(self.first)

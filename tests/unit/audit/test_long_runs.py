@@ -1,0 +1,164 @@
+import os
+import sqlite3
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import feta
+from feta.arrays import Matrix
+from feta.audit.asking import Asking
+from feta.audit.auditor import Auditor
+from feta.audit.finding import Finding
+from feta.audit.journal import Journal
+from feta.audit.patience import anybody_busy, patiently
+from feta.audit.workers import DIED, Workers
+from feta.errors import EngineError, SchemaError
+from feta.model import Model
+
+SPACE = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
+
+
+def model_of(slope: float = 0.1) -> Model:
+    return Model(SPACE, feta.Network.from_layers([([[slope, 1.0]], [-9.0])]))
+
+
+def people_of(*incomes: float) -> Matrix:
+    return SPACE.encode([{"age": 30, "income": one} for one in incomes])
+
+
+PEOPLE = people_of(1.0, 5.0, 50.0)
+
+
+def same(one: Finding, other: Finding) -> bool:
+    names = ("row", "status", "decision", "fair_decision", "alone", "runtime", "replayed", "reason")
+    pairs = [None if f.pair is None else f.pair.counterpart.tolist() for f in (one, other)]
+    return pairs[0] == pairs[1] and all(getattr(one, n) == getattr(other, n) for n in names)
+
+
+def test_what_is_noted_is_read_back_as_it_was(tmp_path: Path) -> None:
+    model = model_of()
+    found = Auditor(model).ask(PEOPLE)
+    assert {one.status for one in found} == {"fair", "unfair"}
+    with Journal(tmp_path / "j", model) as journal:
+        assert journal.known(PEOPLE) == [None] * 3
+        journal.write(PEOPLE, found)
+    with Journal(tmp_path / "j", model) as journal:
+        assert len(journal) == 3
+        again = journal.known(PEOPLE)
+        assert all(one and same(one, other) for one, other in zip(again, found, strict=True))
+        assert journal.known(people_of(2.0)) == [None]
+
+
+def test_a_journal_of_another_model_or_other_settings_is_refused(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j", model_of(), {"seconds": 1.0}) as journal:
+        journal.write(PEOPLE, Auditor(model_of()).ask(PEOPLE))
+    with pytest.raises(SchemaError, match="the journal of another audit: the model was"):
+        Journal(tmp_path / "j", model_of(0.2), {"seconds": 1.0})
+    with pytest.raises(
+        SchemaError, match=r"the seconds was 1.0, and is 2.0 now; name another --out"
+    ):
+        Journal(tmp_path / "j", model_of(), {"seconds": 2.0})
+
+
+def test_two_audits_do_not_write_to_one_journal(tmp_path: Path) -> None:
+    with (
+        Journal(tmp_path / "j", model_of()),
+        pytest.raises(SchemaError, match="another audit is writing to this folder"),
+    ):
+        Journal(tmp_path / "j", model_of())
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "j").write_bytes(b"not a database, but long enough to be looked at" * 99)
+    with pytest.raises(SchemaError, match="the journal must be whole"):
+        Journal(tmp_path / "j", model_of())
+
+
+def test_a_pair_that_does_not_replay_is_asked_again(tmp_path: Path) -> None:
+    model = model_of()
+    with Journal(tmp_path / "j", model) as journal:
+        journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
+    base = sqlite3.connect(tmp_path / "j")
+    forged = '"counterpart": "' + np.array([30.0]).tobytes().hex() + '"'
+    base.execute(
+        "UPDATE people SET finding = substr(finding, 1, instr(finding, '\"counterpart\"') - 1) || ? || '}'"
+        " WHERE instr(finding, '\"counterpart\"')",
+        (forged,),
+    )
+    base.execute("UPDATE people SET finding = '{' WHERE instr(finding, '\"fair\"')")
+    base.commit()
+    base.close()
+    with Journal(tmp_path / "j", model) as journal:
+        assert journal.known(PEOPLE) == [None] * 3
+
+
+def test_only_people_who_are_not_known_are_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_of()
+    auditor = Auditor(model)
+    asked: list[int] = []
+
+    def count(self: Auditor, people: Matrix, start: int = 0) -> list[Finding]:
+        asked.append(len(people))
+        return ask(self, people, start)
+
+    ask = Auditor.ask
+    monkeypatch.setattr(Auditor, "ask", count)
+    with Journal(tmp_path / "j", model) as journal:
+        first = Asking(auditor, journal=journal).ask(PEOPLE[:2])
+        both = Asking(auditor, journal=journal).ask(PEOPLE)
+    assert asked == [2, 1]
+    assert [one.row for one in both] == [0, 1, 2]
+    assert all(same(one, other) for one, other in zip(first, both[:2], strict=True))
+
+
+class Deadly(Auditor):
+    """Dies of a person with an income of 13."""
+
+    def ask(self, people: Matrix, start: int = 0) -> list[Finding]:
+        if (people[:, 1] == 13).any():
+            os._exit(9)
+        return super().ask(people, start)
+
+
+def deadly(model: Model) -> Auditor:
+    return Deadly(model)
+
+
+def hopeless() -> Auditor:
+    os._exit(9)
+
+
+def test_a_worker_that_dies_takes_nobody_s_answer_with_it() -> None:
+    people = people_of(*np.arange(40) % 40)
+    workers = Workers(partial(deadly, model_of()), 2)
+    try:
+        found = Asking(Auditor(model_of()), workers).ask(people)
+    finally:
+        workers.stop()
+    assert [one.row for one in found] == list(range(40))
+    due = Auditor(model_of()).ask(people)
+    assert (found[13].status, found[13].reason) == ("undecided", DIED)
+    assert all(same(found[n], due[n]) for n in range(40) if n != 13)
+
+
+def test_workers_that_never_begin_are_given_up() -> None:
+    workers = Workers(hopeless, 1)
+    with pytest.raises(EngineError, match="processes died one after another"):
+        list(workers.ask(people_of(*range(40))))
+    workers.stop()
+
+
+def test_no_jobs_are_refused() -> None:
+    with pytest.raises(EngineError, match="at least one job, got 0"):
+        Workers(partial(deadly, model_of()), 0)
+
+
+def test_patience_gives_results_and_errors() -> None:
+    assert patiently(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        patiently(divmod, 7, 0)
+    assert not anybody_busy()
