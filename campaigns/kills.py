@@ -1,0 +1,117 @@
+"""Campaign: an audit killed (-9) again and again ends with the same files as an undisturbed one.
+
+    python -m campaigns.kills [--kills 50] [--people 1000] [--seed 0]
+
+German credit, the command line itself, with one process and with two by turns. A third of the kills
+fall anywhere from the process's start on, the others soon after it has noted something. Files are compared byte
+for byte, but for what a clock measured.
+"""
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from campaigns.result import finish
+from feta import datasets, save_model
+from feta.cli.demo import train_model
+
+MEASURED = re.compile(r'class="(n )?measured">[^<]*<')
+
+
+def prepare(folder: Path, people: int) -> list[str]:
+    """Write a model and a table; give the command that audits them."""
+    dataset = datasets.load("german")
+    rows = dataset.space.encode(dataset.frame)
+    model = train_model(dataset, rows, np.arange(len(rows)) % 5 != 0, seed=0)
+    save_model(model, folder / "model.feta")
+    dataset.frame.head(people).to_csv(folder / "people.csv", index=False)
+    files = [str(folder / "model.feta"), "--data", str(folder / "people.csv")]
+    # The slow engine, so that many kills fall into one audit.
+    return [sys.executable, "-m", "feta", "audit", *files, "--engine", "exhaustive", "--out"]
+
+
+def contents(out: Path) -> dict[str, str]:
+    """Read what an audit wrote, without what a clock measured."""
+    found = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
+    told = json.loads(found["audit.json"])
+    found["audit.json"] = json.dumps(told | {"seconds": None, "latency": None})
+    found["report.html"] = MEASURED.sub("", found["report.html"])
+    return found
+
+
+def start(command: list[str], out: Path, jobs: int) -> subprocess.Popen[bytes]:
+    """Start an audit that says nothing."""
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen([*command, str(out), "--jobs", str(jobs)], stdout=quiet, stderr=quiet)
+
+
+def noted(out: Path) -> int:
+    """Tell how much a journal holds, by the size of its files."""
+    return sum(path.stat().st_size for path in out.glob("journal.sqlite*")) if out.exists() else 0
+
+
+def wait_to_kill(process: subprocess.Popen[bytes], out: Path, dice: random.Random) -> None:
+    """Wait for a random moment, or for the audit's end."""
+    begun = time.monotonic()
+    if dice.random() < 1 / 3:
+        until = begun + dice.uniform(0.0, 2.5)
+    else:
+        before = noted(out)
+        while process.poll() is None and noted(out) <= before and time.monotonic() < begun + 30:
+            time.sleep(0.005)
+        until = time.monotonic() + dice.uniform(0.0, 0.1)
+    while process.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+def main() -> int:
+    """Run from the command line; exit 1 if any audit ended with other files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--people", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    dice = random.Random(options.seed)
+    started = time.perf_counter()
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = prepare(folder, options.people)
+        start(command, folder / "undisturbed", 1).wait()
+        due = contents(folder / "undisturbed")
+        out = folder / "killed"
+        killed_once = False
+        while counts["kills"] < options.kills or killed_once:
+            process = start(command, out, 1 + counts["kills"] % 2)
+            if counts["kills"] < options.kills:
+                wait_to_kill(process, out, dice)
+            else:
+                process.wait()
+            if process.poll() is None:
+                process.kill()
+                counts["kills"] += 1
+                killed_once = True
+            process.wait()
+            if process.returncode == -9:
+                continue
+            counts["audits ended"] += 1
+            found = contents(out)
+            counts["WRONG files"] += found != due
+            counts["WRONG people"] += found["verdicts.csv"].count("\n") != options.people + 1
+            for path in out.iterdir():
+                path.unlink()
+            killed_once = False
+    return finish(counts, started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

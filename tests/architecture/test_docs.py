@@ -1,0 +1,62 @@
+"""Every block of the documentation runs as it stands, and the site it is built to holds together."""
+
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"```(python|sh)\n(.*?)```", re.DOTALL)
+PAGES = [path for path in sorted((ROOT / "docs").glob("*.md")) if BLOCK.search(path.read_text())]
+
+
+def feta(line: str) -> None:
+    """Run a command as the page shows it; a counterexample is not a failure."""
+    command = [sys.executable, "-m", *shlex.split(line)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode in (0, 1), f"{line}\n{done.stderr}"
+
+
+def test_there_are_pages_with_blocks() -> None:
+    assert {path.stem for path in PAGES} >= {"tutorial", "models"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore")
+def test_every_block_of_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(block, str(page), "exec"), names)
+        else:
+            for line in block.strip().splitlines():
+                feta(line)
+
+
+@pytest.mark.parametrize("name", ["lending", "hiring", "insurance"])
+@pytest.mark.filterwarnings("ignore")
+def test_an_example_runs_and_writes_its_report(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+    assert (tmp_path / f"{name}.html").stat().st_size > 10_000
+
+
+def test_the_site_is_built_and_its_links_lead_somewhere(tmp_path: Path) -> None:
+    builder = [sys.executable, str(ROOT / "scripts" / "build_docs.py"), str(tmp_path)]
+    subprocess.run(builder, check=True, timeout=60, env=os.environ)
+    built = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert "feta audit" in built["cli.html"]
+    assert "FairPredictor" in built["api.html"]
+    for name, page in built.items():
+        for link in re.findall(r'href="([^":]+\.html)"', page):
+            assert link in built, f"{name} -> {link}"

@@ -1,0 +1,176 @@
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+import feta
+from tests.bad_files import ROWS, Folder
+from tests.cli.test_commands import insensitive, rows_of, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder.filled(tmp_path)
+
+
+def test_the_report_is_written_with_the_command_to_run_it_again(folder: Folder) -> None:
+    run(*folder.audit("--seconds", "5"))
+    page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Yes: 3 of 4 people have a counterpart decided the other way" in page
+    command = "feta audit model.onnx --data data.csv --schema schema.toml --seconds 5.0 --out audit"
+    assert command in page
+    assert "Replayed in onnxruntime" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("md", "# Fairness"), ("junit", "<?xml"), ("json", "{")]
+)
+def test_formats_are_pure_on_standard_output(folder: Folder, name: str, first: str) -> None:
+    done = run(*folder.audit("--format", name))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(first)
+    if name == "junit":
+        suite = ET.fromstring(done.stdout)
+        assert suite.attrib | {"name": ""} == {
+            "name": "",
+            "tests": "4",
+            "failures": "2",
+            "errors": "0",
+        }
+
+
+def test_undecided_people_are_errors_in_junit(folder: Folder) -> None:
+    done = run(*folder.audit("--format", "junit", "--seconds", "0", "--engine", "exhaustive"))
+    suite = ET.fromstring(done.stdout)
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+
+
+def test_diff_tells_who_is_worse_off(folder: Folder) -> None:
+    out, before = folder.path / "out", folder.path / "before"
+    good = (folder.path / "model.onnx").read_bytes()
+    run(*folder.model(insensitive()))
+    out.rename(before)
+    run(*folder.model(good))
+    worse = run("diff", str(before), str(out))
+    assert (worse.returncode, worse.stderr) == (1, "")
+    assert "Another model, the same table." in worse.stdout
+    assert "3 people: fair → unfair" in worse.stdout
+    assert "Newly unfair: row 1, row 2, row 3" in worse.stdout
+    better = run("diff", str(out), str(before / "audit.json"), "--json")
+    assert better.returncode == 0
+    told = json.loads(better.stdout)
+    assert (told["worse"], told["moves"]) == (False, [["unfair", "fair", 3]])
+
+
+def test_diff_needs_two_audits(folder: Folder) -> None:
+    missing = run("diff", str(folder.path), str(folder.path))
+    assert missing.returncode == 2
+    assert "audit.json: there is no such file; feta audit --out writes it" in missing.stderr
+    (folder.path / "audit.json").write_text("[]")
+    other = run("diff", str(folder.path), str(folder.path))
+    assert "there must be a feta-audit file, version 1, here" in other.stderr
+
+
+def test_an_audit_goes_on_where_it_was_and_refuses_another_model(folder: Folder) -> None:
+    arguments = folder.table("age,sex,income\n" + "\n".join([*ROWS[3:] * 30, "17,female,1"]) + "\n")
+    stopped = run(*arguments)
+    assert stopped.returncode == 2  # the last row is bad, and found out in its turn
+    assert not (folder.path / "out").exists()
+    (folder.path / "data.csv").write_text(
+        "age,sex,income\n" + "\n".join([*ROWS[3:] * 4400, "17,female,1"])
+    )
+    stopped = run(*arguments)  # the second chunk is bad; the first is done
+    assert stopped.returncode == 2
+    assert "row 4401: 'age' must be" in stopped.stderr
+    journal = folder.path / "out" / "journal.sqlite"
+    assert journal.exists()
+    changed = run(*folder.model(insensitive()))
+    assert changed.returncode == 2
+    assert "is the journal of another audit: the model was" in changed.stderr
+    folder = Folder.filled(folder.path)
+    again = run(*folder.table("age,sex,income\n" + "\n".join(ROWS[3:] * 4400)))
+    assert again.returncode == 0
+    assert "going on with 1 people known from" in again.stderr  # equal people are one
+    assert len(rows_of(folder.path / "out" / "verdicts.csv")) == 4400
+    assert not journal.exists()
+
+
+def slow_audit(folder: Path) -> list[str]:
+    """One person of this audit takes minutes."""
+    space = feta.FeatureSpace(
+        (
+            *(feta.Integer(f"s{n}", 0, 999, sensitive=True) for n in range(3)),
+            feta.Real("income", 0, 9),
+        )
+    )
+    rng = np.random.default_rng(0)
+    layers = [(rng.normal(size=(16, 4)), np.zeros(16)), (rng.normal(size=(1, 16)), [0.0])]
+    feta.save_model(feta.Model(space, feta.Network.from_layers(layers, activation="relu")), folder / "m.feta")  # fmt: skip
+    (folder / "d.csv").write_text("s0,s1,s2,income\n" + "1,2,3,4\n" * 3)
+    files = [str(folder / "m.feta"), "--data", str(folder / "d.csv"), "--out", str(folder / "out")]
+    return [sys.executable, "-m", "feta", "audit", *files, "--engine", "exhaustive"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_heard_within_two_seconds(
+    tmp_path: Path, number: signal.Signals, jobs: str
+) -> None:
+    process = subprocess.Popen(
+        [*slow_audit(tmp_path), "--jobs", jobs, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+    )
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "out" / "journal.sqlite").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.5)  # in the middle of the first person
+    started = time.monotonic()
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    took = time.monotonic() - started
+    assert (process.returncode, stderr) == (130, "")
+    assert took < 2
+    told = json.loads(stdout)
+    assert (told["partial"], told["summary"]["people"]) == (True, 0)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Interrupted: these are partial results" in page
+
+
+def test_a_full_disk_stops_cleanly_and_keeps_what_is_done(folder: Folder) -> None:
+    rows = [f"{18 + n % 73},{('female', 'male')[n % 2]},{n / 100}" for n in range(1500)]
+    arguments = folder.table("age,sex,income\n" + "\n".join(rows))
+
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+
+    full = subprocess.run(
+        [sys.executable, "-m", "feta", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=small_files,
+        env={**os.environ, "COLUMNS": "160"},
+    )
+    assert full.returncode == 2
+    assert "Traceback" not in full.stderr
+    assert "the journal cannot be written" in full.stderr
+    assert "what is done is kept: make room, and run the same command again" in full.stderr
+    out = folder.path / "out"
+    assert not list(out.glob("*.part")) and not (out / "verdicts.csv").exists()  # noqa: PT018 - both
+    again = run(*arguments)
+    assert again.returncode == 1
+    assert "people known from" in again.stderr
+    assert len(rows_of(out / "verdicts.csv")) == 1500
