@@ -112,7 +112,7 @@ def slow_audit(folder: Path) -> list[str]:
         )
     )
     rng = np.random.default_rng(0)
-    layers = [(rng.normal(size=(16, 4)), np.zeros(16)), (rng.normal(size=(1, 16)), [0.0])]
+    layers = [(rng.normal(size=(16, 4)), np.zeros(16)), (rng.normal(size=(1, 16)), np.zeros(1))]
     feta.save_model(feta.Model(space, feta.Network.from_layers(layers, activation="relu")), folder / "m.feta")  # fmt: skip
     (folder / "d.csv").write_text("s0,s1,s2,income\n" + "1,2,3,4\n" * 3)
     files = [str(folder / "m.feta"), "--data", str(folder / "d.csv"), "--out", str(folder / "out")]
