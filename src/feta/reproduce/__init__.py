@@ -1,0 +1,1 @@
+"""Reproduce: the paper's protocol run again, and its figures beside ours."""

@@ -1,0 +1,89 @@
+"""Page: a run of the protocol as one file to read: no script, no outside address, light and dark."""
+
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from feta.plain import plain, shortened
+from feta.reproduce.claims import claims_table
+from feta.reproduce.figures import figures_of
+from feta.reproduce.findings import findings
+from feta.reproduce.measurements import Measurements
+from feta.reproduce.quantities import found, is_another
+from feta.reproduce.tables import ARMS, our_tables, paper_column, paper_tables
+from feta.reproduce.verdict import verdict
+from feta.reproduce.wording import duration
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+NAME = "reproduction.html"
+LONGEST = 2000  # characters of a note or setting that somebody still reads
+LONG_RUN = re.compile(r"(?<=_)|(\S{24})")  # where a long word may be broken
+
+
+def write_page(measured: Measurements, folder: Path) -> Path:
+    """Write the page into a folder; at once or not at all."""
+    target = Path(folder) / NAME
+    part = target.with_name(f".{NAME}.part")
+    part.write_text(html(measured), encoding="utf-8")
+    part.replace(target)
+    return target
+
+
+def html(measured: Measurements) -> str:
+    """Render the page; every name, note and setting is escaped by the template."""
+    return _template().render(
+        measured=measured,
+        verdict=verdict(measured),
+        another=is_another(measured),
+        paper_column=paper_column(measured),
+        claims=claims_table(measured),
+        paper_tables=paper_tables(measured),
+        our_tables=our_tables(measured),
+        figures=figures_of(measured),
+        findings=findings(measured),
+        spent=_spent(measured),
+        style=files("feta.report").joinpath("report.css").read_text(encoding="utf-8")
+        + files("feta.reproduce").joinpath("reproduction.css").read_text(encoding="utf-8"),
+    )
+
+
+def _spent(measured: Measurements) -> list[tuple[str, str]]:
+    """Give the time each arm took, a fold, and the whole run."""
+    arms = [key for key in measured.times if key.startswith("arm.")]
+    named = [(key, key.removeprefix("arm.").removesuffix(".seconds")) for key in sorted(arms)]
+    spent = [(ARMS.get(arm, arm), duration(one)) for key, arm in named if (one := found(measured, key))]  # fmt: skip
+    whole = found(measured, "total.seconds")
+    return [*spent, ("the whole run", duration(whole))] if whole else spent
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only pages need it
+
+    environment = Environment(
+        loader=PackageLoader("feta", "reproduce"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    environment.filters |= {"count": "{:,}".format, "short": _short}
+    return environment.get_template("reproduction.html.j2")
+
+
+def _harmless(value: object) -> object:
+    """Spell out what cannot be seen; direction marks would turn a line's words around."""
+    return plain(value) if type(value) is str else value
+
+
+def _short(value: object) -> Markup:
+    """Escape a text, shorten what is very long, and say where a long word may be broken."""
+    pieces = LONG_RUN.split(shortened(plain(value), LONGEST))
+    return Markup("<wbr>").join(escape(piece) for piece in pieces if piece)

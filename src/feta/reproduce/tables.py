@@ -1,0 +1,248 @@
+"""Tables: the paper's, with our figure beside every cell, and ours that it has no counterpart of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from feta.reproduce.measurements import Measurements
+from feta.reproduce.paper import COUNTERPART, NAMES, SAME_CELL, TableName, cells
+from feta.reproduce.quantities import (
+    by_construction,
+    found,
+    is_another,
+    papers,
+    placed,
+    why_missing,
+)
+from feta.reproduce.wording import MARKS, duration, ratio, with_spread
+
+ARMS = {
+    "nn_b": "NN_b, as trained",
+    "majority": "Majority class",
+    "vote": "CE-Fair prediction",
+    "empirical_vote": "CE-Fair prediction, empirical weights",
+    "trained": "CE-Fair training",
+    "trained_vote": "CE-Fair training + prediction",
+    "trained_empirical_vote": "CE-Fair training + prediction, empirical weights",
+    "default": "FETA's default training",
+    "default_vote": "FETA's default training + prediction",
+    "span": "Span training (0.1)",
+    "span_vote": "Span training + prediction",
+    "blind_fixed": "Blind, paper's protocol, one fixed subset",
+    "blind_fresh": "Blind, paper's protocol, a fresh subset each epoch",
+    "blind_full": "Blind, full protocol (all rows)",
+    "blind_logistic": "Blind logistic regression",
+    "lcifr": "LCIFR, γ = 1",
+    "lcifr_original": "LCIFR, its authors' setting",
+    "chosen": "The chooser's pick",
+    "printed": "Algorithm 1 as printed",
+    "forward": "One forward pass",
+    "counting": "Counting",
+}
+QUANTITIES = {
+    "accuracy": "accuracy, %",
+    "flip_rate": "flip rate, %",
+    "ce_rate": "CE rate, %",
+    "ce_rate_real": "CE rate, age a real number, %",
+    "ce_rate_categories": "CE rate, categorical attributes only, %",
+    "certified": "certified, %",
+    "uncertified": "without a certificate, %",
+    "seconds": "time a person",
+    "single_seconds": "time a person, asked alone",
+    "ratio": "ratio to one forward pass",
+    "single_ratio": "ratio, asked alone",
+    "treated_apart": "people treated apart by a tie",
+    "tied": "people with a tie",
+    "naive_seconds": "enumeration, one by one: a person",
+    "naive_total": "enumeration, one by one: a test fold",
+    "vectorised_seconds": "enumeration, vectorised: a person",
+    "vectorised_total": "enumeration, vectorised: a test fold",
+    "milp_seconds": "counterexample-guided counting by MILP: a person",
+    "milp_total": "counterexample-guided counting by MILP: a test fold",
+    "compiled_seconds": "compiled search: a person",
+    "compiled_total": "compiled search: a test fold",
+}
+CLOCKS = ("seconds", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a field of a table says, and where it lies beside the paper's figure."""
+
+    text: str
+    mark: str = ""
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table ready to print: a heading a column; the first two cells of a row name it."""
+
+    title: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def ours(measured: Measurements, key: str) -> Cell:
+    """Give our figure for a key, or say that there is none and why."""
+    summary = found(measured, key)
+    if summary is None:
+        if by_construction(key):
+            return Cell("0, by construction")
+        reason = why_missing(measured, key)
+        return Cell(f"not measured: {reason}" if reason else "not measured", absent=True)
+    where = placed(measured, key)
+    return Cell(shown(key, measured), MARKS[where] if where else "")
+
+
+def shown(key: str, measured: Measurements) -> str:
+    """Write a measured figure in its own unit; fewer folds than were run are said."""
+    summary = found(measured, key)
+    assert summary is not None  # callers ask for what they have seen
+    fewer = f" ({summary.n} of {measured.folds} folds)" if 1 <= summary.n < measured.folds else ""
+    if key.endswith(CLOCKS):
+        return duration(summary) + fewer
+    return (ratio(summary) if key.endswith("ratio") else with_spread(summary)) + fewer
+
+
+def paper_column(measured: Measurements) -> str:
+    """Head the paper's column; another data set is named as such."""
+    if not is_another(measured):
+        return "paper"
+    name = NAMES.get(COUNTERPART.get(measured.dataset, ""), "no data set of its own")
+    return f"paper, {name} (another data set)"
+
+
+def _paper_cell(measured: Measurements, key: str, table: TableName | None) -> Cell:
+    dataset = COUNTERPART.get(measured.dataset)
+    known = cells(table, dataset).get(SAME_CELL.get(key, key)) if table and dataset else None
+    if known is None and key == "vote.ratio":
+        known = papers(measured, key)
+    if known is None:
+        return Cell("–", absent=True)
+    unit = " s" if key.endswith(CLOCKS) else " ×" if key.endswith("ratio") else ""
+    return Cell(f"{int(known.mean):,}{unit}" if unit == " ×" else known.text + unit)
+
+
+def _beside(
+    measured: Measurements, title: str, caption: str, keys: Sequence[str], table: TableName | None
+) -> Table:
+    """Lay out keys a row each: ours, the paper's."""
+    rows = tuple(
+        (*_named(keys, place), ours(measured, key), _paper_cell(measured, key, table))
+        for place, key in enumerate(keys)
+    )
+    columns = ("approach", "figure", measured.title, paper_column(measured))
+    return Table(title, caption, columns, rows)
+
+
+def _named(keys: Sequence[str], place: int) -> tuple[Cell, Cell]:
+    arm, _, quantity = keys[place].rpartition(".")
+    again = place > 0 and keys[place - 1].rpartition(".")[0] == arm
+    return Cell("" if again else ARMS[arm]), Cell(QUANTITIES[quantity])
+
+
+def _keys(*named: str) -> list[str]:
+    """Spell out "arm: quantity quantity"."""
+    pairs = [one.split(": ") for one in named]
+    return [f"{arm}.{quantity}" for arm, quantities in pairs for quantity in quantities.split()]
+
+
+def paper_tables(measured: Measurements) -> list[Table]:
+    """Give the paper's seven tables with our figures."""
+    counted = (
+        "the paper counted on IPUMS Adult only: 71.50 s a person one by one, 9.15 s by its MILP. "
+    )
+    own = COUNTERPART.get(measured.dataset) == "ipums"
+    return [
+        _beside(measured, "Prediction (Table 1)", "What guaranteed fair decisions cost in accuracy. Flip rate: people whose decision the vote changes.",
+            _keys("nn_b: accuracy flip_rate", "majority: accuracy flip_rate", "vote: accuracy flip_rate"), "Table 1"),
+        _beside(measured, "Training, before and after (Table 2)", "CE rate: people with a counterpart who is decided otherwise.",
+            _keys("nn_b: accuracy flip_rate ce_rate", "trained: accuracy flip_rate ce_rate"), "Table 2"),
+        _beside(measured, "Training + prediction against prediction alone (Table 3, Figure 2)",
+            "Times are of different machines, and are not marked. FETA's are per person, in a batch or asked alone; a forward pass is one person through the network in torch.",
+            _keys("vote: accuracy seconds single_seconds ratio single_ratio", "trained_vote: accuracy seconds ratio", "forward: seconds"), "Table 3"),
+        _beside(measured, "Without the sensitive attributes: blind networks (Table 4)",
+            "The paper trains its blind network on ρ of the rows only, and does not say whether the subset stays the same. All of these are fair by construction; the full protocol has the data NN_b has.",
+            _keys("blind_fixed: accuracy", "blind_fresh: accuracy", "blind_full: accuracy", "blind_logistic: accuracy", "trained_vote: accuracy"), "Table 4"),
+        _beside(measured, "LCIFR (Table 5)",
+            "The paper counts LCIFR's counterexamples over categorical attributes only, everybody else's over all counterparts; here both are given. Certified: LCIFR's own certificate, over all counterparts.",
+            _keys("nn_b: accuracy ce_rate", "lcifr: accuracy ce_rate_categories ce_rate certified", "trained_vote: accuracy ce_rate"), "Table 5"),
+        _beside(measured, "LCIFR in its authors' setting (Table 6)",
+            "What the paper prints as LCIFR's CE rate here is the share without a certificate; the CE rate itself cannot be higher."
+            + ("" if not own else " The paper has no such table for IPUMS Adult."),
+            _keys("nn_b: accuracy ce_rate", "lcifr_original: accuracy uncertified ce_rate_categories ce_rate", "trained_vote: accuracy ce_rate"), "Table 6"),
+        _beside(measured, "Counting against enumeration (Table 7)",
+            ("" if own else counted[0].upper() + counted[1:]) + f"Here everybody has {measured.counterparts:,} counterparts. A test fold is a fifth of the {measured.rows:,} rows. Times are of different machines.",
+            _keys("counting: naive_seconds naive_total vectorised_seconds vectorised_total milp_seconds milp_total compiled_seconds compiled_total"), "Table 7"),
+    ]  # fmt: skip
+
+
+def our_tables(measured: Measurements) -> list[Table]:
+    """Give what the paper does not print, where it was measured or should have been."""
+    tables = [
+        _beside(measured, "What Algorithm 1 as printed does on ties", "On an exact tie it changes everybody's decision, so that two people who differ in sensitive attributes only swap places and stay apart. Counted over a test fold; FETA decides ties in favor of both.",
+            _keys("printed: tied treated_apart"), None),
+        _beside(measured, "Beyond the paper", "The same certificate with other weights, FETA's own training, and what the chooser picks on validation.",
+            _keys("empirical_vote: accuracy", "trained_empirical_vote: accuracy", "default: accuracy flip_rate ce_rate", "default_vote: accuracy",
+                  "span: accuracy flip_rate ce_rate", "span_vote: accuracy", "chosen: accuracy"), None),
+    ]  # fmt: skip
+    if measured.dataset == "law" or _has(measured, "raw."):
+        tables.append(_variant(measured, "Standardized and raw inputs", "The paper does not say how inputs were scaled.", "raw", other="raw inputs", usual="standardized inputs"))  # fmt: skip
+    if measured.dataset in {"adult", "ipums"} or _has(measured, "sample."):
+        tables.append(_variant(measured, "The full test fold, and the paper's share of it", "The paper tested IPUMS Adult on 1 % of each test fold.", "sample", other="the paper's ρ of the fold", usual="full test fold"))  # fmt: skip
+    if measured.dataset != "law" or any("ce_rate_real" in key for key in measured.figures):
+        tables.append(_ages(measured))
+    return tables
+
+
+def _has(measured: Measurements, start: str) -> bool:
+    return any(key.startswith(start) for key in [*measured.figures, *measured.times])
+
+
+def _variant(
+    measured: Measurements, title: str, caption: str, variant: str, *, other: str, usual: str
+) -> Table:
+    """Set a variant beside the usual way, and the paper's figures beside both."""
+    known = [
+        key.removeprefix(f"{variant}.") for key in measured.figures if key.startswith(f"{variant}.")
+    ]
+    named = _keys("nn_b: accuracy flip_rate ce_rate", "majority: accuracy", "vote: accuracy", "trained: accuracy flip_rate ce_rate",
+                  "trained_vote: accuracy", "blind_fixed: accuracy", "blind_fresh: accuracy")  # fmt: skip
+    extra = sorted(key for key in known if key not in named and _nameable(key))
+    keys = [*named, *extra]
+    rows = []
+    for place, key in enumerate(keys):
+        paper = papers(measured, key)
+        cell = Cell(paper.text) if paper else Cell("–", absent=True)
+        rows.append(
+            (*_named(keys, place), ours(measured, key), ours(measured, f"{variant}.{key}"), cell)
+        )
+    columns = (
+        "approach",
+        "figure",
+        f"{measured.title}, {usual}",
+        f"{measured.title}, {other}",
+        paper_column(measured),
+    )
+    return Table(title, caption, columns, tuple(rows))
+
+
+def _nameable(key: str) -> bool:
+    arm, _, quantity = key.rpartition(".")
+    return arm in ARMS and quantity in QUANTITIES
+
+
+def _ages(measured: Measurements) -> Table:
+    """Set the CE rate over whole years beside that over real ages."""
+    rows = tuple(
+        (Cell(ARMS[arm]), ours(measured, f"{arm}.ce_rate"), ours(measured, f"{arm}.ce_rate_real"))
+        for arm in ("nn_b", "trained")
+    )
+    caption = "With real ages a person has more counterparts, so the rate can only be equal or higher. The paper does not say which it prints."
+    columns = (
+        "approach",
+        f"{measured.title}, age in whole years, %",
+        f"{measured.title}, age a real number, %",
+    )
+    return Table("CE rate with whole and with real ages", caption, columns, rows)

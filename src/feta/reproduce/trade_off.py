@@ -1,0 +1,151 @@
+"""Trade-off: accuracy against CE rate, every approach a labeled point."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from feta.reproduce.charts import (
+    LETTER,
+    LINE,
+    WIDTH,
+    even,
+    line,
+    marker,
+    path,
+    picture,
+    spread_out,
+    text,
+    x_axis,
+    y_axis,
+)
+from feta.reproduce.measurements import Measurements
+from feta.reproduce.quantities import found, is_another, papers
+
+# Short names, for a picture: what has a CE rate of its own, and what treats nobody apart.
+APART = {
+    "nn_b": ("NN_b", "square"),
+    "trained": ("CE-Fair", "circle"),
+    "default": ("default", "diamond"),
+    "span": ("span", "diamond"),
+    "lcifr": ("LCIFR", "triangle"),
+    "lcifr_original": ("LCIFR, authors'", "triangle"),
+}
+ALIKE = {
+    "majority": ("majority class", "cross"),
+    "vote": ("NN_b + vote", "square"),
+    "empirical_vote": ("NN_b + emp. vote", "square"),
+    "trained_vote": ("CE-Fair + vote", "circle"),
+    "trained_empirical_vote": ("CE-Fair + emp. vote", "circle"),
+    "default_vote": ("default + vote", "diamond"),
+    "span_vote": ("span + vote", "diamond"),
+    "chosen": ("chooser", "diamond"),
+    "blind_fixed": ("blind, fixed ρ", "cross"),
+    "blind_fresh": ("blind, fresh ρ", "cross"),
+    "blind_full": ("blind, all rows", "cross"),
+    "blind_logistic": ("blind logistic", "cross"),
+}
+LEFT, RIGHT, TOP, LOWEST = 132, WIDTH - 42, 26, 250
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An approach in the picture."""
+
+    arm: str
+    name: str
+    shape: str
+    rate: float
+    accuracy: float
+
+
+def points(measured: Measurements) -> list[Point]:
+    """Give every approach whose accuracy and CE rate are known."""
+    known = []
+    for arm, (name, shape) in (APART | ALIKE).items():
+        accuracy, rate = found(measured, f"{arm}.accuracy"), found(measured, f"{arm}.ce_rate")
+        if accuracy and (rate or arm in ALIKE):
+            known.append(Point(arm, name, shape, rate.mean if rate else 0.0, accuracy.mean))
+    return known
+
+
+def best(known: list[Point]) -> list[Point]:
+    """Keep the points that no other beats in one and equals in the other."""
+
+    def beaten(one: Point) -> bool:
+        return any(
+            other.rate <= one.rate
+            and other.accuracy >= one.accuracy
+            and (other.rate, other.accuracy) != (one.rate, one.accuracy)
+            for other in known
+        )
+
+    return sorted((one for one in known if not beaten(one)), key=lambda one: one.rate)
+
+
+def trade_off(measured: Measurements) -> Markup | None:
+    """Draw all approaches; None unless one of them has a CE rate of its own."""
+    known = points(measured)
+    if not any(one.arm in APART for one in known):
+        return None
+    theirs = {} if is_another(measured) else {one.arm: _paper(measured, one) for one in known}
+    shown = [(one.rate, one.accuracy) for one in known] + [pair for pair in theirs.values() if pair]
+    alike = [one for one in known if one.arm in ALIKE]
+    bottom = max(LOWEST, TOP + LINE * len(alike))
+    x = even([0, *(rate for rate, _ in shown)], LEFT, RIGHT, zero=True)
+    y = even([accuracy for _, accuracy in shown], bottom, TOP)
+    parts = [text(WIDTH - 4, 12, "accuracy, %", "end", "strong"), text(4, 12, "nobody treated apart", kind="strong")]  # fmt: skip
+    parts += _right_axis(y_axis(y, LEFT, RIGHT), [y(tick) for tick in y.ticks()], y.ticks())
+    parts += x_axis(x, bottom, "CE rate, %")
+    parts.append(path([(x(one.rate), y(one.accuracy)) for one in best(known)], "curve dashed thin"))
+    for one in known:
+        pair = theirs.get(one.arm)
+        if pair:
+            parts.append(line((x(one.rate), y(one.accuracy), x(pair[0]), y(pair[1])), "leader"))
+            parts.append(marker(one.shape, x(pair[0]), y(pair[1]), "hollow", size=4))
+    heights = spread_out([y(one.accuracy) for one in alike], TOP, bottom)
+    for one, height in zip(alike, heights, strict=True):
+        parts.append(line((LEFT - 18, height, x(0), y(one.accuracy)), "leader"))
+        parts.append(text(LEFT - 20, height + 4, one.name, "end"))
+    parts += [marker(one.shape, x(one.rate), y(one.accuracy), "ours") for one in known]
+    apart = [one for one in known if one.arm in APART]
+    parts += _labels([(x(one.rate), y(one.accuracy), one.name) for one in apart], TOP, bottom)
+    return picture(bottom + 40, "Accuracy against CE rate, all approaches", parts)
+
+
+def _paper(measured: Measurements, point: Point) -> tuple[float, float] | None:
+    """Find the paper's point for an approach; its LCIFR rate is over fewer counterparts, so not it."""
+    accuracy, rate = papers(measured, f"{point.arm}.accuracy"), papers(measured, f"{point.arm}.ce_rate")  # fmt: skip
+    if not accuracy or (point.arm in APART and not rate):
+        return None
+    return (rate.mean if rate else 0.0, accuracy.mean)
+
+
+def _right_axis(left: list[Markup], heights: list[float], ticks: list[float]) -> list[Markup]:
+    """Put the numbers at the right: the left side is taken by names."""
+    lines = [part for part in left if part.startswith("<line")]
+    return [*lines, *(text(RIGHT + 5, at + 4, f"{tick:g}") for at, tick in zip(heights, ticks, strict=True))]  # fmt: skip
+
+
+def _labels(places: list[tuple[float, float, str]], top: float, bottom: float) -> list[Markup]:
+    """Name points beside them, right or left, above or below: the first way that covers nothing."""
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y, _ in places]
+    parts = []
+    for x, y, name in places:
+        wide = len(name) * LETTER
+        ways = [
+            (x + side * 9 - (wide if side < 0 else 0), y + 4 + down)
+            for down in (0, -LINE, LINE, -2 * LINE, 2 * LINE, -3 * LINE, 3 * LINE)
+            for side in (1, -1)
+        ]
+        fits = [way for way in ways if way[0] >= LEFT + 8 and way[0] + wide <= RIGHT and top <= way[1] <= bottom]  # fmt: skip
+        free = [way for way in fits if not any(_covers((way[0], way[1] - 10, way[0] + wide, way[1] + 3), one) for one in taken)]  # fmt: skip
+        at = (free or fits or ways)[0]
+        taken.append((at[0], at[1] - 10, at[0] + wide, at[1] + 3))
+        if abs(at[1] - y - 4) > LINE:
+            parts.append(line((at[0] + wide / 2, at[1] - 4, x, y), "leader"))
+        parts.append(text(at[0], at[1], name, kind="halo strong"))
+    return parts
+
+
+def _covers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

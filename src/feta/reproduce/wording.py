@@ -1,0 +1,47 @@
+"""Wording: figures, times and places as the page prints them."""
+
+from feta.reproduce.statistics import Place, Summary
+
+# A word and a sign: the page is read in grey, and read aloud.
+MARKS: dict[Place, str] = {"within": "✓ within", "above": "▲ above", "below": "▼ below"}
+
+SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def with_spread(summary: Summary) -> str:
+    """Give a rate in per cent: mean ± deviation; a third decimal for what would be 0.00."""
+    small = 0 < abs(summary.mean) < 0.01  # noqa: PLR2004 - below it two decimals show nothing
+    digits = 3 if small else 2
+    if summary.n == 1:
+        return f"{summary.mean:.{digits}f}"
+    return f"{summary.mean:.{digits}f} ± {summary.std:.{digits}f}"
+
+
+def duration(summary: Summary) -> str:
+    """Give a time in the unit that suits its mean."""
+    scale, unit = next((one for one in SCALES if summary.mean >= one[0]), SCALES[-1])
+    spread = f" ± {_three(summary.std / scale)}" if summary.n > 1 else ""
+    return f"{_three(summary.mean / scale)}{spread} {unit}"
+
+
+def ratio(summary: Summary) -> str:
+    """Give how many times as long."""
+    spread = f" ± {_three(summary.std)}" if summary.n > 1 else ""
+    return f"{_three(summary.mean)}{spread} ×"
+
+
+def _three(value: float) -> str:
+    """Show about three digits, and none behind the point that are not known."""
+    if abs(value) >= 100:  # noqa: PLR2004 - three digits
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"  # noqa: PLR2004 - two digits
+
+
+def signed(value: float) -> str:
+    """Show a difference with its sign; the minus is a minus, not a hyphen."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def listed(words: list[str]) -> str:
+    """Join words as a sentence would."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
