@@ -1,1 +1,1 @@
-"""Reproduce: the paper's protocol run again, and its figures beside ours."""
+"""Reproduce: the paper's protocol on one data set, fold by fold, and every figure that comes of it."""

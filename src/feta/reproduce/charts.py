@@ -10,7 +10,7 @@ from feta.plain import plain, shortened
 
 # A chart is this wide in its own units, about a telephone's width, so that letters are never scaled down.
 WIDTH = 400
-LETTER = 6.2  # width of a letter of the charts' 12-unit text, a little more than measured
+LETTER = 7  # width of a letter of the charts' 12-unit text in bold, rather too much than too little
 LINE = 15  # height of a line of it
 
 MOST_TICKS = 5

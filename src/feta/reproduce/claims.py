@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from feta.reproduce.measurements import Measurements
-from feta.reproduce.quantities import figures, papers, why_missing
+from feta.reproduce.paper import COUNTERPART, NAMES
+from feta.reproduce.quantities import figures, is_another, papers, why_missing
 from feta.reproduce.statistics import Difference, paired
 from feta.reproduce.tables import Cell, Table, paper_column
 from feta.reproduce.wording import signed
@@ -38,6 +39,7 @@ class Claim:
     right: str
     here: Difference | None
     paper: float | None
+    paper_on: str  # another data set, if the paper's difference is of one
 
     @property
     def outcome(self) -> str:
@@ -50,6 +52,8 @@ class Claim:
             return "≈ not shown: zero is inside"
         if not self.paper:
             return "▲ above zero" if self.here.sign > 0 else "▼ below zero"
+        if self.paper_on:  # no mark: two data sets cannot agree
+            return f"{'as' if self.agrees else 'unlike'} on {self.paper_on}"
         return "✓ same direction" if self.agrees else "✗ other direction"
 
     @property
@@ -68,7 +72,8 @@ def claims(measured: Measurements) -> list[Claim]:
 def _claim(measured: Measurements, words: str, left: str, right: str) -> Claim:
     one, other = papers(measured, left), papers(measured, right)
     paper = round(one.mean - other.mean, 3) if one and other else None
-    return Claim(words, left, right, difference(measured, left, right), paper)
+    another = NAMES[COUNTERPART[measured.dataset]] if is_another(measured) else ""
+    return Claim(words, left, right, difference(measured, left, right), paper, another)
 
 
 def difference(measured: Measurements, left: str, right: str) -> Difference | None:
@@ -82,7 +87,7 @@ def claims_table(measured: Measurements) -> Table:
     few = f"An interval over {measured.folds} fold{'s' if measured.folds != 1 else ''} is little: folds share most of their training rows, so it is narrower than fresh data would make it, and with so few it is coarse. Read it as a hint."  # fmt: skip
     caption = f"First minus second, in points, paired by fold; the interval is the middle 95 % of 10,000 bootstrap resamples of the folds (seed {measured.seed}). {few} The paper's is the difference of its two means."
     columns = ("difference", measured.title, "95 % interval", "folds above 0", paper_column(measured), "shown here")  # fmt: skip
-    return Table("Differences, paired by fold", caption, columns, rows)
+    return Table("Differences, paired by fold", caption, columns, rows, named=1)
 
 
 def _row(measured: Measurements, claim: Claim) -> tuple[Cell, ...]:

@@ -8,8 +8,10 @@ import numpy as np
 from markupsafe import Markup
 
 from feta.reproduce.charts import (
+    LETTER,
     LINE,
     WIDTH,
+    Scale,
     band,
     bar,
     even,
@@ -26,8 +28,8 @@ from feta.reproduce.charts import (
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.paper import COUNTERPART, NAMES
 from feta.reproduce.quantities import found, is_another, papers
-from feta.reproduce.trade_off import trade_off
-from feta.reproduce.wording import ratio
+from feta.reproduce.trade_off import best, points, trade_off
+from feta.reproduce.wording import listed, ratio
 
 CURVES = {
     "loss": "loss",
@@ -135,12 +137,13 @@ def ratios(measured: Measurements) -> Figure | None:
         height, end = 50.0 + 40 * place, scale(mean)
         kind = "ours" if shape == "circle" else "hollow"
         parts += [line((one_pass, height, end, height), "axis"), marker(shape, end, height, kind)]
-        anchor, at = ("start", min(one_pass, end)) if min(one_pass, end) < WIDTH / 2 else ("end", WIDTH - 20)  # fmt: skip
-        parts.append(text(at, height - 10, f"{who}: {words}", anchor, "halo"))
-    caption = "Filled: FETA, on this machine; hollow: as the paper prints it, on its machine. Each step along is ten times more."
+        label = f"{who}: {words}"
+        at = max(14.0, min(one_pass + 4, end, WIDTH - len(label) * LETTER))
+        parts += [bar(at - 2, height - 22, len(label) * LETTER, LINE, "ground"), text(at, height - 10, label)]  # fmt: skip
+    caption = "Filled: FETA, on this machine; hollow: as the paper prints it, on its machine. The axis goes by powers of ten."
     if paper:
         first = rows[0]
-        caption += f" To see: the paper pays {paper.mean:,.0f} forward passes for a fair decision{' on IPUMS Adult' if is_another(measured) else ''}, {first[0]} {first[2].removesuffix(' ×')}."
+        caption += f" To see: the paper pays {paper.mean:,.0f} forward passes for a fair decision{' on IPUMS Adult' if is_another(measured) else ''}, {first[0]} {first[1]:.2g}."
     return Figure("Time of a fair decision", (picture(bottom + 42, "Inference time as a ratio to one forward pass", parts),), caption)  # fmt: skip
 
 
@@ -167,17 +170,17 @@ def _curve(folds: Sequence[Sequence[float]], title: str) -> Markup:
     length = min(map(len, folds))
     values = np.array([fold[:length] for fold in folds])
     mean, std = values.mean(axis=0), values.std(axis=0)
-    y = even([*(mean - std), *(mean + std)], 150, 26)
-    x = even([0, length - 1], 52, WIDTH - 14)
-    x = type(x)(0, length - 1, x.start, x.stop)
+    y = even([*(mean - std), *(mean + std)], 150, 40)
+    x = Scale(0, length - 1, 52, WIDTH - 14)
     along = [x(epoch) for epoch in range(length)]
     parts = [text(8, 14, title, kind="strong"), *y_axis(y, 52, WIDTH - 14)]
     parts.append(band(along, [y(one) for one in mean - std], [y(one) for one in mean + std]))
     parts.append(path([(a, y(b)) for a, b in zip(along, mean, strict=True)], "curve solid"))
     for place, anchor in ((0, "start"), (length - 1, "end")):
-        height = y(mean[place])
-        above = height - 8 if height > 46 else height + 17  # noqa: PLR2004 - under the title
-        parts.append(text(along[place] + (3 if place == 0 else -3), above, f"{mean[place]:.3g}", anchor, "halo strong"))  # fmt: skip
+        # Above the line where it falls to the label's side, below where it rises.
+        up = mean[place] >= mean[min(length - 1, place + length // 4)] or place > 0
+        height = y(mean[place] + std[place]) - 6 if up else y(mean[place] - std[place]) + 14
+        parts.append(text(along[place], height, f"{mean[place]:.3g}", anchor, "halo strong"))
     return picture(190, f"{title} by epoch", [*parts, *x_axis(x, 152, "epoch")])
 
 
@@ -186,7 +189,7 @@ def trade_off_figure(measured: Measurements) -> Figure | None:
     drawn = trade_off(measured)
     if drawn is None:
         return None
-    caption = "Up is more accurate, left is fairer. At the left edge is what treats nobody apart, named beside it. The dashed line joins what nothing else beats in both."
+    caption = f"Up is more accurate, left is fairer. At the left edge is what treats nobody apart, named beside it. The dashed line joins what nothing else beats in both: {listed([one.name for one in best(points(measured))])}."
     if not is_another(measured):
         caption += " Hollow marks are the paper's figures for the same approach, joined to ours by a dotted line."
     return Figure("Accuracy against CE rate", (drawn,), caption)
@@ -208,13 +211,13 @@ def costs(measured: Measurements) -> Figure | None:
     parts = [text(8, 12, "seconds a person", kind="strong"), *y_axis(y, 50, WIDTH - 108)]
     ends = [(x(points[-1][0]), y(points[-1][1])) for points in series.values()]
     heights = spread_out([end[1] for end in ends], 30, 214)
-    for (name, points), end, height in zip(series.items(), ends, heights, strict=True):
+    for (name, line_of), end, height in zip(series.items(), ends, heights, strict=True):
         words, shape, style = COSTS[name]
-        parts.append(path([(x(a), y(b)) for a, b in points], f"curve {style}"))
-        parts += [marker(shape, x(a), y(b), "ours", size=4) for a, b in points]
+        parts.append(path([(x(a), y(b)) for a, b in line_of], f"curve {style}"))
+        parts += [marker(shape, x(a), y(b), "ours", size=4) for a, b in line_of]
         parts.append(text(end[0] + 9, height + 4, words, kind="halo strong"))
     parts += x_axis(x, 216, "counterparts a person has")
-    caption = "Each step is ten times more. To see: how steeply the time rises with the lattice; enumeration rises with every counterpart."
+    caption = "Both axes go by powers of ten. To see: how steeply the time rises with the lattice; enumeration rises with every counterpart."
     own, naive = series.get("compiled"), series.get("naive")
     if own and naive and own[-1][0] == naive[-1][0]:
         caption += f" At {own[-1][0]:,.0f} counterparts the compiled search takes 1/{naive[-1][1] / own[-1][1]:,.0f} of the time one by one takes."

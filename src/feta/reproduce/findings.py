@@ -71,6 +71,10 @@ def _scaling(measured: Measurements) -> Iterator[Finding]:
     doubt = ""
     if paper.std is not None and raw.std > 3 * paper.std:
         doubt = f" Against it: over our folds the raw network varies by {raw.std:.2f}, the paper's by {paper.std:.2f}."  # fmt: skip
+    usual_within = [one for one in tally(measured).within if found(measured, f"raw.{one}")]
+    if len(tally(measured, "raw.").within) < len(usual_within):
+        yield Finding("Scaling of the inputs: the figures point both ways", f"{figures} For NN_b raw inputs come nearer, for the table as a whole they do not. {counts}{doubt}", (key,))  # fmt: skip
+        return
     yield Finding("Inputs were probably not scaled", f"{figures} Raw inputs come nearer, so the paper probably fed them as they are: an inference, not a proof. {counts}{doubt}", nearer)  # fmt: skip
 
 

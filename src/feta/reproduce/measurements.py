@@ -32,13 +32,14 @@ class Measurements:
         default_factory=dict
     )  # feta, python, numpy, torch, solver …; data checksum, model hashes
 
+    @classmethod
+    def read(cls, path: Path) -> "Measurements":
+        """Read what a run has written."""
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
 
-def read(path: Path) -> Measurements:
-    """Read what a run wrote."""
-    return Measurements(**json.loads(path.read_text(encoding="utf-8")))
-
-
-def write(measurements: Measurements, path: Path) -> None:
-    """Write a run's measurements; sorted, so that two runs can be compared line by line."""
-    text = json.dumps(asdict(measurements), indent=1, sort_keys=True)
-    path.write_text(text + "\n", encoding="utf-8")
+    def write(self, path: Path) -> None:
+        """Write as JSON, at once or not at all."""
+        part = path.with_name(f".{path.name}.part")
+        text = json.dumps(asdict(self), indent=1, sort_keys=True)
+        part.write_text(text + "\n", encoding="utf-8")
+        part.replace(path)

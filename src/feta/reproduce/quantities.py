@@ -47,8 +47,10 @@ def found(measured: Measurements, key: str) -> Summary | None:
 
 def why_missing(measured: Measurements, key: str) -> str:
     """Say why a key was not measured: the reason given for it, its arm or its variant."""
-    parts = key.split(".")
+    key = key.replace("_total", "_seconds").replace("uncertified", "certified")
+    parts = key.removesuffix("ratio").split(".")
     tries = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+    tries.append(key.removesuffix("_seconds"))  # "counting.milp" is both of its clocks
     if parts[0] in VARIANTS:
         tries += [".".join(parts[1:n]) for n in range(len(parts), 1, -1)]
     return next((measured.missing[one] for one in tries if one in measured.missing), "")

@@ -44,7 +44,7 @@ ALIKE = {
     "blind_full": ("blind, all rows", "cross"),
     "blind_logistic": ("blind logistic", "cross"),
 }
-LEFT, RIGHT, TOP, LOWEST = 132, WIDTH - 42, 26, 250
+LEFT, RIGHT, TOP, LOWEST = 148, WIDTH - 42, 26, 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,9 @@ def trade_off(measured: Measurements) -> Markup | None:
         parts.append(text(LEFT - 20, height + 4, one.name, "end"))
     parts += [marker(one.shape, x(one.rate), y(one.accuracy), "ours") for one in known]
     apart = [one for one in known if one.arm in APART]
-    parts += _labels([(x(one.rate), y(one.accuracy), one.name) for one in apart], TOP, bottom)
+    hollow = [(x(pair[0]), y(pair[1])) for pair in theirs.values() if pair]
+    named = [(x(one.rate), y(one.accuracy), one.name) for one in apart]
+    parts += _labels(named, hollow, TOP, bottom)
     return picture(bottom + 40, "Accuracy against CE rate, all approaches", parts)
 
 
@@ -126,14 +128,20 @@ def _right_axis(left: list[Markup], heights: list[float], ticks: list[float]) ->
     return [*lines, *(text(RIGHT + 5, at + 4, f"{tick:g}") for at, tick in zip(heights, ticks, strict=True))]  # fmt: skip
 
 
-def _labels(places: list[tuple[float, float, str]], top: float, bottom: float) -> list[Markup]:
+def _labels(
+    places: list[tuple[float, float, str]],
+    others: list[tuple[float, float]],
+    top: float,
+    bottom: float,
+) -> list[Markup]:
     """Name points beside them, right or left, above or below: the first way that covers nothing."""
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y, _ in places]
+    points = [*((x, y) for x, y, _ in places), *others]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
     parts = []
     for x, y, name in places:
         wide = len(name) * LETTER
         ways = [
-            (x + side * 9 - (wide if side < 0 else 0), y + 4 + down)
+            (x + side * 9 - (wide if side < 0 else 0), y + 4 + down, side)
             for down in (0, -LINE, LINE, -2 * LINE, 2 * LINE, -3 * LINE, 3 * LINE)
             for side in (1, -1)
         ]
@@ -143,7 +151,8 @@ def _labels(places: list[tuple[float, float, str]], top: float, bottom: float) -
         taken.append((at[0], at[1] - 10, at[0] + wide, at[1] + 3))
         if abs(at[1] - y - 4) > LINE:
             parts.append(line((at[0] + wide / 2, at[1] - 4, x, y), "leader"))
-        parts.append(text(at[0], at[1], name, kind="halo strong"))
+        end = (at[0], "start") if at[2] > 0 else (at[0] + wide, "end")
+        parts.append(text(end[0], at[1], name, end[1], "halo strong"))
     return parts
 
 

@@ -63,11 +63,24 @@ def verdict(measured: Measurements) -> Verdict:
     """Say what the run comes to."""
     directions = [one.agrees for one in claims(measured) if one.paper and one.here]
     same, other = directions.count(True), directions.count(False)
-    shown = f"Of {len(directions)} differences between approaches that the paper draws conclusions from and this run measured, {same} have the same direction here, {other} the other one; for the rest the folds do not show any."
-    tiles = ((str(same), f"of {len(directions)} differences in the paper's direction", "good"), (str(other), "in the other direction", "bad"))  # fmt: skip
+    unclear = directions.count(None)
+    rest = f"; for {unclear} these folds show no direction" if unclear else ""
+    shown = f"Of {len(directions)} differences between approaches that the paper draws conclusions from and this run measured, {same} have the same direction here, {other} the other one{rest}."
+    tiles = (
+        (str(same), f"of {len(directions)} differences in the paper's direction", "good"),
+        (str(other), "in the other direction", "bad"),
+    )
     if is_another(measured):
         name = NAMES.get(COUNTERPART.get(measured.dataset, ""), "another data set")
         headline = f"{measured.title} is not the paper's {name}: no figure is held against another data set's."
+        tiles = (
+            (
+                str(same),
+                f"of {len(directions)} differences in the direction the paper finds on {name}",
+                "",
+            ),
+            (str(other), "in the other direction", ""),
+        )
         return Verdict(headline, (f"The paper's figures for {name} stand beside ours to be looked at, not to be met.", shown), tiles)  # fmt: skip
     counted = tally(measured)
     name = NAMES[measured.dataset]
@@ -79,7 +92,7 @@ def verdict(measured: Measurements) -> Verdict:
     tiles = (
         (str(len(counted.within)), f"of {counted.all} figures within two deviations", "good"),
         (str(len(counted.outside)), "outside of them", "bad"),
-        *((("" + str(len(counted.missing)), "not measured", "open"),) if counted.missing else ()),
+        *(((str(len(counted.missing)), "not measured", "open"),) if counted.missing else ()),
         *tiles,
     )
     return Verdict(headline, tuple(sentences), tiles)

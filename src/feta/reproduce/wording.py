@@ -1,5 +1,7 @@
 """Wording: figures, times and places as the page prints them."""
 
+import math
+
 from feta.reproduce.statistics import Place, Summary
 
 # A word and a sign: the page is read in grey, and read aloud.
@@ -20,21 +22,19 @@ def with_spread(summary: Summary) -> str:
 def duration(summary: Summary) -> str:
     """Give a time in the unit that suits its mean."""
     scale, unit = next((one for one in SCALES if summary.mean >= one[0]), SCALES[-1])
-    spread = f" ± {_three(summary.std / scale)}" if summary.n > 1 else ""
-    return f"{_three(summary.mean / scale)}{spread} {unit}"
+    return f"{_three(summary.mean / scale, summary.std / scale, summary.n)} {unit}"
 
 
 def ratio(summary: Summary) -> str:
     """Give how many times as long."""
-    spread = f" ± {_three(summary.std)}" if summary.n > 1 else ""
-    return f"{_three(summary.mean)}{spread} ×"
+    return f"{_three(summary.mean, summary.std, summary.n)} ×"
 
 
-def _three(value: float) -> str:
-    """Show about three digits, and none behind the point that are not known."""
-    if abs(value) >= 100:  # noqa: PLR2004 - three digits
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"  # noqa: PLR2004 - two digits
+def _three(mean: float, std: float, n: int) -> str:
+    """Show about three digits of the mean, and the deviation to the same decimals."""
+    size = math.floor(math.log10(abs(mean))) if mean else 0
+    digits = min(max(2 - size, 0), 6)
+    return f"{mean:,.{digits}f}" + (f" ± {std:,.{digits}f}" if n > 1 else "")
 
 
 def signed(value: float) -> str:

@@ -1,0 +1,66 @@
+"""Findings: said when the measurements say so, and not otherwise."""
+
+from dataclasses import replace
+
+from feta.reproduce.findings import findings
+from feta.reproduce.measurements import Measurements
+
+
+def run(dataset: str, rows: int = 86_000, **figures: list[float]) -> Measurements:
+    named = {key.replace("__", "."): values for key, values in figures.items()}
+    return Measurements(dataset, "made up", 5, False, 0, rows, 6, named)
+
+
+def titles(measured: Measurements) -> list[str]:
+    return [one.title for one in findings(measured)]
+
+
+def test_raw_inputs_are_suspected_only_when_they_come_nearer() -> None:
+    far, near = [88.9] * 5, [82.7] * 5
+    assert "Inputs were probably not scaled" in titles(run("law", nn_b__accuracy=far, raw__nn_b__accuracy=near))  # fmt: skip
+    farther = run("law", nn_b__accuracy=far, raw__nn_b__accuracy=[74.0] * 5)
+    assert "Scaling of the inputs" in titles(farther)
+    assert titles(run("law", nn_b__accuracy=near, raw__nn_b__accuracy=far)) == []
+
+
+def test_raw_inputs_that_spoil_other_figures_are_said_to() -> None:
+    measured = run(
+        "law", nn_b__accuracy=[88.9] * 5, raw__nn_b__accuracy=[83.5] * 5, nn_b__ce_rate=[41.0] * 5, raw__nn_b__ce_rate=[10.0] * 5,
+    )  # fmt: skip
+    assert "Scaling of the inputs: the figures point both ways" in titles(measured)
+
+
+def test_blind_with_all_rows_decides_what_is_said_of_the_gain() -> None:
+    title = "The gain over blind hangs on the protocol"
+    better = run("law", trained_vote__accuracy=[84.0, 84.2], blind_full__accuracy=[88.0, 88.1])
+    worse = run("law", trained_vote__accuracy=[84.0, 84.2], blind_full__accuracy=[80.0, 80.1])
+    unclear = run("law", trained_vote__accuracy=[84.0, 84.2], blind_full__accuracy=[84.1, 84.1])
+    words = {one.title: one.words for one in findings(better)}
+    assert "blind is the more accurate" in words[title]
+    assert title not in titles(worse)
+    assert "no difference is shown" in {one.title: one.words for one in findings(unclear)}[title]
+
+
+def test_what_nothing_accounts_for_is_owned_up_to() -> None:
+    last = findings(run("german", rows=1_000, nn_b__flip_rate=[20.0] * 5))[-1]
+    assert last.title == "Without an explanation"
+    assert "flip rate of “NN_b, as trained” (20.00 ± 0.00; paper 8.90 ± 0.73)" in last.words
+    assert titles(run("german", rows=1_000, nn_b__flip_rate=[8.9] * 5)) == []
+
+
+def test_other_rows_are_said_but_not_of_another_data_set() -> None:
+    assert titles(run("law", rows=49_449)) == ["Other rows"]
+    assert titles(run("adult", rows=45_222)) == []
+    assert titles(run("german", rows=1_000)) == []
+
+
+def test_ties_are_told_when_somebody_is_treated_apart() -> None:
+    assert "Algorithm 1 as printed is not fair on ties" in titles(run("german", rows=1_000, printed__treated_apart=[3.0, 0.0]))  # fmt: skip
+    assert titles(run("german", rows=1_000, printed__treated_apart=[0.0, 0.0])) == []
+
+
+def test_times_are_explained_only_where_they_are_shorter() -> None:
+    fast = replace(run("german", rows=1_000), times={"vote.seconds": [1e-5], "forward.seconds": [5e-5]})  # fmt: skip
+    slow = replace(fast, times={"vote.seconds": [1.0], "forward.seconds": [1e-4]})
+    assert titles(fast) == ["The times"]
+    assert titles(slow) == []
