@@ -20,13 +20,13 @@ COMPARED = (
     ("Training + prediction against blind (fixed subset): accuracy", "trained_vote.accuracy", "blind_fixed.accuracy"),
     ("Training + prediction against blind (fresh subsets): accuracy", "trained_vote.accuracy", "blind_fresh.accuracy"),
     ("Training + prediction against LCIFR: accuracy", "trained_vote.accuracy", "lcifr.accuracy"),
-    ("Training + prediction against blind (all rows): accuracy", "trained_vote.accuracy", "blind_full.accuracy"),
+    ("Training + prediction against blind (full protocol): accuracy", "trained_vote.accuracy", "blind_full.accuracy"),
     ("Empirical against uniform weights, on NN_b: accuracy", "empirical_vote.accuracy", "vote.accuracy"),
     ("Empirical against uniform weights, trained: accuracy", "trained_empirical_vote.accuracy", "trained_vote.accuracy"),
     ("Default against the paper's training, with prediction: accuracy", "default_vote.accuracy", "trained_vote.accuracy"),
     ("Span against the paper's training, with prediction: accuracy", "span_vote.accuracy", "trained_vote.accuracy"),
     ("Span against the paper's training: CE rate", "span.ce_rate", "trained.ce_rate"),
-    ("The chooser's pick against blind (all rows): accuracy", "chosen.accuracy", "blind_full.accuracy"),
+    ("The chooser's pick against blind (full protocol): accuracy", "chosen.accuracy", "blind_full.accuracy"),
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ class Claim:
         if self.here.interval is None:
             return "one fold: no interval"
         if self.here.sign == 0:
-            return "≈ not shown: zero is inside"
+            return "≈ zero is inside"
         if not self.paper:
             return "▲ above zero" if self.here.sign > 0 else "▼ below zero"
         if self.paper_on:  # no mark: two data sets cannot agree

@@ -149,16 +149,26 @@ def ratios(measured: Measurements) -> Figure | None:
 
 def curves(measured: Measurements) -> Figure | None:
     """Draw the training: a panel a quantity, the mean over folds with a band of one deviation."""
+    known = [folds for key, folds in measured.curves.items() if key.startswith("trained.")]
+    longest = max((min(map(len, folds)) for folds in known if folds), default=0)
     drawn = [
-        _curve(measured.curves[f"trained.{name}"], title)
+        _curve(measured.curves[f"trained.{name}"], title, longest)
         for name, title in CURVES.items()
         if _complete(measured.curves.get(f"trained.{name}", []))
     ]
     if not drawn:
         return None
-    folds = len(next(iter(measured.curves.values())))
-    caption = f"The line is the mean over {folds} fold{'s' if folds > 1 else ''}, the band one deviation either way; epoch 0 is NN_b, before training. The numbers are the first and the last mean. The paper shows loss and average violation (Figure 3) as pictures without numbers, so there is nothing to hold them against; it says that the loss oscillates while the violation falls."
+    folds = len(known[0])
+    caption = f"The line is the mean over {folds} fold{'s' if folds > 1 else ''}, the band one deviation either way; epoch 0 is NN_b, before training. The numbers are the first and the last mean. The paper shows loss and average violation (Figure 3) as pictures without numbers, so there is nothing to hold them against; it says that the loss oscillates while the violation falls.{_violation(measured)}"
     return Figure("CE-Fair training, epoch by epoch", tuple(drawn), caption)
+
+
+def _violation(measured: Measurements) -> str:
+    folds = measured.curves.get("trained.average_violation", [])
+    if not _complete(folds):
+        return ""
+    first, last = (float(np.mean([fold[place] for fold in folds])) for place in (0, -1))
+    return f" To see: here the average violation {'falls' if last < first else 'rises'} from {first:.3g} to {last:.3g}."
 
 
 def _complete(folds: Sequence[Sequence[float]]) -> bool:
@@ -166,21 +176,24 @@ def _complete(folds: Sequence[Sequence[float]]) -> bool:
     return bool(folds) and min(map(len, folds)) > 1 and all(math.isfinite(one) for fold in folds for one in fold)  # fmt: skip
 
 
-def _curve(folds: Sequence[Sequence[float]], title: str) -> Markup:
+def _curve(folds: Sequence[Sequence[float]], title: str, longest: int) -> Markup:
+    """Draw one quantity; a shorter curve, as that of the loss, has no epoch 0."""
     length = min(map(len, folds))
+    start = longest - length
     values = np.array([fold[:length] for fold in folds])
     mean, std = values.mean(axis=0), values.std(axis=0)
     y = even([*(mean - std), *(mean + std)], 150, 40)
-    x = Scale(0, length - 1, 52, WIDTH - 14)
-    along = [x(epoch) for epoch in range(length)]
+    x = Scale(0, longest - 1, 52, WIDTH - 14)
+    along = [x(start + epoch) for epoch in range(length)]
     parts = [text(8, 14, title, kind="strong"), *y_axis(y, 52, WIDTH - 14)]
     parts.append(band(along, [y(one) for one in mean - std], [y(one) for one in mean + std]))
     parts.append(path([(a, y(b)) for a, b in zip(along, mean, strict=True)], "curve solid"))
-    for place, anchor in ((0, "start"), (length - 1, "end")):
-        # Above the line where it falls to the label's side, below where it rises.
-        up = mean[place] >= mean[min(length - 1, place + length // 4)] or place > 0
-        height = y(mean[place] + std[place]) - 6 if up else y(mean[place] - std[place]) + 14
-        parts.append(text(along[place], height, f"{mean[place]:.3g}", anchor, "halo strong"))
+    near = math.ceil(
+        length / 8
+    )  # epochs a label is as wide as: it stands above the band over all of them
+    for place, over, anchor in ((0, slice(near), "start"), (-1, slice(-near, None), "end")):
+        height = y((mean + std)[over].max()) - 5
+        parts.append(text(along[place], height, f"{mean[place]:.3g}", anchor, "strong"))
     return picture(190, f"{title} by epoch", [*parts, *x_axis(x, 152, "epoch")])
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "reproduction.html"
 LONGEST = 2000  # characters of a note or setting that somebody still reads
-LONG_RUN = re.compile(r"(?<=_)|(\S{24})")  # where a long word may be broken
+LONG_RUN = re.compile(r"(\S{24})")  # where a long word may be broken
 
 
 def write_page(measured: Measurements, folder: Path) -> Path:

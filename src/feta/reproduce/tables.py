@@ -29,12 +29,14 @@ ARMS = {
     "span_vote": "Span training + prediction",
     "blind_fixed": "Blind, paper's protocol, one fixed subset",
     "blind_fresh": "Blind, paper's protocol, a fresh subset each epoch",
-    "blind_full": "Blind, full protocol (all rows)",
+    "blind_full": "Blind, full protocol",
     "blind_logistic": "Blind logistic regression",
     "lcifr": "LCIFR, γ = 1",
+    "lcifr_all": "LCIFR, γ = 1, all sensitive attributes varied",
     "lcifr_original": "LCIFR, its authors' setting",
     "chosen": "The chooser's pick",
     "printed": "Algorithm 1 as printed",
+    "printed_trained": "Algorithm 1 as printed, after CE-Fair training",
     "forward": "One forward pass",
     "counting": "Counting",
 }
@@ -45,6 +47,7 @@ QUANTITIES = {
     "ce_rate_real": "CE rate, age a real number, %",
     "ce_rate_categories": "CE rate, categorical attributes only, %",
     "certified": "certified, %",
+    "certified_categories": "certified, categorical attributes only, %",
     "uncertified": "without a certificate, %",
     "seconds": "time a person",
     "single_seconds": "time a person, asked alone",
@@ -130,6 +133,7 @@ def _beside(
     measured: Measurements, title: str, caption: str, keys: Sequence[str], table: TableName | None
 ) -> Table:
     """Lay out keys a row each: ours, and the paper's if it has such a table."""
+    keys = [key for key in keys if not _extra(measured, key)]
     rows = tuple(
         (
             *_named(keys, place),
@@ -140,6 +144,14 @@ def _beside(
     )
     columns = ("approach", "figure", measured.title, *((paper_column(measured),) if table else ()))
     return Table(title, caption, columns, rows)
+
+
+def _extra(measured: Measurements, key: str) -> bool:
+    """Say whether a key is one that runs may leave out without a word."""
+    extra = key.endswith("certified_categories") or key.startswith(
+        ("lcifr_all.", "printed_trained.")
+    )
+    return extra and found(measured, key) is None and not why_missing(measured, key)
 
 
 def _named(keys: Sequence[str], place: int) -> tuple[Cell, Cell]:
@@ -169,11 +181,11 @@ def paper_tables(measured: Measurements) -> list[Table]:
             "Times are of different machines, and are not marked. FETA's are per person, in a batch or asked alone; a forward pass is one person through the network in torch.",
             _keys("vote: accuracy seconds single_seconds ratio single_ratio", "trained_vote: accuracy seconds single_seconds ratio single_ratio", "forward: seconds"), "Table 3"),
         _beside(measured, "Without the sensitive attributes: blind networks (Table 4)",
-            "The paper trains its blind network on ρ of the rows only, and does not say whether the subset stays the same. All of these are fair by construction; the full protocol has the data NN_b has.",
+            "The paper trains its blind network as long as CE-Fair training and on the same share ρ of the rows (100 % for German, 1 % for IPUMS Adult, 2 % for Law School), and does not say whether the subset stays the same. All of these are fair by construction; the full protocol has the rows and epochs NN_b has.",
             _keys("blind_fixed: accuracy", "blind_fresh: accuracy", "blind_full: accuracy", "blind_logistic: accuracy", "trained_vote: accuracy"), "Table 4"),
         _beside(measured, "LCIFR (Table 5)",
-            "The paper counts LCIFR's counterexamples over categorical attributes only, everybody else's over all counterparts; here both are given. Certified: LCIFR's own certificate, over all counterparts.",
-            _keys("nn_b: accuracy ce_rate", "lcifr: accuracy ce_rate_categories ce_rate certified", "trained_vote: accuracy ce_rate"), "Table 5"),
+            "The paper counts LCIFR's counterexamples over categorical attributes only, everybody else's over all counterparts; here both are given. Certified: LCIFR's own certificate.",
+            _keys("nn_b: accuracy ce_rate", "lcifr: accuracy ce_rate_categories ce_rate certified_categories certified", "lcifr_all: accuracy ce_rate_categories ce_rate certified_categories certified", "trained_vote: accuracy ce_rate"), "Table 5"),
         _beside(measured, "LCIFR in its authors' setting (Table 6)",
             "What the paper prints as LCIFR's CE rate here is the share without a certificate; the CE rate itself cannot be higher."
             + ("" if not own else " The paper has no such table for IPUMS Adult."),
@@ -188,7 +200,7 @@ def our_tables(measured: Measurements) -> list[Table]:
     """Give what the paper does not print, where it was measured or should have been."""
     tables = [
         _beside(measured, "What Algorithm 1 as printed does on ties", "On an exact tie it changes everybody's decision, so that two people who differ in sensitive attributes only swap places and stay apart. Counted over a test fold; FETA decides ties in favor of both.",
-            _keys("printed: tied treated_apart"), None),
+            _keys("printed: tied treated_apart", "printed_trained: tied treated_apart"), None),
         _beside(measured, "Beyond the paper", "The same certificate with other weights, FETA's own training, and what the chooser picks on validation.",
             _keys("empirical_vote: accuracy", "trained_empirical_vote: accuracy", "default: accuracy flip_rate ce_rate", "default_vote: accuracy",
                   "span: accuracy flip_rate ce_rate", "span_vote: accuracy", "chosen: accuracy"), None),
@@ -227,11 +239,11 @@ def _variant(
     columns = (
         "approach",
         "figure",
-        f"{measured.title}, {usual}",
-        f"{measured.title}, {other}",
+        usual,
+        other,
         paper_column(measured),
     )
-    return Table(title, caption, columns, tuple(rows))
+    return Table(f"{title}: {measured.title}", caption, columns, tuple(rows))
 
 
 def _nameable(key: str) -> bool:

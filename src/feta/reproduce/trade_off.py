@@ -28,6 +28,7 @@ APART = {
     "default": ("default", "diamond"),
     "span": ("span", "diamond"),
     "lcifr": ("LCIFR", "triangle"),
+    "lcifr_all": ("LCIFR, all", "triangle"),
     "lcifr_original": ("LCIFR, authors'", "triangle"),
 }
 ALIKE = {
@@ -41,7 +42,7 @@ ALIKE = {
     "chosen": ("chooser", "diamond"),
     "blind_fixed": ("blind, fixed ρ", "cross"),
     "blind_fresh": ("blind, fresh ρ", "cross"),
-    "blind_full": ("blind, all rows", "cross"),
+    "blind_full": ("blind, full", "cross"),
     "blind_logistic": ("blind logistic", "cross"),
 }
 LEFT, RIGHT, TOP, LOWEST = 148, WIDTH - 42, 26, 250

@@ -1,12 +1,13 @@
 """Charts: scales, ticks and labels that do not cover each other."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from feta.reproduce.charts import Scale, even, number, powers, spread_out, text
-from feta.reproduce.figures import figures_of
+from feta.reproduce.figures import curves, figures_of
 from feta.reproduce.trade_off import Point, best
 from tests.made_up_measurements import made_up
 
@@ -56,3 +57,17 @@ def test_all_five_figures_are_drawn_within_their_frames(dataset: str) -> None:
         assert "nan" not in drawing
         assert all(-1 <= float(x) <= 401 for x in re.findall(r'\bx[12]?="([-\d.]+)"', drawing))
     assert all("To see" in one.caption or len(one.caption) > 80 for one in figures)
+
+
+def test_a_curve_without_epoch_0_begins_at_epoch_1() -> None:
+    folds = [[1.0, 2.0, 3.0, 4.0, 5.0]]
+    measured = replace(
+        made_up("german"), curves={"trained.ce_rate": folds, "trained.loss": [folds[0][1:]]}
+    )
+    found = curves(measured)
+    assert found is not None
+    starts = [
+        re.findall(r'points="([\d.]+),[\d.]+ [^"]*" class="curve solid"', one)[0]
+        for one in found.drawings
+    ]
+    assert [float(one) for one in starts] == pytest.approx([52 + (386 - 52) / 4, 52], abs=0.1)

@@ -36,7 +36,7 @@ def test_blind_with_all_rows_decides_what_is_said_of_the_gain() -> None:
     worse = run("law", trained_vote__accuracy=[84.0, 84.2], blind_full__accuracy=[80.0, 80.1])
     unclear = run("law", trained_vote__accuracy=[84.0, 84.2], blind_full__accuracy=[84.1, 84.1])
     words = {one.title: one.words for one in findings(better)}
-    assert "blind is the more accurate" in words[title]
+    assert "blind by the full protocol is the more accurate" in words[title]
     assert title not in titles(worse)
     assert "no difference is shown" in {one.title: one.words for one in findings(unclear)}[title]
 
@@ -64,3 +64,18 @@ def test_times_are_explained_only_where_they_are_shorter() -> None:
     slow = replace(fast, times={"vote.seconds": [1.0], "forward.seconds": [1e-4]})
     assert titles(fast) == ["The times"]
     assert titles(slow) == []
+
+
+def test_a_wide_spread_of_our_own_folds_is_owned_up_to() -> None:
+    wide = run("german", rows=1_000, nn_b__flip_rate=[3.0, 4.0, 6.0, 10.0, 12.5])
+    assert titles(wide) == ["May be chance"]
+    narrow = run("german", rows=1_000, nn_b__flip_rate=[7.0, 7.1, 7.1, 7.1, 7.2])
+    assert titles(narrow) == ["Without an explanation"]
+
+
+def test_a_violation_that_rises_is_told() -> None:
+    curves = {"trained.average_violation": [[0.5, 0.4, 0.9], [0.7, 0.6, 1.1]]}
+    rising = replace(run("german", rows=1_000), curves=curves)
+    falling = replace(rising, curves={"trained.average_violation": [[0.5, 0.6, 0.1]]})
+    assert titles(rising) == ["The average violation does not fall"]
+    assert titles(falling) == []
