@@ -206,7 +206,7 @@ def our_tables(measured: Measurements) -> list[Table]:
                   "span: accuracy flip_rate ce_rate", "span_vote: accuracy", "chosen: accuracy"), None),
     ]  # fmt: skip
     if measured.dataset == "law" or _has(measured, "raw."):
-        tables.append(_variant(measured, "Standardized and raw inputs", "The paper does not say how inputs were scaled.", "raw", other="raw inputs", usual="standardized inputs"))  # fmt: skip
+        tables.append(_variant(measured, "Standardized and raw inputs", "The paper does not say how inputs were scaled.", "raw", other="raw inputs", usual="scaled inputs"))  # fmt: skip
     if measured.dataset in {"adult", "ipums"} or _has(measured, "sample."):
         tables.append(_variant(measured, "The full test fold, and the paper's share of it", "The paper tested IPUMS Adult on 1 % of each test fold.", "sample", other="the paper's ρ of the fold", usual="full test fold"))  # fmt: skip
     if measured.dataset != "law" or any("ce_rate_real" in key for key in measured.figures):
