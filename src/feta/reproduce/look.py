@@ -54,7 +54,7 @@ class Look:
             told[f"{arm}.ce_rate_real"] = percent(self.apart_real)
         return told
 
-    def printed(self) -> Figures:
+    def printed(self, arm: str) -> Figures:
         """Count the people whom Algorithm 1 as printed treats apart, which flips on a tie.
 
         It flips a decision if at least half of the counterparts are decided otherwise, rounded up: on
@@ -67,8 +67,8 @@ class Look:
         favored = against < half  # what those get who were decided favorably
         others = self.favorable >= half  # and what the others get
         return {
-            "printed.treated_apart": float((self.apart & (favored != others)).sum()),
-            "printed.tied": float((2 * self.favorable == self.counterparts).sum()),
+            f"{arm}.treated_apart": float((self.apart & (favored != others)).sum()),
+            f"{arm}.tied": float((2 * self.favorable == self.counterparts).sum()),
         }
 
 

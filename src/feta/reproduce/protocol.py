@@ -34,6 +34,7 @@ class Protocol:
     authors_gamma: float = 10.0  # LCIFR's authors'; the paper has 1 everywhere
     certified: int | None = None  # people of a fold certified over all counterparts; None: all
     patience: float = 20.0  # seconds that a solver may count for one person
+    numbers: bool = True  # some sensitive attribute is a number, not a category
     raw: bool = False  # everything once more on unscaled inputs
     quick: bool = False
     rows: int | None = None
@@ -53,8 +54,9 @@ class Protocol:
             "default": f"CEFairTrainer as it comes, {self.own_epochs} epochs over {self.own_share:.0%} of the people each, from the best-validation network",
             "span": f"the same with a span penalty of 0.1 instead of counterexamples, {self.own_epochs} epochs",
             "blind": f"full: the grid of NN_b, best validation loss; fixed and fresh: {self.fair_epochs} epochs on {self.rho:.0%} of the people, NN_b's rates, last epoch",
-            "lcifr": f"gamma 1, all sensitive attributes varied, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
-            "lcifr_original": f"gamma {self.authors_gamma:g}, categorical attributes varied, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
+            "lcifr": f"gamma 1, categorical attributes varied in training, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
+            "lcifr_all": "the same with all sensitive attributes varied",
+            "lcifr_original": f"gamma {self.authors_gamma:g}, categorical attributes varied in training, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
             "test": "full test folds",
         }
         if self.test_share < 1:
@@ -75,7 +77,7 @@ class Protocol:
             )
         if self.certified is not None:
             told.append(
-                f"LCIFR's certificates over all counterparts were computed for {self.certified:,} people a fold."
+                f"LCIFR's certificates over all counterparts were computed for the first {self.certified:,} people of a fold."
             )
         return told
 
@@ -95,6 +97,7 @@ PROTOCOLS = {
         keep="counterexamples",
         encoder=(20,),  # with no activation: linear from end to end, as its authors have it
         authors_gamma=0.1,
+        numbers=False,
         raw=True,
     ),
 }

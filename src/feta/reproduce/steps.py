@@ -56,6 +56,7 @@ STEPS = (
     Step("blind_paper", arms.blind_paper, ("nn_b",), weight=2, raw=True),
     Step("blind_logistic", arms.logistic),
     Step("lcifr", arms.lcifr, weight=10),
+    Step("lcifr_all", arms.lcifr_all, weight=10),
     Step("lcifr_original", arms.lcifr_original, weight=10),
     Step("chosen", arms.chosen, ("nn_b", "default", "span", "blind_full", "blind_logistic")),
     Step("inference", clocks.inference, ("nn_b", "trained"), weight=2, alone=True),
@@ -65,9 +66,9 @@ STEPS = (
 
 def units_of(protocol: Protocol, folds: int) -> list[Unit]:
     """List all there is to do, what is needed first in front."""
-    steps = [one for one in STEPS if one.name != "start" or protocol.epoch == "last"]
-    if len(steps) < len(STEPS):  # NN_b is the best-validation network already
-        steps = [_without_start(one) for one in steps]
+    left_out = set() if protocol.epoch == "last" else {"start"}  # else NN_b is the best already
+    left_out |= set() if protocol.numbers else {"lcifr_all"}
+    steps = [_without(one, left_out) for one in STEPS if one.name not in left_out]
     units = []
     for step in steps:
         for fold in range(1 if step.once else folds):
@@ -77,5 +78,5 @@ def units_of(protocol: Protocol, folds: int) -> list[Unit]:
     return units
 
 
-def _without_start(step: Step) -> Step:
-    return replace(step, needs=tuple(name for name in step.needs if name != "start"))
+def _without(step: Step, names: set[str]) -> Step:
+    return replace(step, needs=tuple(name for name in step.needs if name not in names))
