@@ -25,6 +25,7 @@ def gather(run: Run, journal: Journal) -> Measurements:
     times: dict[str, list[float]] = {}
     missing: dict[str, str] = {}
     notes = [*run.protocol.notes(), *people.dataset.notes]
+    remarks: dict[tuple[str, str], list[int]] = {}
     settings = run.protocol.settings()
     versions = _versions(people.rows.tobytes() + people.labels.tobytes())
     for unit in run.units:
@@ -38,8 +39,11 @@ def gather(run: Run, journal: Journal) -> Measurements:
         times.setdefault(f"arm.{unit.name}.seconds", []).append(seconds)
         missing |= {variant + key: why for key, why in told["missing"].items()}
         settings |= {f"{variant}{key}.{fold}": words for key, words in told["settings"].items()}
-        notes += [f"{unit.name}, fold {unit.fold + 1}: {note}." for note in told["notes"]]
+        for note in told["notes"]:
+            remarks.setdefault((unit.name, note), []).append(unit.fold + 1)
         versions |= {f"model.{variant}{key}.{fold}": one for key, one in told["models"].items()}
+    for (name, note), folds in remarks.items():
+        notes.append(f"{name}, fold {', '.join(map(str, folds))}: {note}.")
     times["total.seconds"] = [journal.seconds()]
     dataset = people.dataset
     return Measurements(
