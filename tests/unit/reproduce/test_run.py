@@ -9,7 +9,7 @@ from feta.reproduce.gather import gather
 from feta.reproduce.journal import Journal
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.run import Run, carry_out
-from feta.reproduce.steps import Unit
+from feta.reproduce.steps import Unit, units_of
 from tests.unit.reproduce.tiny import TINY, timeless
 
 
@@ -112,5 +112,5 @@ def _die(*_: object) -> None:
 
 
 def test_units_are_told_apart_by_their_variant() -> None:
-    step = running.units_of(TINY, 1)[0].step
+    step = units_of(TINY, 1)[0].step
     assert Unit(step, 0, "raw.").key == ("raw.nn_b", 0)
