@@ -20,6 +20,7 @@ from feta.reproduce.journal import Journal
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.protocol import FOLDS, protocol_of
 from feta.reproduce.run import Run, carry_out
+from feta.train.stack import import_torch
 
 JOURNAL, RESULTS = "journal.sqlite", "results.json"
 
@@ -47,6 +48,7 @@ def run_reproduce(options: Options) -> ExitCode:
         raise SchemaError(f"--folds must be from 1 to {FOLDS}, got {folds}")
     out = options.out or Path(f"reproduction-{options.dataset}{'-quick' * options.quick}")
     check_folder(out)
+    import_torch()  # better missed now than in a worker
     people = people_of(protocol.dataset, protocol.rows, options.seed)  # before any folder is made
     out.mkdir(parents=True, exist_ok=True)
     run = Run(protocol, options.seed, out, folds)

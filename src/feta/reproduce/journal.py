@@ -4,9 +4,11 @@ An outcome is one transaction: after a crash it is there whole, or not at all. N
 files beside it, written before their outcome, and known by their fingerprints.
 """
 
+import errno
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +78,21 @@ class Journal:
 
     def note(self, key: Key, told: Mapping[str, object], seconds: float, elapsed: float) -> None:
         """Keep an outcome, and how long this session has taken so far."""
-        with self._base:
+        with self._written(), self._base:
             self._base.execute("BEGIN IMMEDIATE")
             row = (*key, json.dumps(told), seconds)
             self._base.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", row)
             session = (self._session, elapsed)
             self._base.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", session)
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """Say in words that the disk is full."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            what = f"the journal cannot be written ({error}); what is done is kept: make room, and run the same command again"
+            raise OSError(errno.ENOSPC, what, str(self.path)) from None
 
     def seconds(self) -> float:
         """Add up the time of all sessions, each up to its last outcome."""

@@ -2,9 +2,10 @@
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -110,8 +111,10 @@ def carry_out(run: Run, journal: Journal, *, jobs: int, watch: Watch) -> None:
     for alone in (False, True):
         todo = [n for n, one in enumerate(units) if one.step.alone == alone and one.key not in done]
         way = _in_turn if jobs == 1 or alone else _side_by_side
-        for number, told in way(run, todo, done, jobs, progress):
-            note(number, told)
+        # Closed at once when something goes wrong, so that no worker is waited for.
+        with closing(way(run, todo, done, jobs, progress)) as found:
+            for number, told in found:
+                note(number, told)
 
 
 def _needed(unit: Unit, done: Done) -> Known:
@@ -129,7 +132,7 @@ def _in_turn(
     done: Done,
     jobs: int,
     progress: Callable[[dict[int, float]], None],
-) -> Iterator[tuple[int, Told]]:
+) -> Generator[tuple[int, Told]]:
     """Do one unit after another here."""
     del jobs  # units come in an order in which each finds what it needs
     for number in todo:
@@ -148,7 +151,7 @@ def _side_by_side(
     done: Done,
     jobs: int,
     progress: Callable[[dict[int, float]], None],
-) -> Iterator[tuple[int, Told]]:
+) -> Generator[tuple[int, Told]]:
     """Do units in several processes, each as soon as what it needs is there."""
     units, waiting = run.units, list(todo)
     # Spawned, not forked: runtimes with threads of their own do not survive a fork.

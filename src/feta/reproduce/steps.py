@@ -48,19 +48,19 @@ class Unit:
 
 STEPS = (
     Step("nn_b", arms.nn_b, weight=30, raw=True),
-    Step("start", arms.best_start, weight=10),
-    Step("blind_full", rivals.blind_full, weight=25, raw=True),
+    Step("start", arms.best_start, weight=30),
+    Step("blind_full", rivals.blind_full, weight=28, raw=True),
     Step("trained", arms.trained, ("nn_b",), weight=5, raw=True),
-    Step("default", arms.own_default, ("nn_b", "start"), weight=10),
-    Step("span", arms.own_span, ("nn_b", "start"), weight=10),
-    Step("blind_paper", rivals.blind_paper, ("nn_b",), weight=2, raw=True),
+    Step("default", arms.own_default, ("nn_b", "start"), weight=12),
+    Step("span", arms.own_span, ("nn_b", "start"), weight=14),
+    Step("blind_paper", rivals.blind_paper, ("nn_b",), raw=True),
     Step("blind_logistic", rivals.logistic),
-    Step("lcifr", rivals.lcifr, weight=10),
-    Step("lcifr_all", rivals.lcifr_all, weight=10),
-    Step("lcifr_original", rivals.lcifr_original, weight=10),
+    Step("lcifr", rivals.lcifr, weight=9),
+    Step("lcifr_all", rivals.lcifr_all, weight=9),
+    Step("lcifr_original", rivals.lcifr_original, weight=9),
     Step("chosen", arms.chosen, ("nn_b", "default", "span", "blind_full", "blind_logistic")),
-    Step("inference", clocks.inference, ("nn_b", "trained"), weight=2, alone=True),
-    Step("counting", clocks.counting, ("nn_b",), weight=20, alone=True, once=True),
+    Step("inference", clocks.inference, ("nn_b", "trained"), alone=True),
+    Step("counting", clocks.counting, ("nn_b",), weight=5, alone=True, once=True),
 )
 
 
