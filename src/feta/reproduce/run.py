@@ -47,9 +47,11 @@ class Run:
         """All there is to do."""
         return units_of(self.protocol, self.folds)
 
-    def trainings(self, unit: Unit) -> list[Path]:
-        """List the files that a unit's training kept on its way."""
-        return list((self.folder / "models").glob(f"{unit.name}-{unit.fold}*.training"))
+    def tidy(self) -> None:
+        """Remove what trainings kept on their way, when all is done."""
+        for pattern in ("*.training", ".*.part"):
+            for left in (self.folder / "models").glob(pattern):
+                left.unlink()
 
     def carry_out(self, number: int, known: Known, tell: Callable[[float], None]) -> Told:
         """Do one unit: its outcome as plain values, and the seconds it took.
@@ -99,8 +101,6 @@ def carry_out(run: Run, journal: Journal, *, jobs: int, watch: Watch) -> None:
     def note(number: int, told: Told) -> None:
         journal.note(units[number].key, *told, time.monotonic() - begun)
         done[units[number].key] = told[0]
-        for left in run.trainings(units[number]):
-            left.unlink()
 
     def progress(shares: dict[int, float]) -> None:
         finished = sum(one.step.weight for one in units if one.key in done)
@@ -115,6 +115,7 @@ def carry_out(run: Run, journal: Journal, *, jobs: int, watch: Watch) -> None:
         with closing(way(run, todo, done, jobs, progress)) as found:
             for number, told in found:
                 note(number, told)
+    run.tidy()
 
 
 def _needed(unit: Unit, done: Done) -> Known:
