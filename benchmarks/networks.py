@@ -3,22 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from feta import FeatureSpace, Integer, Real, datasets
-from feta.arrays import Matrix, Vector
+from feta.arrays import Matrix
 from feta.metrics import accuracy
 from feta.model import Model
 from feta.network.network import Network
+from feta.reproduce.ways import Singles, in_numpy
 from feta.space.attribute import Categorical
 from feta.train.plain import PlainTrainer
-
-Singles = NDArray[np.float32]
 
 # Epochs and batch size: enough for validation to choose among, and seconds to wait.
 TRAINING = {"german": (60, 64), "adult": (12, 256), "law": (12, 256)}
@@ -93,35 +89,6 @@ def random_model(axes: Sequence[int], width: int, depth: int, seed: int) -> tupl
     numbers = rng.integers(space.lattice.size, size=len(people))
     others = [space.lattice.counterpart(*one) for one in zip(people, numbers.tolist(), strict=True)]
     return Model(space, network, threshold=float(np.median(network(np.array(others))))), people
-
-
-def _layers(model: Model) -> list[tuple[Matrix, Vector]]:
-    first = model.network.first
-    assert not first.tables
-    rest = [(layer.weight, layer.bias) for layer in model.network.layers]
-    return [(first.slopes, first.bias), *rest]
-
-
-def in_numpy(model: Model) -> list[tuple[Singles, Singles]]:
-    """Give weights and biases in float32, as torch would hold them."""
-    return [(w.astype(np.float32), b.astype(np.float32)) for w, b in _layers(model)]
-
-
-def in_torch(model: Model) -> Callable[..., Any]:
-    """Build the network in torch; what comes back is called with a tensor of float32 rows."""
-    parts: list[torch.nn.Module] = []
-    for weight, bias in in_numpy(model):
-        linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
-        linear.weight = torch.nn.Parameter(torch.from_numpy(weight.copy()))
-        linear.bias = torch.nn.Parameter(torch.from_numpy(bias.copy()))
-        parts += [linear, torch.nn.ReLU()]
-    network = torch.nn.Sequential(*parts[:-1]).eval()
-
-    def forward(rows: torch.Tensor) -> torch.Tensor:
-        with torch.inference_mode():
-            return network(rows)
-
-    return forward
 
 
 def in_onnxruntime(model: Model) -> Callable[[Singles], object]:

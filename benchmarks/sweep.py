@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.clock import TRIES
 from benchmarks.networks import random_model
-from benchmarks.ways import enumeration, forward_seconds
+from benchmarks.ways import enumeration
 from feta.arrays import Matrix
 from feta.engine.lattice import Lattice
 from feta.engine.protocol import Budget
 from feta.model import Model
+from feta.reproduce.ways import TRIES, forward_seconds
 
 # A number and categories; 456 and 212,380 are German credit's and UCI Adult's own.
 AXES = (

@@ -4,23 +4,17 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import torch
 
-from benchmarks.clock import TRIES, cost
-from benchmarks.networks import Singles, Trained, in_numpy, in_onnxruntime, in_torch, with_real_age
+from benchmarks.networks import Trained, in_onnxruntime, with_real_age
 from feta import FairPredictor, WorstAt
-from feta.arrays import Matrix, Vector
+from feta.arrays import Matrix
 from feta.engine.lattice import Lattice
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import engines
 from feta.model import Model
-from feta.rule import Threshold
-
-# Counterparts scored at a time in numpy: 2^12 points of 16 neurons stay in the cache.
-BLOCK = 2**12
+from feta.reproduce.ways import TRIES, cost, forward_seconds, naive_seconds, vectorized
 
 # What a loop in Python is timed on; the rest of the lattice is taken to cost the same each.
 LOOPED = 50
@@ -46,12 +40,6 @@ def compiled() -> Lattice:
     engine = engines()[Lattice.name]
     assert isinstance(engine, Lattice)
     return engine
-
-
-def forward_seconds(model: Model, people: Matrix) -> float:
-    """Time torch's forward pass, a person; of a single row it is the unit of every ratio."""
-    rows, forward = torch.from_numpy(people.astype(np.float32)), in_torch(model)
-    return cost(lambda: forward(rows)) / len(people)
 
 
 def compare(trained: Trained) -> Iterator[Row]:
@@ -88,9 +76,8 @@ def _forwards(model: Model, people: Matrix) -> Iterator[Row]:
 def _enumerations(model: Model, people: Matrix) -> Iterator[Row]:
     size = model.space.lattice.size
     looped = min(size, LOOPED)
-    forward = in_torch(model)
-    each = cost(lambda: _loop(model, forward, people[0], looped)) / looped
-    yield Row("a Python loop, torch a counterpart", each * size, f"from {looped} of {size:,}")
+    seconds = naive_seconds(model, people[0], looped)
+    yield Row("a Python loop, torch a counterpart", seconds, f"from {looped} of {size:,}")
 
     some = _some(people, size, "numpy")
     vote = vectorized(model)
@@ -182,41 +169,6 @@ def enumeration(model: Model) -> Callable[[Matrix], object]:
         return kernel.native.tally(*kernel.constants(people), *everything.values())
 
     return count
-
-
-def vectorized(model: Model) -> Callable[[Vector], bool]:
-    """Write the vote as one would in numpy; what the sensitive columns add is computed once."""
-    assert isinstance(model.rule, Threshold)
-    threshold, lattice = model.rule.value, model.space.lattice
-    (slopes, bias), *rest = in_numpy(model)
-    columns = list(lattice.columns)
-    others = [one for one in range(model.space.width) if one not in columns]
-    blocks: list[Singles] = [
-        (lattice.codes(start, min(start + BLOCK, lattice.size)) @ slopes[:, columns].T).astype("f4")
-        for start in range(0, lattice.size, BLOCK)
-    ]
-
-    def vote(person: Vector) -> bool:
-        constant = slopes[:, others] @ person[others].astype(np.float32) + bias
-        favorable = 0
-        for block in blocks:
-            value = block + constant
-            for weight, offset in rest:
-                value = np.maximum(value, 0) @ weight.T + offset
-            favorable += int((value >= threshold).sum())
-        return 2 * favorable >= lattice.size
-
-    return vote
-
-
-def _loop(model: Model, forward: Callable[..., Any], person: Vector, many: int) -> int:
-    """Write the vote as a loop, a forward pass a counterpart."""
-    assert isinstance(model.rule, Threshold)
-    favorable, lattice = 0, model.space.lattice
-    for number in range(many):
-        row = lattice.counterpart(person, number).astype(np.float32)
-        favorable += bool(forward(torch.from_numpy(row[None, :])) >= model.rule.value)
-    return favorable
 
 
 def _some(people: Matrix, size: int, way: str) -> Matrix:

@@ -103,13 +103,17 @@ class Workers:
             raise EngineError(message)
 
 
-def _begin(make: Callable[[], Auditor]) -> None:
-    """Make a worker ready: Ctrl-C is the parent's to hear, and nobody outlives the parent."""
-    global _auditor  # noqa: PLW0603 - a process pool knows no other place for what its workers keep
+def obey() -> None:
+    """Make a process a worker: Ctrl-C is the parent's to hear, and nobody outlives the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent.join,), daemon=True).start()
+
+
+def _begin(make: Callable[[], Auditor]) -> None:
+    global _auditor  # noqa: PLW0603 - a process pool knows no other place for what its workers keep
+    obey()
     _auditor = make()
 
 

@@ -279,6 +279,30 @@ def train(
 
 
 @app.command()
+def reproduce(
+    dataset: Annotated[str, typer.Argument(help="german, adult (UCI's), ipums, or law.")],
+    folds: Annotated[
+        int | None, typer.Option(help="How many of the five folds to carry out.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few rows and epochs: does it all run?")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of everything.")] = 123,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 2,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results.json, the page, and the networks.")
+    ] = None,
+) -> int:
+    """The paper's protocol again on this machine, and its figures beside ours.
+
+    A run that was interrupted or killed goes on where it was: give the same command.
+    """
+    from feta.cli.reproduce import Options, run_reproduce
+
+    return run_reproduce(Options(dataset, folds, quick, seed, jobs, out))
+
+
+@app.command()
 def doctor(
     model: ModelFile,
     schema: SchemaPath = None,

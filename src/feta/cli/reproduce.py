@@ -1,0 +1,111 @@
+"""`feta reproduce`: the paper's protocol on one data set, and its figures beside ours."""
+
+import shlex
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import typer
+
+from feta.cli.exit_code import ExitCode
+from feta.cli.out import check_folder
+from feta.cli.progress import progress_bar
+from feta.cli.uninterrupted import terminable
+from feta.errors import SchemaError
+from feta.plain import plain
+from feta.reproduce.bench import people_of
+from feta.reproduce.gather import gather
+from feta.reproduce.journal import Journal
+from feta.reproduce.measurements import Measurements
+from feta.reproduce.protocol import FOLDS, protocol_of
+from feta.reproduce.run import Run, carry_out
+from feta.train.stack import import_torch
+
+JOURNAL, RESULTS = "journal.sqlite", "results.json"
+
+# Folds of a quick run, where none are asked for.
+QUICK_FOLDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for."""
+
+    dataset: str
+    folds: int | None
+    quick: bool
+    seed: int
+    jobs: int
+    out: Path | None
+
+
+def run_reproduce(options: Options) -> ExitCode:
+    """Run the protocol, or what is left of it; an interruption keeps what is done."""
+    protocol = protocol_of(options.dataset, quick=options.quick)
+    folds = options.folds or (QUICK_FOLDS if options.quick else FOLDS)
+    if not 1 <= folds <= FOLDS:
+        raise SchemaError(f"--folds must be from 1 to {FOLDS}, got {folds}")
+    out = options.out or Path(f"reproduction-{options.dataset}{'-quick' * options.quick}")
+    check_folder(out)
+    import_torch()  # better missed now than in a worker
+    people = people_of(protocol.dataset, protocol.rows, options.seed)  # before any folder is made
+    out.mkdir(parents=True, exist_ok=True)
+    run = Run(protocol, options.seed, out, folds)
+    settings = {
+        "data set": protocol.dataset,
+        "protocol": protocol.digest,
+        "seed": options.seed,
+        "version of FETA": version("feta-fair"),
+    }
+    with Journal(out / JOURNAL, settings) as journal:
+        typer.echo(
+            f"{people.dataset.title}: {len(people.rows):,} rows, {folds} folds, {people.dataset.space.lattice.size:,} counterparts a person"
+        )
+        try:
+            _watched(run, journal, options.jobs)
+        except KeyboardInterrupt:
+            again = shlex.join(["feta", *sys.argv[1:]])
+            typer.echo(f"what is done is kept in {plain(out)}; go on with: {again}", err=True)
+            raise
+        measured = gather(run, journal)
+    measured.write(out / RESULTS)
+    _show(measured)
+    typer.echo(f"written: {plain(out / RESULTS)}")
+    return ExitCode.DONE
+
+
+def _watched(run: Run, journal: Journal, jobs: int) -> None:
+    with terminable(), progress_bar() as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def watch(share: float, now: str) -> None:
+            bar.update(task, completed=share, description=now or "done")
+
+        carry_out(run, journal, jobs=jobs, watch=watch)
+
+
+SHOWN = (
+    ("NN_b", "nn_b", "vote"),
+    ("CE-Fair training", "trained", "trained_vote"),
+    ("CE-Fair, FETA's defaults", "default", "default_vote"),
+    ("span 0.1", "span", "span_vote"),
+)
+
+
+def _show(measured: Measurements) -> None:
+    """Print the table that matters most; the rest is in the files."""
+    typer.echo(f"\n{'in per cent, mean over folds':32} accuracy   flip     CE   vote")
+    for variant in ("", "raw."):
+        for title, arm, vote in SHOWN:
+            keys = [f"{variant}{arm}.{one}" for one in ("accuracy", "flip_rate", "ce_rate")]
+            keys.append(f"{variant}{vote}.accuracy")
+            if keys[0] in measured.figures:
+                cells = [_mean(measured.figures[key]) for key in keys]
+                named = title + (", unscaled" if variant else "")
+                typer.echo(f"{named:32} {'  '.join(f'{one:6.2f}' for one in cells)}")
+    typer.echo()
+
+
+def _mean(numbers: list[float]) -> float:
+    return sum(numbers) / len(numbers)

@@ -1,0 +1,152 @@
+"""Arms: the trainings of the paper's tables, FETA's own beside them, and the choice among all."""
+
+from dataclasses import replace
+
+import numpy as np
+
+import feta
+from feta.predict.fair_predictor import FairPredictor
+from feta.reproduce.bench import Bench
+from feta.reproduce.judge import empirical, judged
+from feta.reproduce.look import percent
+from feta.reproduce.outcome import Figures, Outcome
+from feta.reproduce.training import grid, rates, train_fair, train_plain
+from feta.rule import Threshold
+from feta.space.vote_weights import VoteWeights
+from feta.train.baselines import majority
+from feta.train.ce_fair import CEFairTrainer
+from feta.train.chooser import SPAN, choose_fair
+from feta.train.run import TrainingRun
+from feta.train.task import Task
+from feta.train.violation import violations
+
+
+def nn_b(bench: Bench) -> Outcome:
+    """Train the network that all else starts from, over the grid; look at it and at its votes."""
+    run = train_plain(bench, grid(bench))
+    found = judged(bench, run.network, "nn_b", "vote", real=True)
+    most = bool(2 * bench.split.targets.sum() >= len(bench.split.targets))
+    right = bench.labels == most
+    figures: Figures = {"majority.accuracy": percent(right)}
+    if bench.protocol.test_share < 1:
+        figures["sample.majority.accuracy"] = percent(right[bench.sampled])
+    figures |= empirical(bench, run.network, "empirical_vote")
+    words = {
+        "nn_b": f"learning rate {run.learning_rate:g}, batch {run.batch_size}, epoch {run.epoch}"
+    }
+    numbers: Figures = {"nn_b.learning_rate": run.learning_rate, "nn_b.batch_size": run.batch_size}
+    return Outcome(found | figures | numbers, settings=words, networks={"nn_b": run.network})
+
+
+def best_start(bench: Bench) -> Outcome:
+    """Train NN_b once more, chosen by its validation loss: what FETA's own arms start from."""
+    run = train_plain(bench, replace(grid(bench), epoch="best"))
+    words = {"start": f"epoch {run.epoch}, the least validation loss"}
+    return Outcome(settings=words, networks={"start": run.network})
+
+
+def trained(bench: Bench) -> Outcome:
+    """Train on counterexamples as in the paper: NN_b's rates, ρ and batch of the appendix."""
+    rate, size = rates(bench)
+    run, notes = train_fair(
+        bench,
+        "nn_b",
+        CEFairTrainer(
+            bench.space,
+            preset="paper",
+            sample_fraction=bench.protocol.rho,
+            keep=bench.protocol.keep,
+            learning_rate=rate,
+            batch_size=size,
+            epochs=bench.protocol.fair_epochs,
+            standardize=bench.standardize,
+            seed=bench.seed,
+        ),
+    )
+    figures = judged(bench, run.network, "trained", "trained_vote", real=True)
+    figures |= empirical(bench, run.network, "trained_empirical_vote")
+    return Outcome(
+        figures,
+        _curves(run, _first_loss(bench)),
+        notes=notes,
+        settings={"trained": f"epoch {run.chosen} of {len(run.epochs)}"},
+        networks={"trained": run.network},
+    )
+
+
+def own_default(bench: Bench) -> Outcome:
+    """Train on counterexamples with FETA's defaults."""
+    return _own(bench, "default", span=None)
+
+
+def own_span(bench: Bench) -> Outcome:
+    """Train with a penalty on the span of counterparts' scores."""
+    return _own(bench, "span", span=SPAN)
+
+
+def _own(bench: Bench, arm: str, *, span: float | None) -> Outcome:
+    start = "start" if bench.protocol.epoch == "last" else "nn_b"
+    trainer = CEFairTrainer(
+        bench.space,
+        sample_fraction=bench.protocol.own_share,
+        span_penalty=span,
+        epochs=bench.protocol.own_epochs,
+        standardize=bench.standardize,
+        seed=bench.seed,
+    )
+    run, notes = train_fair(bench, start, trainer)
+    return Outcome(
+        judged(bench, run.network, arm, f"{arm}_vote"),
+        notes=notes,
+        settings={arm: f"epoch {run.chosen} of {len(run.epochs)}"},
+        networks={arm: run.network},
+    )
+
+
+def chosen(bench: Bench) -> Outcome:
+    """Choose the fair predictor that is right most often on validation people."""
+    space = bench.space
+    names = {
+        "vote": "nn_b",
+        "vote after CE-Fair": "default",
+        "vote after span training": "span",
+        "blind network": "blind_full",
+        "blind regression": "blind_logistic",
+    }
+    networks = {told: bench.network(name) for told, name in names.items()}
+    networks["majority"] = majority(space, bench.split.targets)
+    candidates = {
+        told: FairPredictor(feta.Model(space, network)) for told, network in networks.items()
+    }
+    weights = VoteWeights.from_people(space, bench.split.people)
+    candidates["vote, empirical weights"] = replace(candidates["vote"], weights=weights)
+    choice = choose_fair(candidates, *bench.validation)
+    decided = np.asarray(choice.predictor.decide(bench.test), dtype=bool)
+    return Outcome(
+        {"chosen.accuracy": percent(decided == bench.labels)}, settings={"chosen": choice.reason}
+    )
+
+
+def _first_loss(bench: Bench) -> float:
+    """Give the loss that training starts from: of NN_b on the people kept and their counterexamples."""
+    network, split = bench.network("nn_b"), bench.split
+    task = Task(Threshold(0.0))
+    found = violations(bench.space, network, task, split.people, numbers="real")
+    kept = np.ones(len(split.people), bool) if bench.protocol.keep == "all" else found.apart
+    people = np.concatenate([split.people[kept], found.counterparts[found.apart]])
+    targets = np.concatenate([split.targets[kept], split.targets[found.apart]])
+    scores = network(people)[:, 0]
+    losses = np.logaddexp(0.0, scores) - targets * scores
+    return float(losses.mean()) if len(losses) else 0.0
+
+
+def _curves(run: TrainingRun, first_loss: float) -> dict[str, list[float]]:
+    """Follow the people of each epoch; the network given comes first."""
+    points = [run.start, *(one.chosen_by for one in run.epochs)]
+    return {
+        "trained.loss": [first_loss, *(one.loss for one in run.epochs)],
+        "trained.accuracy": [100 * one.accuracy for one in points],
+        "trained.ce_rate": [100 * one.ce_rate for one in points],
+        "trained.average_violation": [one.mean_violation for one in points],
+        "trained.maximum_violation": [one.max_violation for one in points],
+    }

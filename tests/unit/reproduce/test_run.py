@@ -1,0 +1,116 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from feta.errors import EngineError, SchemaError
+from feta.reproduce import run as running
+from feta.reproduce.gather import gather
+from feta.reproduce.journal import Journal
+from feta.reproduce.measurements import Measurements
+from feta.reproduce.run import Run, carry_out
+from feta.reproduce.steps import Unit, units_of
+from tests.unit.reproduce.tiny import TINY, timeless
+
+
+class Killed(Exception):
+    """Stands for a kill between two outcomes."""
+
+
+def measure(folder: Path, *, jobs: int = 1, stop_at: str = "", seed: int = 3) -> Measurements:
+    folder.mkdir(exist_ok=True)
+    run = Run(TINY, seed, folder, folds=1)
+
+    def watch(share: float, now: str) -> None:
+        assert 0 <= share <= 1 + 1e-9
+        if stop_at and stop_at in now:
+            raise Killed
+
+    with Journal(folder / "journal.sqlite", {"seed": seed}) as journal:
+        carry_out(run, journal, jobs=jobs, watch=watch)
+        found = gather(run, journal)
+    found.write(folder / "results.json")
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    measure(folder)
+    return folder
+
+
+def test_all_quantities_of_the_paper_are_there(whole: Path) -> None:
+    found = Measurements.read(whole / "results.json")
+    arms = "nn_b vote majority empirical_vote trained trained_vote trained_empirical_vote default default_vote span span_vote blind_full blind_fixed blind_fresh blind_logistic lcifr lcifr_all lcifr_original chosen"
+    for arm in arms.split():
+        (figure,) = found.figures[f"{arm}.accuracy"]
+        assert 0 <= figure <= 100
+    for arm in ("nn_b", "trained", "default", "span", "lcifr", "lcifr_original"):
+        assert f"{arm}.ce_rate" in found.figures
+    assert found.figures["nn_b.ce_rate_real"] >= found.figures["nn_b.ce_rate"]
+    for curve in ("loss", "accuracy", "ce_rate", "average_violation", "maximum_violation"):
+        assert len(found.curves[f"trained.{curve}"][0]) == TINY.fair_epochs + 1
+    ways = ("naive", "vectorised", "compiled")
+    assert found.figures["cost.sizes"] == [2, 8, 456]
+    assert all(len(found.times[f"cost.{way}_seconds"]) == 3 for way in ways)
+    assert found.times["vote.seconds"][0] > 0
+    assert found.settings["chosen.fold0"]
+    assert found.title == "German credit"
+    assert found.rows == 300
+
+
+def test_a_run_that_was_stopped_and_goes_on_in_several_processes_ends_alike(
+    whole: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(Killed):
+        measure(tmp_path, stop_at="default")
+    assert not (tmp_path / "results.json").exists()
+    measure(tmp_path, jobs=2)
+    assert timeless(tmp_path / "results.json") == timeless(whole / "results.json")
+
+
+def test_nothing_is_done_twice(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("this was done already")
+
+    before = timeless(whole / "results.json")
+    monkeypatch.setattr(running.Run, "carry_out", refuse)
+    measure(whole)
+    assert timeless(whole / "results.json") == before
+
+
+def test_another_seed_needs_another_folder(whole: Path) -> None:
+    with pytest.raises(SchemaError, match="the seed was 3, and is 4 now"):
+        measure(whole, seed=4)
+
+
+def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite").write_bytes(b"not a journal, but long enough to be looked at" * 9)
+    with pytest.raises(SchemaError, match="delete it to begin again"):
+        measure(tmp_path)
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    with (
+        Journal(tmp_path / "journal.sqlite", {}),
+        pytest.raises(SchemaError, match="must be free and writable"),
+    ):
+        Journal(tmp_path / "journal.sqlite", {})
+
+
+def test_a_process_that_dies_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_begin", _die)
+    with pytest.raises(EngineError, match="what is done is kept"):
+        measure(tmp_path, jobs=2)
+
+
+def _die(*_: object) -> None:
+    os._exit(9)
+
+
+def test_units_are_told_apart_by_their_variant() -> None:
+    step = units_of(TINY, 1)[0].step
+    assert Unit(step, 0, "raw.").key == ("raw.nn_b", 0)
