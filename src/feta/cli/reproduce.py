@@ -18,6 +18,7 @@ from feta.reproduce.bench import people_of
 from feta.reproduce.gather import gather
 from feta.reproduce.journal import Journal
 from feta.reproduce.measurements import Measurements
+from feta.reproduce.page import write_page
 from feta.reproduce.protocol import FOLDS, protocol_of
 from feta.reproduce.run import Run, carry_out
 from feta.train.stack import import_torch
@@ -70,8 +71,9 @@ def run_reproduce(options: Options) -> ExitCode:
             raise
         measured = gather(run, journal)
     measured.write(out / RESULTS)
+    page = write_page(measured, out)
     _show(measured)
-    typer.echo(f"written: {plain(out / RESULTS)}")
+    typer.echo(f"written: {plain(page)} and {plain(out / RESULTS)}")
     return ExitCode.DONE
 
 
