@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int leaf_points = 64;
 
 // To find the worst, nodes of this many counterparts are bounded backward, too; in smaller ones that
-// gains little, and counting has more use for cheap bounds (measured).
+// gains little. When counting, it pays for nodes that are too large to be scored (measured).
 constexpr uint64_t worth_tightening = 32;
 
 struct Limits {
@@ -438,7 +438,7 @@ class Search {
         }
         const int many = split();
         out.bounded += uint64_t(many);
-        const bool twice_bounded = spec.rule.kind == RuleKind::threshold && count_of(children.data()) >= worth_tightening;
+        const bool twice_bounded = spec.rule.kind == RuleKind::threshold && count_of(children.data()) > leaf_points;
         if (!twice_bounded) {
             zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(), many);
             for (int l = 0; l < many && !out.found; ++l)
