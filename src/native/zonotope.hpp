@@ -273,9 +273,10 @@ template <class T> class Zonotope {
     template <bool Root, bool Back, int G> __attribute__((noinline)) void activate_of(size_t k, Reach<T>* reach) {
         const Layer<T>& layer = net.layers[k];
         const Activation<T>& bend = layer.activation;
-        const V zero{}, one = spread(T(1)), out = spread(up), slack = spread(T(gamma(Format<T>::unit, net.axes + 4, 2)));
-        const V round = spread(own[k].rounding * up), tiny = spread(T(Format<T>::tiny));
-        const V half_up = spread(T(0.5) * upward<T>(4)), four_up = spread(upward<T>(4));
+        // The dozen roundings of one neuron's bounds, each relative to no more than its size.
+        const V slack = spread(T(gamma(Format<T>::unit, net.axes + 12, kernel_extra)));
+        const V zero{}, one = spread(T(1)), out = spread(up), least = spread(std::numeric_limits<T>::min());
+        const V round = spread(own[k].rounding * up), tiny = spread(T(2 * Format<T>::tiny));
         const int many = G ? G : n_generators;
         const bool relu = bend.relu, identity = bend.identity;
         V sum = zero, sums[most_doubts]{}, largest = zero;
@@ -292,44 +293,46 @@ template <class T> class Zonotope {
             if (Back && k == 0) std::copy_n(x, (2 + many) * lanes, &firsts[size_t(n) * (2 + many) * lanes]);
             V slope_above = one, rise = zero, slope_below = one, fall = zero;
             for (int g = 1; g <= many; ++g) moves += absolute<T>(load(x + g * lanes));
-            const V radius = (moves + b) * out, widen = slack * absolute<T>(c);
-            const V low = c - radius - widen, high = c + radius + widen;
+            const V before = absolute<T>(c) + moves + b, radius = moves + b + slack * before;
+            const V low = c - radius, high = c + radius;
             if constexpr (Root) store(&reach->before[k][size_t(n) * lanes], larger<T>(absolute<T>(low), absolute<T>(high)));
+            V size;
+            bool lives = true;
             if (relu) {
-                // At the roots the errors of neurons that are zero are followed on, too.
-                if (!Root && all<T>(high <= zero)) continue;
-                if (!all<T>(low >= zero)) {
-                    // relu(x) lies within λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u).
-                    // Where x is of one sign, λ is 0 or 1, μ is 0 and nothing is rounded.
-                    const Mask<T> bends = (low < zero) & (high > zero);
-                    const V slope = select<T>(bends, high / (high - low), select<T>(low >= zero, one, zero));
-                    V half = larger<T>(-slope * low, (one - slope) * high) * half_up;
+                // relu(x) lies within λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u); with the
+                // chord's λ both are equal but for rounding. Without branches: which neurons bend is hard to
+                // foretell, and where x is of one sign, λ comes out as 0 or 1 and μ as 0.
+                const V u = larger<T>(high, zero), l = smaller<T>(low, zero);
+                const V slope = u / (u - l + least), half = slope * l * T(-0.5);
+                c = slope * c + half;
+                b = slope * b + half + slack * before;
+                store(x, c);
+                for (int g = 1; g <= many; ++g) store(x + g * lanes, slope * load(x + g * lanes));
+                if constexpr (Root || Back) {
+                    moves = slope * moves;
+                    size = absolute<T>(c) + moves + b;
                     slope_above = slope;
-                    rise = select<T>(bends, half + half, zero);
-                    slope_below = select<T>(bends, select<T>(high > -low, one, zero), slope);
-                    V off = slack * (absolute<T>(c) + radius + half);
-                    half = select<T>(bends, half, zero);
-                    off = select<T>(bends, off, zero);
-                    c = slope * c + half;
-                    b = (slope * b + half + off) * four_up;
-                    moves = slope * moves * out;
-                    store(x, c);
-                    for (int g = 1; g <= many; ++g) store(x + g * lanes, slope * load(x + g * lanes));
-                }
-            } else if (!identity)
-                bend_one(bend, n, x, c, b, moves, radius + widen, slope_above, rise, fall), slope_below = slope_above;
+                    rise = half + half + slack * before;
+                    slope_below = select<T>(u > -l, one, zero);
+                } else
+                    size = slope * before * T(2);  // at least that of center, generators and box together
+                // At the roots the errors of neurons that are zero are followed on, too.
+                if constexpr (!Root) lives = !all<T>(high <= zero);
+            } else {
+                if (!identity) bend_one(bend, n, x, c, b, moves, radius, slope_above, rise, fall), slope_below = slope_above;
+                size = absolute<T>(c) + moves + b;
+            }
             if constexpr (Back) {
                 store(line, slope_above);
                 store(line + lanes, rise);
                 store(line + 2 * lanes, slope_below);
                 store(line + 3 * lanes, fall);
             }
-            const V size = absolute<T>(c) + moves + b;
             b += round * size + tiny;
             store(wide, b);
             sum += b;
-            largest = larger<T>(largest, size);
-            block.keep_alive(n);
+            if constexpr (Back) largest = larger<T>(largest, size);
+            block.keep_alive_if(lives, n);
             if constexpr (Root) {
                 store(&reach->after[k][size_t(n) * lanes], size * out);
                 for (int d = 0; d < most_doubts; ++d) {
@@ -337,9 +340,9 @@ template <class T> class Zonotope {
                     T* at = wide + (1 + d) * lanes;
                     V e = load(at);
                     if (bend.rounds || bend.steepest[n] != 1) {
-                        const V before = bend.steepest[n] * (load(&reach->before[k][size_t(n) * lanes]) + e) + bend.offset[n];
+                        const V value = bend.steepest[n] * (load(&reach->before[k][size_t(n) * lanes]) + e) + bend.offset[n];
                         e = e * bend.steepest[n];
-                        if (bend.rounds) e += layer_of.bending * before + T(5) * layer_of.tiny;
+                        if (bend.rounds) e += layer_of.bending * value + T(5) * layer_of.tiny;
                     }
                     e = (e + layer_of.rounding * (size * out + T(2) * e) + layer_of.tiny) * out;
                     store(at, e);
