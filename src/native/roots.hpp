@@ -54,7 +54,6 @@ class Roots {
             for (Array<float>* rows : {&centers, &boxes, &sizes32})
                 std::copy_n(rows->begin(), single.width, rows->begin() + ptrdiff_t(lane) * single.width);
         zonotope.roots(centers.data(), boxes.data(), sizes32.data(), folded.data(), reach);
-        if (spec.rule.kind == RuleKind::threshold) zonotope.tighten(zonotope.sides(spec.rule.value));
         const int outputs = single.outputs();
         for (int o = 0; o < outputs; ++o)
             for (int lane = 0; lane < count; ++lane) {

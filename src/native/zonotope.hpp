@@ -97,7 +97,7 @@ template <class T> class Zonotope {
     void roots(const T* people, const T* boxes, const T* sizes, const T* folded, Reach<T>& reach) {
         first_roots(people, boxes, sizes, folded);
         for (size_t k = 0; k < net.layers.size(); ++k) {
-            activate<true, true>(k, &reach);
+            activate<true, false>(k, &reach);
             affine<true>(k);
         }
         for (int o = 0; o < net.outputs(); ++o) {  // what may overflow has no bound
