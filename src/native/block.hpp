@@ -23,6 +23,10 @@ template <class T> class Block {
 
     void begin_alive() { n_alive = 0; }
     void keep_alive(int neuron) { alive[n_alive++] = neuron; }
+    void keep_alive_if(bool lives, int neuron) {  // without a branch
+        alive[n_alive] = neuron;
+        n_alive += lives;
+    }
     int living(int k) const { return alive[k]; }
     int n_living() const { return n_alive; }
 

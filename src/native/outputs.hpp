@@ -48,6 +48,13 @@ struct Objective {
     const double* offsets = nullptr;     // (rows)
     bool least = false;
 
+    // Whether a higher single output (sign 1), or a lower one, can make it larger.
+    bool looks(double sign) const {
+        for (int r = 0; r < rows; ++r)
+            if (outputs == 1 && directions[r] * sign > 0) return true;
+        return false;
+    }
+
     // The largest it can be over a node.
     template <class T> double high(const Zonotope<T>& z, int lane) const {
         if (z.single())

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int leaf_points = 64;
 
 // To find the worst, nodes of this many counterparts are bounded backward, too; in smaller ones that
-// gains little, and counting has more use for cheap bounds (measured).
+// gains little. When counting, it pays for nodes that are too large to be scored (measured).
 constexpr uint64_t worth_tightening = 32;
 
 struct Limits {
@@ -71,6 +71,7 @@ class Search {
     // Count the classes of all counterparts; with `majority`, stop once a majority is certain.
     void tally(Outcome& out, bool majority, const Limits& limits) {
         start(out, 0.0);
+        leader_only = majority;
         if (settle_root(out) != open_class) return;
         while (!frontier.empty() && !(majority && settled(out.counts, total))) {
             if (late(out, limits)) return;
@@ -113,7 +114,8 @@ class Search {
             out.bounded += uint64_t(many);
             if (count_of(children.data()) >= worth_tightening) {
                 zonotope.nodes<true>(roots.center(person), roots.box(person), children.data(), many);
-                zonotope.tighten();
+                for (const float sign : {1.0f, -1.0f})
+                    if (goal.looks(sign)) zonotope.tighten(spread(sign));
             } else
                 zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(), many);
             for (int l = 0; l < many; ++l) {
@@ -173,7 +175,7 @@ class Search {
             const int many = split();
             out.bounded += uint64_t(many);
             zonotope.nodes<true>(roots.center(person), roots.box(person), children.data(), many);
-            zonotope.tighten();
+            zonotope.tighten(spread(float(sign)));
             for (int l = 0; l < many; ++l) {
                 const double high = sign > 0 ? zonotope.high()[l] : -zonotope.low()[l];
                 if (!(high < best)) frontier.push(&children[size_t(l) * axes], high);
@@ -234,6 +236,7 @@ class Search {
     bool ready64 = false;
     double own_score = 0, own_epsilon = 0, slack = 0;
     int wanted = open_class;
+    bool leader_only = false;  // a certain majority is enough
     Frontier frontier;
     std::vector<std::pair<double, double>> ranges = std::vector<std::pair<double, double>>(most_points);
     std::vector<std::pair<uint64_t, double>> kept;  // numbers that may be the worst, and their highs
@@ -314,6 +317,7 @@ class Search {
         out.found = false;
         out.number = out.bounded = out.scored = 0;
         out.at = out.least = out.most = 0;
+        leader_only = false;
         frontier.clear();
     }
 
@@ -434,21 +438,42 @@ class Search {
         }
         const int many = split();
         out.bounded += uint64_t(many);
-        zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(), many);
-        for (int l = 0; l < many; ++l) {
-            const int32_t* child = &children[size_t(l) * axes];
-            const NodeOutputs<float> node{zonotope, l, roots.source(person), slack};
-            const int of = judge(spec.rule, node, own_score, own_epsilon);
-            if (of == open_class) {
-                frontier.push(child, key_of(node));
-                continue;
-            }
-            out.counts[size_t(of)] += count_of(child);
-            if (wanted == open_class || of == wanted) continue;
-            for (int a = 0; a < axes; ++a) digits[a] = single.trees[a].order[single.trees[a].begin[child[a]]];
-            found(out, number_of(digits.data()));
+        const bool twice_bounded = spec.rule.kind == RuleKind::threshold && count_of(children.data()) > leaf_points;
+        if (!twice_bounded) {
+            zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(), many);
+            for (int l = 0; l < many && !out.found; ++l)
+                if (!count_node(out, l)) push_node(l);
             return;
         }
+        zonotope.nodes<true>(roots.center(person), roots.box(person), children.data(), many);
+        int left = 0, open[lanes];
+        double keys[lanes];
+        for (int l = 0; l < many && !out.found; ++l)
+            if (!count_node(out, l)) {
+                keys[left] = key_of(node(l));
+                open[left++] = l;
+            }
+        if (left == 0 || out.found || (leader_only && settled(out.counts, total))) return;
+        zonotope.tighten(zonotope.sides(spec.rule.value));
+        for (int k = 0; k < left && !out.found; ++k)
+            if (!count_node(out, open[k])) frontier.push(&children[size_t(open[k]) * axes], keys[k]);
+    }
+
+    NodeOutputs<float> node(int lane) const { return {zonotope, lane, roots.source(person), slack}; }
+
+    void push_node(int lane) { frontier.push(&children[size_t(lane) * axes], key_of(node(lane))); }
+
+    // Count a bounded node if it is decided.
+    bool count_node(Outcome& out, int lane) {
+        const int of = judge(spec.rule, node(lane), own_score, own_epsilon);
+        if (of == open_class) return false;
+        const int32_t* child = &children[size_t(lane) * axes];
+        out.counts[size_t(of)] += count_of(child);
+        if (wanted != open_class && of != wanted) {
+            for (int a = 0; a < axes; ++a) digits[a] = single.trees[a].order[single.trees[a].begin[child[a]]];
+            found(out, number_of(digits.data()));
+        }
+        return true;
     }
 
     // Score a node's counterparts without bounding: small parts of it, one after the other.

@@ -87,7 +87,7 @@ class Trace {
                 rests[at] = box[n] + 0x1p-50 * (std::abs(first[n]) + std::abs(term) + std::abs(generators[at])) + 2 * Format<double>::tiny;
             }
         }
-        zonotope.ranges(centers.data(), generators.data(), rests.data());
+        zonotope.ranges(centers.data(), generators.data(), rests.data(), sign);
         for (int l = 0; l < count; ++l) highs[l] = sign > 0 ? zonotope.high()[l] : -zonotope.low()[l];
     }
 

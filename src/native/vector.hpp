@@ -50,6 +50,13 @@ template <class T> inline bool any(Mask<T> m) {
     std::memcpy(halves, &m, sizeof m);
     return halves[0] | halves[1] | halves[2] | halves[3];
 }
+// A bit a lane.
+inline unsigned lane_bits(Mask<double> m) {
+#if defined(__AVX2__)
+    return unsigned(_mm256_movemask_pd((__m256d)m));
+#endif
+    return unsigned((m[0] & 1) | (m[1] & 2) | (m[2] & 4) | (m[3] & 8));
+}
 template <class T> inline bool all(Mask<T> m) { return !any<T>(~m); }
 
 template <class T> inline int padded(int n) { return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>; }

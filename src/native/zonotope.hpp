@@ -37,7 +37,7 @@ template <class T> class Zonotope {
         n_living.assign(net.layers.size(), 0);
         reached.assign(net.layers.size(), V{});
         firsts.resize(size_t(net.width) * (network.axes + 2) * lanes);
-        for (auto& one : coefficients) one.resize(2 * size_t(network.widest) * lanes);
+        for (auto& one : coefficients) one.resize(size_t(network.widest) * lanes);
         for (const Layer<T>& layer : net.layers) own.push_back(constants(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra, 0}));
     }
 
@@ -61,6 +61,12 @@ template <class T> class Zonotope {
     const T* low() const { return lows; }
     const T* high() const { return highs; }
 
+    // On which side of a number a single output seems to stay: 1 below it, −1 above.
+    V sides(double number) const {
+        const V middle = (load(lows) + load(highs)) / 2, one = spread(T(1));
+        return select<T>(middle < spread(T(number)), one, -one);
+    }
+
     // Bound the outputs over nodes of one person's lattice; ids are (count, axes).
     // With `Back`, the way back to them is noted.
     template <bool Back> void nodes(const T* person, const T* person_box, const int32_t* ids, int count) {
@@ -73,7 +79,7 @@ template <class T> class Zonotope {
     }
 
     // Bound a single output where the first layer lies in center ± generator ± box, each (lanes, width).
-    void ranges(const T* centers, const T* generators, const T* boxes) {
+    void ranges(const T* centers, const T* generators, const T* boxes, T sign) {
         n_generators = 1;
         fill(centers, 0);
         fill(generators, 1);
@@ -83,7 +89,7 @@ template <class T> class Zonotope {
             affine<false>(k);
         }
         settle();
-        tighten();
+        tighten(spread(sign));
     }
 
     // Bound the outputs over the whole lattices of several people; people and boxes are rows of
@@ -102,12 +108,14 @@ template <class T> class Zonotope {
     }
 
     // Bound a single output of the nodes again, backward: dearer, and tighter where nodes are large.
-    void tighten() {
+    // Each lane on one side only: from above where its sign is 1, from below where it is −1.
+    void tighten(V signs) {
         if (!single() || net.layers.empty()) return;
-        V above, below;
-        backward(above, below);
-        store(highs, smaller<T>(above, load(highs)));  // in this order: a bound that overflowed is not taken
-        store(lows, larger<T>(below, load(lows)));
+        const V above = backward(signs), low = load(lows), high = load(highs);
+        const Mask<T> upper = signs > V{};
+        // In this order: a bound that overflowed is not taken.
+        store(highs, select<T>(upper, smaller<T>(above, high), high));
+        store(lows, select<T>(upper, low, larger<T>(-above, low)));
     }
 
   private:
@@ -134,7 +142,7 @@ template <class T> class Zonotope {
     std::vector<int32_t> n_living;
     std::vector<V, OnLine<V>> reached;
     Array<T> firsts;                         // the first layer's rows, (neurons, rows, lanes)
-    Array<T> coefficients[2];                // (neurons, above and below, lanes)
+    Array<T> coefficients[2];                // (neurons, lanes)
     alignas(64) T lows[lanes], highs[lanes];
     Mask<T> lost{};
 
@@ -265,9 +273,10 @@ template <class T> class Zonotope {
     template <bool Root, bool Back, int G> __attribute__((noinline)) void activate_of(size_t k, Reach<T>* reach) {
         const Layer<T>& layer = net.layers[k];
         const Activation<T>& bend = layer.activation;
-        const V zero{}, one = spread(T(1)), out = spread(up), slack = spread(T(gamma(Format<T>::unit, net.axes + 4, 2)));
-        const V round = spread(own[k].rounding * up), tiny = spread(T(Format<T>::tiny));
-        const V half_up = spread(T(0.5) * upward<T>(4)), four_up = spread(upward<T>(4));
+        // The dozen roundings of one neuron's bounds, each relative to no more than its size.
+        const V slack = spread(T(gamma(Format<T>::unit, net.axes + 12, kernel_extra)));
+        const V zero{}, one = spread(T(1)), out = spread(up), least = spread(std::numeric_limits<T>::min());
+        const V round = spread(own[k].rounding * up), tiny = spread(T(2 * Format<T>::tiny));
         const int many = G ? G : n_generators;
         const bool relu = bend.relu, identity = bend.identity;
         V sum = zero, sums[most_doubts]{}, largest = zero;
@@ -284,44 +293,46 @@ template <class T> class Zonotope {
             if (Back && k == 0) std::copy_n(x, (2 + many) * lanes, &firsts[size_t(n) * (2 + many) * lanes]);
             V slope_above = one, rise = zero, slope_below = one, fall = zero;
             for (int g = 1; g <= many; ++g) moves += absolute<T>(load(x + g * lanes));
-            const V radius = (moves + b) * out, widen = slack * absolute<T>(c);
-            const V low = c - radius - widen, high = c + radius + widen;
+            const V before = absolute<T>(c) + moves + b, radius = moves + b + slack * before;
+            const V low = c - radius, high = c + radius;
             if constexpr (Root) store(&reach->before[k][size_t(n) * lanes], larger<T>(absolute<T>(low), absolute<T>(high)));
+            V size;
+            bool lives = true;
             if (relu) {
-                // At the roots the errors of neurons that are zero are followed on, too.
-                if (!Root && all<T>(high <= zero)) continue;
-                if (!all<T>(low >= zero)) {
-                    // relu(x) lies within λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u).
-                    // Where x is of one sign, λ is 0 or 1, μ is 0 and nothing is rounded.
-                    const Mask<T> bends = (low < zero) & (high > zero);
-                    const V slope = select<T>(bends, high / (high - low), select<T>(low >= zero, one, zero));
-                    V half = larger<T>(-slope * low, (one - slope) * high) * half_up;
+                // relu(x) lies within λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u); with the
+                // chord's λ both are equal but for rounding. Without branches: which neurons bend is hard to
+                // foretell, and where x is of one sign, λ comes out as 0 or 1 and μ as 0.
+                const V u = larger<T>(high, zero), l = smaller<T>(low, zero);
+                const V slope = u / (u - l + least), half = slope * l * T(-0.5);
+                c = slope * c + half;
+                b = slope * b + half + slack * before;
+                store(x, c);
+                for (int g = 1; g <= many; ++g) store(x + g * lanes, slope * load(x + g * lanes));
+                if constexpr (Root || Back) {
+                    moves = slope * moves;
+                    size = absolute<T>(c) + moves + b;
                     slope_above = slope;
-                    rise = select<T>(bends, half + half, zero);
-                    slope_below = select<T>(bends, select<T>(high > -low, one, zero), slope);
-                    V off = slack * (absolute<T>(c) + radius + half);
-                    half = select<T>(bends, half, zero);
-                    off = select<T>(bends, off, zero);
-                    c = slope * c + half;
-                    b = (slope * b + half + off) * four_up;
-                    moves = slope * moves * out;
-                    store(x, c);
-                    for (int g = 1; g <= many; ++g) store(x + g * lanes, slope * load(x + g * lanes));
-                }
-            } else if (!identity)
-                bend_one(bend, n, x, c, b, moves, radius + widen, slope_above, rise, fall), slope_below = slope_above;
+                    rise = half + half + slack * before;
+                    slope_below = select<T>(u > -l, one, zero);
+                } else
+                    size = slope * before * T(2);  // at least that of center, generators and box together
+                // At the roots the errors of neurons that are zero are followed on, too.
+                if constexpr (!Root) lives = !all<T>(high <= zero);
+            } else {
+                if (!identity) bend_one(bend, n, x, c, b, moves, radius, slope_above, rise, fall), slope_below = slope_above;
+                size = absolute<T>(c) + moves + b;
+            }
             if constexpr (Back) {
                 store(line, slope_above);
                 store(line + lanes, rise);
                 store(line + 2 * lanes, slope_below);
                 store(line + 3 * lanes, fall);
             }
-            const V size = absolute<T>(c) + moves + b;
             b += round * size + tiny;
             store(wide, b);
             sum += b;
-            largest = larger<T>(largest, size);
-            block.keep_alive(n);
+            if constexpr (Back) largest = larger<T>(largest, size);
+            block.keep_alive_if(lives, n);
             if constexpr (Root) {
                 store(&reach->after[k][size_t(n) * lanes], size * out);
                 for (int d = 0; d < most_doubts; ++d) {
@@ -329,9 +340,9 @@ template <class T> class Zonotope {
                     T* at = wide + (1 + d) * lanes;
                     V e = load(at);
                     if (bend.rounds || bend.steepest[n] != 1) {
-                        const V before = bend.steepest[n] * (load(&reach->before[k][size_t(n) * lanes]) + e) + bend.offset[n];
+                        const V value = bend.steepest[n] * (load(&reach->before[k][size_t(n) * lanes]) + e) + bend.offset[n];
                         e = e * bend.steepest[n];
-                        if (bend.rounds) e += layer_of.bending * before + T(5) * layer_of.tiny;
+                        if (bend.rounds) e += layer_of.bending * value + T(5) * layer_of.tiny;
                     }
                     e = (e + layer_of.rounding * (size * out + T(2) * e) + layer_of.tiny) * out;
                     store(at, e);
@@ -388,69 +399,61 @@ template <class T> class Zonotope {
     }
 
     // Coefficients of a layer's activations become those of the values before them.
-    void bend_back(size_t k, T* now, V* rest, V* off) {
+    void bend_back(size_t k, T* now, V& rest, V& off) {
         const V zero{};
         const V before = k ? reached[k - 1] : zero;
         for (int l = 0; l < n_living[k]; ++l) {
             const int n = living[k][l];
             const T* line = &lines[k][4 * size_t(n) * lanes];
-            const V slopes[2] = {load(line), load(line + 2 * lanes)}, shifts[2] = {load(line + lanes), load(line + 3 * lanes)};
-            const V shift_size = larger<T>(absolute<T>(shifts[0]), absolute<T>(shifts[1]));
-            const V size = k ? net.layers[k - 1].norms[n] * before + spread(std::abs(net.layers[k - 1].bias[n])) : zero;
-            for (int side = 0; side < 2; ++side) {
-                T* at = now + (2 * n + side) * lanes;
-                const V a = load(at);
-                const Mask<T> up_side = side == 0 ? a > zero : a < zero;
-                const V bent = a * select<T>(up_side, slopes[0], slopes[1]);
-                rest[side] += a * select<T>(up_side, shifts[0], shifts[1]);
-                if (k) rest[side] += bent * net.layers[k - 1].bias[n];
-                off[side] += absolute<T>(a) * shift_size + absolute<T>(bent) * size;
-                store(at, bent);
+            const V a = load(now + n * lanes);
+            const Mask<T> up_side = a > zero;
+            const V bent = a * select<T>(up_side, load(line), load(line + 2 * lanes));
+            const V shift = select<T>(up_side, load(line + lanes), load(line + 3 * lanes));
+            rest += a * shift;
+            off += absolute<T>(a * shift);
+            if (k) {
+                const Layer<T>& layer = net.layers[k - 1];
+                rest += bent * layer.bias[n];
+                off += absolute<T>(bent) * (layer.norms[n] * before + spread(std::abs(layer.bias[n])));
             }
+            store(now + n * lanes, bent);
         }
         // Coefficients too small for the format.
-        const V lost = T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) * before;
-        for (int side = 0; side < 2; ++side) off[side] += lost * T(1 / Format<T>::unit);
+        off += T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) * before * T(1 / Format<T>::unit);
     }
 
     // Coefficients of layer k − 1's outputs become those of its inputs.
     void affine_back(size_t k, const T* now, T* next) {
+        constexpr int together = 8;
         const Layer<T>& layer = net.layers[k - 1];
         const size_t width = size_t(padded<T>(layer.inputs));
         const std::vector<int32_t>&from = living[k], &to = living[k - 1];
-        for (int first = 0; first < n_living[k - 1]; first += 4) {
-            size_t into[4];  // the last ones may repeat
-            for (int t = 0; t < 4; ++t) into[t] = size_t(to[std::min(first + t, n_living[k - 1] - 1)]);
-            V sums[4][2]{};
+        for (int first = 0; first < n_living[k - 1]; first += together) {
+            size_t into[together];  // the last ones may repeat
+            for (int t = 0; t < together; ++t) into[t] = size_t(to[std::min(first + t, n_living[k - 1] - 1)]);
+            V sums[together]{};
             for (int l = 0; l < n_living[k]; ++l) {
                 const size_t o = size_t(from[l]);
-                const V above = load(now + 2 * o * lanes), below = load(now + (2 * o + 1) * lanes);
+                const V a = load(now + o * lanes);
                 const T* row = &layer.rows[o * width];
-                for (int t = 0; t < 4; ++t) {
-                    const V w = spread(row[into[t]]);
-                    sums[t][0] += w * above;
-                    sums[t][1] += w * below;
-                }
+                for (int t = 0; t < together; ++t) sums[t] += row[into[t]] * a;
             }
-            for (int t = 0; t < 4; ++t)
-                for (int side = 0; side < 2; ++side) store(next + (2 * into[t] + side) * lanes, sums[t][side]);
+            for (int t = 0; t < together; ++t) store(next + into[t] * lanes, sums[t]);
         }
     }
 
-    // Replace each activation by its line above or below, from the output back to the first layer. The
-    // computed coefficients are taken as they are; what rounding them may have cost is `off` times γ.
-    void backward(V& above, V& below) {
+    // Bound sign · output from above: replace each activation by its line above or below, from the output
+    // back to the first layer. The computed coefficients are taken as they are; what rounding them may
+    // have cost is `off` times γ.
+    V backward(V signs) {
         const size_t last = net.layers.size() - 1;
-        V rest[2]{}, off[2]{};
+        const Layer<T>& output = net.layers[last];
         T *now = coefficients[0].data(), *next = coefficients[1].data();
         for (int l = 0; l < n_living[last]; ++l) {
             const int n = living[last][l];
-            for (int side = 0; side < 2; ++side) store(now + (2 * n + side) * lanes, spread(net.layers[last].rows[n]));
+            store(now + n * lanes, signs * output.rows[n]);
         }
-        for (int side = 0; side < 2; ++side) {
-            rest[side] = spread(net.layers[last].bias[0]);
-            off[side] = net.layers[last].norms[0] * reached[last] + spread(std::abs(net.layers[last].bias[0]));
-        }
+        V rest = signs * output.bias[0], off = output.norms[0] * reached[last] + spread(std::abs(output.bias[0]));
         int terms = 8;
         for (size_t k = last;; --k) {
             terms += 2 * net.layers[k].inputs + 8;
@@ -459,28 +462,22 @@ template <class T> class Zonotope {
             affine_back(k, now, next);
             std::swap(now, next);
         }
-        V ends[2];
-        for (int side = 0; side < 2; ++side) {
-            V middle = rest[side], wide{}, sizes{};
-            V moves[8]{};
-            const int rows = 2 + n_generators;
-            for (int l = 0; l < n_living[0]; ++l) {
-                const int n = living[0][l];
-                const T* x = &firsts[size_t(n) * rows * lanes];
-                const V a = load(now + (2 * n + side) * lanes), size = absolute<T>(a);
-                middle += a * load(x);
-                wide += size * load(x + (1 + n_generators) * lanes);
-                sizes += size * absolute<T>(load(x));
-                for (int g = 0; g < n_generators && g < 8; ++g) moves[g] += a * load(x + (1 + g) * lanes);
-                for (int g = 8; g < n_generators; ++g) wide += absolute<T>(a * load(x + (1 + g) * lanes));
-            }
-            for (int g = 0; g < n_generators && g < 8; ++g) wide += absolute<T>(moves[g]);
-            const V slack = T(gamma(Format<T>::unit, terms, kernel_extra)) * (off[side] + sizes + wide + absolute<T>(middle)) * T(4) +
-                            spread(T(terms) * T(Format<T>::tiny));
-            ends[side] = side == 0 ? middle + wide + slack : middle - wide - slack;
+        V middle = rest, wide{}, sizes{}, moves[8]{};
+        const int rows = 2 + n_generators;
+        for (int l = 0; l < n_living[0]; ++l) {
+            const int n = living[0][l];
+            const T* x = &firsts[size_t(n) * rows * lanes];
+            const V a = load(now + n * lanes), size = absolute<T>(a);
+            middle += a * load(x);
+            wide += size * load(x + (1 + n_generators) * lanes);
+            sizes += size * absolute<T>(load(x));
+            for (int g = 0; g < n_generators && g < 8; ++g) moves[g] += a * load(x + (1 + g) * lanes);
+            for (int g = 8; g < n_generators; ++g) wide += absolute<T>(a * load(x + (1 + g) * lanes));
         }
-        above = ends[0];
-        below = ends[1];
+        for (int g = 0; g < n_generators && g < 8; ++g) wide += absolute<T>(moves[g]);
+        const V slack = T(gamma(Format<T>::unit, terms, kernel_extra)) * (off + sizes + wide + absolute<T>(middle)) * T(4) +
+                        spread(T(terms) * T(Format<T>::tiny));
+        return middle + wide + slack;
     }
 
     template <bool Root> void affine(size_t k) {
