@@ -16,7 +16,7 @@ class Roots {
         : spec(spec), single(single), twice(twice), zonotope(single), centers(size_t(lanes) * single.width),
           boxes(centers.size()), sizes32(centers.size()), folded(single.width), exact(centers.size()),
           sizes(centers.size()), axis_sizes(size_t(single.neurons), 0.0),
-          source_errors(size_t(lanes) * single.outputs()), kernel_errors(source_errors.size()) {
+          source_errors(size_t(lanes) * single.outputs()), kernel_errors(source_errors.size()), inputs(size_t(single.widest)) {
         reach.before.resize(single.layers.size());
         reach.after.resize(single.layers.size());
         for (const AxisSpec& axis : spec.axes)
@@ -69,42 +69,33 @@ class Roots {
     const double* source(int lane) const { return &source_errors[size_t(lane) * single.outputs()]; }
     const double* kernel32(int lane) const { return &kernel_errors[size_t(lane) * single.outputs()]; }
 
-    // The first layer's box in float64.
-    void exact_box(int lane, double* out) const {
-        const double own = gamma(Format<double>::unit, spec.columns, kernel_extra);
-        for (int n = 0; n < single.neurons; ++n) out[n] = own * sizes[size_t(lane) * single.width + n] * (1 + 0x1p-20) + 2 * Format<double>::tiny;
-    }
+    using ByLayer = std::vector<std::vector<double>>;
 
-    // Error bounds of the outputs in float64, for any counterpart of one person.
-    void kernel64(int lane, double* out) {
-        const double unit = Format<double>::unit, tiny = Format<double>::tiny;
-        now.assign(size_t(single.neurons), 0.0);
-        const double first = 2 * gamma(unit, spec.columns, kernel_extra);
+    // Error bounds in float64 for any counterpart of one person: of each layer's values, and last of the outputs.
+    void point_errors(int lane, ByLayer& out) {
+        out.resize(twice.layers.size() + 1);
+        out[0].assign(size_t(single.neurons), 0.0);
+        const double first = 2 * gamma(Format<double>::unit, spec.columns, kernel_extra);
         for (int n = 0; n < single.neurons; ++n) {
             const double size = sizes[size_t(lane) * single.width + n] + spec.folded[n];
-            now[n] = (first * size + 5 * (spec.columns + 1) * tiny) * (1 + 0x1p-30);
+            out[0][n] = (first * size + 5 * (spec.columns + 1) * Format<double>::tiny) * (1 + 0x1p-30);
         }
-        for (size_t k = 0; k < twice.layers.size(); ++k) {
-            const Layer<double>& layer = twice.layers[k];
-            const Activation<double>& bend = layer.activation;
-            const double rounding = gamma(unit, layer.inputs, kernel_extra), small = gamma(unit, 1, kernel_extra);
-            next.assign(size_t(layer.width), 0.0);
-            for (int i = 0; i < layer.inputs; ++i) {
-                const size_t at = size_t(i) * lanes + lane;
-                double e = now[i];
-                if (bend.rounds || bend.steepest[i] != 1) {
-                    const double before = bend.steepest[i] * (double(reach.before[k][at]) + e) + bend.offset[i];
-                    e = e * bend.steepest[i] * (1 + 8 * unit) + (bend.rounds ? small * before + 5 * tiny : 0);
-                }
-                const double in = e + rounding * (double(reach.after[k][at]) + 2 * e) + tiny;
-                const double* column = &layer.exact_sizes[size_t(i) * layer.width];
-                for (int o = 0; o < layer.width; ++o) next[o] += in * column[o];
-            }
-            for (int o = 0; o < layer.width; ++o)
-                next[o] = (next[o] + rounding * layer.exact_bias[o] + 5 * (layer.inputs + 1) * tiny) * (1 + 0x1p-30);
-            now.swap(next);
+        push_errors(lane, out);
+    }
+
+    // The same along a line, where the first layer's constants are taken as they were computed: only
+    // adding a slope's product to them is rounded.
+    void line_errors(int lane, int real_axis, ByLayer& out) {
+        const AxisSpec& axis = spec.axes[real_axis];
+        const double farthest = std::max(std::abs(axis.low), std::abs(axis.high));
+        out.resize(twice.layers.size() + 1);
+        out[0].assign(size_t(single.neurons), 0.0);
+        for (int n = 0; n < single.neurons; ++n) {
+            const double moves = std::abs(axis.slopes[n]) * farthest;
+            const double value = twice.layers.empty() ? sizes[size_t(lane) * single.width + n] : double(reach.before[0][size_t(n) * lanes + lane]);
+            out[0][n] = gamma(Format<double>::unit, 2, kernel_extra) * (value + 2 * moves) + 5 * Format<double>::tiny;
         }
-        std::copy_n(now.begin(), single.outputs(), out);
+        push_errors(lane, out);
     }
 
   private:
@@ -115,8 +106,45 @@ class Roots {
     Array<float> centers, boxes, sizes32, folded;       // (lanes, width); folded (width)
     std::vector<double> exact, sizes, axis_sizes;
     std::vector<double> source_errors, kernel_errors;   // (lanes, outputs)
-    std::vector<double> now, next;
     Reach<float> reach;
+    std::vector<double> inputs;                         // of one layer, their errors
+
+    // What errors before the first activation become, layer by layer.
+    void push_errors(int lane, ByLayer& errors) {
+        const double unit = Format<double>::unit, tiny = Format<double>::tiny;
+        for (size_t k = 0; k < twice.layers.size(); ++k) {
+            const Layer<double>& layer = twice.layers[k];
+            const Activation<double>& bend = layer.activation;
+            const double rounding = gamma(unit, layer.inputs, kernel_extra), small = gamma(unit, 1, kernel_extra);
+            const std::vector<double>& now = errors[k];
+            std::vector<double>& next = errors[k + 1];
+            next.assign(size_t(layer.width), 0.0);
+            for (int i = 0; i < layer.inputs; ++i) {
+                const size_t at = size_t(i) * lanes + lane;
+                double e = now[i];
+                if (bend.rounds || bend.steepest[i] != 1) {
+                    const double before = bend.steepest[i] * (double(reach.before[k][at]) + e) + bend.offset[i];
+                    e = e * bend.steepest[i] * (1 + 8 * unit) + (bend.rounds ? small * before + 5 * tiny : 0);
+                }
+                inputs[size_t(i)] = e + rounding * (double(reach.after[k][at]) + 2 * e) + tiny;
+            }
+            int first = 0;
+            for (; first + 16 <= layer.width; first += 16) absolute_sums<4>(layer, first, &next[size_t(first)]);
+            for (; first < layer.width; first += 4) absolute_sums<1>(layer, first, &next[size_t(first)]);
+            for (int o = 0; o < layer.width; ++o)
+                next[o] = (next[o] + rounding * layer.exact_bias[o] + 5 * (layer.inputs + 1) * tiny) * (1 + 0x1p-30);
+        }
+    }
+
+    // |W| · inputs, for some vectors of outputs.
+    template <int K> void absolute_sums(const Layer<double>& layer, int first, double* out) const {
+        Vec<double> sums[K]{};
+        for (int i = 0; i < layer.inputs; ++i) {
+            const double* column = &layer.exact_sizes[size_t(i) * layer.width + first];
+            for (int v = 0; v < K; ++v) sums[v] += inputs[size_t(i)] * load(column + 4 * v);
+        }
+        for (int v = 0; v < K; ++v) store(out + 4 * v, sums[v]);
+    }
 
     static float outward(double size) { return float(size * (1 + 0x1p-20)) + float(Format<float>::tiny); }
 };

@@ -43,7 +43,7 @@ class Search {
     Search(const ModelSpec& spec, const Network<float>& single, const Network<double>& twice)
         : spec(spec), single(single), twice(twice), roots(spec, single, twice), zonotope(single), trace(twice), points(single), exact_points(twice),
           axes(single.axes), outputs(single.outputs()), ids(axes, 0), children(size_t(lanes) * axes), digits(axes),
-          kernel64(outputs), frontier(axes) {
+          frontier(axes) {
         strides.assign(axes, 0);
         for (int a = axes - 1; a >= 0; --a) {
             if (spec.axes[a].real) {
@@ -56,7 +56,6 @@ class Search {
             total *= uint64_t(spec.axes[a].values);
         }
         line.assign(size_t(twice.width), 0.0);
-        line_box.assign(size_t(twice.width), 0.0);
     }
 
     static constexpr int lanes = lanes_of<float>;
@@ -140,6 +139,9 @@ class Search {
         start(out, 0.0);
         const int axis = real_axis;
         trace.set_slopes(real_slopes.data());
+        const double error = error64()[0];
+        roots.line_errors(person, real_axis, near);
+        trace.set_errors(near);
         double best = -std::numeric_limits<double>::infinity(), most = best;
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), std::numeric_limits<double>::infinity());
@@ -157,6 +159,8 @@ class Search {
                 trace.follow(count, sign);
                 out.scored += uint64_t(count);
                 for (int l = 0; l < count; ++l) {
+                    const double ceiling = trace.ceiling_of(l) + error;
+                    most = std::max(most, ceiling + 0x1p-50 * std::abs(ceiling));
                     if (!(trace.best_of(l) > out.least) && out.found) continue;
                     out.found = true;
                     out.least = trace.best_of(l);
@@ -164,11 +168,8 @@ class Search {
                     for (int a = 0; a < axes; ++a)
                         digits[a] = a == axis ? 0 : single.trees[a].order[single.trees[a].begin[lines[size_t(l) * axes + a]]];
                     out.number = number_of(digits.data());
-                    if (!ready64) roots.kernel64(person, kernel64.data());
-                    ready64 = true;
-                    best = out.least - kernel64[0];
+                    best = out.least - error;
                 }
-                prove_lines(count, sign, best, most, out);
                 continue;
             }
             take_first();
@@ -230,10 +231,11 @@ class Search {
     uint64_t total = 1;
     std::vector<uint64_t> strides;
     int real_axis = -1;
-    std::vector<double> real_slopes, line, line_box;
+    std::vector<double> real_slopes, line;
+    std::vector<std::vector<double>> near;  // errors along a line, by layer
     std::vector<int32_t> ids, children, digits, stack;
-    std::vector<double> kernel64;
     bool ready64 = false;
+    std::vector<std::vector<double>> errors64;
     double own_score = 0, own_epsilon = 0, slack = 0;
     int wanted = open_class;
     bool leader_only = false;  // a certain majority is enough
@@ -253,7 +255,6 @@ class Search {
 
     void take_line(int lane, const int32_t* node) {
         std::copy_n(roots.exact_center(person), single.neurons, line.begin());
-        roots.exact_box(person, line_box.data());
         for (int a = 0; a < axes; ++a) {
             if (a == real_axis) continue;
             const AxisTree<double>& tree = twice.trees[a];
@@ -262,50 +263,7 @@ class Search {
         }
         const AxisSpec& real = spec.axes[real_axis];
         const AxisTree<float>& tree = single.trees[real_axis];
-        trace.take(lane, line.data(), line_box.data(), edge(real, tree.begin[node[real_axis]]), edge(real, tree.end[node[real_axis]]));
-    }
-
-    // Bound what was traced, ranges of kinks first as a whole, then halved where that is not enough.
-    void prove_lines(int count, double sign, double best, double& most, Outcome& out) {
-        struct Part {
-            int line;
-            size_t from, to;  // kinks
-        };
-        static thread_local std::vector<Part> parts;
-        parts.clear();
-        for (int l = 0; l < count; ++l) {  // the pieces beside the highest kink have to be proved alone
-            const size_t last = trace.kinks_of(l).size() - 1, top = trace.best_kink_of(l);
-            const size_t cuts[5] = {0, top > 0 ? top - 1 : 0, top, std::min(top + 1, last), last};
-            for (int c = 0; c < 4; ++c)
-                if (cuts[c] < cuts[c + 1]) parts.push_back({l, cuts[c], cuts[c + 1]});
-        }
-        while (!parts.empty()) {
-            Part taken[Trace::lanes];
-            Trace::Range ranges[Trace::lanes];
-            int many = 0;
-            while (many < Trace::lanes && !parts.empty()) {
-                taken[many] = parts.back();
-                parts.pop_back();
-                const std::vector<double>& kinks = trace.kinks_of(taken[many].line);
-                ranges[many] = {taken[many].line, kinks[taken[many].from], kinks[taken[many].to]};
-                ++many;
-            }
-            double highs[Trace::lanes];
-            trace.bound(ranges, many, sign, highs);
-            out.bounded += uint64_t(many);
-            for (int l = 0; l < many; ++l) {
-                const Part& one = taken[l];
-                if (highs[l] < best) continue;
-                if (one.to - one.from <= 1) {
-                    most = highs[l] > most ? highs[l] : most;
-                    if (!(highs[l] == highs[l])) most = std::numeric_limits<double>::infinity();
-                    continue;
-                }
-                const size_t half = (one.from + one.to) / 2;
-                parts.push_back({one.line, one.from, half});
-                parts.push_back({one.line, half, one.to});
-            }
-        }
+        trace.take(lane, line.data(), edge(real, tree.begin[node[real_axis]]), edge(real, tree.end[node[real_axis]]));
     }
 
     void start(Outcome& out, double doubt) {
@@ -575,9 +533,14 @@ class Search {
         return true;
     }
 
-    void score_exactly(const int32_t* places) {
-        if (!ready64) roots.kernel64(person, kernel64.data());
+    // Error bounds of the outputs in float64, made when first asked for.
+    const double* error64() {
+        if (!ready64) roots.point_errors(person, errors64);
         ready64 = true;
+        return errors64.back().data();
+    }
+
+    void score_exactly(const int32_t* places) {
         exact_points.clear();
         exact_points.add_listed(roots.exact_center(person), places);
         exact_points.run();
@@ -586,11 +549,11 @@ class Search {
     // Score one counterpart in float64; open if even that leaves a doubt.
     int settle_point(const int32_t* places, Outcome& out) {
         score_exactly(places);
-        const PointOutputs<double> with_source{exact_points, 0, kernel64.data(), roots.source(person), slack};
+        const PointOutputs<double> with_source{exact_points, 0, error64(), roots.source(person), slack};
         const int sure = judge(spec.rule, with_source, own_score, own_epsilon);
         if (sure != open_class) return sure;
         out.safe = false;
-        const PointOutputs<double> alone{exact_points, 0, kernel64.data(), nullptr, 0.0};
+        const PointOutputs<double> alone{exact_points, 0, error64(), nullptr, 0.0};
         return judge(spec.rule, alone, own_score, own_epsilon);
     }
 
@@ -605,7 +568,7 @@ class Search {
             if (ranges[size_t(p)].second < best) continue;
             points.digits(p, digits.data());
             score_exactly(digits.data());
-            const auto [low, high] = goal.range(exact_points, 0, kernel64.data());
+            const auto [low, high] = goal.range(exact_points, 0, error64());
             best = std::max(best, low);
             if (!(high < best)) kept.emplace_back(number_of(digits.data()), high);
         }

@@ -78,20 +78,6 @@ template <class T> class Zonotope {
         settle();
     }
 
-    // Bound a single output where the first layer lies in center ± generator ± box, each (lanes, width).
-    void ranges(const T* centers, const T* generators, const T* boxes, T sign) {
-        n_generators = 1;
-        fill(centers, 0);
-        fill(generators, 1);
-        fill(boxes, 2);
-        for (size_t k = 0; k < net.layers.size(); ++k) {
-            activate<false, true>(k, nullptr);
-            affine<false>(k);
-        }
-        settle();
-        tighten(spread(sign));
-    }
-
     // Bound the outputs over the whole lattices of several people; people and boxes are rows of
     // `width`, sizes too. The errors of the arithmetics followed come along, and the reach is noted.
     void roots(const T* people, const T* boxes, const T* sizes, const T* folded, Reach<T>& reach) {
