@@ -70,6 +70,36 @@ def test_diff_tells_who_is_worse_off(folder: Folder) -> None:
     assert (told["worse"], told["moves"]) == (False, [["unfair", "fair", 3]])
 
 
+def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
+    out, before = folder.path / "out", folder.path / "before"
+    run(*folder.model(insensitive()))
+    out.rename(before)
+    run(*folder.model(insensitive()), "--seconds", "0", "--engine", "exhaustive")
+    undecided = run("diff", str(before), str(out))
+    assert undecided.returncode == 3
+    assert "4 people: fair → undecided" in undecided.stdout
+    assert "Less settled: nobody new has a counterexample" in undecided.stdout
+    assert run("diff", str(out), str(before)).returncode == 0
+    told = json.loads((before / "audit.json").read_text())
+    told["model"]["space"] = "another"
+    (before / "audit.json").write_text(json.dumps(told | {"partial": True}))
+    partial = run("diff", str(before), str(before), "--json")
+    assert (partial.returncode, json.loads(partial.stdout)["less_settled"]) == (3, True)
+    other = run("diff", str(out), str(before))
+    assert "The columns, their domains or which are sensitive differ" in other.stdout
+    assert "is partial: it was interrupted" in other.stdout
+
+
+def test_diff_does_not_overlook_people_who_are_gone(folder: Folder) -> None:
+    names = [f"{row},p{n}" for n, row in enumerate(ROWS)]
+    for rows, place in ((names, "before"), (names[1:], "after")):
+        run(*folder.table("age,sex,income,id\n" + "\n".join(rows)), "--id", "id")
+        (folder.path / "out").rename(folder.path / place)
+    gone = run("diff", str(folder.path / "before"), str(folder.path / "after"))
+    assert gone.returncode == 3
+    assert "1 people: unfair → absent" in gone.stdout
+
+
 def test_diff_needs_two_audits(folder: Folder) -> None:
     missing = run("diff", str(folder.path), str(folder.path))
     assert missing.returncode == 2

@@ -13,6 +13,7 @@ from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.plain import plain, shortened
 from feta.report.groups import Group
+from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
 from feta.report.words import caveats, either, headline, notes, words_for
@@ -84,6 +85,8 @@ def html(report: Report) -> str:
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,
         most_unanswered=MOST_UNANSWERED,
         enough=ENOUGH_FOR_A_RATIO,
+        fairlearn=installed(),
+        disparities=_disparities(report),
         now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         style=files("feta.report").joinpath("report.css").read_text(encoding="utf-8"),
     )
@@ -151,6 +154,17 @@ def rule_words(rule: Rule, outcomes: tuple[str, ...], unit: str) -> str:
         case Tolerance(epsilon=epsilon):
             amount = f"{epsilon:,.6g} {unit}".strip()
             return f"The score itself; two scores no more than {amount} apart count as alike."
+
+
+def _disparities(report: Report) -> dict[str, list[Disparity]]:
+    """Give fairlearn's measures by attribute, where the decision has two sides."""
+    if not _two_sided(report.model.rule):
+        return {}
+    found = {
+        name: disparities([one for _, one in report.groups.present(name)], ENOUGH_FOR_A_RATIO)
+        for name in report.groups.by_attribute
+    }
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def _two_sided(rule: Rule) -> bool:
