@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from feta import __all__ as feta_names
 from feta.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +69,11 @@ def test_the_site_is_built_and_its_links_lead_somewhere(tmp_path: Path) -> None:
     subprocess.run(builder, check=True, timeout=60, env=os.environ)
     built = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     assert "feta audit" in built["cli.html"]
-    assert "FairPredictor" in built["api.html"]
+    for name in feta_names:
+        assert f'<h2 id="{name}">' in built["api.html"]
+    assert "`" not in re.sub(r"<pre>.*?</pre>", "", built["api.html"], flags=re.DOTALL)
     for name, page in built.items():
         for link in re.findall(r'href="([^":]+\.html)"', page):
             assert link in built, f"{name} -> {link}"
+        for link in re.findall(r'href="#([^"]+)"', page):
+            assert f'id="{link}"' in page, f"{name} -> #{link}"
