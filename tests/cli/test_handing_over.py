@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import feta
+from feta.audit.finding import Finding
+from feta.cli.audit_files import AuditFiles
 from tests.bad_files import ROWS, Folder
 from tests.cli.test_commands import insensitive, rows_of, run
 
@@ -207,6 +209,27 @@ def test_a_full_disk_stops_cleanly_and_keeps_what_is_done(folder: Folder) -> Non
     assert again.returncode == 1
     assert "people known from" in again.stderr
     assert len(rows_of(out / "verdicts.csv")) == 1500
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a file that is always full")
+def test_a_disk_that_fills_between_two_rows_is_told_and_leaves_no_parts(tmp_path: Path) -> None:
+    space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("pay", 0, 9)))
+    model = feta.Model(space, feta.Network.from_layers([([[0.1, 1.0]], [-5.0])]))
+    files = AuditFiles(tmp_path, model)
+
+    def fill_up() -> None:
+        with files:
+            files.streams["verdicts.csv"].close()
+            files.streams["verdicts.csv"] = Path("/dev/full").open("w", encoding="utf-8")
+            for row in range(10_000):
+                files.write(Finding(row, "undecided", reason="late"), "")
+
+    with pytest.raises(
+        OSError, match="No space left on device; what is done is kept: make room"
+    ) as told:
+        fill_up()
+    assert told.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_person_gets_no_more_time_than_the_limit(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from feta.report.groups import Group
 from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
-from feta.report.words import caveats, either, headline, notes, words_for
+from feta.report.words import caveats, duration, either, headline, notes, words_for
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Value
 
@@ -109,7 +109,7 @@ def _template() -> "Template":
         "count": "{:,}".format,
         "short": _short,
         "long": partial(_short, most=5 * MOST_CHARACTERS),
-        "duration": _duration,
+        "duration": duration,
     }
     return environment.get_template("report.html.j2")
 
@@ -127,12 +127,6 @@ def _short(value: object, most: int = MOST_CHARACTERS) -> Markup:
 
 def _percent(share: float) -> str:
     return f"{share:.1%}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1e-3:  # noqa: PLR2004 - a millisecond
-        return f"{seconds * 1e6:.0f} µs"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def question(report: Report) -> str:

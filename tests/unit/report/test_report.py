@@ -12,6 +12,7 @@ from feta.report.html import html
 from feta.report.markdown import md
 from feta.report.picture import grid
 from feta.report.report import Gathering
+from feta.report.words import duration
 from tests.payloads import evil_model, report_of
 
 
@@ -114,3 +115,18 @@ def test_a_value_falls_into_its_band(
     bands = Bands.of(attribute)
     assert bands.name(attribute.encode([value])[0]) == name
     assert name in bands.names
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.0, "0 µs"),
+        (1.6e-5, "16 µs"),
+        (0.0026, "2.6 ms"),
+        (0.52, "520 ms"),
+        (61.0, "1.0 min"),
+        (9e4, "25 h"),
+    ],
+)
+def test_a_time_is_written_as_people_say_it(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
