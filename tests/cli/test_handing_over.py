@@ -99,7 +99,7 @@ def test_diff_does_not_overlook_people_who_are_gone(folder: Folder) -> None:
         (folder.path / "out").rename(folder.path / place)
     gone = run("diff", str(folder.path / "before"), str(folder.path / "after"))
     assert gone.returncode == 3
-    assert "1 people: unfair → absent" in gone.stdout
+    assert "1 person: unfair → absent" in gone.stdout
 
 
 def test_diff_needs_two_audits(folder: Folder) -> None:
@@ -220,7 +220,7 @@ def test_a_disk_that_fills_between_two_rows_is_told_and_leaves_no_parts(tmp_path
     def fill_up() -> None:
         with files:
             files.streams["verdicts.csv"].close()
-            files.streams["verdicts.csv"] = Path("/dev/full").open("w", encoding="utf-8")
+            files.streams["verdicts.csv"] = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115 - the files close it
             for row in range(10_000):
                 files.write(Finding(row, "undecided", reason="late"), "")
 

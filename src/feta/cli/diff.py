@@ -51,7 +51,8 @@ def _show(found: Diff, partial: list[Path]) -> None:
             table.add_row(Text(plain(name).replace("_", " ")), *map(Text, cells))
     console.print(table)
     for first, second, count in found.moves:
-        console.print(Text(f"{count:,} people: {plain(first)} → {plain(second)}"))
+        people = "person" if count == 1 else "people"
+        console.print(Text(f"{count:,} {people}: {plain(first)} → {plain(second)}"))
     if found.newly_unfair:
         names = listed(found.newly_unfair, 20)
         console.print(Text(f"Newly unfair: {names}", style="bold red"))

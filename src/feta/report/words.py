@@ -77,7 +77,7 @@ def headline(summary: Summary, words: Words, *, partial: bool) -> Headline:
     if unfair:
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Yes: {least}{unfair:,} of {people:,} people"
-        rest = f" have a counterpart {words.apart} (CE rate {summary.ce_rate:.1%})."
+        rest = f" {'has' if unfair == 1 else 'have'} a counterpart {words.apart} (CE rate {summary.ce_rate:.1%})."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         strong = f"No: all {people:,} people are proved to be {words.alike}"
