@@ -5,50 +5,32 @@ python scripts/build_docs.py SITE
 
 import argparse
 import html
-import inspect
 import re
 from pathlib import Path
 
-import typer.main
 from markdown_it import MarkdownIt
-
-import feta
-from feta.cli.app import app
+from references import anchor, api_reference, cli_reference
 
 ROOT = Path(__file__).parents[1]
 STYLE = (ROOT / "src" / "feta" / "report" / "report.css").read_text(encoding="utf-8")
-PAGE = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title><style>{style} a {{ color: var(--accent); }}</style></head><body><main><p class="eyebrow"><a href="index.html">FETA</a></p>{body}</main></body></html>\n'
+MORE_STYLE = """
+a { color: var(--accent); }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding-bottom: .75rem; border-bottom: 1px solid var(--line); font-size: .875rem; }
+nav a { text-decoration: none; } nav a:first-child { font-weight: 700; }
+h1 { margin-top: 1.5rem; } .cli td:first-child { white-space: nowrap; }
+"""
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>{style}</style></head>
+<body class="{name}"><main><nav>{nav}</nav>
+{body}</main></body></html>
+"""
 
-
-def cli_reference() -> str:
-    """List every command with its arguments and options, from the commands themselves."""
-    group = typer.main.get_command(app)
-    parts = ["# The command line\n"]
-    for name, command in group.commands.items():  # type: ignore[attr-defined]  # a group has them
-        parts += [f"## feta {name}\n", f"{inspect.cleandoc(command.help or '')}\n"]
-        parts += ["| | |", "|---|---|"]
-        for one in command.params:
-            shown = ", ".join(f"`{option}`" for option in one.opts)
-            if one.param_type_name == "argument":
-                shown = f"`{one.name.upper()}`"
-            told = (getattr(one, "help", "") or "").replace("|", "\\|")
-            parts.append(f"| {shown} | {told} |")
-        parts.append("")
-    return "\n".join(parts)
-
-
-def api_reference() -> str:
-    """List every public name with its signature and docstring."""
-    parts = ["# The Python names\n"]
-    for name in feta.__all__:
-        thing = getattr(feta, name)
-        try:
-            signature = str(inspect.signature(thing))
-        except (TypeError, ValueError):
-            signature = ""
-        parts += [f"## {name}\n", f"```text\nfeta.{name}{signature}\n```\n"]
-        parts.append(f"```text\n{inspect.getdoc(thing) or ''}\n```\n")
-    return "\n".join(parts)
+# The way around, on every page.
+NAV = {
+    "index": "FETA", "tutorial": "Tutorial", "models": "Your model", "guarantee": "Guarantee", "maths": "Maths", "long_runs": "Long audits",
+    "formats": "Files", "cli": "Command line", "api": "Python", "contributing": "Contributing",
+}  # fmt: skip
 
 
 def pages() -> dict[str, str]:
@@ -58,14 +40,22 @@ def pages() -> dict[str, str]:
     return found | {"cli": cli_reference(), "api": api_reference()}
 
 
+def render(text: str) -> str:
+    """Turn Markdown into HTML; headings get names, links to pages lead to the built ones."""
+    body = MarkdownIt("commonmark").enable("table").render(text)
+    body = re.sub(r'href="(\w+)\.md"', r'href="\1.html"', body)
+    return re.sub(r"<h2>(.*?)</h2>", lambda one: f'<h2 id="{anchor(one[1])}">{one[1]}</h2>', body)
+
+
 def build(site: Path) -> None:
     """Write a page of HTML for each."""
     site.mkdir(parents=True, exist_ok=True)
-    markdown = MarkdownIt("commonmark").enable("table")
+    nav = "".join(f'<a href="{name}.html">{words}</a>' for name, words in NAV.items())
     for name, text in pages().items():
         title = html.escape(text.splitlines()[0].lstrip("# "))
-        body = re.sub(r'href="(\w+)\.md"', r'href="\1.html"', markdown.render(text))
-        page = PAGE.format(title=title, style=STYLE, body=body)
+        page = PAGE.format(
+            name=name, title=title, style=STYLE + MORE_STYLE, nav=nav, body=render(text)
+        )
         (site / f"{name}.html").write_text(page, encoding="utf-8")
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import feta
+from feta.audit.finding import Finding
+from feta.cli.audit_files import AuditFiles
 from tests.bad_files import ROWS, Folder
 from tests.cli.test_commands import insensitive, rows_of, run
 
@@ -70,6 +72,36 @@ def test_diff_tells_who_is_worse_off(folder: Folder) -> None:
     assert (told["worse"], told["moves"]) == (False, [["unfair", "fair", 3]])
 
 
+def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
+    out, before = folder.path / "out", folder.path / "before"
+    run(*folder.model(insensitive()))
+    out.rename(before)
+    run(*folder.model(insensitive()), "--seconds", "0", "--engine", "exhaustive")
+    undecided = run("diff", str(before), str(out))
+    assert undecided.returncode == 3
+    assert "4 people: fair → undecided" in undecided.stdout
+    assert "Less settled: nobody new has a counterexample" in undecided.stdout
+    assert run("diff", str(out), str(before)).returncode == 0
+    told = json.loads((before / "audit.json").read_text())
+    told["model"]["space"] = "another"
+    (before / "audit.json").write_text(json.dumps(told | {"partial": True}))
+    partial = run("diff", str(before), str(before), "--json")
+    assert (partial.returncode, json.loads(partial.stdout)["less_settled"]) == (3, True)
+    other = run("diff", str(out), str(before))
+    assert "The columns, their domains or which are sensitive differ" in other.stdout
+    assert "is partial: it was interrupted" in other.stdout
+
+
+def test_diff_does_not_overlook_people_who_are_gone(folder: Folder) -> None:
+    names = [f"{row},p{n}" for n, row in enumerate(ROWS)]
+    for rows, place in ((names, "before"), (names[1:], "after")):
+        run(*folder.table("age,sex,income,id\n" + "\n".join(rows)), "--id", "id")
+        (folder.path / "out").rename(folder.path / place)
+    gone = run("diff", str(folder.path / "before"), str(folder.path / "after"))
+    assert gone.returncode == 3
+    assert "1 person: unfair → absent" in gone.stdout
+
+
 def test_diff_needs_two_audits(folder: Folder) -> None:
     missing = run("diff", str(folder.path), str(folder.path))
     assert missing.returncode == 2
@@ -103,7 +135,7 @@ def test_an_audit_goes_on_where_it_was_and_refuses_another_model(folder: Folder)
     assert not journal.exists()
 
 
-def slow_audit(folder: Path) -> list[str]:
+def slow_audit(folder: Path, bias: float = 0.0) -> list[str]:
     """One person of this audit takes minutes."""
     space = feta.FeatureSpace(
         (
@@ -112,7 +144,10 @@ def slow_audit(folder: Path) -> list[str]:
         )
     )
     rng = np.random.default_rng(0)
-    layers = [(rng.normal(size=(16, 4)), np.zeros(16)), (rng.normal(size=(1, 16)), np.zeros(1))]
+    layers = [
+        (rng.normal(size=(16, 4)), np.zeros(16)),
+        (rng.normal(size=(1, 16)), np.array([bias])),
+    ]
     feta.save_model(feta.Model(space, feta.Network.from_layers(layers, activation="relu")), folder / "m.feta")  # fmt: skip
     (folder / "d.csv").write_text("s0,s1,s2,income\n" + "1,2,3,4\n" * 3)
     files = [str(folder / "m.feta"), "--data", str(folder / "d.csv"), "--out", str(folder / "out")]
@@ -174,3 +209,75 @@ def test_a_full_disk_stops_cleanly_and_keeps_what_is_done(folder: Folder) -> Non
     assert again.returncode == 1
     assert "people known from" in again.stderr
     assert len(rows_of(out / "verdicts.csv")) == 1500
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a file that is always full")
+def test_a_disk_that_fills_between_two_rows_is_told_and_leaves_no_parts(tmp_path: Path) -> None:
+    space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("pay", 0, 9)))
+    model = feta.Model(space, feta.Network.from_layers([([[0.1, 1.0]], [-5.0])]))
+    files = AuditFiles(tmp_path, model)
+
+    def fill_up() -> None:
+        with files:
+            files.streams["verdicts.csv"].close()
+            files.streams["verdicts.csv"] = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115 - the files close it
+            for row in range(10_000):
+                files.write(Finding(row, "undecided", reason="late"), "")
+
+    with pytest.raises(
+        OSError, match="No space left on device; what is done is kept: make room"
+    ) as told:
+        fill_up()
+    assert told.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_person_gets_no_more_time_than_the_limit(tmp_path: Path) -> None:
+    started = time.monotonic()
+    command = [*slow_audit(tmp_path, bias=1e9), "--seconds", "0.5"]  # everybody is fair, slowly
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 3
+    assert time.monotonic() - started < 30  # without a limit: minutes a person
+    verdicts = rows_of(tmp_path / "out" / "verdicts.csv")
+    assert [row["verdict"] for row in verdicts] == ["undecided"] * 3
+    assert all(row["reason"] for row in verdicts)
+
+
+def children(process: int) -> list[int]:
+    """Find a process's children, as Linux tells them."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    return [int(one) for one in listed.split()]
+
+
+def is_spawned(process: int) -> bool:
+    try:
+        return "spawn_main" in Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+
+
+def noted(out: Path) -> bool:
+    """Tell whether some answers are in the journal; its first write is only its head."""
+    return sum(one.stat().st_size for one in out.glob("journal.sqlite*")) > 60_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_an_audit_survives_a_worker_s_death(folder: Folder) -> None:
+    rows = [f"{18 + n % 73},{('female', 'male')[n % 2]},{n / 100}" for n in range(1500)]
+    arguments = [*folder.table("age,sex,income\n" + "\n".join(rows)), "--engine", "exhaustive"]
+    run(*arguments)
+    out, due = folder.path / "out", folder.path / "due"
+    out.rename(due)
+    command = [sys.executable, "-m", "feta", *arguments, "--jobs", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    killed = False
+    while process.poll() is None and not killed:
+        workers = [one for one in children(process.pid) if is_spawned(one)]
+        if workers and noted(out):
+            os.kill(workers[-1], signal.SIGKILL)
+            killed = True
+        time.sleep(0.02)
+    told, _ = process.communicate(timeout=120)
+    assert (process.returncode, killed) == (1, True), told
+    for name in ("verdicts.csv", "pairs.csv"):
+        assert (out / name).read_text() == (due / name).read_text()

@@ -70,7 +70,7 @@ def test_several_classes_are_audited_in_their_names(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "classes", "--label", "tier", "--out", str(out)))
     assert done.returncode == 1, done.stderr
-    assert "have a counterpart given another class (CE rate" in done.stdout
+    assert "has a counterpart given another class (CE rate" in done.stdout
     assert "lead of the other class" in done.stdout
     assert "Accuracy: " in done.stdout
     model = model_of(folder, "classes")

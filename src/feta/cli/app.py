@@ -182,7 +182,7 @@ def diff(
     new: Annotated[Path, typer.Argument(help="A later one.")],
     as_json: AsJson = False,
 ) -> int:
-    """What changed between two audits; exit code 1 if anybody has a counterexample who had none."""
+    """What changed between two audits; exit code 1 if anybody has a counterexample who had none, 3 if answers are missing."""
     from feta.cli.diff import run_diff
 
     return run_diff(old, new, as_json=as_json)

@@ -1,6 +1,7 @@
 """Audit files: report.html, pairs.csv, verdicts.csv, audit.json; docs/formats.md describes them."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -58,7 +59,8 @@ class AuditFiles:
         if not self.streams:
             return
         for stream in self.streams.values():  # left over only where something went wrong
-            stream.close()
+            with suppress(OSError):  # what is not yet on a full disk does not go there now
+                stream.close()
         for name in WRITTEN:
             self._part(name).unlink(missing_ok=True)
         for folder in self.made:
@@ -83,9 +85,21 @@ class AuditFiles:
         verdict = [finding.row + 1, name, finding.status, own, fair]
         runtime = "" if finding.status == "not audited" else finding.runtime
         verdict += [gap, runtime, finding.reason]
-        write_row(self.streams["verdicts.csv"], verdict)
-        if pair is not None:
-            write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))
+        with self._told():
+            write_row(self.streams["verdicts.csv"], verdict)
+            if pair is not None:
+                write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say where there is no room, and what to do; a file's own error names neither."""
+        try:
+            yield
+        except OSError as error:
+            what = (
+                f"{error.strerror}; what is done is kept: make room, and run the same command again"
+            )
+            raise OSError(error.errno, what, str(self.folder)) from None
 
     def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
         space = self.model.space
@@ -112,11 +126,12 @@ class AuditFiles:
         """Put the files in their places."""
         if self.folder is None:
             return
-        self._part("report.html").write_text(html(report), encoding="utf-8")
         content = json_text(audit_json(report), indent=2)
-        self._part("audit.json").write_text(content, encoding="utf-8")
-        for stream in self.streams.values():
-            stream.close()
-        for name in WRITTEN:
-            self._part(name).replace(self.folder / name)
+        with self._told():
+            self._part("report.html").write_text(html(report), encoding="utf-8")
+            self._part("audit.json").write_text(content, encoding="utf-8")
+            for stream in self.streams.values():
+                stream.close()
+            for name in WRITTEN:
+                self._part(name).replace(self.folder / name)
         self.streams.clear()

@@ -21,7 +21,7 @@ from feta.model import Model
 from feta.network.points import Rows
 from feta.network.unread import unread
 from feta.plain import json_text, listed, plain
-from feta.report.words import never_read
+from feta.report.words import duration, never_read
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
 from feta.space.draw import draw_people
@@ -187,15 +187,8 @@ def _lattice(model: Model, seconds: float | None, n_rows: int) -> str:
     text = f"Sensitive: {names}; {space.lattice.size:,} counterparts each; engine {engine}"
     if seconds is None:
         return text + "."
-    text += f", about {_told(seconds)} a person"
-    return text + (f", {_told(seconds * n_rows)} for {n_rows:,} rows." if n_rows else ".")
-
-
-def _told(seconds: float) -> str:
-    for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.2g} {unit}"
-    return f"{seconds * 1e6:.2g} µs"
+    text += f", about {duration(seconds)} a person"
+    return text + (f", {duration(seconds * n_rows)} for {n_rows:,} rows." if n_rows else ".")
 
 
 def _comparison(opened: Opened, replayed: Replayed | None) -> str:

@@ -1,12 +1,17 @@
 """Download: a file fetched once into the user's cache, and kept only if its checksum is right.
 
 This is the one place outside the command line that says something: nobody should find files, or terms
-agreed to, that they never heard of.
+agreed to, that they never heard of. What a broken download got stays beside the file's place, in
+`….part`, and the next one goes on from there; `….tag` names the version that the server gave.
 """
 
 import os
-import tempfile
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,60 +19,134 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from feta.datasets.source import Source
 from feta.errors import DatasetError
 
+if TYPE_CHECKING:
+    import requests
+
 FOLDER_VARIABLE = "FETA_DATA_DIR"
-CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 13  # what is lost of a connection that breaks
+QUIET_SECONDS = 30.0  # a server that says nothing for so long has gone
+BROKEN_OFF = "broke off before its end; load it again, and it goes on from there"
+
+Advance = Callable[[int, int | None], None]  # bytes there are, and bytes there will be
 
 
 def fetch(source: Source) -> Path:
-    """Give the cached file, after downloading it if it is not there or is damaged.
-
-    A download that fails or is interrupted leaves nothing behind; the files are small enough to begin again.
-    """
+    """Give the cached file, after downloading it, or the rest of it, if it is not there or is damaged."""
     import pooch  # noqa: PLC0415 - slow to import, and seldom needed
 
     path = Path(pooch.os_cache("feta")) / source.folder / source.file
-    if path.is_file() and source.checksum_of(path.read_bytes()) == source.checksum:
+    if _is_right(source, path):
         return path
-    console = Console(stderr=True)
-    _say(console, f"downloading {source.title} once from {source.address} into {path.parent}")
-    _say(console, f"terms: {source.terms}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="part-") as folder:
-            part = Path(folder) / source.file
-            _transfer(source, part, console)
-            got = source.checksum_of(part.read_bytes())
-            if got != source.checksum:
-                what = f"must have the checksum {source.checksum}, got {got}; it was not kept"
-                raise _failure(source, what)
-            part.replace(path)
+        with _alone_in(path.parent):
+            if not _is_right(source, path):
+                _complete(source, path)
     except OSError as error:  # of the disk: those of the network are told in _transfer
         raise _failure(source, f"could not be stored in {path.parent}: {error}") from error
     return path
 
 
-def _transfer(source: Source, part: Path, console: Console) -> None:
-    import pooch  # noqa: PLC0415
-
-    with part.open("wb") as file, _Bar(source.title, console) as bar:
-        # Unpacked on the way, the announced length would not be the file's.
-        headers = {"Accept-Encoding": "identity"}
-        download = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK_BYTES, headers=headers)
+def _complete(source: Source, path: Path) -> None:
+    """Get what is missing, and put the file in its place if it is the right one."""
+    part, tag = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "tag"))
+    if not _is_right(source, part):  # else the last one was stopped before its last step
         try:
-            download(source.address, file, None)
-        except OSError as error:
-            if error.errno is not None:  # the disk's; the network's carry no number
-                raise
-            raise _failure(source, _reason(error, begun=bar.total is not None)) from error
+            with part.open("ab") as file:
+                _transfer(source, file, tag)
+        finally:
+            if not part.stat().st_size:
+                part.unlink()
+    got = source.checksum_of(part.read_bytes())
+    tag.unlink(missing_ok=True)
+    if got != source.checksum:
+        part.unlink()
+        what = f"must have the checksum {source.checksum}, got {got}; it was not kept: load it again, from its beginning"
+        raise _failure(source, what)
+    part.replace(path)
+
+
+def _transfer(source: Source, part: IO[bytes], tag: Path) -> None:
+    """Ask for the rest of a file, or for all of it where the server does not give rests."""
+    import requests  # noqa: PLC0415 - slow to import, and seldom needed
+
+    console = Console(stderr=True)
+    there = part.tell()
+    rest = f", from byte {there:,} on" if there else ""
+    _say(console, f"downloading {source.title} once from {source.address} into {tag.parent}{rest}")
+    _say(console, f"terms: {source.terms}")
+    begun = False
+    try:
+        with _asked(source, part, tag) as answer, _bar(source.title, console) as advance:
+            begun = True
+            announced = answer.headers.get("Content-Length")
+            total = part.tell() + int(announced) if announced else None
+            for chunk in answer.iter_content(CHUNK_BYTES):
+                part.write(chunk)
+                advance(part.tell(), total)
+    except requests.RequestException as error:
+        raise _failure(source, _reason(error, begun=begun)) from error
+    if total is not None and part.tell() < total:
+        raise _failure(source, BROKEN_OFF)
+
+
+def _asked(source: Source, part: IO[bytes], tag: Path) -> "requests.Response":
+    """Ask for what is missing; what does not go on from what is there is asked for as a whole."""
+    import requests  # noqa: PLC0415
+
+    there = part.tell()
+    # Unpacked on the way, the announced length would not be the file's.
+    headers = {"Accept-Encoding": "identity"}
+    if there:
+        headers["Range"] = f"bytes={there}-"
+        if tag.is_file():  # the rest of this version, or all of another
+            headers["If-Range"] = tag.read_text(encoding="latin-1")
+    answer = requests.get(source.address, headers=headers, stream=True, timeout=QUIET_SECONDS)
+    if there and not _goes_on(answer, there):
+        part.seek(0)
+        part.truncate()
+        if answer.status_code != requests.codes.ok:
+            answer.close()
+            return _asked(source, part, tag)
+    answer.raise_for_status()
+    version = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+    if version and not version.startswith("W/"):  # a weak one names no bytes
+        tag.write_text(version, encoding="latin-1")
+    else:
+        tag.unlink(missing_ok=True)
+    return answer
+
+
+def _goes_on(answer: "requests.Response", there: int) -> bool:
+    start = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+    return answer.status_code == 206 and start is not None and int(start[1]) == there  # noqa: PLR2004 - partial content
+
+
+def _is_right(source: Source, path: Path) -> bool:
+    return path.is_file() and source.checksum_of(path.read_bytes()) == source.checksum
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let one process at a time work in a folder; the system forgets the lock with the process."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - not everywhere
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _reason(error: OSError, *, begun: bool) -> str:
     response = getattr(error, "response", None)
     if response is not None:
         return f"was not given: the server answered {response.status_code} {response.reason}"
-    if begun:
-        return "broke off before its end; load it again"
-    return "could not be reached (is this machine online?)"
+    return BROKEN_OFF if begun else "could not be reached (is this machine online?)"
 
 
 def _failure(source: Source, what: str) -> DatasetError:
@@ -84,38 +163,18 @@ def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-class _Bar:
-    """A progress bar as pooch wants it; where nobody looks on, it draws nothing."""
-
-    def __init__(self, title: str, console: Console) -> None:
-        self.total: int | None = (
-            None  # pooch sets it to the announced length, or 0, at the first answer
-        )
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            DownloadColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-        )
-        self._task = self._progress.add_task(title, total=None)
-
-    def __enter__(self) -> "_Bar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def update(self, n_bytes: int) -> None:
-        """Go on by so many bytes."""
-        self._progress.update(self._task, total=self.total or None, advance=n_bytes)
-
-    def reset(self) -> None:
-        """Begin again at zero: pooch does so before it fills the bar at the end."""
-        self._progress.reset(self._task)
-
-    def close(self) -> None:
-        """Do nothing: the bar ends with its block."""
+@contextmanager
+def _bar(title: str, console: Console) -> Iterator[Advance]:
+    """Count bytes where somebody looks on."""
+    progress = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+    task = progress.add_task(title, total=None)
+    with progress:
+        yield lambda there, total: progress.update(task, completed=there, total=total)

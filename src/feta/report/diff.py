@@ -15,7 +15,7 @@ from feta.report.audit_json import FORMAT, VERSION
 # Figures compared, in the order shown; shares are shown as per cent.
 COUNTS = ("people", "fair", "unfair", "undecided", "not_audited", "runtime_sensitive")
 SHARES = ("ce_rate", "flip_rate", "accuracy", "fair_accuracy")
-MOST_ROWS = 20
+OPEN = ("undecided", "not audited", "absent")  # verdicts that are no answer
 
 Number = float | int | None
 
@@ -36,14 +36,25 @@ class Diff:
     figures: tuple[tuple[str, Number, Number], ...]
     same_model: bool
     same_data: bool
+    same_space: bool  # the same columns, domains and sensitive attributes
+    partial: bool  # the later audit was interrupted
     moves: tuple[tuple[str, str, int], ...]  # verdict before, after, people
     newly_unfair: tuple[str, ...]  # rows, by their id where there is one
 
     @property
     def worse(self) -> bool:
         """Whether somebody is unfair who was not, or the figures say there are more."""
-        counts = {name: (before or 0, after or 0) for name, before, after in self.figures}
-        return bool(self.newly_unfair) or counts["unfair"][1] > counts["unfair"][0]
+        return bool(self.newly_unfair) or self._more("unfair")
+
+    @property
+    def less_settled(self) -> bool:
+        """Whether answers are missing that were there: then "not worse" would say too much."""
+        lost = any(new in OPEN and old not in OPEN for old, new, _ in self.moves)
+        return lost or self.partial or self._more("undecided") or self._more("not_audited")
+
+    def _more(self, name: str) -> bool:
+        before, after = next((old or 0, new or 0) for one, old, new in self.figures if one == name)
+        return after > before
 
 
 def read_audit(path: Path) -> Audited:
@@ -83,9 +94,18 @@ def compare(old: Audited, new: Audited) -> Diff:
             moves[first, second] += 1
             if second == "unfair":
                 unfair.append(name)
-    models = [one.told["model"].get("fingerprint") for one in (old, new)]
-    listed = tuple((*move, count) for move, count in sorted(moves.items()))
-    return Diff(tuple(figures), models[0] == models[1], same_data, listed, tuple(unfair))
+    same_model, same_space = (
+        old.told["model"].get(key) == new.told["model"].get(key) for key in ("fingerprint", "space")
+    )
+    return Diff(
+        tuple(figures),
+        same_model,
+        same_data,
+        same_space,
+        bool(new.told.get("partial")),
+        tuple((*move, count) for move, count in sorted(moves.items())),
+        tuple(unfair),
+    )
 
 
 def _number(value: object) -> Number:
@@ -101,7 +121,9 @@ def _matched(old: Audited, new: Audited, *, same_data: bool) -> Iterator[tuple[s
     if all(all(side) and len(set(side)) == len(side) for side in ids):
         known = {row["id"]: row["verdict"] for row in rows[0]}
         for row in rows[1]:
-            yield row["id"], known.get(row["id"], "absent"), row["verdict"]
+            yield row["id"], known.pop(row["id"], "absent"), row["verdict"]
+        for name, verdict in known.items():
+            yield name, verdict, "absent"
     elif same_data:
         for first, second in zip_longest(*rows, fillvalue={"verdict": "absent"}):
             yield f"row {second.get('row', '?')}", first["verdict"], second["verdict"]

@@ -1,8 +1,9 @@
 """Groups: how people fare by sensitive attribute and by intersection; people are added one by one."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 from feta.arrays import Vector
 from feta.audit.answer import Answer
@@ -10,6 +11,14 @@ from feta.audit.finding import Finding
 from feta.model import Model
 from feta.report.bands import Bands
 from feta.rule import Tolerance
+
+
+class Judged(NamedTuple):
+    """What somebody should get, if that is known, and gets; decisions by number."""
+
+    label: int | None
+    own: int
+    fair: int
 
 
 @dataclass
@@ -21,13 +30,9 @@ class Group:
     undecided: int = 0
     decided: int = 0  # people whose own and fair answers are both known
     flips: int = 0
-    own: Counter[int] = field(default_factory=Counter)  # decisions by number
-    fair: Counter[int] = field(default_factory=Counter)
     own_sum: float = 0.0  # regression: of the scores
     fair_sum: float = 0.0
-    labeled: int = 0
-    right: int = 0
-    right_fair: int = 0
+    judged: Counter[Judged] = field(default_factory=Counter)
 
     def add(self, finding: Finding, label: Answer | None, epsilon: float | None) -> None:
         """Take one more person; `epsilon` is the tolerance of a regression."""
@@ -44,12 +49,38 @@ class Group:
             self.fair_sum += fair
             return
         self.flips += own != fair
-        self.own[int(own)] += 1
-        self.fair[int(fair)] += 1
-        if label is not None:
-            self.labeled += 1
-            self.right += own == label
-            self.right_fair += fair == label
+        self.judged[Judged(None if label is None else int(label), int(own), int(fair))] += 1
+
+    @property
+    def own(self) -> Counter[int]:
+        """The model's own decisions, by number."""
+        return self._counted(lambda one: one.own)
+
+    @property
+    def fair(self) -> Counter[int]:
+        """The fair decisions, by number."""
+        return self._counted(lambda one: one.fair)
+
+    @property
+    def labeled(self) -> int:
+        """People of whom it is known what they should get."""
+        return sum(n for one, n in self.judged.items() if one.label is not None)
+
+    @property
+    def right(self) -> int:
+        """People who get what they should."""
+        return sum(n for one, n in self.judged.items() if one.own == one.label)
+
+    @property
+    def right_fair(self) -> int:
+        """People who would get what they should by the fair decision."""
+        return sum(n for one, n in self.judged.items() if one.fair == one.label)
+
+    def _counted(self, decision: Callable[[Judged], int]) -> Counter[int]:
+        counts: Counter[int] = Counter()
+        for one, n in self.judged.items():
+            counts[decision(one)] += n
+        return counts
 
     def share(self, part: float) -> float:
         """Give the share of the people with both answers."""

@@ -13,9 +13,10 @@ from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.plain import plain, shortened
 from feta.report.groups import Group
+from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
-from feta.report.words import caveats, either, headline, notes, words_for
+from feta.report.words import caveats, duration, either, headline, notes, words_for
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Value
 
@@ -84,6 +85,8 @@ def html(report: Report) -> str:
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,
         most_unanswered=MOST_UNANSWERED,
         enough=ENOUGH_FOR_A_RATIO,
+        fairlearn=installed(),
+        disparities=_disparities(report),
         now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         style=files("feta.report").joinpath("report.css").read_text(encoding="utf-8"),
     )
@@ -106,7 +109,7 @@ def _template() -> "Template":
         "count": "{:,}".format,
         "short": _short,
         "long": partial(_short, most=5 * MOST_CHARACTERS),
-        "duration": _duration,
+        "duration": duration,
     }
     return environment.get_template("report.html.j2")
 
@@ -124,12 +127,6 @@ def _short(value: object, most: int = MOST_CHARACTERS) -> Markup:
 
 def _percent(share: float) -> str:
     return f"{share:.1%}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1e-3:  # noqa: PLR2004 - a millisecond
-        return f"{seconds * 1e6:.0f} µs"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def question(report: Report) -> str:
@@ -151,6 +148,17 @@ def rule_words(rule: Rule, outcomes: tuple[str, ...], unit: str) -> str:
         case Tolerance(epsilon=epsilon):
             amount = f"{epsilon:,.6g} {unit}".strip()
             return f"The score itself; two scores no more than {amount} apart count as alike."
+
+
+def _disparities(report: Report) -> dict[str, list[Disparity]]:
+    """Give fairlearn's measures by attribute, where the decision has two sides."""
+    if not _two_sided(report.model.rule):
+        return {}
+    found = {
+        name: disparities([one for _, one in report.groups.present(name)], ENOUGH_FOR_A_RATIO)
+        for name in report.groups.by_attribute
+    }
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def _two_sided(rule: Rule) -> bool:

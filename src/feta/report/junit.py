@@ -41,7 +41,11 @@ def _case(suite: ET.Element, report: Report, name: str) -> ET.Element:
 
 def _failed(case: ET.Element, people: int, detail: str = "") -> bool:
     if people:
-        failure = ET.SubElement(case, "failure", message=f"{people} people have one")
+        failure = ET.SubElement(
+            case,
+            "failure",
+            message=f"{people} {'person has' if people == 1 else 'people have'} one",
+        )
         failure.text = detail
     return bool(people)
 

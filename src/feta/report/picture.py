@@ -1,12 +1,12 @@
 """Picture: the decision over one person's sensitive lattice, as SVG; numbers along, groups down."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from feta.arrays import Counts, Vector
 from feta.model import Model
@@ -24,7 +24,11 @@ MOST_DOWN = 24
 # Colors of the style sheet; more classes than this share the last one.
 N_COLORS = 6
 
-CELL, LABEL, WIDTH, EDGE = 20, 215, 720, 12  # heights and widths in the picture's own units
+BAND = 18  # pixels a group
+N_LABELS, MOST_LABEL = (
+    7,
+    10,
+)  # values named along, and their characters: a phone has room for no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,52 +147,59 @@ def _marks(
 
 
 def svg(picture: Grid) -> Markup:
-    """Draw a grid; every text in it is escaped."""
-    n_rows, n_columns = picture.cells.shape
-    wide = (WIDTH - LABEL - EDGE) / n_columns
-    parts = [
-        Markup('<svg class="lattice" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-            WIDTH, n_rows * CELL + 46, f"Decision by {plain(picture.along)} and group"
+    """Draw a grid, a band a group; every text in it is escaped.
+
+    Places along are per cent, so that bands stretch with the page while labels keep their size.
+    """
+    wide = 100 / len(picture.values)
+    parts = [Markup('<div class="lattice" role="img" aria-label="{}">').format(_described(picture))]
+    for row, name in enumerate(picture.groups):
+        parts.append(Markup("<span>{}</span>").format(_shown(name or "this person")))
+        parts.append(Markup('<svg height="{}">').format(BAND))
+        parts += [*_runs(picture, row, wide), *_dots(picture, row, wide), Markup("</svg>")]
+    return Markup("").join([*parts, *_axis(picture, wide), Markup("</div>")])
+
+
+def _described(picture: Grid) -> str:
+    return f"Decision by {_shown(picture.along)} and group"
+
+
+def _runs(picture: Grid, row: int, wide: float) -> Iterator[Markup]:
+    """Draw neighbors with the same decision as one piece."""
+    place = 0
+    for number, run in groupby(picture.cells[row].tolist()):
+        length = len(list(run))
+        first, last = (_shown(picture.values[one]) for one in (place, place + length - 1))
+        yield Markup(
+            '<rect class="d{}" x="{:.2f}%" width="{:.2f}%" height="{}"><title>{}</title></rect>'
+        ).format(
+            min(number, N_COLORS - 1),
+            place * wide,
+            length * wide,
+            BAND,
+            f"{_shown(picture.names[number])}: {first} to {last}",
         )
-    ]
-    for row in range(n_rows):
-        parts.append(_text(LABEL - 8, row * CELL + 14, picture.groups[row] or "this person", "end"))
-        place = 0
-        for number, run in groupby(picture.cells[row].tolist()):
-            length = len(list(run))
-            title = f"{_shown(picture.names[number])}: {_shown(picture.values[place])} to {_shown(picture.values[place + length - 1])}"
-            parts.append(
-                Markup('<rect class="d{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>').format(
-                    min(number, N_COLORS - 1), LABEL + place * wide, row * CELL, length * wide, CELL - 2, title
-                )
-            )  # fmt: skip
-            place += length
-    parts += _axis(picture, wide, n_rows * CELL)
-    for (row, column), kind in zip(picture.marks, ("person", "counterpart"), strict=True):
-        parts.append(
-            Markup('<circle class="{}" cx="{:.1f}" cy="{}" r="6"><title>{}</title></circle>').format(
-                kind, LABEL + (column + 0.5) * wide, row * CELL + CELL / 2 - 1, f"the {kind}"
-            )
-        )  # fmt: skip
-    return Markup("").join([*parts, Markup("</svg>")])
+        place += length
 
 
-def _axis(picture: Grid, wide: float, top: int) -> list[Markup]:
+def _dots(picture: Grid, row: int, wide: float) -> Iterator[Markup]:
+    for (group, column), kind in zip(picture.marks, ("person", "counterpart"), strict=True):
+        if group == row:
+            yield Markup(
+                '<circle class="{}" cx="{:.2f}%" cy="{}" r="6"><title>the {}</title></circle>'
+            ).format(kind, (column + 0.5) * wide, BAND / 2, kind)
+
+
+def _axis(picture: Grid, wide: float) -> Iterator[Markup]:
     """Label a few values along, and the axis itself."""
-    count = len(picture.values)
-    step = max(1, math.ceil(count / 9))
-    parts = [
-        _text(LABEL + (place + 0.5) * wide, top + 16, picture.values[place], "middle")
-        for place in range(0, count, step)
-    ]
-    return [*parts, _text((LABEL + WIDTH) / 2, top + 36, picture.along, "middle")]
-
-
-def _text(x: float, y: float, content: str, anchor: str) -> Markup:
-    return Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-        x, y, anchor, escape(_shown(content))
-    )
+    step = math.ceil(len(picture.values) / N_LABELS)
+    yield Markup("<span></span><svg height='18'>")
+    for place in range(0, len(picture.values), step):
+        yield Markup('<text x="{:.2f}%" y="14" text-anchor="middle">{}</text>').format(
+            (place + 0.5) * wide, shortened(_shown(picture.values[place]), MOST_LABEL)
+        )
+    yield Markup('</svg><span></span><span class="along">{}</span>').format(_shown(picture.along))
 
 
 def _shown(content: str) -> str:
-    return shortened(plain(content), 32)
+    return shortened(plain(content), 60)

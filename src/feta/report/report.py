@@ -45,6 +45,7 @@ class Report:
     groups: Groups
     pairs: tuple[Shown, ...]
     unanswered: tuple[dict[str, Any], ...]
+    tipping: tuple[str, ...]  # runtime-sensitive rows, by number and name
     partial: bool
     seconds: float | None = None  # that it took
     latency: Latency | None = None
@@ -68,6 +69,7 @@ class Gathering:
     clearest: Clearest = field(init=False)
     groups: Groups = field(init=False)
     unanswered: list[dict[str, Any]] = field(default_factory=list)
+    tipping: list[str] = field(default_factory=list)
     first: list[Vector] = field(default_factory=list)  # people to measure latencies with
 
     def __post_init__(self) -> None:
@@ -85,6 +87,9 @@ class Gathering:
             self.groups.add(person, finding, label)
             if len(self.first) < MOST_PEOPLE:
                 self.first.append(person)
+            tips = finding.status != "undecided" and finding.runtime == "sensitive"
+            if tips and len(self.tipping) < LISTED_ROWS:
+                self.tipping.append(f"{finding.row + 1}{f' ({name})' if name else ''}")
         if finding.status in ("undecided", "not audited") and len(self.unanswered) < LISTED_ROWS:
             row = {"row": finding.row + 1, "id": name, "status": finding.status}
             self.unanswered.append(row | {"reason": finding.reason})
@@ -101,7 +106,7 @@ class Gathering:
         limit = auditor.budget.seconds
         return Report(
             auditor.model, source, auditor.engine, limit, self.summary, self.groups, tuple(pairs),
-            tuple(self.unanswered), partial, seconds, measured,
+            tuple(self.unanswered), tuple(self.tipping), partial, seconds, measured,
         )  # fmt: skip
 
     def _people(self) -> Matrix:

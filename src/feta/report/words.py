@@ -77,7 +77,7 @@ def headline(summary: Summary, words: Words, *, partial: bool) -> Headline:
     if unfair:
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Yes: {least}{unfair:,} of {people:,} people"
-        rest = f" have a counterpart {words.apart} (CE rate {summary.ce_rate:.1%})."
+        rest = f" {'has' if unfair == 1 else 'have'} a counterpart {words.apart} (CE rate {summary.ce_rate:.1%})."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         strong = f"No: all {people:,} people are proved to be {words.alike}"
@@ -147,3 +147,11 @@ def figures(summary: Summary, words: Words) -> Iterator[str]:
         errors = (summary.mean_absolute_error, summary.fair_mean_absolute_error)
         own, fair = map(words.amount, errors)
         yield f"Mean absolute error: {own} as it is, {fair} with fair scores ({summary.labeled:,} labeled people)."
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the largest unit that it fills, to two digits or the whole number."""
+    for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.{int(seconds < 10 * size)}f} {unit}"
+    return "0 µs"

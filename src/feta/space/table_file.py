@@ -223,9 +223,21 @@ class _Csv:
         self.path = path
         self.read = 0  # bytes so far
         csv.field_size_limit(LONGEST_CELL)
-        headers = {mark: self._header(mark) for mark in DELIMITERS}
-        self.delimiter = max(DELIMITERS, key=lambda mark: len(headers[mark]))
+        headers = self._headers()
+        self.delimiter = max(headers, key=lambda mark: len(headers[mark]))
         self.names = headers[self.delimiter]
+
+    def _headers(self) -> dict[str, list[str]]:
+        """Read the header with each delimiter; where names are quoted, only the right one can."""
+        found, problems = {}, []
+        for mark in DELIMITERS:
+            try:
+                found[mark] = self._header(mark)
+            except DomainError as error:
+                problems.append(error)
+        if not found:
+            raise problems[0]
+        return found
 
     def _header(self, delimiter: str) -> list[str]:
         for row, _, _ in self._rows(delimiter):

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,19 +12,26 @@ import pytest
 
 from feta import DatasetError, datasets
 from feta.datasets import adult, law
+from feta.datasets.download import CHUNK_BYTES
 from tests import made_up_rows
 
+PADDING = bytes(200_000)  # so that a file has many chunks; a zip may begin anywhere
 BY_HAND = r"get the file by hand, put it into .* as {}, and set FETA_DATA_DIR to that folder"
 
 
 @dataclass
 class Server:
-    """What the server gives, and what it was asked for."""
+    """What the server gives, how, and what it was asked for."""
 
     address: str = ""
     contents: dict[str, bytes] = field(default_factory=dict)
     break_off: bool = False
+    knows_ranges: bool = True
+    starts_elsewhere: bool = False
+    version: str = '"one"'
     asked: list[str] = field(default_factory=list)
+    ranges: list[tuple[str | None, str | None]] = field(default_factory=list)  # Range, If-Range
+    sent: int = 0
 
 
 @pytest.fixture
@@ -33,14 +41,32 @@ def server() -> Iterator[Server]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             state.asked.append(self.path)
+            wanted, version = self.headers["Range"], self.headers["If-Range"]
+            state.ranges.append((wanted, version))
             content = state.contents.get(self.path)
             if content is None:
                 self.send_error(404)
                 return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
+            start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+            if not state.knows_ranges or version not in (None, state.version):
+                start = 0
+            if start >= len(content):
+                self.send_error(416)
+                return
+            start -= start > 0 and state.starts_elsewhere
+            self.send_response(206 if start else 200)
+            if start:
+                self.send_header(
+                    "Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}"
+                )
+            if state.version:
+                self.send_header("ETag", state.version)
+            rest = content[start:]
+            self.send_header("Content-Length", str(len(rest)))
             self.end_headers()
-            self.wfile.write(content[: len(content) // 2] if state.break_off else content)
+            rest = rest[: len(rest) // 2] if state.break_off else rest
+            state.sent += len(rest)
+            self.wfile.write(rest)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -66,7 +92,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def offered(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """All three datasets, made up, with their right checksums."""
     for module, name, content in (
-        (adult, "UCI", made_up_rows.adult_zip()),
+        (adult, "UCI", PADDING + made_up_rows.adult_zip()),
         (adult, "IPUMS", made_up_rows.IPUMS),
         (law, "SOURCE", made_up_rows.law_whole()),
     ):
@@ -116,8 +142,7 @@ def test_on_a_terminal_a_bar_counts_the_bytes(
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     datasets.load("adult")
-    n_bytes = len(made_up_rows.adult_zip())
-    assert f"{n_bytes}/{n_bytes} bytes" in capsys.readouterr().err
+    assert "200.7/200.7 kB" in capsys.readouterr().err
 
 
 def test_a_damaged_cache_is_downloaded_again(offered: Server, cache: Path) -> None:
@@ -125,7 +150,7 @@ def test_a_damaged_cache_is_downloaded_again(offered: Server, cache: Path) -> No
     (cache / "adult/adult.zip").write_bytes(b"damaged")
     datasets.load("adult")
     assert len(offered.asked) == 2
-    assert (cache / "adult/adult.zip").read_bytes() == made_up_rows.adult_zip()
+    assert (cache / "adult/adult.zip").read_bytes() == offered.contents["/adult.zip"]
 
 
 def test_one_changed_byte_is_noticed_and_nothing_is_kept(offered: Server, cache: Path) -> None:
@@ -134,23 +159,104 @@ def test_one_changed_byte_is_noticed_and_nothing_is_kept(offered: Server, cache:
         content[-1] ^= 1
         offered.contents[f"/{file}"] = bytes(content)
         with pytest.raises(
-            DatasetError, match=r"must have the checksum .*, got .*; it was not kept"
+            DatasetError,
+            match=r"must have the checksum .*, got .*; it was not kept: load it again, from its",
         ):
             datasets.load(name)
     assert files_in(cache) == []
 
 
-def test_a_download_that_breaks_off_leaves_nothing_and_can_be_repeated(
-    offered: Server, cache: Path
-) -> None:
-    offered.break_off = True
+def broken_off(server: Server, cache: Path) -> int:
+    """Break a download off in the middle; give how much of it there is."""
+    server.break_off = True
     with pytest.raises(
-        DatasetError, match=r"UCI Adult: .* broke off before its end; load it again"
+        DatasetError, match=r"UCI Adult: .* broke off before its end; load it again, and it goes on"
     ):
         datasets.load("adult")
-    assert files_in(cache) == []
-    offered.break_off = False
+    server.break_off = False
+    assert not (cache / "adult/adult.zip").exists()
+    return (cache / "adult/adult.zip.part").stat().st_size
+
+
+def check_whole(server: Server, cache: Path) -> None:
     assert len(datasets.load("adult").frame) == 4
+    assert files_in(cache) == ["adult/adult.zip"]
+    assert (cache / "adult/adult.zip").read_bytes() == server.contents["/adult.zip"]
+
+
+def test_a_download_that_broke_off_goes_on_where_it_was(
+    offered: Server, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = broken_off(offered, cache)
+    second = broken_off(offered, cache)
+    assert 0 < first < second
+    capsys.readouterr()
+    check_whole(offered, cache)
+    assert f", from byte {second:,} on" in capsys.readouterr().err
+    assert offered.ranges == [
+        (None, None),
+        (f"bytes={first}-", '"one"'),
+        (f"bytes={second}-", '"one"'),
+    ]
+    twice = offered.sent - len(offered.contents["/adult.zip"])
+    assert twice <= 2 * CHUNK_BYTES
+
+
+def test_a_server_without_ranges_gives_the_whole_file_again(offered: Server, cache: Path) -> None:
+    broken_off(offered, cache)
+    offered.knows_ranges = False
+    check_whole(offered, cache)
+
+
+def test_another_version_of_a_file_is_begun_anew(offered: Server, cache: Path) -> None:
+    part = cache / "adult/adult.zip.part"
+    first = broken_off(offered, cache)
+    part.write_bytes(b"x" * first)  # what the older version began with
+    offered.version = '"two"'
+    check_whole(offered, cache)
+
+
+@pytest.mark.parametrize("version", ["", 'W/"one"'])
+def test_without_a_version_the_checksum_alone_decides(
+    version: str, offered: Server, cache: Path
+) -> None:
+    offered.version = version
+    first = broken_off(offered, cache)
+    (cache / "adult/adult.zip.part").write_bytes(b"x" * first)
+    with pytest.raises(DatasetError, match=r"it was not kept: load it again, from its beginning"):
+        datasets.load("adult")
+    assert offered.ranges[-1] == (f"bytes={first}-", None)
+    assert files_in(cache) == []
+    check_whole(offered, cache)
+
+
+def test_a_rest_that_begins_elsewhere_is_not_taken(offered: Server, cache: Path) -> None:
+    broken_off(offered, cache)
+    offered.starts_elsewhere = True
+    check_whole(offered, cache)
+
+
+def test_more_than_the_server_has_is_thrown_away(offered: Server, cache: Path) -> None:
+    broken_off(offered, cache)
+    (cache / "adult/adult.zip.part").write_bytes(b"x" * 999_999)
+    check_whole(offered, cache)
+
+
+def test_a_whole_part_only_needs_its_place(offered: Server, cache: Path) -> None:
+    (cache / "adult").mkdir(parents=True)
+    (cache / "adult/adult.zip.part").write_bytes(offered.contents["/adult.zip"])
+    check_whole(offered, cache)
+    assert offered.asked == []
+
+
+def test_two_who_download_at_once_do_not_spoil_each_other_s_file(
+    offered: Server, cache: Path
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: len(datasets.load("adult").frame), range(4)))
+    assert found == [4] * 4
+    assert files_in(cache) == ["adult/adult.zip"]
+    assert len(offered.asked) == 1
 
 
 def test_an_address_that_is_gone_is_told_with_what_to_do(offered: Server, cache: Path) -> None:
@@ -164,7 +270,7 @@ def test_an_address_that_is_gone_is_told_with_what_to_do(offered: Server, cache:
 @pytest.mark.usefixtures("cache")
 def test_offline_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = "http://127.0.0.1:9/adult.zip"  # the discard port, where nobody listens
-    monkeypatch.setattr(adult, "UCI", made_up_rows.with_content(adult.UCI, nowhere, b""))
+    monkeypatch.setattr(adult, "UCI", made_up_rows.with_content(adult.UCI, nowhere, b"x"))
     by_hand = BY_HAND.format("adult/adult.zip")
     with pytest.raises(
         DatasetError, match=rf"could not be reached \(is this machine online\?\)\. .*{by_hand}"

@@ -1,122 +1,19 @@
-import csv
-import io
 import re
-from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from markdown_it import MarkdownIt
 
 import feta
 from feta.audit.audit import audit
 from feta.model import Model
-from feta.plain import plain, write_row
 from feta.report.bands import Bands
 from feta.report.html import html
-from feta.report.junit import junit
-from feta.report.markdown import markdown, md
+from feta.report.markdown import md
 from feta.report.picture import grid
-from feta.report.report import Gathering, Report, Source
-
-PAYLOADS = [
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>",
-    "'><body onload=alert(1)>", "</title><script>alert(1)</script>", "</style><script>x</script>",
-    "<iframe src=https://evil.example>", "<a href='javascript:alert(1)'>x</a>", "<!-- -->",
-    "]]><script>x</script>", "{{ 7*7 }}", "{% for x in y %}", "${7*7}", "&lt;script&gt;",
-    "<link rel=stylesheet href=//evil.example>", "<meta http-equiv=refresh content=0>",
-    "=HYPERLINK(\"https://evil.example\")", "=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1+1", "\r=1+1",
-    " =cmd|' /C calc'!A0", "＝1+1",  # noqa: RUF001 - meant
-    "a\",\"=1+1", "a;=1+1", "a\n=1+1",
-    "[x](https://evil.example)", "![x](https://evil.example/x.png)", "`code` **bold** _it_",
-    "| a | b |", "# heading", "https://evil.example", "www.evil.example", "@everyone #1",
-    "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u202eevil", "\x00\x08\x7f\x9b31m",
-]  # fmt: skip
-
-
-def evil_model(payload: str) -> Model:
-    """A model whose names and values are all the payload, or begin with it."""
-    space = feta.FeatureSpace(
-        (
-            feta.Integer(f"{payload}age", 18, 90, sensitive=True),
-            feta.Categorical(payload, (payload, "other"), sensitive=True),
-            feta.Categorical(f"{payload}shared", (payload, f"{payload}2")),
-            feta.Real("income", 0, 9),
-        )
-    )
-    network = feta.Network.from_layers([([[0.1, 2.0, -2.0, 0.0, 0.0, 1.0]], [-8.0])])
-    return Model(space, network, outcomes=(payload, f"{payload}yes"))
-
-
-def report_of(model: Model, rows: list[dict[str, object]], name: str = "p") -> Report:
-    found = audit(model, rows)
-    gathering = Gathering(found.auditor)
-    for finding in found.findings:
-        gathering.take(finding, found.people[finding.row], name=name)
-    return gathering.report(Source(name, name, "", f"feta audit {name}", unit=name))
-
-
-def evil_report(payload: str) -> Report:
-    model = evil_model(payload)
-    ages, other = f"{payload}age", f"{payload}shared"
-    rows: list[dict[str, object]] = [
-        {ages: 20, payload: payload, other: payload, "income": 4.0},
-        {ages: 60, payload: "other", other: f"{payload}2", "income": 5.0},
-    ]
-    return report_of(model, rows, payload)
-
-
-class Seen(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-
-def shape(page: str) -> tuple[set[str], set[str]]:
-    seen = Seen()
-    seen.feed(page)
-    return set(seen.tags) - {"wbr"}, {name for name, _ in seen.attributes}
-
-
-def test_there_are_forty_payloads() -> None:
-    assert len(set(PAYLOADS)) == 40
-
-
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_no_payload_is_alive_in_any_format(payload: str) -> None:
-    report = evil_report(payload)
-    assert report.pairs
-    page = html(report)
-    harmless = html(evil_report("harmless"))
-    assert shape(page) == shape(harmless)
-    assert not {"script", "img", "iframe", "a", "link", "object"} & shape(page)[0]
-    texts = (page, markdown(report), junit(report))
-    for text in texts:
-        assert all(one.isprintable() or one == "\n" for one in text)
-    told = markdown(report)
-    assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", told, re.IGNORECASE)
-    assert {line.count("|") for line in told.splitlines() if line.startswith("|")} == {5}
-    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(told)
-    bland = {"h1", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
-    assert shape(rendered)[0] <= bland
-    suite = ET.fromstring(junit(report))
-    assert {one.tag for one in suite.iter()} <= {"testsuite", "testcase", "failure", "system-out"}
-
-
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_no_payload_is_alive_in_a_spreadsheet_or_a_terminal(payload: str) -> None:
-    stream = io.StringIO()
-    write_row(stream, [payload, 1.5])
-    cells = next(csv.reader(io.StringIO(stream.getvalue())))
-    assert len(cells) == 2
-    assert not cells[0].lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "＝"))  # noqa: RUF001 - meant
-    assert plain(payload).isprintable()
+from feta.report.report import Gathering
+from feta.report.words import duration
+from tests.payloads import evil_model, report_of
 
 
 def test_markdown_shows_a_plain_name_as_it_is() -> None:
@@ -218,3 +115,18 @@ def test_a_value_falls_into_its_band(
     bands = Bands.of(attribute)
     assert bands.name(attribute.encode([value])[0]) == name
     assert name in bands.names
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.0, "0 µs"),
+        (1.6e-5, "16 µs"),
+        (0.0026, "2.6 ms"),
+        (0.52, "520 ms"),
+        (61.0, "1.0 min"),
+        (9e4, "25 h"),
+    ],
+)
+def test_a_time_is_written_as_people_say_it(seconds: float, said: str) -> None:
+    assert duration(seconds) == said

@@ -47,6 +47,7 @@ ROW = [41.0, 0.0, 1.0, 1.0, 0.0, 12.5, 0.0, 1.0]
         f"{HEADER}\r\n41,male,0,12.5",
         f"{HEADER}\r41,male,0,12.5\r",
         f"\ufeff{HEADER}\n\n\n41,male,0,12.5\n\n",
+        '"age","sex","code","income"\n"41","male","0","12.5"\n',  # as R writes it
         'sex;age;"code";income\n"male";41.0;0; 12.5 \n',
         "income\tage\tsex\tcode\n1.25e1\t41\tmale\t0\n",
         f'id,{HEADER},note\n7,41,male,0,12.5,"a, b\nc ""d"""\n',
