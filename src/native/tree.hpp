@@ -55,7 +55,7 @@ class TreeBuilder {
           along(size_t(axis.values)), away(size_t(axis.values) * importance.size()) {
         tree.neurons = neurons;
         std::iota(places.begin(), places.end(), 0);
-        split(0, axis.values);
+        split(0, axis.values, -1);
         tree.order = places;
     }
     Tree tree;
@@ -68,31 +68,32 @@ class TreeBuilder {
     int neurons;
     std::vector<int32_t> places;  // the values, in the order found so far
     std::vector<double> along, away;
+    std::vector<uint8_t> lines;   // by node: whether its values lie on a line
 
-    int32_t split(int from, int to) {
+    int32_t split(int from, int to, int32_t parent) {
         const int32_t node = tree.nodes();
         tree.begin.push_back(from);
         tree.end.push_back(to);
         tree.left.push_back(-1);
         tree.right.push_back(-1);
-        bound(from, to);
+        bound(from, to, parent);
         if (to - from == 1) return node;
         std::vector<std::pair<double, int32_t>> sorted;
         for (int k = from; k < to; ++k) sorted.emplace_back(along[k - from], places[k]);
         std::sort(sorted.begin(), sorted.end());
         for (int k = from; k < to; ++k) places[k] = sorted[size_t(k - from)].second;
         const int half = from + (to - from + 1) / 2;
-        const int32_t left = split(from, half), right = split(half, to);
+        const int32_t left = split(from, half, node), right = split(half, to, node);
         tree.left[node] = left;
         tree.right[node] = right;
         return node;
     }
 
-    void bound(int from, int to) {
+    void bound(int from, int to, int32_t parent) {
         if (axis.real)
             bound_range(from, to);
         else
-            bound_values(from, to);
+            bound_values(from, to, parent);
     }
 
     // Along a range the terms move on a line; pieces keep their order.
@@ -113,7 +114,7 @@ class TreeBuilder {
     }
 
     // Fit center and generator; the rest covers what they miss, and all rounding.
-    void bound_values(int from, int to) {
+    void bound_values(int from, int to, int32_t parent) {
         const int many = to - from;
         std::vector<double> middle(size_t(neurons), 0.0), generator(size_t(neurons), 0.0);
         for (int k = from; k < to; ++k)
@@ -129,7 +130,7 @@ class TreeBuilder {
             }
             if (far > farthest) farthest = far, start = k;
         }
-        main_direction(many, start);
+        main_direction(many, start, parent);
         double largest = 0, squares = 0;
         for (int k = 0; k < many; ++k) largest = std::max(largest, std::abs(along[k]));
         for (int k = 0; k < many; ++k) {
@@ -158,13 +159,16 @@ class TreeBuilder {
         // What lies on a line is bounded well as it is: splitting it promises half as much (measured).
         const bool line = many > 2 && misses < 1e-9 * moves;
         tree.weight.push_back(misses + (line ? moves / 2 : moves));
+        lines.push_back(line);
     }
 
-    // A few steps of power iteration, from the value farthest from the middle; any direction is sound.
-    void main_direction(int many, int start) {
+    // A few steps of power iteration, from the value farthest from the middle; any direction is sound. Two
+    // values differ in one direction only, and those of a line in the line's.
+    void main_direction(int many, int start, int32_t parent) {
         std::vector<double> direction(size_t(neurons), 0.0);
         for (int n = 0; n < neurons; ++n) direction[n] = away[size_t(start) * neurons + n] * importance[n] * importance[n];
-        for (int step = 0; step < 3; ++step) {
+        const int last = many > 2 && !(parent >= 0 && lines[size_t(parent)]) ? 2 : 0;
+        for (int step = 0; step <= last; ++step) {
             double largest = 0;
             for (const double d : direction) largest = std::max(largest, std::abs(d));
             for (int k = 0; k < many; ++k) {
@@ -172,7 +176,7 @@ class TreeBuilder {
                 for (int n = 0; n < neurons && largest > 0; ++n)
                     along[k] += away[size_t(k) * neurons + n] * (direction[n] / largest);
             }
-            if (step == 2) return;
+            if (step == last) return;
             std::fill(direction.begin(), direction.end(), 0.0);
             for (int k = 0; k < many; ++k)
                 for (int n = 0; n < neurons; ++n)

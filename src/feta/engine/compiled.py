@@ -35,10 +35,10 @@ Axis = tuple[Matrix, Matrix] | RealAxis
 
 def fits(network: Network, magnitudes: Vector) -> bool:
     """Say whether float32 can hold the network over a space."""
-    sizes = list(largest_activations(network, magnitudes))
+    sizes = [largest.max() for largest in largest_activations(network, magnitudes)]
     weights = [np.abs(layer.weight).max() for layer in network.layers]
-    slopes = [np.abs(network.first.slopes).max(initial=0.0)]
-    return all(float(np.max(one)) < LARGEST_ACTIVATION for one in (*sizes, *weights, *slopes))
+    slopes = np.abs(network.first.slopes).max(initial=0.0)
+    return all(one < LARGEST_ACTIVATION for one in (*sizes, *weights, slopes))
 
 
 def kernel_of(network: Network, axes: Sequence[Axis], *, slack: float = 0.0) -> Any:  # noqa: ANN401 - compiled

@@ -75,13 +75,17 @@ class Tabulated:
     @cached_property
     def shared(self) -> Counts:
         """The columns that counterparts share."""
-        return np.setdiff1d(np.arange(self.network.width), self.lattice.columns)
+        shared = np.ones(self.network.width, dtype=bool)
+        shared[list(self.lattice.columns)] = False
+        return np.flatnonzero(shared)
 
     @cached_property
     def tables(self) -> tuple[tuple[Matrix, Matrix] | None, ...]:
         """For each short axis, each value's terms and their sizes, (values, neurons)."""
         return tuple(
-            self._axis_terms(place, np.arange(len(axis))) if len(axis) <= TABULATED_AXIS else None
+            self.network.first.terms(axis.every_code, axis.columns)
+            if len(axis) <= TABULATED_AXIS
+            else None
             for place, axis in enumerate(self.lattice.axes)
         )
 

@@ -6,17 +6,18 @@ The first axis moves slowest. A derived attribute is on its source's axis, since
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Matrix, Vector, frozen
 from feta.space.attribute import Derived, Finite
 
 # Counterparts handed out at a time: 2^14 rows of a hundred columns are 13 MB.
 BLOCK = 2**14
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Axis:
     """One sensitive attribute with all that is derived from it: the columns that move together."""
 
@@ -31,6 +32,11 @@ class Axis:
         """Give the columns of the values at these places, counted from 0."""
         own = self.attribute.codes(places)
         return np.hstack([own, *(derived.derive(own[:, 0]) for derived in self.derived)])
+
+    @cached_property
+    def every_code(self) -> Matrix:
+        """The columns of all values, kept: for axes that are not too long."""
+        return frozen(self.codes(np.arange(len(self))))
 
     def places(self, people: Matrix) -> Counts:
         """Tell which value each person has."""

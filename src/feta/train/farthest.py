@@ -194,7 +194,7 @@ class _Search:
         # Numbers leave the line out: there its first value stands, until the place found does.
         lengths[self.line] = 1
         digits = np.unravel_index(told["number"].astype(np.int64), lengths)
-        codes = [axis.codes(one) for axis, one in zip(self.lattice.axes, digits, strict=True)]
+        codes = [axis.every_code[d] for axis, d in zip(self.lattice.axes, digits, strict=True)]
         people[:, list(self.lattice.columns)] = np.hstack(codes)
         people[:, self.lattice.axes[self.line].columns[0]] = told["at"]
         return people, self.network(people)[:, 0]
@@ -202,10 +202,10 @@ class _Search:
     def _axis(self, place: int) -> Axis:
         axis = self.lattice.axes[place]
         if place == self.line:
-            ends = axis.codes(np.array([0, len(axis) - 1]))[:, 0]
+            ends = axis.every_code[[0, -1], 0]
             slopes = self.network.first.slopes[:, axis.columns[0]]
             return RealAxis(float(ends[0]), float(ends[1]), slopes)
-        return self.network.first.terms(axis.codes(np.arange(len(axis))), axis.columns)
+        return self.network.first.terms(axis.every_code, axis.columns)
 
     def farthest(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
         """Search for some people at once."""
@@ -241,7 +241,7 @@ class _Search:
 
     def _codes(self, numbers: Counts) -> Matrix:
         digits = self.lattice.digits(numbers)
-        return np.hstack([a.codes(d) for a, d in zip(self.lattice.axes, digits, strict=True)])
+        return np.hstack([a.every_code[d] for a, d in zip(self.lattice.axes, digits, strict=True)])
 
     def _settled(self, person: Vector, numbers: Counts, upward: bool) -> int:
         """Find the first of the highest by exact arithmetic, among those that can differ at all."""
@@ -261,7 +261,7 @@ class _Search:
         assert self.line is not None
         axis = self.lattice.axes[self.line]
         column = axis.columns[0]
-        values = axis.codes(np.arange(len(axis)))[:, 0]
+        values = axis.every_code[:, 0]
         after = int(np.prod([len(one) for one in self.lattice.axes[self.line + 1 :]]))
         cube = np.moveaxis(signed.reshape(len(rows), -1, len(axis), after), 2, 3)
         best = signed.max(axis=1)
