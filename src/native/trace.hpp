@@ -99,7 +99,7 @@ class Trace {
                 done[l] = now[l] == ends[l];
                 now[l] = next_of(l, now[l], step[l]);
             }
-            keep(kept);
+            go_on(kept);
         }
         for (int l = 0; l < lanes; ++l)
             if (!done[l]) ceiling[l] = std::numeric_limits<double>::infinity();
@@ -129,7 +129,7 @@ class Trace {
     }
 
     // The lanes kept go on from here.
-    void keep(Mask<double> kept) {
+    void go_on(Mask<double> kept) {
         if (all<double>(kept)) return before.swap(here);
         for (size_t k = 0; k < before.size(); ++k)
             for (size_t at = 0; at < before[k].size(); at += lanes)
@@ -139,7 +139,8 @@ class Trace {
     // Scores at these numbers, how far the next kink is, and how far the score may be from linear since the last.
     void forward(const double* now, double* step, double* score, double* off) {
         const V at = load(now);
-        V next = spread(std::numeric_limits<double>::infinity()), wrong{};
+        Nearest next;
+        V wrong{};
         const double* pointers[lanes];
         for (int l = 0; l < lanes; ++l) pointers[l] = &firsts[size_t(l) * net.width];
         for (int n = 0; n < net.width; n += lanes) transpose(pointers, size_t(n), block.at(n, 0), block.step());
@@ -151,16 +152,32 @@ class Trace {
         for (size_t k = 0; k < net.layers.size(); ++k) {
             const Layer<double>& layer = net.layers[k];
             block.begin_alive();
-            for (int n = 0; n < layer.inputs; ++n) bend(k, n, next, wrong);
+            for (int n = 0; n < layer.inputs; ++n) {
+                if (layer.activation.relu)
+                    bend_relu(k, n, next, wrong);
+                else
+                    bend(k, n, next, wrong);
+            }
             block.multiply(layer, 2, 0);
             for (int o = 0; o < layer.outputs; ++o) store(block.at(o, 0), load(block.at(o, 0)) + layer.bias[o]);
         }
         store(score, load(block.at(0, 0)));
-        store(step, next);
+        store(step, next.far / next.slope);
         store(off, wrong);
     }
 
-    void bend(size_t k, int n, V& next, V& wrong) {
+    // The nearest kink so far: `far` over `slope` away. Compared by products: a division a neuron would be half the time.
+    struct Nearest {
+        V far = spread(1.0), slope{};
+        void take(V to_kink, V moves, Mask<double> not_on) {
+            const V other_far = absolute<double>(to_kink), other_slope = absolute<double>(moves);
+            const Mask<double> nearer = not_on & (to_kink * moves > V{}) & (other_far * slope < far * other_slope);
+            far = select<double>(nearer, other_far, far);
+            slope = select<double>(nearer, other_slope, slope);
+        }
+    };
+
+    void bend(size_t k, int n, Nearest& next, V& wrong) {
         const Activation<double>& activation = net.layers[k].activation;
         const V zero{};
         double* x = block.at(n, 0);
@@ -176,16 +193,32 @@ class Trace {
             const Mask<double> on = absolute<double>(far) <= near;
             const Mask<double> right = (~on & (z > kink)) | (on & (slope > zero));
             factor = select<double>(right, spread(activation.slopes[place]), factor);
-            const V steps = far / slope;
-            next = select<double>(~on & (steps > zero) & (steps < next), steps, next);
+            next.take(far, slope, ~on);
             const V beyond = smaller<double>(top - kink, kink - bottom) + near;
             // In this order: what is not a number stays so.
             wrong += penalties[k][size_t((p - 1) * net.layers[k].inputs + n)] * larger<double>(zero, beyond);
         }
-        const V moves = factor * slope;
-        store(x, value);
-        store(x + lanes, moves);
-        block.keep_alive_if(any<double>((value != zero) | (moves != zero)), n);
+        keep(n, value, factor * slope);
+    }
+
+    // The same for the most usual activation, in half the operations.
+    void bend_relu(size_t k, int n, Nearest& next, V& wrong) {
+        const V zero{};
+        const double* x = block.at(n, 0);
+        const V z = load(x), slope = load(x + lanes), last = load(&before[k][size_t(n) * lanes]), near = spread((*errors)[k][n]);
+        store(&here[k][size_t(n) * lanes], z);
+        const Mask<double> on = absolute<double>(z) <= near;
+        const Mask<double> right = (z > near) | (on & (slope > zero));
+        next.take(-z, slope, ~on);
+        const V beyond = smaller<double>(larger<double>(z, last), -smaller<double>(z, last)) + near;
+        wrong += penalties[k][size_t(n)] * larger<double>(zero, beyond);
+        keep(n, larger<double>(z, zero), select<double>(right, slope, zero));
+    }
+
+    void keep(int n, V value, V moves) {
+        store(block.at(n, 0), value);
+        store(block.at(n, 1), moves);
+        block.keep_alive_if(any<double>((value != V{}) | (moves != V{})), n);
     }
 };
 
