@@ -3,7 +3,7 @@
     python -m campaigns.farthest [--networks 3000] [--seed 0]
 
 Whole numbers: the very counterpart, the first of equals. One real number: a score within 1e-9
-(relative) of the best bend. Half of the networks have weights in eighths, where ties are exact.
+(relative) of the best bend, and the kernel's bounds on both sides of it. Half of the networks have weights in eighths, where ties are exact.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import numpy as np
 
 from campaigns.result import finish
 from feta.arrays import Matrix, Vector
+from feta.engine import compiled
 from feta.model import Model
 from feta.network.network import Columns
 from feta.rule import Tolerance
@@ -50,6 +51,29 @@ def wrong_real(model: Model, person: Vector, *, upward: bool) -> int:
     return int(abs(Fraction(float(scores[0])) - best) > NEAR * (1 + abs(best)))
 
 
+def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
+    """Count one if the kernel's bounds on the best score along the real numbers do not hold it."""
+    network, lattice = model.network, model.space.lattice
+    assert compiled.native is not None
+    assert compiled.fits(network, model.space.magnitudes)
+    axes: list[compiled.Axis] = []
+    for axis in lattice.axes:
+        if axis.attribute.name == "age":
+            ends, slopes = axis.every_code[[0, -1], 0], network.first.slopes[:, axis.columns[0]]
+            axes.append(compiled.RealAxis(float(ends[0]), float(ends[1]), slopes))
+        else:
+            axes.append(network.first.terms(axis.every_code, axis.columns))
+    kernel = compiled.kernel_of(network, axes)
+    kernel.finish(True)
+    shared = [c for c in range(model.space.width) if c not in lattice.columns]
+    terms = map(np.ascontiguousarray, network.first.terms(person[None, shared], shared))
+    told = kernel.worst_real(*terms, np.array([1.0 if upward else -1.0]), -1.0, 0, 1)
+    best = oracle.highest_along(model, person, "age", upward=upward) * (1 if upward else -1)
+    least, most = (Fraction(float(told[name][0])) for name in ("least", "most"))
+    near = NEAR * (1 + abs(best))
+    return int(not (best <= most <= best + near and best - near <= least <= best + near))
+
+
 def without_bands(space: FeatureSpace) -> FeatureSpace:
     """Leave age as the widest whole number, with nothing derived from it."""
     return FeatureSpace(tuple(a for a in space.attributes if a.kind != "derived"))
@@ -72,6 +96,9 @@ def run(networks: int, seed: int) -> Counter[str]:
         assert isinstance(space.attribute("age"), Integer)
         counts["people, a real number"] += 1
         counts["WRONG real number"] += wrong_real(
+            Model(space, network, Tolerance(0.0)), person, upward=upward
+        )
+        counts["WRONG bounds along a real number"] += wrong_bounds(
             Model(space, network, Tolerance(0.0)), person, upward=upward
         )
     return counts
