@@ -4,6 +4,7 @@
 The sensitive columns are read by `fit` and `explain` only; `predict` never looks at them.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import replace
@@ -19,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.api import worst
 from feta.arrays import Counts, Matrix
-from feta.errors import EngineError, NetworkError, SchemaError
+from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import Layout, named
 from feta.model import Model
-from feta.network.readers.sklearn import read_sklearn
+from feta.network.readers.sklearn import read_columns, read_sklearn, taken_apart
 from feta.runtime import replays, runtime_of
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -85,7 +86,11 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
         self._check_weights()
         people = self.space_.encode(frame)
-        layout = Layout.of(self.space_, frame, as_frame=isinstance(X, pd.DataFrame))
+        as_frame = isinstance(X, pd.DataFrame)
+        takes_rows = isinstance(inner(self.estimator), self.takes_rows)
+        names_matter = as_frame and not takes_rows
+        trained = _trained_columns(self.estimator, self.space_) if names_matter else None
+        layout = Layout.of(self.space_, frame, as_frame=as_frame, trained=trained)
         self._learn(people, layout, targets)
         return self
 
@@ -204,6 +209,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self.model_ = None
             self._obstacle = str(error)
             self.guarantee_ = _proviso(self._obstacle, bare)
+            warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
 
     def _frame(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """Take a table with all its columns."""
@@ -237,6 +243,22 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
 def inner(estimator: Any) -> Any:  # noqa: ANN401 - scikit-learn ships no types
     """Take a trained estimator out of its frozen clothing."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def _trained_columns(estimator: Any, space: FeatureSpace) -> list[str] | None:  # noqa: ANN401 - scikit-learn ships no types
+    """Name the columns that a trained estimator takes, in its order; None where it names none."""
+    bare = inner(estimator)
+    given = getattr(bare, "feature_names_in_", None) if bare is not estimator else None
+    if given is None:
+        return None
+    names = [str(name) for name in given]
+    known = {attribute.name for attribute in space.attributes}
+    needed = names if taken_apart(bare)[0] is None else read_columns(bare)
+    for name in needed or ():
+        if name not in known:
+            told = missing(name, sorted(known)).replace("the table must", "the space must")
+            raise SchemaError(f"the estimator reads {name!r}: {told}")
+    return names
 
 
 def _check_order(space: FeatureSpace, estimator: Any) -> None:  # noqa: ANN401 - scikit-learn ships no types

@@ -1,5 +1,6 @@
 """Layout: how the table given to `fit` looked, so that counterparts can be put into such a table."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,17 +22,28 @@ class Layout:
     """How a table looked in `fit`: which columns of the space, in what order and of what types."""
 
     space: FeatureSpace
-    dtypes: tuple[tuple[str, Any], ...]  # name and pandas' type of each column
+    dtypes: tuple[tuple[str, Any], ...]  # name and pandas' type of each column; None: as it comes
     as_frame: bool
 
     @classmethod
-    def of(cls, space: FeatureSpace, frame: pd.DataFrame, *, as_frame: bool) -> Self:
-        """Look at the table that `fit` was given."""
+    def of(
+        cls,
+        space: FeatureSpace,
+        frame: pd.DataFrame,
+        *,
+        as_frame: bool,
+        trained: Sequence[str] | None = None,
+    ) -> Self:
+        """Look at the table that `fit` was given; `trained` are the columns of a trained estimator.
+
+        It gets its own columns in its own order, whatever the order of the table.
+        """
         known = {attribute.name: attribute for attribute in space.attributes}
+        names = [name for name in frame.columns if name in known] if trained is None else trained
+        seen = set(frame.columns) & set(known)
         dtypes = tuple(
-            (name, _wide_enough(frame[name].dtype, known[name]))
-            for name in frame.columns
-            if name in known
+            (name, _wide_enough(frame[name].dtype, known[name]) if name in seen else None)
+            for name in names
         )
         return cls(space, dtypes, as_frame)
 
@@ -47,8 +59,12 @@ class Layout:
         return frame if self.as_frame else frame.to_numpy()
 
     def _column(self, name: str, dtype: Any, people: Matrix) -> "pd.Series[Any]":  # noqa: ANN401 - a type of pandas or numpy
+        if name not in {attribute.name for attribute in self.space.attributes}:
+            return pd.Series(np.zeros(len(people)))  # the estimator drops it
         attribute = self.space.attribute(name)
         values = raw_values(attribute, people[:, self.space.columns_of(attribute)])
+        if dtype is None:
+            return pd.Series(values)
         column = pd.Series(values).astype(dtype)
         if column.dtype.kind in "iub" and (column.to_numpy() != values).any():
             lost = values[np.argmax(column.to_numpy() != values)].item()

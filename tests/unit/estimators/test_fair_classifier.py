@@ -37,6 +37,9 @@ from feta import (
 from feta.estimators.fair_classifier import FairClassifier
 from feta.space.attribute import Value
 
+# Said of every estimator that FETA cannot read; one test here is about it.
+pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
+
 SPACE = FeatureSpace(
     (
         Integer("age", 18, 25, sensitive=True),
@@ -260,6 +263,39 @@ def test_an_estimator_that_cannot_be_read_says_so(estimator: BaseEstimator, word
     assert words in fair.guarantee_
     with pytest.raises(EngineError, match=r"explain needs an estimator that FETA can read: .+; "):
         fair.explain(X)
+
+
+def test_a_weaker_guarantee_is_warned_of_with_its_reason_and_the_remedy() -> None:
+    said = r"the weaker guarantee holds: fair as long as .+ train it with activation='relu'"
+    with pytest.warns(UserWarning, match=said):
+        FairClassifier(perceptron(activation="tanh"), SPACE).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_trained_pipeline_gets_its_columns_by_name_whatever_their_order() -> None:
+    trained = pipeline().fit(X, Y)
+    numbers = ["age", "income"]
+    passing = make_pipeline(ColumnTransformer([("all", "passthrough", numbers)]), logistic())
+    passing.fit(X[numbers], Y)
+    due = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
+    turned = X[X.columns[::-1]].assign(note="not in the space")
+    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(turned)
+    plain = FairClassifier(FrozenEstimator(passing), SPACE.with_sensitive(["age"])).fit(turned)
+    for one in (fair, plain):
+        assert one.guarantee_ == FairClassifier.promise
+    assert fair.predict_proba(turned).tolist() == due.predict_proba(X).tolist()
+    assert all(one.replayed for one in fair.explain(turned) if isinstance(one, Unfair))
+    own = passing.predict(counterparts(X.iloc[3])[numbers])[::2]  # a sex each
+    assert plain.predict_proba(turned.iloc[[3]])[0, 1] == np.mean(own == "yes")
+
+
+def test_a_column_that_a_trained_pipeline_drops_need_not_be_in_the_space() -> None:
+    trained = pipeline().fit(X.assign(id="p1")[["id", *X.columns]], Y)
+    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
+    assert fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
+    less = FeatureSpace(tuple(one for one in SPACE.attributes if one.name != "town"))
+    with pytest.raises(SchemaError, match="reads 'town': the space must have the column 'town'"):
+        FairClassifier(FrozenEstimator(trained), less).fit(X)
 
 
 def test_a_bare_estimator_is_given_the_matrix_of_the_space() -> None:

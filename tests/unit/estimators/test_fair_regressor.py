@@ -33,6 +33,8 @@ from feta import (
 )
 from feta.estimators.fair_regressor import FairRegressor
 
+pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
+
 SPACE = FeatureSpace(
     (
         Integer("age", 18, 25, sensitive=True),
