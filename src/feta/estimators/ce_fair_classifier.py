@@ -14,6 +14,7 @@ from feta.errors import SchemaError
 from feta.estimators.fair_classifier import FairClassifier
 from feta.estimators.fair_estimator import Targets
 from feta.rule import Argmax, Rule, Threshold
+from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.train.ce_fair import CEFairTrainer
@@ -113,10 +114,14 @@ class CEFairClassifier(FairClassifier):
         """
         frame = self._learn_columns(X)
         labels = self._targets(y, len(frame))
+        if isinstance(self.space, Schema):
+            message = "CEFairClassifier learns to part the classes at one half, so it takes no schema's [decision]; give it schema.space, or train with feta train"
+            raise SchemaError(message)
         self.space_ = self._choose_space(frame)
         self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
         self._check_weights()
         self.classes_, targets = np.unique(labels, return_inverse=True)
+        self._check_rule()
         self._train(self.space_.encode(frame), targets)
         return self
 

@@ -26,6 +26,7 @@ from feta.estimators.layout import Layout, named
 from feta.model import Model
 from feta.network.readers.sklearn import read_columns, read_sklearn, taken_apart
 from feta.runtime import replays, runtime_of
+from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
@@ -53,7 +54,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     takes_rows: ClassVar[tuple[type, ...]]  # these take rows of numbers only; others the raw table
 
     estimator: BaseEstimator | None
-    space: FeatureSpace | None
+    space: FeatureSpace | Schema | None
     sensitive: Collection[str] | None
     engine: str
     weights: VoteWeights | None
@@ -82,12 +83,13 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         frame = self._learn_columns(X)
         frozen = isinstance(self.estimator, FrozenEstimator)
         targets = None if frozen else self._targets(y, len(frame))
-        self.space_ = self._choose_space(frame)
+        takes_rows = isinstance(inner(self.estimator), self.takes_rows)
+        # A pipeline sees empty cells as they came, and may know what to do with them.
+        self.space_ = self._choose_space(frame, missing_cells=not takes_rows)
         self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
         self._check_weights()
         people = self.space_.encode(frame)
         as_frame = isinstance(X, pd.DataFrame)
-        takes_rows = isinstance(inner(self.estimator), self.takes_rows)
         names_matter = as_frame and not takes_rows
         trained = _trained_columns(self.estimator, self.space_) if names_matter else None
         layout = Layout.of(self.space_, frame, as_frame=as_frame, trained=trained)
@@ -147,10 +149,23 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def _check_fitted(self) -> None:
         """Raise where it turns out to be of the wrong kind; take what is to be known of it."""
 
+    def _check_votes(self) -> None:
+        """Raise where votes taken by `predict` would not be what the schema says."""
+
     @abstractmethod
     def _model(self, network: "Network") -> Model:
         """Put space, network and rule together."""
         ...
+
+    @property
+    def _schema(self) -> Schema | None:
+        """The schema whose decision is to be taken, over the space chosen; None if none was given."""
+        if not isinstance(self.space, Schema):
+            return None
+        if self.space.scaled:
+            message = f"{type(self).__name__} gives the estimator columns in their own units, but the schema has center or scale; put the scaling into a pipeline, or use feta.FairPredictor(schema.model(network))"
+            raise SchemaError(message)
+        return Schema(replace(self.space.file, space=self.space_))
 
     def _learn_columns(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """Take the table that `fit` is given, and remember what its columns are called."""
@@ -163,7 +178,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         self.columns_ = tuple(frame.columns)
         return frame
 
-    def _choose_space(self, frame: pd.DataFrame) -> FeatureSpace:
+    def _choose_space(self, frame: pd.DataFrame, *, missing_cells: bool = False) -> FeatureSpace:
         if isinstance(self.sensitive, str):
             message = f"sensitive must be a list of column names, got {self.sensitive!r}; write [{self.sensitive!r}]"
             raise SchemaError(message)
@@ -172,12 +187,12 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             raise SchemaError(message)
         if self.space is None:
             assert self.sensitive is not None
-            return FeatureSpace.from_frame(frame, sensitive=self.sensitive)
-        if not isinstance(self.space, FeatureSpace):
-            raise SchemaError(f"space must be a FeatureSpace, got {type(self.space).__name__}")
-        if self.sensitive is None:
-            return self.space
-        return self.space.with_sensitive(self.sensitive)
+            return FeatureSpace.from_frame(frame, sensitive=self.sensitive, missing=missing_cells)
+        space: object = self.space.space if isinstance(self.space, Schema) else self.space
+        if not isinstance(space, FeatureSpace):
+            message = f"space must be a FeatureSpace or a Schema, got {type(space).__name__}"
+            raise SchemaError(message)
+        return space if self.sensitive is None else space.with_sensitive(self.sensitive)
 
     def _check_weights(self) -> None:
         if self.weights is None:
@@ -208,6 +223,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         except NetworkError as error:
             self.model_ = None
             self._obstacle = str(error)
+            self._check_votes()
             self.guarantee_ = _proviso(self._obstacle, bare)
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
 

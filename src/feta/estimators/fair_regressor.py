@@ -18,6 +18,7 @@ from feta.estimators.fair_estimator import FairEstimator, Targets
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
+from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
@@ -42,8 +43,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         one column a category. Any other estimator, such as a pipeline, is given the table as it came,
         in those columns that the space has.
     space
-        Who can exist. None guesses it in `fit` from what X holds: good for a first look, but
-        people outside those limits are refused by `predict`, so state the space for real use.
+        Who can exist: a space, or a whole schema, whose tolerance is then `epsilon`. None guesses it
+        in `fit` from what X holds: good for a first look, but people outside those limits are
+        refused by `predict`, so state the space for real use.
     sensitive
         Names of the sensitive columns; with a space given, None keeps those it declares. The
         columns of an array are called "x0", "x1", and so on, and so are those of a frame that
@@ -96,7 +98,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        space: FeatureSpace | None = None,
+        space: FeatureSpace | Schema | None = None,
         *,
         sensitive: Collection[str] | None = None,
         epsilon: float = 0.0,
@@ -148,4 +150,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
             raise SchemaError(message)
 
     def _model(self, network: "Network") -> Model:
-        return Model(self.space_, network, Tolerance(self.epsilon))
+        if self._schema is None:
+            return Model(self.space_, network, Tolerance(self.epsilon))
+        rule = self._schema.rule
+        if not isinstance(rule, Tolerance):
+            message = "FairRegressor needs a tolerance in the schema's [decision], got classes or a threshold; FairClassifier takes those"
+            raise SchemaError(message)
+        if self.epsilon not in (0.0, rule.epsilon):
+            message = f"epsilon must be left out where the schema has a tolerance, got {self.epsilon} and {rule.epsilon}"
+            raise SchemaError(message)
+        return self._schema.model(network)
