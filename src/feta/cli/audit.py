@@ -179,6 +179,7 @@ def _source(opened: Opened, options: Options) -> Source:
         None if options.vote_weights is None else options.vote_weights.name,
         opened.unit,
         opened.runtime,
+        "" if options.source.external else _digest(options.model_path),
     )
 
 

@@ -31,6 +31,7 @@ class Source:
     vote_weights: str | None = None
     unit: str = ""  # of the scores
     runtime: str = ""  # the user's own, in which pairs were replayed
+    model_sha256: str = ""  # of the file, if it holds the whole model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
