@@ -26,8 +26,8 @@ def folder(tmp_path: Path) -> Folder:
 def test_the_report_is_written_with_the_command_to_run_it_again(folder: Folder) -> None:
     run(*folder.audit("--seconds", "5"))
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "Yes: 3 of 4 people have a counterpart decided the other way" in page
-    command = "feta audit model.onnx --data data.csv --schema schema.toml --seconds 5.0 --out audit"
+    assert "Unfair: 3 of 4 people have a counterpart decided the other way" in page
+    command = "feta audit model.onnx --data data.csv --schema schema.toml --seconds 5.0 --out out"
     assert command in page
     assert "Replayed in onnxruntime" in page
 

@@ -223,7 +223,11 @@ def predict(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Fair decisions; the sensitive cells are never read, however broken, and may be missing."""
+    """Fair decisions; the sensitive cells are never read, however broken, and may be missing.
+
+    Exit code 0: everybody is decided; 2: bad input, and nothing is written; 3: some are undecided, or
+    were not read (--skip-bad-rows).
+    """
     from feta.cli.open_model import open_model
     from feta.cli.open_source import SourceOptions
     from feta.cli.predict import Options, run_predict
@@ -393,7 +397,7 @@ def _run() -> int:
         # Whoever read our output has left; nobody is there to be told. The command-line library
         # makes that SystemExit(1), but 1 is a counterexample here.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]  # it was written to
-        return ExitCode.INTERRUPTED
+        return ExitCode.NOBODY_READS
     except CertificateError as error:
         return _internal(error)
     except (FetaError, OSError, MemoryError, typer.TyperException) as error:

@@ -203,7 +203,8 @@ def _command(options: Options) -> str:
         "--external-data": options.source.external,
         "--trust-pickle": options.source.trust_pickle,
     }
-    return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", "audit"])
+    out = "audit" if options.out is None else options.out.name
+    return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", out])
 
 
 def _wanted(model: Model, table: TableFile, options: Options) -> set[str]:

@@ -40,6 +40,7 @@ def audit_json(report: Report) -> dict[str, Any]:
         "data_sha256": source.data_sha256,
         "vote_weights": source.vote_weights,
         "engine": report.engine,
+        "engine_used": report.engine_used,
         "seconds": report.seconds,
         "latency": None if latency is None else {"forward": latency.forward, "fair": latency.fair},
         "summary": report.summary.as_dict(),
