@@ -13,6 +13,7 @@ from feta.arrays import Matrix
 from feta.errors import SchemaError
 from feta.estimators.fair_classifier import FairClassifier
 from feta.estimators.fair_estimator import Targets
+from feta.estimators.layout import People
 from feta.rule import Argmax, Rule, Threshold
 from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
@@ -160,7 +161,7 @@ class CEFairClassifier(FairClassifier):
         own = "the network's own decisions: trained to be fair, but nothing is promised"
         self.guarantee_ = self.promise if self.enforce else own
 
-    def predict(self, X: pd.DataFrame | ArrayLike) -> Targets:
+    def predict(self, X: People) -> Targets:
         """Decide each person.
 
         Parameters
@@ -175,7 +176,7 @@ class CEFairClassifier(FairClassifier):
         assert self.model_ is not None  # it is always read: it was made here
         return np.asarray(self.classes_[self.model_.decide(people).astype(np.int64)])
 
-    def predict_proba(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+    def predict_proba(self, X: People) -> Matrix:
         """Give each class's share of the votes, or the network's own probabilities.
 
         Parameters

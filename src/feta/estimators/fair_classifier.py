@@ -5,7 +5,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +17,7 @@ from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets, inner
+from feta.estimators.layout import People
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
@@ -83,7 +83,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
 
     Examples
     --------
-    >>> import feta
+    >>> import feta, pandas as pd
     >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
     >>> X = pd.DataFrame({"age": [20, 60, 25, 70], "income": [10, 20, 70, 80]})
     >>> fair = FairClassifier(LogisticRegression(), space).fit(X, ["no", "no", "yes", "yes"])
@@ -115,14 +115,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         self.engine = engine
         self.weights = weights
 
-    def predict(self, X: pd.DataFrame | ArrayLike) -> Targets:
+    def predict(self, X: People) -> Targets:
         """Decide each person as most of their counterparts are decided.
 
         Parameters
         ----------
         X
-            The people. The sensitive columns are never read: they may hold anything, and a frame
-            may lack them.
+            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are never
+            read: they may hold anything, and a frame or dict may lack them.
         """
         check_is_fitted(self, "model_")
         people = self._people(X)
@@ -132,7 +132,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
             winners = FairPredictor(self.model_, self.engine, weights=self.weights).decide(people)
         return np.asarray(self.classes_[self._places][winners.astype(np.int64)])
 
-    def predict_proba(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+    def predict_proba(self, X: People) -> Matrix:
         """Give each class's share of the counterparts' votes, (people, classes).
 
         Parameters

@@ -6,7 +6,7 @@ The sensitive columns are read by `fit` and `explain` only; `predict` never look
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,7 +22,7 @@ from feta.api import worst
 from feta.arrays import Counts, Matrix
 from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
-from feta.estimators.layout import Layout, named
+from feta.estimators.layout import Layout, People, is_records, named
 from feta.model import Model
 from feta.network.readers.sklearn import read_columns, read_sklearn, taken_apart
 from feta.runtime import replays, runtime_of
@@ -96,7 +96,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         self._learn(people, layout, targets)
         return self
 
-    def explain(self, X: pd.DataFrame | ArrayLike) -> list["Verdict"]:
+    def explain(self, X: People) -> list["Verdict"]:
         """Say of each person whether the estimator itself is fair to them, with the evidence.
 
         Parameters
@@ -227,15 +227,19 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self.guarantee_ = _proviso(self._obstacle, bare)
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
 
-    def _frame(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
+    def _frame(self, X: People) -> pd.DataFrame:
         """Take a table with all its columns."""
         if isinstance(X, pd.DataFrame):
             return named(X)
+        if is_records(X):
+            return pd.DataFrame([X] if isinstance(X, Mapping) else X)
         return pd.DataFrame(validate_data(self, X, reset=False), columns=self.columns_)
 
-    def _people(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+    def _people(self, X: People) -> Matrix:
         """Encode people without a look at their sensitive columns."""
         space = self.space_
+        if is_records(X):
+            return space.encode(X, sensitive="ignore")
         shared = {a.name for a in space.attributes if not space.is_sensitive(a)}
         if isinstance(X, pd.DataFrame):
             frame = named(X)

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.linear_model import LinearRegression
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from feta.arrays import Vector
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets
+from feta.estimators.layout import People
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
@@ -78,7 +78,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
 
     Examples
     --------
-    >>> import feta
+    >>> import feta, pandas as pd
     >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
     >>> X = pd.DataFrame({"age": [20, 60, 25, 70], "income": [10, 20, 70, 80]})
     >>> fair = FairRegressor(LinearRegression(), space, epsilon=50.0).fit(X, [120, 260, 725, 870])
@@ -112,14 +112,14 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         self.engine = engine
         self.weights = weights
 
-    def predict(self, X: pd.DataFrame | ArrayLike) -> Vector:
+    def predict(self, X: People) -> Vector:
         """Give each person the lower median of what their counterparts get.
 
         Parameters
         ----------
         X
-            The people. The sensitive columns are never read: they may hold anything, and a frame
-            may lack them.
+            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are never
+            read: they may hold anything, and a frame or dict may lack them.
         """
         check_is_fitted(self, "model_")
         people = self._people(X)

@@ -1,20 +1,23 @@
 """Layout: how the table given to `fit` looked, so that counterparts can be put into such a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from feta.arrays import Matrix
 from feta.errors import DomainError
 from feta.space.attribute import Attribute, Categorical, Derived
-from feta.space.feature_space import FeatureSpace
+from feta.space.feature_space import FeatureSpace, Record
 from feta.space.raw_table import raw_values
 
 Table = pd.DataFrame | NDArray[Any]
+
+# What people may come as where they are decided.
+People = pd.DataFrame | ArrayLike | Record | Sequence[Record]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,15 @@ class Layout:
             message = f"{name!r} must be able to hold {lost!r}, got the type {dtype} in the table given to fit; give it a wider type there"
             raise DomainError(message, column=name)
         return column
+
+
+def is_records(table: object) -> TypeGuard[Record | Sequence[Record]]:
+    """Say whether people come as a dict, or as a list of dicts, as in a service."""
+    if isinstance(table, Mapping):
+        return True
+    return (
+        isinstance(table, list) and bool(table) and all(isinstance(one, Mapping) for one in table)
+    )
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:

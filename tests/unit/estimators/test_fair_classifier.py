@@ -470,6 +470,29 @@ def test_empty_cells_are_left_to_a_pipeline_and_explained_elsewhere() -> None:
         FairClassifier(logistic(), sensitive=["age"]).fit(holes, Y)
 
 
+def as_records(frame: pd.DataFrame) -> list[dict[str, object]]:
+    return [{str(name): cell for name, cell in row.items()} for _, row in frame.iterrows()]
+
+
+@KINDS
+def test_people_may_come_as_dicts(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    records = as_records(SOME.drop(columns=SENSITIVE))
+    assert fair.predict(records).tolist() == fair.predict(SOME).tolist()
+    assert fair.predict(records[3]).tolist() == fair.predict(SOME)[3:4].tolist()
+    assert fair.predict_proba(records).tolist() == fair.predict_proba(SOME).tolist()
+    with pytest.raises(
+        DomainError, match=r"'town' must be one of .+ got 'Rom'; .+ add it .+\(row 1\)"
+    ):
+        fair.predict([records[0], records[1] | {"town": "Rom"}])
+
+
+def test_explain_takes_dicts_too() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    due = [type(one) for one in fair.explain(SOME)]
+    assert [type(one) for one in fair.explain(as_records(SOME))] == due
+
+
 def test_votes_are_taken_on_one_fixed_table_for_each_distinct_person() -> None:
     rule = Rule(lambda table: np.zeros(len(table), dtype=int))
     fair = FairClassifier(rule, FLIP).fit(TWO.astype({"s": "int8", "n": "float32"}), [0, 0, 1, 1])
