@@ -31,6 +31,7 @@ def feta(line: str) -> None:
 def test_there_are_pages_with_blocks() -> None:
     assert {path.stem for path in PAGES} >= {
         "tutorial",
+        "deploying",
         "models",
         "howto_sklearn",
         "howto_pytorch",

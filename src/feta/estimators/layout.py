@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from feta.arrays import Matrix
 from feta.errors import DomainError
-from feta.space.attribute import Attribute, Categorical, Derived
+from feta.space.attribute import Attribute, Categorical, Derived, Real
 from feta.space.feature_space import FeatureSpace, Record
 from feta.space.raw_table import raw_values
 
@@ -96,6 +96,8 @@ def _wide_enough(dtype: Any, attribute: Attribute) -> Any:  # noqa: ANN401 - a t
     """Add the categories that `fit` did not see: pandas would take their values for missing."""
     if not isinstance(dtype, pd.CategoricalDtype):
         plain = isinstance(dtype, np.dtype)
+        if plain and isinstance(attribute, Real) and dtype.kind in "iu":
+            return np.dtype(np.float64)  # whole numbers were seen, but others may come
         missing = not isinstance(attribute, Derived) and attribute.missing
         if plain and missing and dtype.kind in "iub":  # which cannot hold NaN
             return np.dtype(object if dtype.kind == "b" else np.float64)

@@ -292,6 +292,14 @@ def test_a_trained_pipeline_gets_its_columns_by_name_whatever_their_order() -> N
     assert plain.predict_proba(turned.iloc[[3]])[0, 1] == np.mean(own == "yes")
 
 
+@pytest.mark.filterwarnings("error")
+def test_whole_numbers_in_a_real_column_do_not_weaken_the_guarantee() -> None:
+    whole = X.assign(income=X["income"].round().astype(int))
+    fair = FairClassifier(FrozenEstimator(pipeline().fit(whole, Y)), SPACE).fit(whole)
+    assert fair.guarantee_ == FairClassifier.promise
+    assert fair.predict(X).shape == (60,)
+
+
 def test_a_column_that_a_trained_pipeline_drops_need_not_be_in_the_space() -> None:
     trained = pipeline().fit(X.assign(id="p1")[["id", *X.columns]], Y)
     fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
