@@ -116,6 +116,7 @@ def test_diff_does_not_compare_other_questions(folder: Folder) -> None:
     assert run("diff", *both, "--allow-other-question").returncode in (0, 1)
     suite = ET.fromstring(run("diff", *both, "--format", "junit").stdout)
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+    assert "accept it with --allow-other-question." in run("diff", *both, "--format", "md").stdout
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,12 @@ def test_diff_does_not_compare_other_questions(folder: Folder) -> None:
         ("uuuf", "uffu", "Worse: 1 person is newly unfair, although fewer in all: 3 → 2.", (1, 0)),
         ("uf", "fu", "Worse: 1 person is newly unfair, as many in all as before: 1.", (1, 0)),
         ("uf", "uu", "Worse: 1 person is newly unfair, and more in all: 1 → 2.", (1, 1)),
-        ("uf", "ff", "Not worse: nobody new has one, and no answer is missing.", (0, 0)),
+        (
+            "uf",
+            "ff",
+            "Not worse: nobody new has a counterexample, and no answer is missing.",
+            (0, 0),
+        ),
     ],
 )
 def test_diff_says_what_is_worse(

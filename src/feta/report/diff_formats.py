@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 from feta.plain import listed, plain
 from feta.report.diff import Diff, change, shown
 from feta.report.gate import Gate, Outcome, conclusion
-from feta.report.markdown import md
+from feta.report.markdown import md, sentence
 
 MOST_NAMES = 20
 
@@ -25,12 +25,12 @@ def remarks(found: Diff) -> Iterator[str]:
 
 def diff_markdown(found: Diff, gate: Gate) -> str:
     """Render a diff in a screenful."""
-    lines = ["# Fairness audit: before and after\n", f"**{md(conclusion(found, gate))}**\n"]
+    lines = ["# Fairness audit: before and after\n", f"**{sentence(conclusion(found, gate))}**\n"]
     lines += ["| | before | after | change |", "| --- | ---: | ---: | ---: |"]
     for name, before, after in found.told_figures:
         cells = [name.replace("_", " "), shown(name, before), shown(name, after)]
         lines.append(f"| {' | '.join(map(md, [*cells, change(name, before, after)]))} |")
-    return "\n".join([*lines, "", *(f"- {md(one)}" for one in remarks(found))]) + "\n"
+    return "\n".join([*lines, "", *(f"- {sentence(one)}" for one in remarks(found))]) + "\n"
 
 
 def diff_junit(found: Diff, gate: Gate) -> str:

@@ -71,7 +71,7 @@ def _figures(found: Diff, gate: Gate) -> str:
         return (
             f"more people have a counterexample: {change}"
             if after > before
-            else "nobody new has one"
+            else "nobody new has a counterexample"
         )
     told = f"{new:,} {'person is' if new == 1 else 'people are'} newly unfair"
     allowed = f" ({gate.allow_new:,} are allowed)" if gate.allow_new else ""

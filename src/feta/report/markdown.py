@@ -43,12 +43,13 @@ def _lines(report: Report) -> Iterator[str]:
             yield _row(_pair(report, shown))
         yield ""
     told = [*figures(summary, words), *notes(summary, report.source.runtime), *caveats(model)]
-    yield from (f"- {_sentence(line)}" for line in told)
-    yield from (f"- Doubtful: {_sentence(doubt)}" for doubt in summary.doubts)
+    yield from (f"- {sentence(line)}" for line in told)
+    yield from (f"- Doubtful: {sentence(doubt)}" for doubt in summary.doubts)
     yield f"\nModel `{model.fingerprint}`, FETA {md(report.versions['FETA'])}."
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """Do the same for a sentence of ours, which is not shortened."""
     return SPECIAL.sub(lambda found: f"&#{ord(found.group())};", plain(text))
 
 
