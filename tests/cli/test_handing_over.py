@@ -85,7 +85,7 @@ def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
     undecided = run("diff", str(before), str(out))
     assert undecided.returncode == 3
     assert "4 people: fair → undecided" in undecided.stdout
-    assert "Less settled: nobody too many has a counterexample" in undecided.stdout
+    assert "Less settled: answers are missing that were there" in undecided.stdout
     assert run("diff", str(out), str(before)).returncode == 0
     told = json.loads((before / "audit.json").read_text())
     told["model"]["space"] = "another"

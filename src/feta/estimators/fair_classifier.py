@@ -73,7 +73,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         own `predict`, always on the same table of all counterparts. Such decisions are fair as long
         as `predict` is deterministic, and come without verdicts.
     guarantee_
-        Which of the two holds, in words.
+        Which of the two holds, in words; `fit` warns of the second.
     columns_
         The names of the columns that `fit` was given.
     n_counterparts_

@@ -68,7 +68,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         `predict`, always on the same table of all counterparts. Such scores are fair as long as
         `predict` is deterministic, and come without verdicts.
     guarantee_
-        Which of the two holds, in words.
+        Which of the two holds, in words; `fit` warns of the second.
     columns_
         The names of the columns that `fit` was given.
     n_counterparts_

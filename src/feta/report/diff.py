@@ -134,7 +134,8 @@ def _question_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]
                 yield f"{name} may be {after[name]}, and could be {before[name]}"
     if old.get("space") != new.get("space") and (before == after or not before or not after):
         yield "the columns, their domains or which are sensitive"
-    if any(old.get(key) != new.get(key) for key in ("rule", "outcomes", "tolerance")):
+    decided = [key for key in ("rule", "outcomes", "tolerance") if key in old and key in new]
+    if any(old[key] != new[key] for key in decided):  # older files do not tell all of them
         yield "what is decided, or the tolerance"
 
 

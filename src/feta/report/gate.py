@@ -31,16 +31,27 @@ class Gate:
             return Outcome.NOT_COMPARABLE
         if self.worse(found):
             return Outcome.WORSE
-        lost = found.unsettled if self.rate_only else found.unsettled or found.answers_lost
-        return Outcome.LESS_SETTLED if lost else Outcome.NOT_WORSE
+        return Outcome.LESS_SETTLED if self._less_settled(found) else Outcome.NOT_WORSE
+
+    def _less_settled(self, found: Diff) -> bool:
+        if not self.rate_only:
+            return found.unsettled or found.answers_lost
+        nobody = 0 in found.counts("people")  # who has no rate
+        open_rows = ("undecided", "not_audited")
+        return found.partial or nobody or any(_share_rose(found, name) for name in open_rows)
 
     def worse(self, found: Diff) -> bool:
         """Say whether more people are treated apart than this gate lets through."""
-        before, after = found.counts("unfair")
         if self.rate_only:
-            asked_before, asked_after = found.counts("people")
-            return after * asked_before > before * asked_after
+            return _share_rose(found, "unfair")
+        before, after = found.counts("unfair")
         return len(found.newly_unfair) > self.allow_new or after - before > self.allow_new
+
+
+def _share_rose(found: Diff, name: str) -> bool:
+    """Compare two shares of the people asked about, without a division."""
+    (before, after), (asked_before, asked_after) = found.counts(name), found.counts("people")
+    return after * asked_before > before * asked_after
 
 
 def conclusion(found: Diff, gate: Gate) -> str:
@@ -49,11 +60,12 @@ def conclusion(found: Diff, gate: Gate) -> str:
         case Outcome.NOT_COMPARABLE:
             return "Not comparable: the two audits asked different questions. Audit both with one schema, or accept it with --allow-other-question."
         case Outcome.LESS_SETTLED:
-            return "Less settled: nobody too many has a counterexample, but answers are missing that were there."
+            return 'Less settled: answers are missing that were there, so "not worse" would say too much.'
         case Outcome.WORSE:
             return f"Worse: {_figures(found, gate)}."
         case Outcome.NOT_WORSE:
-            return f"Not worse: {_figures(found, gate)}, and no answer is missing."
+            missing = "" if gate.rate_only else ", and no answer is missing"
+            return f"Not worse: {_figures(found, gate)}{missing}."
 
 
 def _figures(found: Diff, gate: Gate) -> str:
@@ -67,14 +79,12 @@ def _figures(found: Diff, gate: Gate) -> str:
         ]
         return f"{told}: {shares[0]:.1%} → {shares[1]:.1%}"
     new = len(found.newly_unfair)
-    if not new:
-        return (
-            f"more people have a counterexample: {change}"
-            if after > before
-            else "nobody new has a counterexample"
-        )
-    told = f"{new:,} {'person is' if new == 1 else 'people are'} newly unfair"
     allowed = f" ({gate.allow_new:,} are allowed)" if gate.allow_new else ""
+    if not new and after <= before:
+        return "nobody new has a counterexample"
+    if not new:
+        return f"more people have a counterexample{allowed}: {change}"
+    told = f"{new:,} {'person is' if new == 1 else 'people are'} newly unfair"
     if after == before:
         return f"{told}{allowed}, as many in all as before: {after:,}"
     return f"{told}{allowed}, {'although fewer' if after < before else 'and more'} in all: {change}"
