@@ -18,9 +18,8 @@ from feta.report.groups import Group
 from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
-from feta.report.words import caveats, duration, either, headline, notes, words_for
+from feta.report.words import caveats, cell, duration, either, headline, notes, words_for
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.space.attribute import Value
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -193,19 +192,13 @@ def _card(report: Report, shown: Shown) -> Card:
     name = f" ({shown.name})" if shown.name else ""
     return Card(
         f"Row {shown.finding.row + 1}{name}",
-        tuple((key, _cell(before[key]), _cell(after[key])) for key in changed),
-        tuple((key, _cell(before[key])) for key in before if key not in changed),
+        tuple((key, cell(before[key]), cell(after[key])) for key in changed),
+        tuple((key, cell(before[key])) for key in before if key not in changed),
         (first, second),
         (one, other),
         shown.finding.runtime,
         shown.finding.replayed,
     )
-
-
-def _cell(value: Value) -> str:
-    if value is None:
-        return "missing"
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def lines(report: Report, attribute: str) -> list[Line]:

@@ -7,7 +7,7 @@ from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.plain import plain, shortened
 from feta.report.report import Report
-from feta.report.words import caveats, figures, headline, notes, words_for
+from feta.report.words import caveats, cell, figures, headline, notes, words_for
 
 # What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$@#]|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -60,7 +60,11 @@ def _row(cells: Iterable[str], *, raw: bool = False) -> str:
 def _pair(report: Report, shown: Shown) -> list[str]:
     model, pair = report.model, shown.pair
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
-    changes = [f"{one} {before[one]} → {after[one]}" for one in before if before[one] != after[one]]
+    changes = [
+        f"{one} {cell(before[one])} → {cell(after[one])}"
+        for one in before
+        if before[one] != after[one]
+    ]
     name = f" ({shown.name})" if shown.name else ""
     one, other = (f"{number:.4g}" for number in leads(model, pair).tolist())
     return [

@@ -9,6 +9,7 @@ from feta.model import Model
 from feta.network.unread import unread
 from feta.plain import plain
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.space.attribute import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,13 @@ def figures(summary: Summary, words: Words) -> Iterator[str]:
         errors = (summary.mean_absolute_error, summary.fair_mean_absolute_error)
         own, fair = map(words.amount, errors)
         yield f"Mean absolute error: {own} as it is, {fair} with fair scores ({summary.labeled:,} labeled people)."
+
+
+def cell(value: Value) -> str:
+    """Write a person's value."""
+    if value is None:
+        return "missing"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def duration(seconds: float) -> str:

@@ -8,11 +8,14 @@ import pytest
 import feta
 from feta.audit.audit import audit
 from feta.audit.summary import Summary
+from feta.cli.audit_words import show
+from feta.cli.open_model import Opened
 from feta.engine.registry import choose
 from feta.model import Model
 from feta.report.bands import Bands
 from feta.report.html import html
-from feta.report.markdown import md
+from feta.report.junit import junit
+from feta.report.markdown import markdown, md
 from feta.report.picture import grid
 from feta.report.report import Gathering
 from feta.report.words import Words, duration, headline, words_for
@@ -99,6 +102,16 @@ def test_a_missing_category_is_called_missing_in_groups() -> None:
     bands = Bands.of(feta.Categorical("sex", ("f", "m"), sensitive=True, missing=True))
     assert bands.names == ("f", "m", "missing")
     assert bands.name(np.array([0.0, 0.0, 1.0])) == "missing"
+
+
+def test_a_missing_value_is_called_missing_in_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    sex = feta.Categorical("sex", ("m",), sensitive=True, missing=True)
+    space = feta.FeatureSpace((sex, feta.Real("income", 0, 9)))
+    model = Model(space, feta.Network.from_layers([([[4.0, 0.0, 1.0]], [-5.0])]))
+    report = report_of(model, [{"sex": "m", "income": 4.0}])
+    show(Opened(model), report, out=None)
+    for told in (markdown(report), junit(report), capsys.readouterr().out):
+        assert re.search("sex m (→|-&gt;) missing", told)
 
 
 @pytest.mark.parametrize("rule", [feta.Argmax(("a", "b", "c")), feta.Tolerance(0.5)])
