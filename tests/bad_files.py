@@ -732,7 +732,7 @@ def random_feta(folder: Folder) -> list[str]:
 
 
 @bad(
-    "model.mlmodel: a model file must be .feta, .onnx, .keras, .h5, .safetensors, .npz or .skops, got '.mlmodel'"
+    "model.mlmodel: a model file must be .feta, .onnx, .keras, .h5, .safetensors, .npz or .skops, or with --trust-pickle .joblib, .pkl, .pt or .pth, got '.mlmodel'"
 )
 def unknown_kind_of_model(folder: Folder) -> list[str]:
     return folder.file("model.mlmodel", b"HDF")

@@ -113,7 +113,7 @@ class Threshold:
 
     @property
     def ties_to(self) -> Literal["first", "last"]:
-        """Which class wins a vote that is split: the favorable one (Eq. 5)."""
+        """Which class wins a vote that is split: the favorable one."""
         return "last"
 
     def resolved(self, side: Side | None) -> "Threshold":

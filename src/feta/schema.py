@@ -1,5 +1,6 @@
 """Schema: a space, its rule and its scaling; with a network it becomes a model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -78,6 +79,25 @@ class Schema:
             flags = [plain] * (attribute.width - 1)  # of a number that may be missing
             columns += [number, *flags]
         return columns
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the network expects some column scaled."""
+        return any(self.centers) or any(one != 1.0 for one in self.scales)
+
+    def check_classes(self, classes: Sequence[str]) -> None:
+        """Refuse outcomes that an estimator's own classes contradict."""
+        rule, name = self.rule, self.decision.favorable
+        listed = list(rule.classes) if isinstance(rule, Argmax) else []
+        if listed != list(classes) and sorted(listed) == sorted(classes):
+            message = f"the classes in [decision] must be in the order of the model's, got {listed}; write classes = {list(classes)}"
+            raise SchemaError(message)
+        if not isinstance(rule, Threshold) or name not in classes or len(classes) != 2:  # noqa: PLR2004 - two sides
+            return
+        side = "above" if classes.index(name) == 1 else "below"
+        if rule.favors != side:
+            message = f'the model\'s high scores are for its second class, {classes[1]!r}, so favorable = "{name}" needs favors = "{side}" in [decision]'
+            raise SchemaError(message)
 
     def model(self, network: Network) -> Model:
         """Fold the scaling into the network, and put space, network and rule together."""

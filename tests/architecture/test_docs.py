@@ -31,6 +31,7 @@ def feta(line: str) -> None:
 def test_there_are_pages_with_blocks() -> None:
     assert {path.stem for path in PAGES} >= {
         "tutorial",
+        "deploying",
         "models",
         "howto_sklearn",
         "howto_pytorch",
@@ -52,6 +53,27 @@ def test_every_block_of_a_page_runs(
         else:
             for line in block.strip().splitlines():
                 feta(line)
+
+
+@pytest.mark.parametrize(
+    ("audit", "diff", "code", "compared"), [(2, 0, 1, False), (1, 0, 0, True), (0, 1, 1, True)]
+)
+def test_the_gate_of_the_tutorial_closes_where_the_audit_did_not_run(
+    tmp_path: Path, audit: int, diff: int, code: int, compared: bool
+) -> None:
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```text\n(.*?)```", tutorial, re.DOTALL)
+    stub = tmp_path / "feta"
+    stub.write_text(
+        f'#!/bin/sh\n[ "$1" = diff ] && touch compared && exit {diff}\n[ ! -e new ] && exit {audit}\n'
+    )
+    stub.chmod(0o755)
+    (tmp_path / "new").mkdir()  # of an earlier run
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=os.environ | {"PATH": path}, check=False
+    )
+    assert (done.returncode, (tmp_path / "compared").exists()) == (code, compared)
 
 
 @pytest.mark.parametrize("name", ["lending", "hiring", "insurance"])

@@ -54,7 +54,8 @@ def test_everyone_proved_fair_is_exit_code_0(folder: Folder) -> None:
     done = run(*folder.model(insensitive()))
     assert (done.returncode, done.stderr) == (0, "")
     assert (
-        "No: all 4 people are proved to be decided alike, whatever their age or sex." in done.stdout
+        "Fair: all 4 people are proved to be decided alike, whatever their age or sex."
+        in done.stdout
     )
     assert {row["verdict"] for row in rows_of(folder.path / "out" / "verdicts.csv")} == {"fair"}
 
@@ -63,7 +64,7 @@ def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder)
     done = run(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        "Yes: 3 of 4 people have a counterpart decided the other way (CE rate 75.0%)."
+        "Unfair: 3 of 4 people have a counterpart decided the other way (CE rate 75.0%)."
         in done.stdout
     )
     assert "age 30 → 90" in done.stdout
@@ -288,7 +289,7 @@ def test_a_reader_who_leaves_early_is_not_told_off(folder: Folder) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=60) == 141  # not Ctrl-C's
 
 
 def figures(folder: Folder) -> object:

@@ -26,8 +26,8 @@ def folder(tmp_path: Path) -> Folder:
 def test_the_report_is_written_with_the_command_to_run_it_again(folder: Folder) -> None:
     run(*folder.audit("--seconds", "5"))
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "Yes: 3 of 4 people have a counterpart decided the other way" in page
-    command = "feta audit model.onnx --data data.csv --schema schema.toml --seconds 5.0 --out audit"
+    assert "Unfair: 3 of 4 people have a counterpart decided the other way" in page
+    command = "feta audit model.onnx --data data.csv --schema schema.toml --seconds 5.0 --out out"
     assert command in page
     assert "Replayed in onnxruntime" in page
 
@@ -66,6 +66,11 @@ def test_diff_tells_who_is_worse_off(folder: Folder) -> None:
     assert "Another model, the same table." in worse.stdout
     assert "3 people: fair → unfair" in worse.stdout
     assert "Newly unfair: row 1, row 2, row 3" in worse.stdout
+    assert "Worse: 3 people are newly unfair, and more in all: 0 → 3." in worse.stdout
+    assert "+75.0 pp" in worse.stdout
+    assert run("diff", str(before), str(out), "--allow-new", "3").returncode == 0
+    assert run("diff", str(before), str(out), "--allow-new", "2").returncode == 1
+    assert run("diff", str(before), str(out), "--rate-only").returncode == 1
     better = run("diff", str(out), str(before / "audit.json"), "--json")
     assert better.returncode == 0
     told = json.loads(better.stdout)
@@ -80,7 +85,7 @@ def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
     undecided = run("diff", str(before), str(out))
     assert undecided.returncode == 3
     assert "4 people: fair → undecided" in undecided.stdout
-    assert "Less settled: nobody new has a counterexample" in undecided.stdout
+    assert "Less settled: answers are missing that were there" in undecided.stdout
     assert run("diff", str(out), str(before)).returncode == 0
     told = json.loads((before / "audit.json").read_text())
     told["model"]["space"] = "another"
@@ -88,8 +93,70 @@ def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
     partial = run("diff", str(before), str(before), "--json")
     assert (partial.returncode, json.loads(partial.stdout)["less_settled"]) == (3, True)
     other = run("diff", str(out), str(before))
-    assert "The columns, their domains or which are sensitive differ" in other.stdout
+    assert other.returncode == 3
+    assert "differs: the columns, their domains or which are sensitive" in other.stdout
     assert "is partial: it was interrupted" in other.stdout
+
+
+def test_diff_does_not_compare_other_questions(folder: Folder) -> None:
+    schema = folder.path / "schema.toml"
+    told = schema.read_text(encoding="utf-8")
+    run(*folder.audit())
+    (folder.path / "out").rename(folder.path / "before")
+    weaker = told.replace(", sensitive = true", "", 1)
+    assert weaker != told
+    schema.write_text(weaker, encoding="utf-8")
+    run(*folder.audit())
+    both = str(folder.path / "before"), str(folder.path / "out")
+    other = run("diff", *both)
+    assert other.returncode == 3
+    assert "The same model, the same table." in other.stdout
+    assert "The question differs: age is no longer sensitive." in other.stdout
+    assert "Not comparable" in other.stdout
+    assert run("diff", *both, "--allow-other-question").returncode in (0, 1)
+    suite = ET.fromstring(run("diff", *both, "--format", "junit").stdout)
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+    assert "accept it with --allow-other-question." in run("diff", *both, "--format", "md").stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said", "codes"),
+    [
+        ("uuuf", "uffu", "Worse: 1 person is newly unfair, although fewer in all: 3 → 2.", (1, 0)),
+        ("uf", "fu", "Worse: 1 person is newly unfair, as many in all as before: 1.", (1, 0)),
+        ("uf", "uu", "Worse: 1 person is newly unfair, and more in all: 1 → 2.", (1, 1)),
+        (
+            "uf",
+            "ff",
+            "Not worse: nobody new has a counterexample, and no answer is missing.",
+            (0, 0),
+        ),
+    ],
+)
+def test_diff_says_what_is_worse(
+    folder: Folder, before: str, after: str, said: str, codes: tuple[int, int]
+) -> None:
+    strict, by_rate = codes
+    run(*folder.audit())
+    told = json.loads((folder.path / "out" / "audit.json").read_text())
+    names = {"u": "unfair", "f": "fair"}
+    for place, letters in (("a", before), ("b", after)):
+        (folder.path / place).mkdir()
+        counts = {"people": len(letters), "unfair": letters.count("u"), "fair": letters.count("f")}
+        made = told | {"summary": told["summary"] | counts}
+        (folder.path / place / "audit.json").write_text(json.dumps(made))
+        rows = [f"{n},p{n},{names[one]}" for n, one in enumerate(letters)]
+        (folder.path / place / "verdicts.csv").write_text("\n".join(["row,id,verdict", *rows]))
+    both = str(folder.path / "a"), str(folder.path / "b")
+    plain = run("diff", *both)
+    assert (plain.returncode, said in plain.stdout) == (strict, True)
+    by = run("diff", *both, "--rate-only")
+    assert by.returncode == by_rate
+    assert f"the CE rate {'rose' if by_rate else 'did not rise'}" in by.stdout
+    suite = ET.fromstring(run("diff", *both, "--format", "junit").stdout)
+    assert (suite.get("failures"), suite.get("errors")) == (str(strict), "0")
+    comment = run("diff", *both, "--format", "md")
+    assert (comment.returncode, f"**{said}**" in comment.stdout) == (strict, True)
 
 
 def test_diff_does_not_overlook_people_who_are_gone(folder: Folder) -> None:

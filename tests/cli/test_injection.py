@@ -70,7 +70,7 @@ def test_no_payload_is_alive_in_files_or_on_a_terminal(
         assert all(one.isprintable() or one == "\n" for one in RICH.sub("", text))
         assert payload.isprintable() or payload not in text
     seen = RICH.sub("", audited)
-    assert "Yes: 2 of 2 people" in seen
+    assert "Unfair: 2 of 2 people" in seen
     assert f"{plain(payload)}yes" in seen  # as it is: no markup taken out of it, no template filled
     for name in ("audit/pairs.csv", "audit/verdicts.csv", "decisions.csv"):
         check_table(tmp_path / name)

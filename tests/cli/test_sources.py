@@ -14,6 +14,7 @@ import pytest
 import skops.io
 import torch
 from sklearn.compose import make_column_transformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -27,6 +28,7 @@ from torch import nn
 
 import feta
 from feta.cli import app
+from feta.estimators.fair_classifier import FairClassifier
 from tests.cli.test_commands import rows_of
 
 RNG = np.random.default_rng(3)
@@ -204,6 +206,30 @@ def test_a_pipeline_that_cannot_be_read_is_refused_with_its_columns(
         "model.joblib with schema.toml: the step 'normalizer' (Normalizer) divides each row by its own length, which makes an interaction of 'age' and 'income'"
         in told
     )
+    assert folder.exists()
+
+
+def test_a_fair_wrapper_is_told_apart_from_the_model_inside_it(folder: Path, feta_: Run) -> None:
+    columns = X[["age", "sex", "income"]]
+    fair = FairClassifier(FrozenEstimator(pipeline()), sensitive=["age", "sex"]).fit(columns)
+    joblib.dump(fair, "model.joblib")
+    told = ""
+    for command in ("audit", "predict", "doctor"):
+        code, _, told = feta_(command, *TRUSTED, "--data", "people.csv")
+        assert code == 2
+        assert "this is a FairClassifier, already a fair wrapper: call its predict" in told
+    script = [line.strip() for line in told.splitlines() if line.startswith("    ")]
+    exec("\n".join(script), {})
+    code, out, _ = feta_("audit", "inside.feta", "--data", "people.csv")
+    assert code == 1
+    assert "of 80 people have a counterpart" in out
+    assert folder.exists()
+
+
+def test_a_table_given_as_model_is_called_a_table(folder: Path, feta_: Run) -> None:
+    code, _, told = feta_("audit", "people.csv", "--data", "people.csv")
+    assert code == 2
+    assert "people.csv is a table of people, but the model must come first" in told
     assert folder.exists()
 
 

@@ -21,6 +21,7 @@ class Summary:
     epsilon: float | None = None  # regression: how far apart scores may be
     outcomes: tuple[str, ...] = ("unfavorable", "favorable")  # what the decisions are called
     decisions: Counter[str] = field(default_factory=Counter)  # the model's own, by name
+    fair_decisions: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     alone: Counter[str] = field(default_factory=Counter)
@@ -71,6 +72,7 @@ class Summary:
         self.flips += own != fair if self.epsilon is None else abs(own - fair) > self.epsilon
         if self.epsilon is None:
             self.decisions[self.outcomes[int(own)]] += 1
+            self.fair_decisions[self.outcomes[int(fair)]] += 1
         if label is None:
             return
         self.labeled += 1
@@ -185,6 +187,7 @@ class Summary:
             "runtime_sensitive": self.runtime_sensitive,
             "pairs_not_replayed": self.not_replayed,
             "decisions": dict(self.decisions),
+            "fair_decisions": dict(self.fair_decisions),
             "doubts": self.doubts,
             "accuracy": self.accuracy,
             "fair_accuracy": self.fair_accuracy,

@@ -180,12 +180,30 @@ def audit(
 def diff(
     old: Annotated[Path, typer.Argument(help="An audit's folder, or its audit.json.")],
     new: Annotated[Path, typer.Argument(help="A later one.")],
+    allow_new: Annotated[
+        int, typer.Option(min=0, help="People who may newly have a counterexample.")
+    ] = 0,
+    rate_only: Annotated[
+        bool,
+        typer.Option("--rate-only", help="Gate on the CE rate alone: for retrained models."),
+    ] = False,
+    other_question: Annotated[
+        bool,
+        typer.Option("--allow-other-question", help="Compare though the schemas differ."),
+    ] = False,
+    output: OutputFormat = "text",
     as_json: AsJson = False,
 ) -> int:
-    """What changed between two audits; exit code 1 if anybody has a counterexample who had none, 3 if answers are missing."""
-    from feta.cli.diff import run_diff
+    """What changed between two audits, for CI gates.
 
-    return run_diff(old, new, as_json=as_json)
+    Exit code 0: not worse; 1: somebody has a counterexample who had none; 2: bad input; 3: answers are
+    missing, or the two asked different questions (columns, domains, what is sensitive, the decision).
+    """
+    from feta.cli.diff import run_diff
+    from feta.report.gate import Gate
+
+    gate = Gate(allow_new, rate_only, other_question)
+    return run_diff(old, new, gate, output="json" if as_json else output)
 
 
 @app.command()
@@ -205,7 +223,11 @@ def predict(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Fair decisions; the sensitive cells are never read, however broken, and may be missing."""
+    """Fair decisions; the sensitive cells are never read, however broken, and may be missing.
+
+    Exit code 0: everybody is decided; 2: bad input, and nothing is written; 3: some are undecided, or
+    were not read (--skip-bad-rows).
+    """
     from feta.cli.open_model import open_model
     from feta.cli.open_source import SourceOptions
     from feta.cli.predict import Options, run_predict
@@ -375,7 +397,7 @@ def _run() -> int:
         # Whoever read our output has left; nobody is there to be told. The command-line library
         # makes that SystemExit(1), but 1 is a counterexample here.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]  # it was written to
-        return ExitCode.INTERRUPTED
+        return ExitCode.NOBODY_READS
     except CertificateError as error:
         return _internal(error)
     except (FetaError, OSError, MemoryError, typer.TyperException) as error:

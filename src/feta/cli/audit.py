@@ -179,6 +179,7 @@ def _source(opened: Opened, options: Options) -> Source:
         None if options.vote_weights is None else options.vote_weights.name,
         opened.unit,
         opened.runtime,
+        "" if options.source.external else _digest(options.model_path),
     )
 
 
@@ -202,7 +203,8 @@ def _command(options: Options) -> str:
         "--external-data": options.source.external,
         "--trust-pickle": options.source.trust_pickle,
     }
-    return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", "audit"])
+    out = "audit" if options.out is None else options.out.name
+    return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", out])
 
 
 def _wanted(model: Model, table: TableFile, options: Options) -> set[str]:

@@ -14,7 +14,7 @@ from feta.cli.open_model import Opened
 from feta.model import Model
 from feta.plain import plain
 from feta.report.report import Report
-from feta.report.words import Headline, Words, caveats, figures, headline, notes, words_for
+from feta.report.words import Headline, Words, caveats, cell, figures, headline, notes, words_for
 from feta.verdict.counterexample import Counterexample
 
 COLORS = {"unfair": "red", "fair": "green", "open": "yellow"}
@@ -73,7 +73,7 @@ def _pair_table(model: Model, words: Words, pairs: Sequence[Shown]) -> Table:
 def _changes(model: Model, pair: Counterexample) -> Text:
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     changes = [
-        f"{plain(one)} {plain(before[one])} → {plain(after[one])}"
+        f"{plain(one)} {plain(cell(before[one]))} → {plain(cell(after[one]))}"
         for one in before
         if before[one] != after[one]
     ]

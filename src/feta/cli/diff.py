@@ -1,8 +1,9 @@
-"""`feta diff`: what changed between two audits; 1 if anybody is worse off, 3 if less is settled: for CI gates."""
+"""`feta diff`: what changed between two audits; 1 if anybody is worse off, 3 if that cannot be told: for CI gates."""
 
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -10,71 +11,56 @@ from rich.table import Table
 from rich.text import Text
 
 from feta.cli.exit_code import ExitCode
-from feta.plain import json_text, listed, plain
-from feta.report.diff import SHARES, Diff, Number, compare, read_audit
+from feta.plain import json_text, plain
+from feta.report.diff import Diff, change, compare, read_audit, shown
+from feta.report.diff_formats import diff_junit, diff_markdown, remarks
+from feta.report.gate import Gate, Outcome, conclusion
+
+ENDS = {Outcome.NOT_WORSE: ExitCode.DONE, Outcome.WORSE: ExitCode.COUNTEREXAMPLE}
+COLORS = {Outcome.NOT_WORSE: "green", Outcome.WORSE: "red"}
 
 
-def run_diff(old: Path, new: Path, *, as_json: bool) -> ExitCode:
+def run_diff(
+    old: Path, new: Path, gate: Gate, *, output: Literal["text", "md", "json", "junit"]
+) -> ExitCode:
     """Compare two audits, given by folder or by audit.json."""
     audits = read_audit(old), read_audit(new)
     found = compare(*audits)
-    if as_json:
-        sys.stdout.write(json_text(asdict(found) | _answers(found), indent=2))
-    else:
-        partial = [one.path for one in audits if one.told.get("partial")]
-        _show(found, partial)
-    if found.worse:
-        return ExitCode.COUNTEREXAMPLE
-    return ExitCode.UNDECIDED if found.less_settled else ExitCode.DONE
+    match output:
+        case "json":
+            sys.stdout.write(json_text(asdict(found) | _answers(found, gate), indent=2))
+        case "md":
+            sys.stdout.write(diff_markdown(found, gate))
+        case "junit":
+            sys.stdout.write(diff_junit(found, gate))
+        case "text":
+            _show(found, gate, [one.path for one in audits if one.told.get("partial")])
+    return ENDS.get(gate.outcome(found), ExitCode.UNDECIDED)
 
 
-def _answers(found: Diff) -> dict[str, bool]:
-    return {"worse": found.worse, "less_settled": found.less_settled}
+def _answers(found: Diff, gate: Gate) -> dict[str, object]:
+    outcome = gate.outcome(found)
+    return {
+        "outcome": outcome,
+        "worse": outcome == Outcome.WORSE,
+        "less_settled": outcome == Outcome.LESS_SETTLED,
+    }
 
 
-def _show(found: Diff, partial: list[Path]) -> None:
-    console = Console()
-    same = "the same model" if found.same_model else "another model"
-    people = "the same table" if found.same_data else "another table"
-    console.print(Text(f"{same.capitalize()}, {people}."))
-    if not found.same_space:
-        message = "The columns, their domains or which are sensitive differ: so did the question."
-        console.print(Text(message, style="bold yellow"))
+def _show(found: Diff, gate: Gate, partial: list[Path]) -> None:
+    console = Console(soft_wrap=True)
+    first, *rest = remarks(found)
+    console.print(Text(first))
     for path in partial:
         console.print(Text(f"{plain(path)} is partial: it was interrupted.", style="bold yellow"))
     table = Table(box=SIMPLE_HEAD)
     for heading in ("", "before", "after", "change"):
         table.add_column(heading, justify="right" if heading else "left")
-    for name, before, after in found.figures:
-        if (before, after) != (None, None):
-            cells = (_shown(name, before), _shown(name, after), _change(name, before, after))
-            table.add_row(Text(plain(name).replace("_", " ")), *map(Text, cells))
+    for name, before, after in found.told_figures:
+        cells = (shown(name, before), shown(name, after), change(name, before, after))
+        table.add_row(Text(plain(name).replace("_", " ")), *map(Text, cells))
     console.print(table)
-    for first, second, count in found.moves:
-        people = "person" if count == 1 else "people"
-        console.print(Text(f"{count:,} {people}: {plain(first)} → {plain(second)}"))
-    if found.newly_unfair:
-        names = listed(found.newly_unfair, 20)
-        console.print(Text(f"Newly unfair: {names}", style="bold red"))
-    console.print(_conclusion(found))
-
-
-def _conclusion(found: Diff) -> Text:
-    if found.worse:
-        return Text("Worse: more people have a counterexample, or others do.", style="bold red")
-    if found.less_settled:
-        message = "Less settled: nobody new has a counterexample, but answers are missing that were there."
-        return Text(message, style="bold yellow")
-    return Text("Not worse: nobody new has one, and no answer is missing.", style="bold green")
-
-
-def _shown(name: str, value: Number) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.1%}" if name in SHARES else f"{value:,}"
-
-
-def _change(name: str, before: Number, after: Number) -> str:
-    if before is None or after is None or before == after:
-        return ""
-    return f"{after - before:+.1%}" if name in SHARES else f"{after - before:+,}"
+    for remark in rest:
+        console.print(Text(remark))
+    color = COLORS.get(gate.outcome(found), "yellow")
+    console.print(Text(conclusion(found, gate), style=f"bold {color}"))

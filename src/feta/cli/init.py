@@ -188,7 +188,7 @@ def _show(schema: Schema, out: Path, network: Network | None, notes: list[str]) 
     )
     for line in (
         *(by_network if network is not None else ()),
-        "min and max are what this table holds: widen them to what may occur;",
+        "min and max are what this table holds: widen them to what may occur; in fair decisions all sensitive values in them vote alike, unless --vote-weights says how often each occurs;",
         "[decision] must name the classes, in the order of the network's outputs."
         if schema.decision.classes
         else "[decision] must name the favorable outcome and the threshold; a regression has tolerance = … instead.",

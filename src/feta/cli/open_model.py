@@ -17,7 +17,7 @@ from feta.network.network import Network
 from feta.network.readers.onnx_runtime import onnx_scores
 from feta.network.readers.sklearn import read_sklearn, taken_apart
 from feta.network.readers.torch import torch_outputs
-from feta.rule import Argmax, Threshold
+from feta.rule import Argmax
 from feta.runtime import Replay, estimator_gap, graph_gap, graph_runtime, runtime_of
 from feta.schema import Schema, read_schema
 
@@ -82,23 +82,11 @@ def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
 def _read_estimator(estimator: Any, schema: Schema) -> Network:  # noqa: ANN401 - scikit-learn ships no types
     """Read an estimator by the schema's columns; what the schema says must fit it."""
     steps, last = taken_apart(estimator)
-    scaled = any(schema.centers) or any(one != 1.0 for one in schema.scales)
-    if steps is not None and scaled:
+    if steps is not None and schema.scaled:
         message = "the pipeline scales its columns itself; remove center and scale from the schema"
         raise SchemaError(message)
-    _check_names(schema, [str(one) for one in getattr(last, "classes_", [])])
+    schema.check_classes([str(one) for one in getattr(last, "classes_", [])])
     return read_sklearn(estimator, schema.space)
-
-
-def _check_names(schema: Schema, classes: list[str]) -> None:
-    """Refuse a favorable outcome that is the class on the other side."""
-    rule, name = schema.rule, schema.decision.favorable
-    if not isinstance(rule, Threshold) or name not in classes or len(classes) != 2:
-        return
-    side = "above" if classes.index(name) == 1 else "below"
-    if rule.favors != side:
-        message = f'the model\'s high scores are for its second class, {classes[1]!r}, so favorable = "{name}" needs favors = "{side}" in [decision]'
-        raise SchemaError(message)
 
 
 def _replay(path: Path, source: Source, schema: Schema, model: Model) -> Runtime:

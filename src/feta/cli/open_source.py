@@ -13,7 +13,8 @@ from feta.network.readers.torch import read_torch
 from feta.network.readers.weights import read_weights
 
 KERAS = {".keras", ".h5", ".hdf5"}
-KNOWN = ".feta, .onnx, .keras, .h5, .safetensors, .npz or .skops"
+TABLES = {".csv", ".tsv", ".parquet"}
+KNOWN = ".feta, .onnx, .keras, .h5, .safetensors, .npz or .skops, or with --trust-pickle .joblib, .pkl, .pt or .pth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,9 @@ def open_source(path: Path, options: SourceOptions) -> Source:
         if not options.trust_pickle:
             raise _refusal(path)
         return _opened(path, load_pickle(path))
+    if suffix in TABLES:
+        message = f"{path} is a table of people, but the model must come first: feta audit MODEL --schema schema.toml --data {path.name}"
+        raise NetworkError(message)
     message = f"{path}: a model file must be {KNOWN}, got {path.suffix or 'no ending'!r}; export it as ONNX"
     raise NetworkError(message)
 
@@ -73,7 +77,23 @@ def _refusal(path: Path) -> NetworkError:
     return error
 
 
+def _wrapped(path: Path, fair: Any) -> NetworkError:  # noqa: ANN401 - scikit-learn ships no types
+    """Say that a fair wrapper needs no audit, and how to take out the model inside."""
+    kind = type(fair).__name__
+    known = f"{path}: this is a {kind}, already a fair wrapper: call its predict for fair decisions"
+    if getattr(fair, "model_", None) is None:
+        return NetworkError(
+            f"{known}; FETA cannot read the model inside it, so there is nothing to audit"
+        )
+    error = NetworkError(f"{known}; to audit the model inside it, take that out once from Python:")
+    error.add_note("import feta, joblib")
+    error.add_note(f'feta.save_model(joblib.load({path.name!r}).model_, "inside.feta")')
+    return error
+
+
 def _opened(path: Path, found: Any) -> Source:  # noqa: ANN401 - anything may be in it
+    if type(found).__module__.startswith("feta.estimators."):
+        raise _wrapped(path, found)
     if hasattr(found, "predict") and hasattr(found, "get_params"):
         return Source(estimator=found)
     if hasattr(found, "forward") and hasattr(found, "state_dict"):

@@ -13,7 +13,9 @@ from feta.arrays import Matrix
 from feta.errors import SchemaError
 from feta.estimators.fair_classifier import FairClassifier
 from feta.estimators.fair_estimator import Targets
+from feta.estimators.layout import People
 from feta.rule import Argmax, Rule, Threshold
+from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.train.ce_fair import CEFairTrainer
@@ -113,10 +115,14 @@ class CEFairClassifier(FairClassifier):
         """
         frame = self._learn_columns(X)
         labels = self._targets(y, len(frame))
+        if isinstance(self.space, Schema):
+            message = "CEFairClassifier learns to part the classes at one half, so it takes no schema's [decision]; give it schema.space, or train with feta train"
+            raise SchemaError(message)
         self.space_ = self._choose_space(frame)
         self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
         self._check_weights()
         self.classes_, targets = np.unique(labels, return_inverse=True)
+        self._check_rule()
         self._train(self.space_.encode(frame), targets)
         return self
 
@@ -155,7 +161,7 @@ class CEFairClassifier(FairClassifier):
         own = "the network's own decisions: trained to be fair, but nothing is promised"
         self.guarantee_ = self.promise if self.enforce else own
 
-    def predict(self, X: pd.DataFrame | ArrayLike) -> Targets:
+    def predict(self, X: People) -> Targets:
         """Decide each person.
 
         Parameters
@@ -170,7 +176,7 @@ class CEFairClassifier(FairClassifier):
         assert self.model_ is not None  # it is always read: it was made here
         return np.asarray(self.classes_[self.model_.decide(people).astype(np.int64)])
 
-    def predict_proba(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+    def predict_proba(self, X: People) -> Matrix:
         """Give each class's share of the votes, or the network's own probabilities.
 
         Parameters

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -18,9 +17,11 @@ from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets, inner
+from feta.estimators.layout import People
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
-from feta.rule import Argmax
+from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
@@ -35,7 +36,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
 
     Each person is decided as most of their counterparts are: everyone who equals them in all other
     columns, with any values of the sensitive ones. On an exact tie the second of two classes is
-    taken, and the first of several.
+    taken, or the one that a schema calls favorable, and the first of several.
 
     Parameters
     ----------
@@ -46,8 +47,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         units, one column a category. Any other estimator, such as a pipeline, is given the table as it
         came, in those columns that the space has.
     space
-        Who can exist. None guesses it in `fit` from what X holds: good for a first look, but
-        people outside those limits are refused by `predict`, so state the space for real use.
+        Who can exist: a space, or a whole schema, whose [decision] is then taken over, with its
+        threshold. A bare space decides as the estimator's own `predict`: two classes part at a
+        probability of one half. None guesses it in `fit` from what X holds: good for a first look,
+        but people outside those limits are refused by `predict`, so state the space for real use.
     sensitive
         Names of the sensitive columns; with a space given, None keeps those it declares. The
         columns of an array are called "x0", "x1", and so on, and so are those of a frame that
@@ -70,7 +73,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         own `predict`, always on the same table of all counterparts. Such decisions are fair as long
         as `predict` is deterministic, and come without verdicts.
     guarantee_
-        Which of the two holds, in words.
+        Which of the two holds, in words; `fit` warns of the second.
     columns_
         The names of the columns that `fit` was given.
     n_counterparts_
@@ -80,7 +83,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
 
     Examples
     --------
-    >>> import feta
+    >>> import feta, pandas as pd
     >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
     >>> X = pd.DataFrame({"age": [20, 60, 25, 70], "income": [10, 20, 70, 80]})
     >>> fair = FairClassifier(LogisticRegression(), space).fit(X, ["no", "no", "yes", "yes"])
@@ -100,7 +103,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        space: FeatureSpace | None = None,
+        space: FeatureSpace | Schema | None = None,
         *,
         sensitive: Collection[str] | None = None,
         engine: str = "auto",
@@ -112,31 +115,30 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         self.engine = engine
         self.weights = weights
 
-    def predict(self, X: pd.DataFrame | ArrayLike) -> Targets:
+    def predict(self, X: People) -> Targets:
         """Decide each person as most of their counterparts are decided.
 
         Parameters
         ----------
         X
-            The people. The sensitive columns are never read: they may hold anything, and a frame
-            may lack them.
+            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are never
+            read: they may hold anything, and a frame or dict may lack them.
         """
         check_is_fitted(self, "model_")
         people = self._people(X)
         if self.model_ is None:
-            winners = _winners(self._counts(people))
+            winners = _winners(self._counts(people)[:, self._places])
         else:
             winners = FairPredictor(self.model_, self.engine, weights=self.weights).decide(people)
-        return np.asarray(self.classes_[winners.astype(np.int64)])
+        return np.asarray(self.classes_[self._places][winners.astype(np.int64)])
 
-    def predict_proba(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+    def predict_proba(self, X: People) -> Matrix:
         """Give each class's share of the counterparts' votes, (people, classes).
 
         Parameters
         ----------
         X
-            The people, as for `predict`. Where shares are equal, `predict` takes the second of two
-            classes, and the first of several.
+            The people, as for `predict`, which takes the largest share.
         """
         check_is_fitted(self, "model_")
         n_votes = self.n_counterparts_ if self.weights is None else self.weights.total
@@ -162,8 +164,33 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
             message = f"the estimator must be a classifier of two or more classes, got {name} with the classes {classes!r}"
             raise SchemaError(message)
         self.classes_ = np.asarray(classes)
+        self._check_rule()
+
+    def _check_rule(self) -> None:
+        """Refuse a schema's decision that the estimator cannot take over; note which class it favors."""
+        self._places = np.arange(
+            len(self.classes_)
+        )  # of the classes, the favorable one of two last
+        if self._schema is None:
+            return
+        rule = self._schema.rule
+        if isinstance(rule, OneVsRest | Tolerance):
+            told = "one_vs_rest" if isinstance(rule, OneVsRest) else "a tolerance"
+            message = f"FairClassifier decides between all classes, but the schema's [decision] has {told}; take it out, or use feta.FairPredictor(schema.model(network))"
+            raise SchemaError(message)
+        self._schema.check_classes([str(one) for one in self.classes_])
+        if isinstance(rule, Threshold) and rule.favors == "below":
+            self._places = self._places[::-1]
+
+    def _check_votes(self) -> None:
+        rule = None if self._schema is None else self._schema.rule
+        if isinstance(rule, Threshold) and (rule.value, rule.equality) != (0.0, None):
+            message = f"the schema's threshold needs an estimator that FETA can read, since predict parts the classes at one half: {self._obstacle}; or leave threshold and equality out of [decision]"
+            raise SchemaError(message)
 
     def _model(self, network: "Network") -> Model:
+        if self._schema is not None:
+            return self._schema.model(network)
         names = tuple(str(one) for one in self.classes_)
         if len(names) == 2:  # noqa: PLR2004 - one score decides
             return Model(self.space_, network, outcomes=names)
@@ -177,7 +204,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
             return np.array(counts, dtype=np.int64).reshape(-1, len(self.classes_))[inverse]
         engine = choose(self.model_, self.engine)
         counted = engine.tally(self.model_, first, UNLIMITED, until="all", weights=self.weights)
-        return counted.by_class[inverse]
+        by_class: Counts = np.empty_like(counted.by_class)
+        by_class[:, self._places] = counted.by_class
+        return by_class[inverse]
 
 
 def _winners(counts: Counts) -> Counts:

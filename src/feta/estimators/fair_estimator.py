@@ -4,8 +4,9 @@
 The sensitive columns are read by `fit` and `explain` only; `predict` never looks at them.
 """
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,12 +20,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.api import worst
 from feta.arrays import Counts, Matrix
-from feta.errors import EngineError, NetworkError, SchemaError
+from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
-from feta.estimators.layout import Layout, named
+from feta.estimators.layout import Layout, People, is_records, named
 from feta.model import Model
-from feta.network.readers.sklearn import read_sklearn
+from feta.network.readers.sklearn import read_columns, read_sklearn, taken_apart
 from feta.runtime import replays, runtime_of
+from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
@@ -52,7 +54,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     takes_rows: ClassVar[tuple[type, ...]]  # these take rows of numbers only; others the raw table
 
     estimator: BaseEstimator | None
-    space: FeatureSpace | None
+    space: FeatureSpace | Schema | None
     sensitive: Collection[str] | None
     engine: str
     weights: VoteWeights | None
@@ -81,15 +83,20 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         frame = self._learn_columns(X)
         frozen = isinstance(self.estimator, FrozenEstimator)
         targets = None if frozen else self._targets(y, len(frame))
-        self.space_ = self._choose_space(frame)
+        takes_rows = isinstance(inner(self.estimator), self.takes_rows)
+        # A pipeline sees empty cells as they came, and may know what to do with them.
+        self.space_ = self._choose_space(frame, missing_cells=not takes_rows)
         self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
         self._check_weights()
         people = self.space_.encode(frame)
-        layout = Layout.of(self.space_, frame, as_frame=isinstance(X, pd.DataFrame))
+        as_frame = isinstance(X, pd.DataFrame)
+        names_matter = as_frame and not takes_rows
+        trained = _trained_columns(self.estimator, self.space_) if names_matter else None
+        layout = Layout.of(self.space_, frame, as_frame=as_frame, trained=trained)
         self._learn(people, layout, targets)
         return self
 
-    def explain(self, X: pd.DataFrame | ArrayLike) -> list["Verdict"]:
+    def explain(self, X: People) -> list["Verdict"]:
         """Say of each person whether the estimator itself is fair to them, with the evidence.
 
         Parameters
@@ -142,10 +149,23 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def _check_fitted(self) -> None:
         """Raise where it turns out to be of the wrong kind; take what is to be known of it."""
 
+    def _check_votes(self) -> None:
+        """Raise where votes taken by `predict` would not be what the schema says."""
+
     @abstractmethod
     def _model(self, network: "Network") -> Model:
         """Put space, network and rule together."""
         ...
+
+    @property
+    def _schema(self) -> Schema | None:
+        """The schema whose decision is to be taken, over the space chosen; None if none was given."""
+        if not isinstance(self.space, Schema):
+            return None
+        if self.space.scaled:
+            message = f"{type(self).__name__} gives the estimator columns in their own units, but the schema has center or scale; put the scaling into a pipeline, or use feta.FairPredictor(schema.model(network))"
+            raise SchemaError(message)
+        return Schema(replace(self.space.file, space=self.space_))
 
     def _learn_columns(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """Take the table that `fit` is given, and remember what its columns are called."""
@@ -158,7 +178,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         self.columns_ = tuple(frame.columns)
         return frame
 
-    def _choose_space(self, frame: pd.DataFrame) -> FeatureSpace:
+    def _choose_space(self, frame: pd.DataFrame, *, missing_cells: bool = False) -> FeatureSpace:
         if isinstance(self.sensitive, str):
             message = f"sensitive must be a list of column names, got {self.sensitive!r}; write [{self.sensitive!r}]"
             raise SchemaError(message)
@@ -167,12 +187,12 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             raise SchemaError(message)
         if self.space is None:
             assert self.sensitive is not None
-            return FeatureSpace.from_frame(frame, sensitive=self.sensitive)
-        if not isinstance(self.space, FeatureSpace):
-            raise SchemaError(f"space must be a FeatureSpace, got {type(self.space).__name__}")
-        if self.sensitive is None:
-            return self.space
-        return self.space.with_sensitive(self.sensitive)
+            return FeatureSpace.from_frame(frame, sensitive=self.sensitive, missing=missing_cells)
+        space: object = self.space.space if isinstance(self.space, Schema) else self.space
+        if not isinstance(space, FeatureSpace):
+            message = f"space must be a FeatureSpace or a Schema, got {type(space).__name__}"
+            raise SchemaError(message)
+        return space if self.sensitive is None else space.with_sensitive(self.sensitive)
 
     def _check_weights(self) -> None:
         if self.weights is None:
@@ -203,17 +223,23 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         except NetworkError as error:
             self.model_ = None
             self._obstacle = str(error)
+            self._check_votes()
             self.guarantee_ = _proviso(self._obstacle, bare)
+            warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
 
-    def _frame(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
+    def _frame(self, X: People) -> pd.DataFrame:
         """Take a table with all its columns."""
         if isinstance(X, pd.DataFrame):
             return named(X)
+        if is_records(X):
+            return pd.DataFrame([X] if isinstance(X, Mapping) else X)
         return pd.DataFrame(validate_data(self, X, reset=False), columns=self.columns_)
 
-    def _people(self, X: pd.DataFrame | ArrayLike) -> Matrix:
+    def _people(self, X: People) -> Matrix:
         """Encode people without a look at their sensitive columns."""
         space = self.space_
+        if is_records(X):
+            return space.encode(X, sensitive="ignore")
         shared = {a.name for a in space.attributes if not space.is_sensitive(a)}
         if isinstance(X, pd.DataFrame):
             frame = named(X)
@@ -237,6 +263,22 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
 def inner(estimator: Any) -> Any:  # noqa: ANN401 - scikit-learn ships no types
     """Take a trained estimator out of its frozen clothing."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def _trained_columns(estimator: Any, space: FeatureSpace) -> list[str] | None:  # noqa: ANN401 - scikit-learn ships no types
+    """Name the columns that a trained estimator takes, in its order; None where it names none."""
+    bare = inner(estimator)
+    given = getattr(bare, "feature_names_in_", None) if bare is not estimator else None
+    if given is None:
+        return None
+    names = [str(name) for name in given]
+    known = {attribute.name for attribute in space.attributes}
+    needed = names if taken_apart(bare)[0] is None else read_columns(bare)
+    for name in needed or ():
+        if name not in known:
+            told = missing(name, sorted(known)).replace("the table must", "the space must")
+            raise SchemaError(f"the estimator reads {name!r}: {told}")
+    return names
 
 
 def _check_order(space: FeatureSpace, estimator: Any) -> None:  # noqa: ANN401 - scikit-learn ships no types

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.linear_model import LinearRegression
@@ -15,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from feta.arrays import Vector
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets
+from feta.estimators.layout import People
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
+from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
@@ -42,8 +43,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         one column a category. Any other estimator, such as a pipeline, is given the table as it came,
         in those columns that the space has.
     space
-        Who can exist. None guesses it in `fit` from what X holds: good for a first look, but
-        people outside those limits are refused by `predict`, so state the space for real use.
+        Who can exist: a space, or a whole schema, whose tolerance is then `epsilon`. None guesses it
+        in `fit` from what X holds: good for a first look, but people outside those limits are
+        refused by `predict`, so state the space for real use.
     sensitive
         Names of the sensitive columns; with a space given, None keeps those it declares. The
         columns of an array are called "x0", "x1", and so on, and so are those of a frame that
@@ -66,7 +68,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         `predict`, always on the same table of all counterparts. Such scores are fair as long as
         `predict` is deterministic, and come without verdicts.
     guarantee_
-        Which of the two holds, in words.
+        Which of the two holds, in words; `fit` warns of the second.
     columns_
         The names of the columns that `fit` was given.
     n_counterparts_
@@ -76,7 +78,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
 
     Examples
     --------
-    >>> import feta
+    >>> import feta, pandas as pd
     >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
     >>> X = pd.DataFrame({"age": [20, 60, 25, 70], "income": [10, 20, 70, 80]})
     >>> fair = FairRegressor(LinearRegression(), space, epsilon=50.0).fit(X, [120, 260, 725, 870])
@@ -96,7 +98,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        space: FeatureSpace | None = None,
+        space: FeatureSpace | Schema | None = None,
         *,
         sensitive: Collection[str] | None = None,
         epsilon: float = 0.0,
@@ -110,14 +112,14 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         self.engine = engine
         self.weights = weights
 
-    def predict(self, X: pd.DataFrame | ArrayLike) -> Vector:
+    def predict(self, X: People) -> Vector:
         """Give each person the lower median of what their counterparts get.
 
         Parameters
         ----------
         X
-            The people. The sensitive columns are never read: they may hold anything, and a frame
-            may lack them.
+            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are never
+            read: they may hold anything, and a frame or dict may lack them.
         """
         check_is_fitted(self, "model_")
         people = self._people(X)
@@ -148,4 +150,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
             raise SchemaError(message)
 
     def _model(self, network: "Network") -> Model:
-        return Model(self.space_, network, Tolerance(self.epsilon))
+        if self._schema is None:
+            return Model(self.space_, network, Tolerance(self.epsilon))
+        rule = self._schema.rule
+        if not isinstance(rule, Tolerance):
+            message = "FairRegressor needs a tolerance in the schema's [decision], got classes or a threshold; FairClassifier takes those"
+            raise SchemaError(message)
+        if self.epsilon not in (0.0, rule.epsilon):
+            message = f"epsilon must be left out where the schema has a tolerance, got {self.epsilon} and {rule.epsilon}"
+            raise SchemaError(message)
+        return self._schema.model(network)

@@ -69,7 +69,7 @@ class Columns:
     """The first layer: a bias, and for each column a slope or a table.
 
     `folded` holds the size of what scaling cancelled in the bias: the source still adds those terms
-    one by one, so the bound on its rounding error (S6) counts them. The value does not.
+    one by one, so the bound on its rounding error counts them. The value does not.
     """
 
     bias: Vector
@@ -223,7 +223,7 @@ class Network:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """What the user's own runtime computes with, for S6."""
+        """What the user's own runtime computes with: it decides which answers its rounding could tip."""
         return SOURCES[self.source]
 
     def __call__(self, people: Matrix) -> Matrix:

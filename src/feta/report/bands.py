@@ -7,7 +7,7 @@ from typing import Self, assert_never
 import numpy as np
 
 from feta.arrays import Vector
-from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 
 # Numbers of more values than this are taken together in bands, so that a group has people in it.
 MOST_VALUES = 8
@@ -30,7 +30,7 @@ class Bands:
         match attribute:
             case Categorical() | Derived():
                 codes = np.eye(attribute.width)
-                return cls(attribute, tuple(str(attribute.decode(code)) for code in codes))
+                return cls(attribute, tuple(_named(attribute.decode(code)) for code in codes))
             case Integer(low=low, high=high):
                 starts = _starts(high - low + 1)
                 numbers = [(low + one, low + other - 1) for one, other in _spans(starts)]
@@ -50,10 +50,14 @@ class Bands:
         """Name the group of one person, from the attribute's columns."""
         value = self.attribute.decode(code)
         if not self.edges:
-            return str(value)
+            return _named(value)
         if value is None:
             return MISSING
         return self.names[int(np.searchsorted(self.edges, float(value), side="right")) - 1]
+
+
+def _named(value: Value) -> str:
+    return MISSING if value is None else str(value)
 
 
 def _starts(count: int) -> list[int]:

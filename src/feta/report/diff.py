@@ -36,25 +36,35 @@ class Diff:
     figures: tuple[tuple[str, Number, Number], ...]
     same_model: bool
     same_data: bool
-    same_space: bool  # the same columns, domains and sensitive attributes
+    question_changes: tuple[str, ...]  # how the later question differs, in words
     partial: bool  # the later audit was interrupted
     moves: tuple[tuple[str, str, int], ...]  # verdict before, after, people
     newly_unfair: tuple[str, ...]  # rows, by their id where there is one
 
     @property
-    def worse(self) -> bool:
-        """Whether somebody is unfair who was not, or the figures say there are more."""
-        return bool(self.newly_unfair) or self._more("unfair")
+    def same_question(self) -> bool:
+        """Whether both asked about the same columns, domains, sensitive attributes and decisions."""
+        return not self.question_changes
 
     @property
-    def less_settled(self) -> bool:
-        """Whether answers are missing that were there: then "not worse" would say too much."""
-        lost = any(new in OPEN and old not in OPEN for old, new, _ in self.moves)
-        return lost or self.partial or self._more("undecided") or self._more("not_audited")
+    def answers_lost(self) -> bool:
+        """Whether somebody had an answer and has none now, or is gone."""
+        return any(new in OPEN and old not in OPEN for old, new, _ in self.moves)
 
-    def _more(self, name: str) -> bool:
-        before, after = next((old or 0, new or 0) for one, old, new in self.figures if one == name)
-        return after > before
+    @property
+    def unsettled(self) -> bool:
+        """Whether fewer people are settled: then "not worse" would say too much."""
+        counted = (self.counts(name) for name in ("undecided", "not_audited"))
+        return self.partial or any(after > before for before, after in counted)
+
+    @property
+    def told_figures(self) -> tuple[tuple[str, Number, Number], ...]:
+        """The figures that one of the two audits has."""
+        return tuple(one for one in self.figures if one[1:] != (None, None))
+
+    def counts(self, name: str) -> tuple[int, int]:
+        """Give a count before and after; what a file does not say counts as none."""
+        return next((int(old or 0), int(new or 0)) for one, old, new in self.figures if one == name)
 
 
 def read_audit(path: Path) -> Audited:
@@ -94,18 +104,57 @@ def compare(old: Audited, new: Audited) -> Diff:
             moves[first, second] += 1
             if second == "unfair":
                 unfair.append(name)
-    same_model, same_space = (
-        old.told["model"].get(key) == new.told["model"].get(key) for key in ("fingerprint", "space")
-    )
     return Diff(
         tuple(figures),
-        same_model,
+        _same_model(old.told["model"], new.told["model"]),
         same_data,
-        same_space,
+        tuple(_question_changes(old.told["model"], new.told["model"])),
         bool(new.told.get("partial")),
         tuple((*move, count) for move, count in sorted(moves.items())),
         tuple(unfair),
     )
+
+
+def _same_model(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Compare the networks, or the files: a pipeline's network hangs on the schema it was read by."""
+    keys = ("network", "file_sha256")
+    return any(bool(old.get(key)) and old.get(key) == new.get(key) for key in keys)
+
+
+def _question_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """Say how the later question differs; what is sensitive is told by name."""
+    before, after = (_mapping(one.get("sensitive")) for one in (old, new))
+    if before and after:
+        for name in dict.fromkeys([*before, *after]):
+            if name not in after:
+                yield f"{name} is no longer sensitive"
+            elif name not in before:
+                yield f"{name} is sensitive now"
+            elif before[name] != after[name]:
+                yield f"{name} may be {after[name]}, and could be {before[name]}"
+    if old.get("space") != new.get("space") and (before == after or not before or not after):
+        yield "the columns, their domains or which are sensitive"
+    decided = [key for key in ("rule", "outcomes", "tolerance") if key in old and key in new]
+    if any(old[key] != new[key] for key in decided):  # older files do not tell all of them
+        yield "what is decided, or the tolerance"
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def shown(name: str, value: Number) -> str:
+    """Write a figure."""
+    if value is None:
+        return "-"
+    return f"{value:.1%}" if name in SHARES else f"{value:,}"
+
+
+def change(name: str, before: Number, after: Number) -> str:
+    """Write how a figure changed: shares by percentage points."""
+    if before is None or after is None or before == after:
+        return ""
+    return f"{100 * (after - before):+.1f} pp" if name in SHARES else f"{after - before:+,}"
 
 
 def _number(value: object) -> Number:

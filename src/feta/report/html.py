@@ -1,5 +1,6 @@
 """HTML: a report as one page for a desk or a court: no script, no outside address, light and dark."""
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,14 +12,14 @@ from markupsafe import Markup, escape
 
 from feta.audit.clearest import Shown
 from feta.audit.lead import leads
+from feta.model import Model
 from feta.plain import plain, shortened
 from feta.report.groups import Group
 from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
-from feta.report.words import caveats, duration, either, headline, notes, words_for
+from feta.report.words import caveats, cell, duration, either, headline, notes, words_for
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.space.attribute import Value
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -71,7 +72,7 @@ def html(report: Report) -> str:
         words=words,
         answer=headline(summary, words, partial=report.partial),
         question=question(report),
-        rule=rule_words(model.rule, model.outcomes, report.source.unit),
+        rule=rule_words(model, report.source.unit),
         shared=[one for one in model.space.attributes if not model.space.is_sensitive(one)],
         most_columns=MOST_COLUMNS,
         cards=[_card(report, shown) for shown in report.pairs],
@@ -136,11 +137,16 @@ def question(report: Report) -> str:
     return f"Does this person have a counterpart {apart}: somebody equal in every other column, with any values of {names}?"
 
 
-def rule_words(rule: Rule, outcomes: tuple[str, ...], unit: str) -> str:
+def rule_words(model: Model, unit: str) -> str:
     """Say how scores become decisions."""
+    rule, outcomes = model.rule, model.outcomes
     match rule:
         case Threshold(value=value, favors=favors, equality=equality):
-            return f"A score {favors} {value:.6g} is decided {outcomes[1]!r}, otherwise {outcomes[0]!r}; a score exactly there counts as {equality}."
+            told = f"A score {favors} {value:.6g} is decided {outcomes[1]!r}, otherwise {outcomes[0]!r}; a score exactly there counts as {equality}."
+            if not model.network.sigmoid:
+                return told
+            chance = 1 / (1 + math.exp(-max(value, -700.0)))  # exp(700) is finite
+            return f"{told} Scores are log-odds, before the model's last sigmoid: {value:.6g} is the probability {chance:.6g}."
         case Argmax(classes=classes):
             return f"The class with the largest score, of {len(classes)}: {', '.join(classes[:12])}; the first one on a tie."
         case OneVsRest(chosen=chosen):
@@ -186,19 +192,13 @@ def _card(report: Report, shown: Shown) -> Card:
     name = f" ({shown.name})" if shown.name else ""
     return Card(
         f"Row {shown.finding.row + 1}{name}",
-        tuple((key, _cell(before[key]), _cell(after[key])) for key in changed),
-        tuple((key, _cell(before[key])) for key in before if key not in changed),
+        tuple((key, cell(before[key]), cell(after[key])) for key in changed),
+        tuple((key, cell(before[key])) for key in before if key not in changed),
         (first, second),
         (one, other),
         shown.finding.runtime,
         shown.finding.replayed,
     )
-
-
-def _cell(value: Value) -> str:
-    if value is None:
-        return "missing"
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def lines(report: Report, attribute: str) -> list[Line]:

@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 from feta.plain import plain, shortened
 from feta.report.report import Report
-from feta.report.words import either, headline, words_for
+from feta.report.words import cell, either, headline, words_for
 
 
 def junit(report: Report) -> str:
@@ -57,7 +57,9 @@ def _pairs(report: Report) -> str:
     for shown in report.pairs:
         before, after = space.decode(shown.pair.person), space.decode(shown.pair.counterpart)
         changes = [
-            f"{one} {before[one]} -> {after[one]}" for one in before if before[one] != after[one]
+            f"{one} {cell(before[one])} -> {cell(after[one])}"
+            for one in before
+            if before[one] != after[one]
         ]
         lines.append(plain(f"row {shown.finding.row + 1}: {', '.join(changes)}"))
     return "\n".join(lines)

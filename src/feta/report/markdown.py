@@ -7,7 +7,7 @@ from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.plain import plain, shortened
 from feta.report.report import Report
-from feta.report.words import caveats, figures, headline, notes, words_for
+from feta.report.words import caveats, cell, figures, headline, notes, words_for
 
 # What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$@#]|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -43,12 +43,13 @@ def _lines(report: Report) -> Iterator[str]:
             yield _row(_pair(report, shown))
         yield ""
     told = [*figures(summary, words), *notes(summary, report.source.runtime), *caveats(model)]
-    yield from (f"- {_sentence(line)}" for line in told)
-    yield from (f"- Doubtful: {_sentence(doubt)}" for doubt in summary.doubts)
+    yield from (f"- {sentence(line)}" for line in told)
+    yield from (f"- Doubtful: {sentence(doubt)}" for doubt in summary.doubts)
     yield f"\nModel `{model.fingerprint}`, FETA {md(report.versions['FETA'])}."
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """Do the same for a sentence of ours, which is not shortened."""
     return SPECIAL.sub(lambda found: f"&#{ord(found.group())};", plain(text))
 
 
@@ -59,7 +60,11 @@ def _row(cells: Iterable[str], *, raw: bool = False) -> str:
 def _pair(report: Report, shown: Shown) -> list[str]:
     model, pair = report.model, shown.pair
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
-    changes = [f"{one} {before[one]} → {after[one]}" for one in before if before[one] != after[one]]
+    changes = [
+        f"{one} {cell(before[one])} → {cell(after[one])}"
+        for one in before
+        if before[one] != after[one]
+    ]
     name = f" ({shown.name})" if shown.name else ""
     one, other = (f"{number:.4g}" for number in leads(model, pair).tolist())
     return [

@@ -13,6 +13,7 @@ from feta.audit.auditor import Auditor
 from feta.audit.clearest import Clearest, Shown
 from feta.audit.finding import Finding
 from feta.audit.summary import Summary
+from feta.engine.registry import choose
 from feta.model import Model
 from feta.report.groups import Groups
 from feta.report.latency import MOST_PEOPLE, Latency, measure
@@ -31,6 +32,7 @@ class Source:
     vote_weights: str | None = None
     unit: str = ""  # of the scores
     runtime: str = ""  # the user's own, in which pairs were replayed
+    model_sha256: str = ""  # of the file, if it holds the whole model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +51,11 @@ class Report:
     partial: bool
     seconds: float | None = None  # that it took
     latency: Latency | None = None
+
+    @property
+    def engine_used(self) -> str:
+        """The engine that answered, where "auto" was asked for."""
+        return choose(self.model, self.engine).name
 
     @property
     def versions(self) -> dict[str, str]:

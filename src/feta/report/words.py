@@ -9,6 +9,7 @@ from feta.model import Model
 from feta.network.unread import unread
 from feta.plain import plain
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.space.attribute import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ def words_for(model: Model, unit: str) -> Words:
             )
         case OneVsRest(chosen=chosen):
             return Words(lead=f"lead of {plain(chosen)}", violation=LEADS)
+        case Threshold() if model.network.sigmoid:
+            odds = "Scores (log-odds) of the farthest pairs differ by"
+            return Words(lead="score (log-odds)", violation=odds)
         case Threshold():
             return Words()
 
@@ -76,16 +80,27 @@ def headline(summary: Summary, words: Words, *, partial: bool) -> Headline:
     unfair, people = summary.statuses["unfair"], summary.people
     if unfair:
         least = "at least " if summary.statuses["undecided"] or partial else ""
-        strong = f"Yes: {least}{unfair:,} of {people:,} people"
+        strong = f"Unfair: {least}{unfair:,} of {people:,} people"
         rest = f" {'has' if unfair == 1 else 'have'} a counterpart {words.apart} (CE rate {summary.ce_rate:.1%})."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
-        strong = f"No: all {people:,} people are proved to be {words.alike}"
+        strong = f"Fair: all {people:,} people are proved to be {words.alike}"
         return Headline("fair", strong, f", whatever their {either(summary.attributes)}.")
-    proved = (
-        f"{summary.statuses['fair']:,} people are proved to be {words.alike}, the others are not."
-    )
-    return Headline("open", "Not settled: ", proved)
+    return Headline("open", "Not settled: ", _what_is_open(summary, words, partial=partial))
+
+
+def _what_is_open(summary: Summary, words: Words, *, partial: bool) -> str:
+    """Say who is proved, and why the others are not; nobody was found to be treated apart."""
+    counts = summary.statuses
+    told = {
+        "people are undecided": counts["undecided"],
+        "rows could not be read": counts["not audited"],
+    }
+    reasons = [f"{count:,} {what}" for what, count in told.items() if count]
+    reasons += ["the rest was not asked about yet"] if partial else []
+    nobody = "" if summary.people else "nobody was asked about; "
+    proved = f"{nobody}{counts['fair']:,} people are proved to be {words.alike}"
+    return "; ".join([proved, *reasons]) + ", and no counterexample was found."
 
 
 def either(names: Sequence[str]) -> str:
@@ -127,11 +142,14 @@ def notes(summary: Summary, runtime: str) -> Iterator[str]:
 def figures(summary: Summary, words: Words) -> Iterator[str]:
     """Say how often, how far, and what fair decisions would cost."""
     if summary.decisions:
-        shares = ", ".join(
-            f"{plain(name)} {count / summary.decided:.1%}"
-            for name, count in summary.decisions.most_common()
+        both = summary.decisions + summary.fair_decisions
+        own, fair = (
+            ", ".join(
+                f"{plain(name)} {one[name] / summary.decided:.1%}" for name, _ in both.most_common()
+            )
+            for one in (summary.decisions, summary.fair_decisions)
         )
-        yield f"The model's own decisions: {shares}."
+        yield f"The model's own decisions: {own}; fair ones would be: {fair}."
     if summary.statuses["unfair"]:
         parts = ", ".join(f"{plain(name)} {summary.alone[name]:,}" for name in summary.attributes)
         yield f"One attribute alone is enough for: {parts}; only several together: {summary.jointly:,}."
@@ -147,6 +165,13 @@ def figures(summary: Summary, words: Words) -> Iterator[str]:
         errors = (summary.mean_absolute_error, summary.fair_mean_absolute_error)
         own, fair = map(words.amount, errors)
         yield f"Mean absolute error: {own} as it is, {fair} with fair scores ({summary.labeled:,} labeled people)."
+
+
+def cell(value: Value) -> str:
+    """Write a person's value."""
+    if value is None:
+        return "missing"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def duration(seconds: float) -> str:

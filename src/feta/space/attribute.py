@@ -82,7 +82,11 @@ class Categorical:
         bad = np.flatnonzero(found < 0)
         if bad.size:
             got = _plain(values[int(bad[0])])
-            raise DomainError.at(self.name, int(bad[0]), f"must be {one_of(got, self.values)}")
+            what = f"must be {one_of(got, self.values)}"
+            what += "; or leave the cell empty, as it may be missing" if self.missing else ""
+            if isinstance(got, str | int) and "did you mean" not in what:
+                what += "; if such people exist, add it to the column's values"
+            raise DomainError.at(self.name, int(bad[0]), what)
         return self.codes(found)
 
     def decode(self, code: Vector) -> Value:

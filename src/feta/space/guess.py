@@ -10,6 +10,9 @@ from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real, 
 # More different texts than this are an id or free text, not a category.
 MOST_VALUES = 1000
 
+# What to do about a cell without a value.
+EMPTY_CELLS = "; fill the empty cells, or let the column be missing, as FeatureSpace.from_frame(…, missing=True) does"
+
 # A sensitive number that is not whole becomes the list of values seen, if there are few enough.
 MOST_LEVELS = 4096
 
@@ -44,7 +47,9 @@ class ColumnSummary:
                 case int() | float() | np.integer() | np.floating():
                     self._add_number(float(value))
                 case _:
-                    raise DomainError.at(self.name, self.rows, f"must hold values, got {value!r}")
+                    what = f"must hold values, got {value!r}"
+                    hint = EMPTY_CELLS if is_missing(value) else ""
+                    raise DomainError.at(self.name, self.rows, what + hint)
             self.rows += 1
 
     def _add_text(self, value: str) -> None:
@@ -57,7 +62,11 @@ class ColumnSummary:
 
     def _add_number(self, number: float) -> None:
         if not np.isfinite(number):
-            raise DomainError.at(self.name, self.rows, f"must hold finite numbers, got {number!r}")
+            raise DomainError.at(
+                self.name,
+                self.rows,
+                f"must hold finite numbers, got {number!r}{EMPTY_CELLS if np.isnan(number) else ''}",
+            )
         self.low, self.high = min(self.low, number), max(self.high, number)
         self.whole &= number == np.floor(number)
         if len(self.numbers) <= MOST_LEVELS:

@@ -118,7 +118,10 @@ def read_schema_file(path: str | Path) -> SchemaFile:
 def format_schema(schema: SchemaFile) -> str:
     """Write a schema as TOML, a line a column."""
     lines = ["[decision]", *_decision_lines(schema.decision)]
-    lines += ["", "[columns]                  # in the network's input order"]
+    lines += [
+        "",
+        "[columns]                  # a network takes them in this order, a pipeline by name",
+    ]
     for attribute in schema.space.attributes:
         pairs = _pairs(attribute, schema)
         inside = ", ".join(f"{key} = {_toml(value)}" for key, value in pairs.items())

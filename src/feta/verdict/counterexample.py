@@ -16,7 +16,7 @@ Runtime = Literal["safe", "sensitive"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counterexample:
-    """A person and a counterpart treated apart, proved in exact arithmetic (S1)."""
+    """A person and a counterpart treated apart, proved in exact arithmetic."""
 
     model: InitVar[Model]
     person: Vector

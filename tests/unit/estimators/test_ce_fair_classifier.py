@@ -8,8 +8,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from feta import SchemaError
+from feta import Schema, SchemaError
 from feta.estimators.ce_fair_classifier import CEFairClassifier
+from feta.space.schema_file import Decision, SchemaFile
 from tests.unit.train.people import CLASSES, LABELS, RECORDS, SPACE
 
 X = pd.DataFrame(RECORDS)
@@ -89,3 +90,9 @@ def test_scikit_learns_own_checks(
     estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
 ) -> None:
     check(estimator)
+
+
+def test_a_schema_is_refused_since_its_threshold_would_be_lost() -> None:
+    schema = Schema(SchemaFile(SPACE, {}, {}, {}, Decision(probability=0.8)))
+    with pytest.raises(SchemaError, match=r"give it schema\.space"):
+        CEFairClassifier(schema).fit(X, Y)  # type: ignore[arg-type]  # that is the test

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neural_network import MLPClassifier
@@ -30,12 +31,17 @@ from feta import (
     Integer,
     Levels,
     Real,
+    Schema,
     SchemaError,
     Unfair,
     VoteWeights,
 )
 from feta.estimators.fair_classifier import FairClassifier
 from feta.space.attribute import Value
+from feta.space.schema_file import Decision, SchemaFile
+
+# Said of every estimator that FETA cannot read; one test here is about it.
+pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 
 SPACE = FeatureSpace(
     (
@@ -262,6 +268,49 @@ def test_an_estimator_that_cannot_be_read_says_so(estimator: BaseEstimator, word
         fair.explain(X)
 
 
+def test_a_weaker_guarantee_is_warned_of_with_its_reason_and_the_remedy() -> None:
+    said = r"the weaker guarantee holds: fair as long as .+ train it with activation='relu'"
+    with pytest.warns(UserWarning, match=said):
+        FairClassifier(perceptron(activation="tanh"), SPACE).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_trained_pipeline_gets_its_columns_by_name_whatever_their_order() -> None:
+    trained = pipeline().fit(X, Y)
+    numbers = ["age", "income"]
+    passing = make_pipeline(ColumnTransformer([("all", "passthrough", numbers)]), logistic())
+    passing.fit(X[numbers], Y)
+    due = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
+    turned = X[X.columns[::-1]].assign(note="not in the space")
+    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(turned)
+    plain = FairClassifier(FrozenEstimator(passing), SPACE.with_sensitive(["age"])).fit(turned)
+    for one in (fair, plain):
+        assert one.guarantee_ == FairClassifier.promise
+    assert fair.predict_proba(turned).tolist() == due.predict_proba(X).tolist()
+    assert all(one.replayed for one in fair.explain(turned) if isinstance(one, Unfair))
+    own = passing.predict(counterparts(X.iloc[3])[numbers])[::2]  # a sex each
+    assert plain.predict_proba(turned.iloc[[3]])[0, 1] == np.mean(own == "yes")
+
+
+@pytest.mark.filterwarnings("error")
+def test_whole_numbers_in_a_real_column_do_not_weaken_the_guarantee() -> None:
+    whole = X.assign(income=X["income"].round().astype(int))
+    fair = FairClassifier(FrozenEstimator(pipeline().fit(whole, Y)), SPACE).fit(whole)
+    assert fair.guarantee_ == FairClassifier.promise
+    assert fair.predict(X).shape == (60,)
+
+
+def test_a_column_that_a_trained_pipeline_drops_need_not_be_in_the_space() -> None:
+    trained = pipeline().fit(X.assign(id="p1")[["id", *X.columns]], Y)
+    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
+    assert (
+        fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
+    )
+    less = FeatureSpace(tuple(one for one in SPACE.attributes if one.name != "town"))
+    with pytest.raises(SchemaError, match="reads 'town': the space must have the column 'town'"):
+        FairClassifier(FrozenEstimator(trained), less).fit(X)
+
+
 def test_a_bare_estimator_is_given_the_matrix_of_the_space() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
     due = logistic().fit(SPACE.encode(X), Y)
@@ -345,6 +394,111 @@ def test_votes_may_be_weighted(estimator: BaseEstimator) -> None:
         due = [(3 * (own[0] == one) + (own[1] == one)) / 4 for one in THREE]
         assert shares[row].tolist() == due
         assert fair.predict(SOME)[row] == own[0]
+
+
+def schema(**told: Any) -> Schema:  # noqa: ANN401 - what [decision] may hold
+    return Schema(SchemaFile(SPACE, {}, {}, {}, Decision(**told)))
+
+
+@pytest.mark.parametrize(
+    ("told", "sure"),
+    [
+        ({"probability": 0.8}, lambda chance: chance > 0.8),
+        ({"probability": 0.8, "favorable": "yes"}, lambda chance: chance > 0.8),
+        ({"probability": 0.3, "favorable": "no", "favors": "below"}, lambda c: ~(c < 0.3)),
+    ],
+)
+def test_a_schema_brings_its_threshold_along(
+    told: dict[str, Any], sure: Callable[[NDArray[Any]], NDArray[Any]]
+) -> None:
+    fair = pickle.loads(pickle.dumps(clone(FairClassifier(pipeline(), schema(**told))).fit(X, Y)))
+    shares, answers = fair.predict_proba(SOME), fair.predict(SOME)
+    for row, (_, person) in enumerate(SOME.iterrows()):
+        own = sure(fair.estimator_.predict_proba(counterparts(person))[:, 1])
+        assert shares[row].tolist() == [1 - np.mean(own), np.mean(own)]
+        favorable = 1 - np.mean(own) if told.get("favors") else np.mean(own)
+        assert answers[row] == fair.classes_[int((favorable >= 0.5) != ("favors" in told))]
+    half = FairClassifier(pipeline(), SPACE).fit(X, Y)
+    assert half.predict_proba(X).tolist() != fair.predict_proba(X).tolist()
+
+
+def test_a_tie_goes_to_the_class_that_the_schema_favors() -> None:
+    told = Schema(SchemaFile(FLIP, {}, {}, {}, Decision(favors="below")))
+    people = pd.DataFrame({"n": [0.0, 1.0, 2.0]})
+    read = FairClassifier(linear([1.0, 1.0], -1.5), told).fit(TWO)
+    rule = Rule(lambda table: (table["s"] + table["n"] > 1.5).astype(int))
+    voted = FairClassifier(rule, told).fit(TWO, [0, 0, 1, 1])
+    for fair in (read, voted):
+        assert fair.predict(people).tolist() == [0, 0, 1]
+        assert fair.predict_proba(people).tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: schema(favorable="no"), 'favorable = "no" needs favors = "below"'),
+        (lambda: schema(tolerance=1.0), "decides between all classes"),
+        (lambda: schema(classes=("a", "b", "c")), "lists 3 classes, but the network has 1 output"),
+        (lambda: Schema(SchemaFile(SPACE, {"age": 1.0}, {}, {}, Decision())), "center or scale"),
+    ],
+)
+def test_a_schema_that_does_not_fit_is_refused(made: Callable[[], Schema], words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
+        FairClassifier(pipeline(), made()).fit(X, Y)
+
+
+def test_classes_in_another_order_than_the_estimators_are_refused() -> None:
+    told = schema(classes=("low", "middle", "high"))
+    with pytest.raises(SchemaError, match=r"write classes = \['high', 'low', 'middle'\]"):
+        FairClassifier(pipeline(), told).fit(X, Z)
+    told = schema(classes=("high", "low", "middle"))
+    fair = FairClassifier(pipeline(), told).fit(X, Z)
+    assert (
+        fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Z).predict(X).tolist()
+    )
+
+
+def test_a_threshold_that_votes_by_predict_would_miss_is_refused() -> None:
+    with pytest.raises(SchemaError, match="needs an estimator that FETA can read"):
+        FairClassifier(pipeline(Normalizer()), schema(probability=0.8)).fit(X, Y)
+
+
+def test_empty_cells_are_left_to_a_pipeline_and_explained_elsewhere() -> None:
+    holes = X[["age", "income"]].copy()
+    holes.loc[8, "income"] = np.nan
+    filled = make_pipeline(SimpleImputer(), logistic())
+    fair = FairClassifier(filled, sensitive=["age"]).fit(holes, Y)
+    assert fair.guarantee_ == FairClassifier.promise
+    shares = fair.predict_proba(holes[["income"]])
+    everyone = holes.loc[[8] * 8].assign(age=range(18, 26))
+    assert shares[8, 1] == np.mean(fair.estimator_.predict(everyone) == "yes")
+    with pytest.raises(
+        DomainError, match=r"'income' .+ got nan; fill the empty cells, .+missing=True"
+    ):
+        FairClassifier(logistic(), sensitive=["age"]).fit(holes, Y)
+
+
+def as_records(frame: pd.DataFrame) -> list[dict[str, object]]:
+    return [{str(name): cell for name, cell in row.items()} for _, row in frame.iterrows()]
+
+
+@KINDS
+def test_people_may_come_as_dicts(estimator: BaseEstimator) -> None:
+    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    records = as_records(SOME.drop(columns=SENSITIVE))
+    assert fair.predict(records).tolist() == fair.predict(SOME).tolist()
+    assert fair.predict(records[3]).tolist() == fair.predict(SOME)[3:4].tolist()
+    assert fair.predict_proba(records).tolist() == fair.predict_proba(SOME).tolist()
+    with pytest.raises(
+        DomainError, match=r"'town' must be one of .+ got 'Rom'; .+ add it .+\(row 1\)"
+    ):
+        fair.predict([records[0], records[1] | {"town": "Rom"}])
+
+
+def test_explain_takes_dicts_too() -> None:
+    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    due = [type(one) for one in fair.explain(SOME)]
+    assert [type(one) for one in fair.explain(as_records(SOME))] == due
 
 
 def test_votes_are_taken_on_one_fixed_table_for_each_distinct_person() -> None:
@@ -607,7 +761,7 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(LogisticRegression(), "schema.toml"),  # type: ignore[arg-type]  # the mistake
             Y,
-            "space must be a FeatureSpace, got str",
+            "space must be a FeatureSpace or a Schema, got str",
         ),
         (
             FairClassifier(LogisticRegression(), SPACE),

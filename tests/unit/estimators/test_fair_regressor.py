@@ -26,12 +26,16 @@ from feta import (
     FeatureSpace,
     Integer,
     Real,
+    Schema,
     SchemaError,
     Tolerance,
     Unfair,
     VoteWeights,
 )
 from feta.estimators.fair_regressor import FairRegressor
+from feta.space.schema_file import Decision, SchemaFile
+
+pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 
 SPACE = FeatureSpace(
     (
@@ -167,6 +171,18 @@ def test_explain_gives_verdicts_by_epsilon() -> None:
     assert "the predict of Scorer" in voted.guarantee_
     with pytest.raises(EngineError, match="explain needs an estimator that FETA can read"):
         voted.explain(SOME)
+
+
+def test_a_schema_brings_its_tolerance_along() -> None:
+    told = Schema(SchemaFile(SPACE, {}, {}, {}, Decision(tolerance=100.0)))
+    fair = FairRegressor(LinearRegression(), told).fit(X, Y)
+    assert fair.model_ is not None
+    assert fair.model_.rule == Tolerance(100.0)
+    with pytest.raises(SchemaError, match="epsilon must be left out"):
+        FairRegressor(LinearRegression(), told, epsilon=5.0).fit(X, Y)
+    told = Schema(SchemaFile(SPACE, {}, {}, {}, Decision()))
+    with pytest.raises(SchemaError, match="needs a tolerance"):
+        FairRegressor(LinearRegression(), told).fit(X, Y)
 
 
 def test_a_frozen_estimator_is_not_fitted_again() -> None:

@@ -204,7 +204,7 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
         ),
         (
             lambda: DummyClassifier().fit(ROWS, LABELS),
-            "must be an MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression, or a pipeline that ends in one, got DummyClassifier",
+            "must be an MLPClassifier, LogisticRegression, LogisticRegressionCV, MLPRegressor, LinearRegression or skorch's network, or a pipeline that ends in one, got DummyClassifier",
         ),
         (lambda: Contrary().fit(ROWS, LABELS), "ends in one, got Contrary"),
         (MLPClassifier, "MLPClassifier must be fitted before it is read; call its fit first"),

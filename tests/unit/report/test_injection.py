@@ -13,6 +13,9 @@ import html5lib
 import pytest
 from markdown_it import MarkdownIt
 
+from feta.report.diff import Diff
+from feta.report.diff_formats import diff_junit, diff_markdown
+from feta.report.gate import Gate
 from feta.report.html import html
 from feta.report.junit import junit
 from feta.report.markdown import markdown
@@ -71,6 +74,20 @@ def test_no_payload_is_alive_in_any_format(payload: str) -> None:
     assert set(shape(rendered)[0]) <= bland | page_of
     suite = ET.fromstring(junit(report))
     assert {one.tag for one in suite.iter()} <= {"testsuite", "testcase", "failure", "system-out"}
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_no_payload_is_alive_in_a_diff(payload: str) -> None:
+    counts = [("people", 2, 2), ("unfair", 0, 1), ("undecided", 0, 0), ("not_audited", 0, 0)]
+    figures = (*counts, (f"{payload} alone", 0, 1))
+    found = Diff(figures, True, True, (payload,), False, ((payload, "unfair", 1),), (payload,))
+    told = diff_markdown(found, Gate())
+    assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", told, re.IGNORECASE)
+    assert {line.count("|") for line in told.splitlines() if line.startswith("|")} == {5}
+    suite = ET.fromstring(diff_junit(found, Gate()))
+    assert {one.tag for one in suite.iter()} <= {"testsuite", "testcase", "error", "system-out"}
+    for text in (told, diff_junit(found, Gate())):
+        assert all(one.isprintable() or one == "\n" for one in text)
 
 
 def seen_by_a_browser(

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -6,13 +7,18 @@ import pytest
 
 import feta
 from feta.audit.audit import audit
+from feta.audit.summary import Summary
+from feta.cli.audit_words import show
+from feta.cli.open_model import Opened
+from feta.engine.registry import choose
 from feta.model import Model
 from feta.report.bands import Bands
 from feta.report.html import html
-from feta.report.markdown import md
+from feta.report.junit import junit
+from feta.report.markdown import markdown, md
 from feta.report.picture import grid
 from feta.report.report import Gathering
-from feta.report.words import duration
+from feta.report.words import Words, duration, headline, words_for
 from tests.payloads import evil_model, report_of
 
 
@@ -48,11 +54,64 @@ def test_a_fair_and_an_empty_audit_have_a_page() -> None:
     network = feta.Network.from_layers([([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]], [-4.0])])
     model = Model(MODEL.space, network)
     page = html(report_of(model, ROWS))
-    assert "No: all 72 people are proved to be decided alike" in page
+    assert "Fair: all 72 people are proved to be decided alike" in page
     assert 'header class="fair"' in page
     empty = html(report_of(model, []))
     assert 'header class="open"' in empty
     assert "This is not a finding of fairness" in empty
+
+
+def test_the_price_tells_how_many_are_decided_favorably_before_and_after() -> None:
+    report = report_of(MODEL, ROWS)
+    summary, name = report.summary, MODEL.outcomes[1]
+    people = MODEL.space.encode(ROWS)
+    own, fair = MODEL.decide(people), feta.FairPredictor(MODEL).decide(people)
+    assert own.mean() != fair.mean()
+    assert (summary.decisions[name], summary.fair_decisions[name]) == (own.sum(), fair.sum())
+    cells = "".join(f'<td class="n">{share:.1%}</td>' for share in (own.mean(), fair.mean()))
+    assert f"</i></td>{cells}</tr>" in html(report)
+    assert "--vote-weights lets a table of people vote" in html(report)
+
+
+def test_what_is_not_settled_is_told_without_a_word_of_unfairness() -> None:
+    summary = Summary(("age",))
+    summary.statuses.update({"fair": 16, "not audited": 4})
+    told = str(headline(summary, Words(), partial=False))
+    assert (
+        told
+        == "Not settled: 16 people are proved to be decided alike; 4 rows could not be read, and no counterexample was found."
+    )
+
+
+def test_scores_before_a_sigmoid_are_called_log_odds() -> None:
+    model = replace(
+        MODEL, network=replace(MODEL.network, sigmoid=True), rule=feta.Threshold.at_probability(0.7)
+    )
+    assert words_for(model, "").lead == "score (log-odds)"
+    assert words_for(MODEL, "").lead == "score"
+    assert "0.847298 is the probability 0.7." in html(report_of(model, ROWS))
+
+
+def test_the_page_names_the_engine_that_answered() -> None:
+    report = report_of(MODEL, ROWS[:3])
+    assert report.engine == "auto"
+    assert f"Engine <code>{choose(MODEL).name}</code>" in html(report)
+
+
+def test_a_missing_category_is_called_missing_in_groups() -> None:
+    bands = Bands.of(feta.Categorical("sex", ("f", "m"), sensitive=True, missing=True))
+    assert bands.names == ("f", "m", "missing")
+    assert bands.name(np.array([0.0, 0.0, 1.0])) == "missing"
+
+
+def test_a_missing_value_is_called_missing_in_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    sex = feta.Categorical("sex", ("m",), sensitive=True, missing=True)
+    space = feta.FeatureSpace((sex, feta.Real("income", 0, 9)))
+    model = Model(space, feta.Network.from_layers([([[4.0, 0.0, 1.0]], [-5.0])]))
+    report = report_of(model, [{"sex": "m", "income": 4.0}])
+    show(Opened(model), report, out=None)
+    for told in (markdown(report), junit(report), capsys.readouterr().out):
+        assert re.search("sex m (→|-&gt;) missing", told)
 
 
 @pytest.mark.parametrize("rule", [feta.Argmax(("a", "b", "c")), feta.Tolerance(0.5)])

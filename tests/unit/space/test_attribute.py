@@ -78,7 +78,12 @@ def test_a_single_value_is_a_domain(attribute: Integer | Real | Levels) -> None:
         (SEX, ["male"], r"'sex' must be one of .*, got \['male'\]"),
         (SEX, None, "'sex' must be one of .*, got None"),
         (SEX, float("nan"), "'sex' must be one of .*, got nan"),
-        (SEX, np.str_("x"), "got 'x'"),
+        (SEX, np.str_("x"), "got 'x'; if such people exist, add it to the column's values"),
+        (
+            Categorical("sex", ("f", "m"), missing=True),
+            "divers",
+            "got 'divers'; or leave the cell empty, as it may be missing; if such people exist",
+        ),
         (AGE, 17, r"'age' must be a whole number from 18 to 90, got 17 \(row 1\)"),
         (AGE, 91, "got 91"),
         (AGE, 40.5, r"got 40\.5"),

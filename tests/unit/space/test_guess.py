@@ -33,9 +33,15 @@ def test_a_columns_values_tell_its_kind(
     ("values", "message"),
     [
         ([], "'x' must have at least one row"),
-        ([1, None], r"'x' must hold values, got None \(row 1\)"),
+        (
+            [1, None],
+            r"'x' must hold values, got None; fill the empty cells, .+missing=True\) does \(row 1\)",
+        ),
         ([[]], r"'x' must hold values, got \[\] \(row 0\)"),
-        ([1.0, np.nan], r"'x' must hold finite numbers, got nan \(row 1\)"),
+        (
+            [1.0, np.nan],
+            r"'x' must hold finite numbers, got nan; fill the empty cells, .+missing=True\) does \(row 1\)",
+        ),
         ([-np.inf], r"'x' must hold finite numbers, got -inf \(row 0\)"),
         ([1, "one"], "'x' must hold numbers or texts, not both; one of its texts is 'one'"),
         (["yes", True], "'x' must hold numbers or texts, not both"),

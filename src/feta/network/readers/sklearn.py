@@ -148,7 +148,7 @@ def _obstacle(estimator: object) -> str | None:
     # The very types: a subclass may decide in a way of its own.
     classifiers = (LogisticRegression, LogisticRegressionCV, MLPClassifier)
     if type(estimator) not in (*classifiers, LinearRegression, MLPRegressor):
-        return f"the estimator must be an MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression, or a pipeline that ends in one, got {name}; train one of those, or let FairClassifier or FairRegressor take the votes by its predict"
+        return f"the estimator must be an MLPClassifier, LogisticRegression, LogisticRegressionCV, MLPRegressor, LinearRegression or skorch's network, or a pipeline that ends in one, got {name}; train one of those, or let FairClassifier or FairRegressor take the votes by its predict"
     if not hasattr(estimator, "coefs_" if _is_mlp(estimator) else "coef_"):
         return _unfitted(name)
     several = _classes if isinstance(estimator, classifiers) else _one_score
