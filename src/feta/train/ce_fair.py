@@ -208,5 +208,5 @@ class CEFairTrainer:
         far = [] if self.standardize else unscaled(self.space, split.people)
         if far:
             names = ", ".join(map(repr, far))
-            message = f"{names} lie far from 0 for their spread, and networks learn little from such numbers; use standardize=True"
+            message = f"far from 0 for their spread, so that networks learn little from them: {names}; use standardize=True"
             warnings.warn(message, stacklevel=3)
