@@ -40,8 +40,9 @@ def prepare(folder: Path, people: int) -> list[str]:
 
 
 def contents(out: Path) -> dict[str, str]:
-    """Read what an audit wrote, without what a clock measured."""
-    found = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
+    """Read what an audit wrote, without what a clock measured and without its own folder's name."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
+    found = {name: text.replace(f"--out {out.name}<", "<") for name, text in texts.items()}
     told = json.loads(found["audit.json"])
     found["audit.json"] = json.dumps(told | {"seconds": None, "latency": None})
     found["report.html"] = MEASURED.sub("", found["report.html"])
