@@ -8,6 +8,7 @@ for byte, but for what a clock measured.
 """
 
 import argparse
+import contextlib
 import json
 import random
 import re
@@ -56,8 +57,12 @@ def start(command: list[str], out: Path, jobs: int) -> subprocess.Popen[bytes]:
 
 
 def noted(out: Path) -> int:
-    """Tell how much a journal holds, by the size of its files."""
-    return sum(path.stat().st_size for path in out.glob("journal.sqlite*")) if out.exists() else 0
+    """Tell how much a journal holds, by the size of its files; they come and go meanwhile."""
+    size = 0
+    for path in out.glob("journal.sqlite*"):
+        with contextlib.suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
 
 
 def wait_to_kill(process: subprocess.Popen[bytes], out: Path, dice: random.Random) -> None:
