@@ -83,21 +83,6 @@ class Roots {
         push_errors(lane, out);
     }
 
-    // The same along a line, where the first layer's constants are taken as they were computed: only
-    // adding a slope's product to them is rounded.
-    void line_errors(int lane, int real_axis, ByLayer& out) {
-        const AxisSpec& axis = spec.axes[real_axis];
-        const double farthest = std::max(std::abs(axis.low), std::abs(axis.high));
-        out.resize(twice.layers.size() + 1);
-        out[0].assign(size_t(single.neurons), 0.0);
-        for (int n = 0; n < single.neurons; ++n) {
-            const double moves = std::abs(axis.slopes[n]) * farthest;
-            const double value = twice.layers.empty() ? sizes[size_t(lane) * single.width + n] : double(reach.before[0][size_t(n) * lanes + lane]);
-            out[0][n] = gamma(Format<double>::unit, 2, kernel_extra) * (value + 2 * moves) + 5 * Format<double>::tiny;
-        }
-        push_errors(lane, out);
-    }
-
   private:
     const ModelSpec& spec;
     const Network<float>& single;

@@ -140,8 +140,7 @@ class Search {
         const int axis = real_axis;
         trace.set_slopes(real_slopes.data());
         const double error = error64()[0];
-        roots.line_errors(person, real_axis, near);
-        trace.set_errors(near);
+        trace.set_errors(errors64);
         double best = -std::numeric_limits<double>::infinity(), most = best;
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), std::numeric_limits<double>::infinity());
@@ -232,7 +231,6 @@ class Search {
     std::vector<uint64_t> strides;
     int real_axis = -1;
     std::vector<double> real_slopes, line;
-    std::vector<std::vector<double>> near;  // errors along a line, by layer
     std::vector<int32_t> ids, children, digits, stack;
     bool ready64 = false;
     std::vector<std::vector<double>> errors64;
