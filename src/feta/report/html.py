@@ -1,23 +1,20 @@
 """HTML: a report as one page for a desk or a court: no script, no outside address, light and dark."""
 
 import math
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup, escape
-
 from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.model import Model
-from feta.plain import plain, shortened
 from feta.report.groups import Group
 from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
+from feta.report.template import environment, short
 from feta.report.words import caveats, cell, duration, either, headline, notes, words_for
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 
@@ -31,7 +28,6 @@ MOST_COLUMNS = 200
 
 # Characters of a name or value; a line may be broken after an underscore, and in a word of this size.
 MOST_CHARACTERS = 120
-LONG_RUN = re.compile(r"(?<=_)|(\S{24})")
 
 # Groups smaller than this have no ratio: a person more or less would turn it over.
 ENOUGH_FOR_A_RATIO = 10
@@ -95,35 +91,14 @@ def html(report: Report) -> str:
 
 @cache
 def _template() -> "Template":
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only reports need it
-
-    environment = Environment(
-        loader=PackageLoader("feta", "report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_harmless,
-    )
-    environment.filters |= {
+    made = environment("report")
+    made.filters |= {
         "percent": _percent,
-        "count": "{:,}".format,
-        "short": _short,
-        "long": partial(_short, most=5 * MOST_CHARACTERS),
+        "short": partial(short, most=MOST_CHARACTERS),
+        "long": partial(short, most=5 * MOST_CHARACTERS),
         "duration": duration,
     }
-    return environment.get_template("report.html.j2")
-
-
-def _harmless(value: object) -> object:
-    """Spell out what cannot be seen; direction marks would turn a line's words around."""
-    return plain(value) if type(value) is str else value
-
-
-def _short(value: object, most: int = MOST_CHARACTERS) -> Markup:
-    """Escape a name or value, shorten what is very long, and say where it may be broken."""
-    pieces = LONG_RUN.split(shortened(plain(value), most))
-    return Markup("<wbr>").join(escape(piece) for piece in pieces if piece)
+    return made.get_template("report.html.j2")
 
 
 def _percent(share: float) -> str:

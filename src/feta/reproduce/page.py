@@ -1,14 +1,11 @@
 """Page: a run of the protocol as one file to read: no script, no outside address, light and dark."""
 
-import re
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup, escape
-
-from feta.plain import plain, shortened
+from feta.report.template import environment, short
 from feta.reproduce.claims import claims_table
 from feta.reproduce.figures import figures_of
 from feta.reproduce.findings import findings
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 
 NAME = "reproduction.html"
 LONGEST = 2000  # characters of a note or setting that somebody still reads
-LONG_RUN = re.compile(r"(\S{24})")  # where a long word may be broken
 
 
 def write_page(measured: Measurements, folder: Path) -> Path:
@@ -64,26 +60,6 @@ def _spent(measured: Measurements) -> list[tuple[str, str]]:
 
 @cache
 def _template() -> "Template":
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only pages need it
-
-    environment = Environment(
-        loader=PackageLoader("feta", "reproduce"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_harmless,
-    )
-    environment.filters |= {"count": "{:,}".format, "short": _short}
-    return environment.get_template("reproduction.html.j2")
-
-
-def _harmless(value: object) -> object:
-    """Spell out what cannot be seen; direction marks would turn a line's words around."""
-    return plain(value) if type(value) is str else value
-
-
-def _short(value: object) -> Markup:
-    """Escape a text, shorten what is very long, and say where a long word may be broken."""
-    pieces = LONG_RUN.split(shortened(plain(value), LONGEST))
-    return Markup("<wbr>").join(escape(piece) for piece in pieces if piece)
+    made = environment("reproduce")
+    made.filters |= {"short": partial(short, most=LONGEST)}
+    return made.get_template("reproduction.html.j2")
