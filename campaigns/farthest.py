@@ -2,8 +2,9 @@
 
     python -m campaigns.farthest [--networks 3000] [--seed 0]
 
-Whole numbers: the very counterpart, the first of equals. One real number: a score within 1e-9
-(relative) of the best bend, and the kernel's bounds on both sides of it. Half of the networks have weights in eighths, where ties are exact.
+Whole numbers: the very counterpart, the first of equals, also where it must reach a score that lies
+on it or an ulp beside. One real number: a score within 1e-9 (relative) of the best bend, and the
+kernel's bounds on both sides of it. Half of the networks have weights in eighths, where ties are exact.
 """
 
 import argparse
@@ -43,6 +44,19 @@ def wrong_whole(model: Model, people: Matrix, *, upward: bool) -> int:
     return wrong
 
 
+def wrong_reaching(model: Model, people: Matrix, *, upward: bool, beside: float) -> int:
+    """Count people whose counterpart reaches a score, at one of them or next to it, and is not found."""
+    up = np.full(len(people), upward)
+    rows, scores = farthest(model.space, model.network, people, up)
+    beyond = float(np.nextafter(scores[0], beside) if beside else scores[0])
+    found, _ = farthest(model.space, model.network, people, up, beyond=beyond)
+    wrong, sign = 0, 1 if upward else -1
+    for row, due in zip(found, rows, strict=True):
+        reaches = sign * oracle.score(model, due) >= sign * Fraction(beyond)
+        wrong += reaches and row.tolist() != due.tolist()
+    return wrong
+
+
 def wrong_real(model: Model, person: Vector, *, upward: bool) -> int:
     """Count one if the score found along the real numbers is not near the best there is."""
     direction = np.array([upward])
@@ -67,7 +81,8 @@ def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
     kernel.finish(True)
     shared = [c for c in range(model.space.width) if c not in lattice.columns]
     terms = map(np.ascontiguousarray, network.first.terms(person[None, shared], shared))
-    told = kernel.worst_real(*terms, np.array([1.0 if upward else -1.0]), -1.0, 0, 1)
+    sign, floor = np.array([1.0 if upward else -1.0]), np.array([-np.inf])
+    told = kernel.worst_real(*terms, sign, floor, -1.0, 0, 1)
     best = oracle.highest_along(model, person, "age", upward=upward) * (1 if upward else -1)
     least, most = (Fraction(float(told[name][0])) for name in ("least", "most"))
     near = NEAR * (1 + abs(best))
@@ -89,6 +104,10 @@ def run(networks: int, seed: int) -> Counter[str]:
         people = np.stack([random_person(rng, space) for _ in range(3)])
         counts["people, whole numbers"] += len(people)
         counts["WRONG whole numbers"] += wrong_whole(model, people, upward=upward)
+        beside = float(rng.choice([-np.inf, 0.0, np.inf]))
+        counts["WRONG whole numbers, a score to reach"] += wrong_reaching(
+            model, people, upward=upward, beside=beside
+        )
         space = without_bands(space)
         network = random_network(rng, space, plain=False)
         network = replace(network, first=Columns(network.first.bias, network.first.slopes))

@@ -35,6 +35,7 @@ struct Goals {
     const double* directions = nullptr;  // (kinds, rows, outputs)
     const double* offsets = nullptr;     // (people, rows)
     const int32_t* kind = nullptr;       // (people)
+    const double* floors = nullptr;      // (people): what is certainly less does not count
     bool least = false;
 };
 
@@ -51,7 +52,7 @@ class Kernel {
     virtual Answers tally(const People&, const Listed*, const Options&) = 0;
     virtual Answers find(const People&, const int32_t* own, const double* scores, double epsilon, double doubt, const Options&) = 0;
     virtual Answers worst(const People&, const Goals&, const Options&) = 0;
-    virtual Answers worst_real(const People&, const double* signs, const Options&) = 0;
+    virtual Answers worst_real(const People&, const double* signs, const double* floors, const Options&) = 0;
 
     // Each raw row's majority, the first or the last class on a tie; −1 where it is not settled here.
     // False if a row may lie outside the space.

@@ -193,10 +193,11 @@ NB_MODULE(_native, module) {
              })
         .def("worst",
              [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& directions,
-                const Numbers& offsets, const Integers& kind, bool least, double seconds, uint64_t evaluations, int threads) {
+                const Numbers& offsets, const Integers& kind, const Numbers& floors, bool least, double seconds,
+                uint64_t evaluations, int threads) {
                  const People people = self.people(constants, sizes);
                  const Goals goals{int(directions.shape(0)), int(directions.shape(1)), directions.data(),
-                                   offsets.data(), kind.data(), least};
+                                   offsets.data(), kind.data(), floors.data(), least};
                  Answers all;
                  {
                      nb::gil_scoped_release free;
@@ -205,13 +206,13 @@ NB_MODULE(_native, module) {
                  return told(std::move(all));
              })
         .def("worst_real",
-             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& signs, double seconds,
-                uint64_t evaluations, int threads) {
+             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& signs,
+                const Numbers& floors, double seconds, uint64_t evaluations, int threads) {
                  const People people = self.people(constants, sizes);
                  Answers all;
                  {
                      nb::gil_scoped_release free;
-                     all = self.kernel->worst_real(people, signs.data(), Options{false, seconds, 0, evaluations, threads});
+                     all = self.kernel->worst_real(people, signs.data(), floors.data(), Options{false, seconds, 0, evaluations, threads});
                  }
                  return told(std::move(all));
              })

@@ -118,17 +118,19 @@ template <class T> struct AxisTree {
                 for (int n = 0; n < neurons; ++n) out[size_t(r) * width + n] = T(flat[size_t(r) * neurons + n]);
             return out;
         };
-        center = spreaded(from.center, nodes);
-        generator = spreaded(from.generator, nodes);
-        rest.assign(size_t(nodes) * width, T(0));
-        for (int r = 0; r < nodes; ++r)
-            for (int n = 0; n < neurons; ++n) {
-                const size_t f = size_t(r) * neurons + n;
-                const double size = std::abs(from.center[f]) + std::abs(from.generator[f]);
-                // Center and generator are rounded to the format; twice that is on the safe side.
-                const double out = (from.rest[f] + 4 * Format<T>::unit * size) * (1 + 0x1p-20);
-                rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);
-            }
+        if constexpr (std::is_same_v<T, float>) {  // nodes are bounded in float32 only
+            center = spreaded(from.center, nodes);
+            generator = spreaded(from.generator, nodes);
+            rest.assign(size_t(nodes) * width, T(0));
+            for (int r = 0; r < nodes; ++r)
+                for (int n = 0; n < neurons; ++n) {
+                    const size_t f = size_t(r) * neurons + n;
+                    const double size = std::abs(from.center[f]) + std::abs(from.generator[f]);
+                    // Center and generator are rounded to the format; twice that is on the safe side.
+                    const double out = (from.rest[f] + 4 * Format<T>::unit * size) * (1 + 0x1p-20);
+                    rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);
+                }
+        }
         weight = from.weight;
         order = from.order;
         begin = from.begin;

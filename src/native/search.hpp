@@ -93,10 +93,10 @@ class Search {
         wanted = open_class;
     }
 
-    // Find all counterparts that may have the largest objective.
-    void worst(Outcome& out, const Objective& goal, const Limits& limits) {
+    // Find all counterparts that may have the largest objective; none if it is certainly below `floor`.
+    void worst(Outcome& out, const Objective& goal, double floor, const Limits& limits) {
         start(out, 0.0);
-        double best = -std::numeric_limits<double>::infinity();
+        double best = floor;
         kept.clear();
         kept_floor = 0;
         std::fill(ids.begin(), ids.end(), 0);
@@ -134,16 +134,19 @@ class Search {
     // Whether a tally's leader stays so: all were counted, or the others cannot catch up.
     bool certain(const Outcome& out, uint64_t counted) const { return counted == total || settled(out.counts, total); }
 
-    // Find the highest score (sign 1) or the lowest (−1) where one attribute is real-valued.
-    void worst_real(Outcome& out, double sign, const Limits& limits) {
+    // Find the highest score (sign 1) or the lowest (−1) where one attribute is real-valued; it may find
+    // nothing if sign · score is certainly below `floor`.
+    void worst_real(Outcome& out, double sign, double floor, const Limits& limits) {
         start(out, 0.0);
         const int axis = real_axis;
-        trace.set_slopes(real_slopes.data());
-        const double error = error64()[0];
-        trace.set_errors(errors64);
-        double best = -std::numeric_limits<double>::infinity(), most = best;
+        double best = floor, most = floor, error = 0;
         std::fill(ids.begin(), ids.end(), 0);
-        frontier.push(ids.data(), std::numeric_limits<double>::infinity());
+        frontier.push(ids.data(), sign > 0 ? roots.bounds().high()[person] : -roots.bounds().low()[person]);
+        if (!(frontier.key() < best)) {
+            trace.set_slopes(real_slopes.data());
+            error = error64()[0];
+            trace.set_errors(errors64);
+        }
         while (!frontier.empty() && !(frontier.key() < best)) {
             if (late(out, limits)) break;
             if (lines_of(frontier.first()) == 1) {
@@ -167,7 +170,7 @@ class Search {
                     for (int a = 0; a < axes; ++a)
                         digits[a] = a == axis ? 0 : single.trees[a].order[single.trees[a].begin[lines[size_t(l) * axes + a]]];
                     out.number = number_of(digits.data());
-                    best = out.least - error;
+                    best = std::max(best, out.least - error);
                 }
                 continue;
             }

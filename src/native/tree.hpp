@@ -54,6 +54,9 @@ class TreeBuilder {
         : axis(axis), importance(importance), neurons(int(importance.size())), places(size_t(axis.values)),
           along(size_t(axis.values)), away(size_t(axis.values) * importance.size()) {
         tree.neurons = neurons;
+        for (auto* parts : {&tree.center, &tree.generator, &tree.rest}) parts->reserve(2 * away.size());
+        for (auto* parts : {&middle, &fitted, &low, &high, &largest}) parts->resize(size_t(neurons));
+        for (const double one : importance) squared.push_back(one * one);
         std::iota(places.begin(), places.end(), 0);
         split(0, axis.values, -1);
         tree.order = places;
@@ -67,8 +70,11 @@ class TreeBuilder {
     const std::vector<double>& importance;
     int neurons;
     std::vector<int32_t> places;  // the values, in the order found so far
-    std::vector<double> along, away;
-    std::vector<uint8_t> lines;   // by node: whether its values lie on a line
+    std::vector<double> along, away;                        // by value: along the direction found; from the middle
+    std::vector<double> middle, fitted, low, high, largest;  // by neuron, of one node
+    std::vector<double> squared;                            // importance · importance
+    std::vector<std::pair<double, int32_t>> sorted;
+    std::vector<uint8_t> lines;                             // by node: whether its values lie on a line
 
     int32_t split(int from, int to, int32_t parent) {
         const int32_t node = tree.nodes();
@@ -78,7 +84,7 @@ class TreeBuilder {
         tree.right.push_back(-1);
         bound(from, to, parent);
         if (to - from == 1) return node;
-        std::vector<std::pair<double, int32_t>> sorted;
+        sorted.clear();
         for (int k = from; k < to; ++k) sorted.emplace_back(along[k - from], places[k]);
         std::sort(sorted.begin(), sorted.end());
         for (int k = from; k < to; ++k) places[k] = sorted[size_t(k - from)].second;
@@ -116,40 +122,26 @@ class TreeBuilder {
     // Fit center and generator; the rest covers what they miss, and all rounding.
     void bound_values(int from, int to, int32_t parent) {
         const int many = to - from;
-        std::vector<double> middle(size_t(neurons), 0.0), generator(size_t(neurons), 0.0);
+        std::fill(middle.begin(), middle.end(), 0.0);
         for (int k = from; k < to; ++k)
-            for (int n = 0; n < neurons; ++n) middle[n] += term(places[k], n) / many;
+            for (int n = 0; n < neurons; ++n) middle[n] += terms(k)[n];
+        for (int n = 0; n < neurons; ++n) middle[n] /= many;
         double farthest = -1;
         int start = 0;
         for (int k = 0; k < many; ++k) {
-            double far = 0;
+            double far = 0, *d = from_middle(k);
             for (int n = 0; n < neurons; ++n) {
-                const double d = term(places[from + k], n) - middle[n];
-                away[size_t(k) * neurons + n] = d;
-                far += d * d * importance[n] * importance[n];
+                d[n] = terms(from + k)[n] - middle[n];
+                far += d[n] * d[n] * squared[n];
             }
             if (far > farthest) farthest = far, start = k;
         }
         main_direction(many, start, parent);
-        double largest = 0, squares = 0;
-        for (int k = 0; k < many; ++k) largest = std::max(largest, std::abs(along[k]));
-        for (int k = 0; k < many; ++k) {
-            if (largest > 0) along[k] /= largest;
-            squares += along[k] * along[k];
-            for (int n = 0; n < neurons; ++n) generator[n] += along[k] * away[size_t(k) * neurons + n];
-        }
+        fit(from, many);
         double moves = 0, misses = 0;
         for (int n = 0; n < neurons; ++n) {
-            const double g = squares > 0 ? generator[n] / squares : 0.0;
-            double low = INFINITY, high = -INFINITY, size = 0;
-            for (int k = 0; k < many; ++k) {
-                const double missed = away[size_t(k) * neurons + n] - along[k] * g;
-                low = std::min(low, missed);
-                high = std::max(high, missed);
-                size = std::max(size, std::abs(term(places[from + k], n)));
-            }
-            const double center = middle[n] + (low + high) / 2;
-            const double rest = (high - low) / 2 + rounding * (size + std::abs(g) + std::abs(center) + std::abs(middle[n]));
+            const double g = fitted[n], center = middle[n] + (low[n] + high[n]) / 2;
+            const double rest = (high[n] - low[n]) / 2 + rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(middle[n]));
             tree.center.push_back(center);
             tree.generator.push_back(g);
             tree.rest.push_back(rest);
@@ -162,29 +154,53 @@ class TreeBuilder {
         lines.push_back(line);
     }
 
+    // Fit the generator to where the values are along the direction, scaled to ±1; and what it misses.
+    void fit(int from, int many) {
+        double longest = 0, squares = 0;
+        for (int k = 0; k < many; ++k) longest = std::max(longest, std::abs(along[k]));
+        std::fill(fitted.begin(), fitted.end(), 0.0);
+        for (int k = 0; k < many; ++k) {
+            if (longest > 0) along[k] /= longest;
+            squares += along[k] * along[k];
+            for (int n = 0; n < neurons; ++n) fitted[n] += along[k] * from_middle(k)[n];
+        }
+        for (int n = 0; n < neurons; ++n) fitted[n] = squares > 0 ? fitted[n] / squares : 0.0;
+        std::fill(low.begin(), low.end(), INFINITY);
+        std::fill(high.begin(), high.end(), -INFINITY);
+        std::fill(largest.begin(), largest.end(), 0.0);
+        for (int k = 0; k < many; ++k)
+            for (int n = 0; n < neurons; ++n) {
+                const double missed = from_middle(k)[n] - along[k] * fitted[n];
+                low[n] = std::min(low[n], missed);
+                high[n] = std::max(high[n], missed);
+                largest[n] = std::max(largest[n], std::abs(terms(from + k)[n]));
+            }
+    }
+
     // A few steps of power iteration, from the value farthest from the middle; any direction is sound. Two
     // values differ in one direction only, and those of a line in the line's.
     void main_direction(int many, int start, int32_t parent) {
-        std::vector<double> direction(size_t(neurons), 0.0);
-        for (int n = 0; n < neurons; ++n) direction[n] = away[size_t(start) * neurons + n] * importance[n] * importance[n];
+        std::vector<double>& direction = fitted;
+        for (int n = 0; n < neurons; ++n) direction[n] = from_middle(start)[n] * squared[n];
         const int last = many > 2 && !(parent >= 0 && lines[size_t(parent)]) ? 2 : 0;
         for (int step = 0; step <= last; ++step) {
-            double largest = 0;
-            for (const double d : direction) largest = std::max(largest, std::abs(d));
+            double longest = 0;
+            for (const double d : direction) longest = std::max(longest, std::abs(d));
+            if (longest > 0)
+                for (double& d : direction) d /= longest;
             for (int k = 0; k < many; ++k) {
                 along[k] = 0;
-                for (int n = 0; n < neurons && largest > 0; ++n)
-                    along[k] += away[size_t(k) * neurons + n] * (direction[n] / largest);
+                for (int n = 0; n < neurons; ++n) along[k] += from_middle(k)[n] * direction[n];
             }
             if (step == last) return;
             std::fill(direction.begin(), direction.end(), 0.0);
             for (int k = 0; k < many; ++k)
-                for (int n = 0; n < neurons; ++n)
-                    direction[n] += along[k] * away[size_t(k) * neurons + n] * importance[n] * importance[n];
+                for (int n = 0; n < neurons; ++n) direction[n] += along[k] * from_middle(k)[n] * squared[n];
         }
     }
 
-    double term(int value, int neuron) const { return axis.terms[size_t(value) * neurons + neuron]; }
+    const double* terms(int place) const { return &axis.terms[size_t(places[place]) * neurons]; }
+    double* from_middle(int k) { return &away[size_t(k) * neurons]; }
 };
 
 }  // namespace feta

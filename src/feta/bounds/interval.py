@@ -41,7 +41,7 @@ def rounding(activation: Activation, points: Matrix) -> Matrix:
 def reach(activation: Activation, points: Matrix) -> Matrix:
     """Bound the sizes of the terms that an activation adds up at points."""
     steepest = activation.steepest + FLOOR  # a slope lost to underflow still has a size
-    return steepest * np.abs(points) + np.abs(activation.intercepts).max(axis=0)
+    return steepest * np.abs(points) + activation.lift
 
 
 def affine(layer: Affine, box: Box) -> Box:

@@ -77,6 +77,7 @@ class Along:
                 np.ascontiguousarray(values),
                 np.ascontiguousarray(sizes),
                 np.array([sign]),
+                np.array([-np.inf]),
                 question.meter.left() if question.meter.budget.seconds is not None else -1.0,
                 question.meter.budget.evaluations or 0,
                 1,

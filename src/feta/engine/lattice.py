@@ -274,6 +274,7 @@ class _Search:
             np.ascontiguousarray(goal.directions)[None],
             np.ascontiguousarray(offsets)[None],
             np.zeros(1, dtype=np.int32),
+            np.array([goal.level]),
             goal.least,
             *self.limits,
             1,
@@ -284,14 +285,15 @@ class _Search:
                 Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
             )
             return question.unknown(int(numbers[0]) if len(numbers) else None)
-        best = question.farthest(numbers)
-        if best is None:
-            return question.unknown(int(numbers[0]))
-        verdict = question.worst(best, safe=False)
-        if isinstance(verdict, Fair):  # whether the runtime is sure of that, is another question
-            told = self._find()
-            return question.fair(safe=bool(told["safe"][0]) and not told["open"])
-        return verdict
+        if len(numbers):  # else no counterpart reaches the level at all
+            best = question.farthest(numbers)
+            if best is None:
+                return question.unknown(int(numbers[0]))
+            verdict = question.worst(best, safe=False)
+            if not isinstance(verdict, Fair):
+                return verdict
+        told = self._find()  # whether the runtime is sure of it, too, is another question
+        return question.fair(safe=bool(told["safe"][0]) and not told["open"])
 
     def _find(self) -> dict[str, Any]:
         rule = self.model.rule

@@ -80,6 +80,11 @@ class Activation:
         return np.abs(self.slopes).max(axis=0)
 
     @cached_property
+    def lift(self) -> Vector:
+        """The largest absolute intercept of each neuron."""
+        return np.abs(self.intercepts).max(axis=0)
+
+    @cached_property
     def rounds(self) -> bool:
         """Whether evaluating it in floating point rounds at all (ReLU, clips and |z| do not)."""
         copies = np.isin(self.slopes, (-1.0, 0.0, 1.0)).all()

@@ -62,7 +62,7 @@ def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -
         errors = errors * (activation.steepest * (1 + 4 * arithmetic.unit))
     if activation.rounds:
         reach = activation.steepest * (np.abs(bounded.values) + bounded.errors)
-        reach += np.abs(activation.intercepts).max(axis=0)
+        reach += activation.lift
         errors = errors + arithmetic.gamma(1) * reach + 5 * arithmetic.tiny
     return Bounded(values, errors)
 
@@ -102,7 +102,7 @@ def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector
         largest = largest + np.abs(table.rows).max(axis=0)
     yield largest
     for activation, layer in network.steps:
-        reach = activation.steepest * largest + np.abs(activation.intercepts).max(axis=0)
+        reach = activation.steepest * largest + activation.lift
         largest = np.abs(layer.weight) @ reach + np.abs(layer.bias)
         yield largest
 
@@ -121,7 +121,7 @@ def largest_error(network: Network, magnitudes: Vector, arithmetic: Arithmetic) 
     error *= upward(first.width)
     for activation, layer in network.steps:
         steepest, n_terms = float(activation.steepest.max()), layer.weight.shape[1]
-        size = steepest * (size + error) + float(np.abs(activation.intercepts).max())
+        size = steepest * (size + error) + float(activation.lift.max())
         error *= steepest * (1 + 4 * arithmetic.unit)
         if activation.rounds:
             error += arithmetic.gamma(1) * size + 5 * arithmetic.tiny

@@ -20,7 +20,7 @@ from feta.space.feature_space import FeatureSpace
 from feta.train.farthest import Engine, Numbers, farthest
 from feta.train.task import Task
 
-Search = Callable[[Network, Matrix, Flags], tuple[Matrix, Vector]]
+Search = Callable[..., tuple[Matrix, Vector]]  # `farthest` in a space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Violations:
 
     decisions: Vector  # the person's own: a class's number, or the score
     apart: Flags  # whether the counterpart is a counterexample
-    counterparts: Matrix
+    counterparts: Matrix  # the person, where there is no counterexample
     gaps: Vector  # how far on the other side it is, in scores; 0 where it is no counterexample
 
 
@@ -52,13 +52,15 @@ def violations(
     own = _decided(network, rule, people, scores, error)
     if isinstance(rule, Threshold):
         upward = (own == 1) != (rule.favors == "above")
-        rows, found = search(network, people, upward)
+        rows, found = search(network, people, upward, beyond=rule.value)
         gaps, theirs = np.abs(found - scores[:, 0]), found[:, None]
     else:
         rows, gaps = _margins(search, network, people, own)
         theirs = network(rows)
     apart = _decided(network, rule, rows, theirs, error) != own
-    return Violations(own, apart, rows, np.where(apart, gaps, 0.0))
+    return Violations(
+        own, apart, np.where(apart[:, None], rows, people), np.where(apart, gaps, 0.0)
+    )
 
 
 def _decided(
@@ -85,7 +87,7 @@ def _margins(
                 direction[0, [other, mine]] = 1.0, -1.0  # ±1: exact products
                 lead = network.then(identity(), Affine(direction, np.zeros(1)))
                 up = np.ones(len(members), dtype=bool)
-                found, scores = search(lead, people[members], up)
+                found, scores = search(lead, people[members], up, beyond=0.0)
                 higher = scores > best[members]
                 rows[members[higher]], best[members[higher]] = found[higher], scores[higher]
     return rows, best

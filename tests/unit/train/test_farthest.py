@@ -36,6 +36,27 @@ def test_whole_numbers_give_the_oracles_counterpart(seed: int, upward: bool, pla
         assert score == pytest.approx(float(oracle.score(model, due)), rel=1e-12, abs=1e-12)
 
 
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from((-np.inf, None, np.inf)))
+@settings(max_examples=150, deadline=None)
+def test_nobody_who_reaches_a_score_is_missed(
+    seed: int, upward: bool, beside: float | None
+) -> None:
+    rng = np.random.default_rng(seed)
+    space = random_space(rng)
+    model = Model(space, random_network(rng, space, plain=False), Tolerance(0.0))
+    people = np.stack([random_person(rng, space) for _ in range(3)])
+    rows, scores = farthest(space, model.network, people, np.full(3, upward))
+    # One person's very score, or the float64 next to it.
+    beyond = float(scores[0] if beside is None else np.nextafter(scores[0], beside))
+    found, _ = farthest(space, model.network, people, np.full(3, upward), beyond=beyond)
+    shared = ~space.sensitive_columns
+    assert (found[:, shared] == people[:, shared]).all()
+    sign = 1 if upward else -1
+    for row, due in zip(found, rows, strict=True):
+        if sign * oracle.score(model, due) >= sign * Fraction(beyond):
+            assert row.tolist() == due.tolist()
+
+
 def test_people_of_a_batch_may_look_up_and_down() -> None:
     space = FeatureSpace((Integer("age", 18, 90, sensitive=True), Real("income", 0, 9)))
     network = Network.from_layers([([[0.5, 1.0]], [0.0])])
@@ -130,6 +151,19 @@ def test_a_real_number_comes_within_rounding_of_the_best_bend(
     age = space.attribute("age")
     assert isinstance(age, Integer | Real)
     assert age.low <= rows[0, space.columns_of(age).start] <= age.high
+    sign, near = 1 if upward else -1, Fraction(1, 10**9) * (1 + abs(best))
+    beyond = float(best - sign * near)  # it is reached, by a hair
+    found, reached = farthest(
+        space, network, person[None, :], np.array([upward]), numbers="real", beyond=beyond
+    )
+    assert (found.tolist(), reached.tolist()) == (rows.tolist(), scores.tolist())
+    beyond = float(best + 3 * sign * near)  # it is not
+    found, reached = farthest(
+        space, network, person[None, :], np.array([upward]), numbers="real", beyond=beyond
+    )
+    assert sign * Fraction(float(reached[0])) < sign * Fraction(beyond)
+    place = space.columns_of(age).start
+    assert age.low <= found[0, place] <= age.high
 
 
 def eighths_or(rng: np.random.Generator, network: Network) -> np.ndarray:

@@ -55,7 +55,7 @@ def _typical_sizes(model: Model) -> list[Vector]:
     rows += [np.abs(table.rows).max(axis=0)[None, :] for table in first.tables]
     sizes = [_norms(np.vstack(rows))]
     for activation, layer in model.network.steps:
-        reach = activation.steepest * sizes[-1] + np.abs(activation.intercepts).max(axis=0)
+        reach = activation.steepest * sizes[-1] + activation.lift
         sizes.append(_norms(np.vstack([(layer.weight * reach).T, layer.bias])))
     return sizes
 
