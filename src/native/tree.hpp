@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 #include "spec.hpp"
@@ -58,7 +59,8 @@ class TreeBuilder {
         for (auto* parts : {&middle, &fitted, &low, &high, &largest}) parts->resize(size_t(neurons));
         for (const double one : importance) squared.push_back(one * one);
         std::iota(places.begin(), places.end(), 0);
-        split(0, axis.values, -1);
+        positions.resize(places.size());
+        split(0, axis.values, none);
         tree.order = places;
     }
     Tree tree;
@@ -74,53 +76,78 @@ class TreeBuilder {
     std::vector<double> middle, fitted, low, high, largest;  // by neuron, of one node
     std::vector<double> squared;                            // importance · importance
     std::vector<std::pair<double, int32_t>> sorted;
-    std::vector<uint8_t> lines;                             // by node: whether its values lie on a line
+    std::vector<double> positions;                          // of values on a line, by place
 
-    int32_t split(int from, int to, int32_t parent) {
+    static constexpr int32_t none = -1;
+
+    // `line` is the node above whose values lie on a line, or none.
+    int32_t split(int from, int to, int32_t line) {
         const int32_t node = tree.nodes();
         tree.begin.push_back(from);
         tree.end.push_back(to);
-        tree.left.push_back(-1);
-        tree.right.push_back(-1);
-        bound(from, to, parent);
+        tree.left.push_back(none);
+        tree.right.push_back(none);
+        if (axis.real)
+            bound_range(from, to);
+        else if (line != none)
+            bound_on_line(from, to, line);
+        else {
+            const bool straight = bound_values(from, to);
+            sort(from, to);
+            if (straight) line = node;
+        }
         if (to - from == 1) return node;
-        sorted.clear();
-        for (int k = from; k < to; ++k) sorted.emplace_back(along[k - from], places[k]);
-        std::sort(sorted.begin(), sorted.end());
-        for (int k = from; k < to; ++k) places[k] = sorted[size_t(k - from)].second;
         const int half = from + (to - from + 1) / 2;
-        const int32_t left = split(from, half, node), right = split(half, to, node);
+        const int32_t left = split(from, half, line), right = split(half, to, line);
         tree.left[node] = left;
         tree.right[node] = right;
         return node;
     }
 
-    void bound(int from, int to, int32_t parent) {
-        if (axis.real)
-            bound_range(from, to);
-        else
-            bound_values(from, to, parent);
+    // Put a node's values in order along its direction.
+    void sort(int from, int to) {
+        sorted.clear();
+        for (int k = from; k < to; ++k) sorted.emplace_back(along[k - from], places[k]);
+        std::sort(sorted.begin(), sorted.end());
+        for (int k = from; k < to; ++k) std::tie(positions[k], places[k]) = sorted[size_t(k - from)];
+    }
+
+    void add(int n, double center, double generator, double rest, double& moves, double& misses) {
+        tree.center.push_back(center);
+        tree.generator.push_back(generator);
+        tree.rest.push_back(rest);
+        moves += importance[n] * std::abs(generator);
+        misses += importance[n] * rest;
     }
 
     // Along a range the terms move on a line; pieces keep their order.
     void bound_range(int from, int to) {
         const double a = edge(axis, from), b = edge(axis, to), middle = a + (b - a) / 2;
         const double half = std::max(b - middle, middle - a) * (1 + 0x1p-50);
-        double weight = 0;
+        double moves = 0, misses = 0;
         for (int n = 0; n < neurons; ++n) {
             const double slope = axis.slopes[n], center = slope * middle, g = slope * half;
-            const double rest = rounding * (std::abs(center) + std::abs(g)) + 0x1p-1000;
-            tree.center.push_back(center);
-            tree.generator.push_back(g);
-            tree.rest.push_back(rest);
-            weight += importance[n] * std::abs(g);
+            add(n, center, g, rounding * (std::abs(center) + std::abs(g)) + 0x1p-1000, moves, misses);
         }
-        tree.weight.push_back(weight / 2);
-        for (int k = from; k < to; ++k) along[k - from] = k;
+        tree.weight.push_back(moves / 2);
     }
 
-    // Fit center and generator; the rest covers what they miss, and all rounding.
-    void bound_values(int from, int to, int32_t parent) {
+    // Part of a line: what the whole line's bound misses, its parts miss at most.
+    void bound_on_line(int from, int to, int32_t line) {
+        const double a = positions[from], b = positions[to - 1], middle = a + (b - a) / 2;
+        const double half = std::max(b - middle, middle - a) * (1 + 0x1p-50);
+        double moves = 0, misses = 0;
+        for (int n = 0; n < neurons; ++n) {
+            const size_t at = size_t(line) * neurons + n;
+            const double slope = tree.generator[at], center = tree.center[at] + slope * middle;
+            const double size = std::abs(tree.center[at]) + std::abs(slope) + std::abs(center);
+            add(n, center, slope * half, tree.rest[at] + rounding * size, moves, misses);
+        }
+        tree.weight.push_back(misses + (to - from > 2 ? moves / 2 : moves));
+    }
+
+    // Fit center and generator; the rest covers what they miss, and all rounding. Says whether all lie on a line.
+    bool bound_values(int from, int to) {
         const int many = to - from;
         std::fill(middle.begin(), middle.end(), 0.0);
         for (int k = from; k < to; ++k)
@@ -136,22 +163,18 @@ class TreeBuilder {
             }
             if (far > farthest) farthest = far, start = k;
         }
-        main_direction(many, start, parent);
+        main_direction(many, start);
         fit(from, many);
         double moves = 0, misses = 0;
         for (int n = 0; n < neurons; ++n) {
             const double g = fitted[n], center = middle[n] + (low[n] + high[n]) / 2;
             const double rest = (high[n] - low[n]) / 2 + rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(middle[n]));
-            tree.center.push_back(center);
-            tree.generator.push_back(g);
-            tree.rest.push_back(rest);
-            moves += importance[n] * std::abs(g);
-            misses += importance[n] * rest;
+            add(n, center, g, rest, moves, misses);
         }
         // What lies on a line is bounded well as it is: splitting it promises half as much (measured).
         const bool line = many > 2 && misses < 1e-9 * moves;
         tree.weight.push_back(misses + (line ? moves / 2 : moves));
-        lines.push_back(line);
+        return line;
     }
 
     // Fit the generator to where the values are along the direction, scaled to ±1; and what it misses.
@@ -178,11 +201,11 @@ class TreeBuilder {
     }
 
     // A few steps of power iteration, from the value farthest from the middle; any direction is sound. Two
-    // values differ in one direction only, and those of a line in the line's.
-    void main_direction(int many, int start, int32_t parent) {
+    // values differ in one direction only.
+    void main_direction(int many, int start) {
         std::vector<double>& direction = fitted;
         for (int n = 0; n < neurons; ++n) direction[n] = from_middle(start)[n] * squared[n];
-        const int last = many > 2 && !(parent >= 0 && lines[size_t(parent)]) ? 2 : 0;
+        const int last = many > 2 ? 2 : 0;
         for (int step = 0; step <= last; ++step) {
             double longest = 0;
             for (const double d : direction) longest = std::max(longest, std::abs(d));

@@ -7,6 +7,7 @@ import numpy as np
 from feta.arrays import Vector
 from feta.engine.milp.backends.protocol import Outcome, Pool, Status
 from feta.engine.milp.program import Places, Program
+from feta.errors import EngineError
 
 # A limit is not a proof: time, node, iteration and memory limits are STOPPED, with or without a
 # point. Codes that HiGHS may add later fall to FAILED, which can only end in Unknown.
@@ -66,8 +67,8 @@ class HighsSession:
         return self._run(seconds)
 
     def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        """HiGHS has no pool."""
-        raise NotImplementedError
+        """Refuse: HiGHS has no pool."""
+        raise EngineError("HiGHS keeps no pool of solutions; count by cuts, or with SCIP or Gurobi")
 
     def solve_lp(self, program: Program, cost: Vector, *, keep: bool) -> Vector:
         """Minimise another cost over the program with nothing whole; give the rows' duals."""
