@@ -4,7 +4,7 @@
 
 Processor time of one thread, a person, best of five, unless a row says otherwise: on a busy machine the
 clock on the wall would measure the neighbors. About five minutes, with --quick one or two. UCI Adult and Law
-School are measured where the folder named by FETA_DATA_DIR holds them.
+School come from the folder named by FETA_DATA_DIR, or are downloaded; they are left out where neither can be.
 """
 
 import argparse

@@ -64,6 +64,7 @@ def main() -> int:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 counts["kills"] += 1
+        counts["WRONG too few kills"] = int(counts["kills"] < options.kills)
         counts["figures compared"] = len(results(killed)["figures"])
         counts["WRONG results"] = int(results(killed) != results(undisturbed))
     return finish(counts, started)

@@ -29,7 +29,7 @@ PAGE = """<!doctype html>
 # The way around, on every page.
 NAV = {
     "index": "FETA", "tutorial": "Tutorial", "models": "Your model", "deploying": "Deploying", "guarantee": "Guarantee", "maths": "Maths", "long_runs": "Long audits",
-    "formats": "Files", "cli": "Command line", "api": "Python", "contributing": "Contributing",
+    "reproduction": "The paper again", "formats": "Files", "cli": "Command line", "api": "Python", "contributing": "Contributing",
 }  # fmt: skip
 
 

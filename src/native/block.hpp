@@ -22,7 +22,6 @@ template <class T> class Block {
     size_t step() const { return size_t(stride); }  // from one neuron to the next
 
     void begin_alive() { n_alive = 0; }
-    void keep_alive(int neuron) { alive[n_alive++] = neuron; }
     void keep_alive_if(bool lives, int neuron) {  // without a branch
         alive[n_alive] = neuron;
         n_alive += lives;

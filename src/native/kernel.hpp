@@ -1,7 +1,6 @@
 // Kernel: many people's questions over threads; one implementation an instruction set.
 #pragma once
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "spec.hpp"
@@ -31,7 +30,7 @@ struct Listed {
 
 // What `worst` maximises, each person with one of several objectives.
 struct Goals {
-    int kinds = 1, rows = 0;
+    int rows = 0;
     const double* directions = nullptr;  // (kinds, rows, outputs)
     const double* offsets = nullptr;     // (people, rows)
     const int32_t* kind = nullptr;       // (people)

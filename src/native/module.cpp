@@ -121,9 +121,9 @@ NB_MODULE(_native, module) {
              })
         .def("set_shared",
              [](PyKernel& self, int width, const Integers& columns, const Numbers& slopes, const Numbers& low,
-                const Numbers& high, const Flags& whole, const Integers& group, int groups) {
+                const Numbers& high, const Flags& whole, const Integers& group) {
                  self.spec.shared = SharedSpec{width, copied(columns), copied(slopes), copied(low), copied(high),
-                                               {whole.data(), whole.data() + whole.size()}, copied(group), groups};
+                                               {whole.data(), whole.data() + whole.size()}, copied(group)};
              })
         .def("add_layer",
              [](PyKernel& self, const Numbers& breaks, const Numbers& slopes, const Numbers& intercepts,
@@ -196,7 +196,7 @@ NB_MODULE(_native, module) {
                 const Numbers& offsets, const Integers& kind, const Numbers& floors, bool least, double seconds,
                 uint64_t evaluations, int threads) {
                  const People people = self.people(constants, sizes);
-                 const Goals goals{int(directions.shape(0)), int(directions.shape(1)), directions.data(),
+                 const Goals goals{int(directions.shape(1)), directions.data(),
                                    offsets.data(), kind.data(), floors.data(), least};
                  Answers all;
                  {

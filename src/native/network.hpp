@@ -35,14 +35,16 @@ template <class T> struct Activation {
                 const T slope = slopes[size_t(p) * width + n], shift = intercepts[size_t(p) * width + n];
                 steepest[n] = std::max(steepest[n], std::abs(slope));
                 offset[n] = std::max(offset[n], std::abs(shift));
-                relu &= slope == T(p) && shift == 0;
-                identity &= slope == 1 && shift == 0;
+                // Told from the numbers given: one that only rounds to 0 is not 0.
+                const size_t given = size_t(p) * from.width + (from.width > 1 ? n : 0);
+                relu &= from.slopes[given] == p && from.intercepts[given] == 0;
+                identity &= from.slopes[given] == 1 && from.intercepts[given] == 0;
                 rounds |= !(slope == 0 || slope == 1 || slope == -1) || shift != 0;
             }
         for (int p = 0; p + 1 < pieces; ++p)
             for (int n = 0; n < neurons; ++n) {
                 const T at = breaks[size_t(p) * width + n];
-                relu &= at == 0;
+                relu &= from.breaks[size_t(p) * from.width + (from.width > 1 ? n : 0)] == 0;
                 // A break rounded to the format moves the kink by as much.
                 rounds |= at != 0;
                 offset[n] = std::max(offset[n], T(2) * steepest[n] * std::abs(at));

@@ -98,6 +98,7 @@ struct Objective {
             double middle = offsets[r], size = std::abs(middle), wide = 0;
             row(directions + size_t(r) * outputs, middle, size, wide);
             wide = wide * (1 + 0x1p-30) + 0x1p-48 * size;
+            if (!(wide < none) || !(std::abs(middle) < none)) return {-none, none};  // nothing is known
             low = least ? std::min(low, middle - wide) : std::max(low, middle - wide);
             high = least ? std::min(high, middle + wide) : std::max(high, middle + wide);
         }

@@ -20,6 +20,9 @@ constexpr int leaf_points = 64;
 // gains little. When counting, it pays for nodes that are too large to be scored (measured).
 constexpr uint64_t worth_tightening = 32;
 
+// Numbers that a person may leave open before the search gives up: 128 MB of them.
+constexpr size_t most_open = size_t(1) << 24;
+
 struct Limits {
     Clock::time_point deadline = Clock::time_point::max();
     uint64_t nodes = 0;        // bounded nodes before the rest is enumerated; 0: no cap
@@ -97,11 +100,9 @@ class Search {
     void worst(Outcome& out, const Objective& goal, double floor, const Limits& limits) {
         start(out, 0.0);
         double best = floor;
-        kept.clear();
-        kept_floor = 0;
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), goal.high(roots.bounds(), person));
-        while (!frontier.empty() && !(frontier.key() < best)) {  // else nothing open can reach what some point reaches
+        while (!frontier.empty() && !(frontier.key() < best)) {  // else nothing open can reach what some point reaches, or the floor
             if (late(out, limits)) break;
             if (count_of(frontier.first()) <= leaf_points) {
                 take_leaves(best);
@@ -161,8 +162,8 @@ class Search {
                 trace.follow(count, sign);
                 out.scored += uint64_t(count);
                 for (int l = 0; l < count; ++l) {
-                    const double ceiling = trace.ceiling_of(l) + error;
-                    most = std::max(most, ceiling + 0x1p-50 * std::abs(ceiling));
+                    const double ceiling = trace.ceiling_of(l) + error, high = ceiling + 0x1p-50 * std::abs(ceiling);
+                    most = high == high ? std::max(most, high) : std::numeric_limits<double>::infinity();
                     if (!(trace.best_of(l) > out.least) && out.found) continue;
                     out.found = true;
                     out.least = trace.best_of(l);
@@ -243,7 +244,7 @@ class Search {
     Frontier frontier;
     std::vector<std::pair<double, double>> ranges = std::vector<std::pair<double, double>>(most_points);
     std::vector<std::pair<uint64_t, double>> kept;  // numbers that may be the worst, and their highs
-    size_t kept_floor = 0;
+    size_t kept_last = 0;  // how many were left when those overtaken were last dropped
     uint64_t ticks = 0;
 
     // The combinations of the other attributes.
@@ -277,11 +278,14 @@ class Search {
         out.number = out.bounded = out.scored = 0;
         out.at = out.least = out.most = 0;
         leader_only = false;
+        kept.clear();
+        kept_last = 0;
         frontier.clear();
     }
 
     bool late(Outcome& out, const Limits& limits) {
-        const bool spent = limits.evaluations && out.bounded + out.scored >= limits.evaluations;
+        const bool spent = (limits.evaluations && out.bounded + out.scored >= limits.evaluations) ||
+                           out.open.size() + kept.size() > most_open;
         const bool look = !(ticks++ & 63) && limits.deadline != Clock::time_point::max();
         if (spent || (look && Clock::now() >= limits.deadline)) out.finished = false;
         return !out.finished;
@@ -573,10 +577,10 @@ class Search {
             best = std::max(best, low);
             if (!(high < best)) kept.emplace_back(number_of(digits.data()), high);
         }
-        if (kept.size() > 4096 && kept.size() > 2 * kept_floor) {  // drop what was overtaken
+        if (kept.size() > 4096 && kept.size() > 2 * kept_last) {  // drop what was overtaken
             const auto overtaken = [&](const auto& one) { return one.second < best; };
             kept.erase(std::remove_if(kept.begin(), kept.end(), overtaken), kept.end());
-            kept_floor = kept.size();
+            kept_last = kept.size();
         }
     }
 };

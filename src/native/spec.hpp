@@ -46,7 +46,6 @@ struct SharedSpec {
     std::vector<double> low, high;       // by column
     std::vector<uint8_t> whole;          // whole numbers only
     std::vector<int32_t> group;          // which category a column belongs to, −1: none
-    int groups = 0;
 };
 
 struct ModelSpec {

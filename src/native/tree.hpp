@@ -46,7 +46,7 @@ inline std::vector<double> importance(const ModelSpec& model) {
 
 // Where the k-th piece of a real-valued attribute's range begins.
 inline double edge(const AxisSpec& axis, int k) {
-    return k == axis.values ? axis.high : axis.low + (axis.high - axis.low) * k / axis.values;
+    return k == axis.values ? axis.high : axis.low + (axis.high - axis.low) * (k / double(axis.values));
 }
 
 class TreeBuilder {
@@ -66,7 +66,7 @@ class TreeBuilder {
     Tree tree;
 
   private:
-    // Rounding of the few float64 operations in `bound`, relative to the sizes involved; 2^-53 each.
+    // Rounding of the few float64 operations that bound a node, relative to the sizes involved; 2^-53 each.
     static constexpr double rounding = 0x1p-46;
     const AxisSpec& axis;
     const std::vector<double>& importance;

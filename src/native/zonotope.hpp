@@ -298,7 +298,7 @@ template <class T> class Zonotope {
                     moves = slope * moves;
                     size = absolute<T>(c) + moves + b;
                     slope_above = slope;
-                    rise = half + half + slack * before;
+                    rise = half + half + slack * before + tiny;
                     slope_below = select<T>(u > -l, one, zero);
                 } else
                     size = slope * before * T(2);  // at least that of center, generators and box together

@@ -115,6 +115,11 @@ def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None
     code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv")
     assert code == 0
     assert "model.joblib can be audited." in out
+    real = schema.replace(income, f"{income[:-1].rstrip()}, sensitive = true }}")
+    (folder / "real.toml").write_text(real)
+    code, told, _ = feta_("doctor", *TRUSTED, "--schema", "real.toml")
+    assert code == 2
+    assert "but not audited: declare its real-valued sensitive attributes integer" in told
     assert "1,080 people put to the pipeline's own predict: all decided as FETA says." in out
     assert float(re.findall(r"outputs differ from FETA's by (\S+) at most", out)[0]) < 1e-12
     ages = X["age"].max() - X["age"].min() + 1

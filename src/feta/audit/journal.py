@@ -1,15 +1,11 @@
-"""Journal: what is done of a long audit, one row a person in an SQLite file, so that it can go on.
+"""Journal: what is done of a long audit, one row a person, so that it can go on.
 
-Every block of answers is one transaction (WAL): after a crash or a kill each of them is there whole, or
-not at all. A pair is replayed exactly when it is read back; what does not replay is asked again.
+A pair is replayed exactly when it is read back; what does not replay is asked again.
 """
 
-import errno
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +13,12 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.audit.finding import Finding
-from feta.errors import CertificateError, SchemaError
+from feta.errors import CertificateError
+from feta.journal_file import JournalFile
 from feta.model import Model
 from feta.verdict.counterexample import Counterexample
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS people (
     model TEXT NOT NULL, space TEXT NOT NULL, person BLOB NOT NULL, finding TEXT NOT NULL,
     PRIMARY KEY (model, space, person)
@@ -34,62 +30,11 @@ class Journal:
     """An open journal of one audit; `settings` are all that its answers hang on, besides the model."""
 
     def __init__(self, path: Path, model: Model, settings: Mapping[str, object] = {}) -> None:
-        self.path, self.model = path, model
+        self.model = model
         self._moving = model.space.sensitive_columns
-        with self._told():
-            self._base = sqlite3.connect(path, timeout=1.0, isolation_level=None)
-        try:
-            with self._told():
-                # One audit at a time writes here; the lock goes with the process, however it ends.
-                for setting in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL"):
-                    self._base.execute(f"PRAGMA {setting}").fetchall()
-                self._base.executescript(TABLES)
-            self._check({"model": model.fingerprint, **settings})
-            self.empty = len(self) == 0
-        except BaseException:
-            self.close()
-            raise
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say what is wrong with the file in words."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                message = f"{self.path}: another audit is writing to this folder; wait for it, or name another --out"
-                raise SchemaError(message) from None
-            what = f"the journal cannot be written ({error}); what is done is kept: make room, and run the same command again"
-            raise OSError(errno.ENOSPC, what, str(self.path)) from None
-        except sqlite3.DatabaseError as error:
-            message = (
-                f"{self.path}: the journal must be whole, got {error}; delete it to begin again"
-            )
-            raise SchemaError(message) from None
-
-    def _check(self, settings: Mapping[str, object]) -> None:
-        """Raise unless the journal is of this audit; a new one is given its settings."""
-        now = {name: json.dumps(value) for name, value in settings.items()}
-        with self._told():
-            before = dict(self._base.execute("SELECT name, value FROM settings").fetchall())
-        for name in now if before else ():
-            if now[name] != before.get(name):
-                message = f"{self.path} is the journal of another audit: the {name} was {before.get(name)}, and is {now[name]} now; name another --out, or delete the journal to begin again"
-                raise SchemaError(message)
-        if not before:
-            with self._told(), self._transaction():
-                self._base.executemany("INSERT INTO settings VALUES (?, ?)", now.items())
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._base.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self._base.in_transaction:  # a full disk has ended it already
-                self._base.execute("ROLLBACK")
-            raise
-        self._base.execute("COMMIT")
+        known = {"model": model.fingerprint, **settings}
+        self._file = JournalFile(path, TABLES, known, work="audit")
+        self.empty = len(self) == 0
 
     def __enter__(self) -> "Journal":
         return self
@@ -99,25 +44,22 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; it stays where it is."""
-        with self._told():
-            self._base.close()
+        self._file.close()
 
     def remove(self) -> None:
         """Close and delete the file: its audit is complete."""
-        self.close()
-        for suffix in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        self._file.remove()
 
     def __len__(self) -> int:
-        with self._told():
-            return int(self._base.execute("SELECT count(*) FROM people").fetchone()[0])
+        with self._file.told():
+            return int(self._file.base.execute("SELECT count(*) FROM people").fetchone()[0])
 
     def known(self, people: Matrix) -> list[Finding | None]:
         """Give what is known about each of these people; None where they are to be asked."""
         found = []
         for row, person in enumerate(people):
-            with self._told():
-                text = self._base.execute(
+            with self._file.told():
+                text = self._file.base.execute(
                     "SELECT finding FROM people WHERE model = ? AND space = ? AND person = ?",
                     self._key(person),
                 ).fetchone()
@@ -131,8 +73,8 @@ class Journal:
             for person, one in zip(people, findings, strict=True)
         ]
         self.empty = False
-        with self._told(), self._transaction():
-            self._base.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows)
+        with self._file.told(), self._file.transaction():
+            self._file.base.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows)
 
     def _key(self, person: Vector) -> tuple[str, str, bytes]:
         # + 0.0 makes −0.0 the 0.0 that it equals.

@@ -13,6 +13,7 @@ from feta.audit.patience import anybody_busy
 from feta.cli.exit_code import ExitCode
 from feta.errors import CertificateError, FetaError
 from feta.plain import plain, shortened
+from feta.reproduce.protocol import SEED
 
 app = typer.Typer(
     name="feta",
@@ -309,7 +310,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few rows and epochs: does it all run?")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of everything.")] = 123,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of everything.")] = SEED,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 2,
     out: Annotated[
         Path | None, typer.Option(help="Folder for results.json, the page, and the networks.")

@@ -67,7 +67,8 @@ def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) 
         )
     else:
         _show(opened, path, replayed, seconds, found, (n_rows, n_bad, data))
-    return ExitCode.BAD_INPUT if replayed and replayed.surprising else ExitCode.DONE
+    trusted = not (replayed and replayed.surprising)
+    return ExitCode.DONE if trusted and model.space.finite else ExitCode.BAD_INPUT
 
 
 def _people(model: Model, data: Path) -> tuple[Matrix, int, int]:
@@ -125,7 +126,11 @@ def _show(
 ) -> None:
     model, space = opened.model, opened.model.space
     console = Console(soft_wrap=True)
-    console.print(Text(f"{plain(path.name)} can be audited.", style="bold green"))
+    if space.finite:
+        console.print(Text(f"{plain(path.name)} can be audited.", style="bold green"))
+    else:
+        message = f"{plain(path.name)} can be verified in Python, person by person, but not audited: declare its real-valued sensitive attributes integer, or give them a step."
+        console.print(Text(message, style="bold yellow"))
     first = model.network.first
     shape = " - ".join(
         str(one)
@@ -233,7 +238,7 @@ def _content(
     n_bad: int,
 ) -> dict[str, object]:
     return {
-        "auditable": True,
+        "auditable": model.space.finite,
         "reading": model.network.reading,
         "counterparts": model.space.lattice.size if model.space.finite else None,
         "engine": choose(model, "auto").name if model.space.finite else None,

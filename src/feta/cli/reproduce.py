@@ -44,7 +44,9 @@ class Options:
 def run_reproduce(options: Options) -> ExitCode:
     """Run the protocol, or what is left of it; an interruption keeps what is done."""
     protocol = protocol_of(options.dataset, quick=options.quick)
-    folds = options.folds or (QUICK_FOLDS if options.quick else FOLDS)
+    folds = options.folds
+    if folds is None:
+        folds = QUICK_FOLDS if options.quick else FOLDS
     if not 1 <= folds <= FOLDS:
         raise SchemaError(f"--folds must be from 1 to {FOLDS}, got {folds}")
     out = options.out or Path(f"reproduction-{options.dataset}{'-quick' * options.quick}")
@@ -55,11 +57,15 @@ def run_reproduce(options: Options) -> ExitCode:
     run = Run(protocol, options.seed, out, folds)
     settings = {
         "data set": protocol.dataset,
+        "kind": "quick" if options.quick else "full",
+        "checksum of the rows": people.checksum,
         "protocol": protocol.digest,
         "seed": options.seed,
         "version of FETA": version("feta-fair"),
     }
     with Journal(out / JOURNAL, settings) as journal:
+        if journal.new:
+            run.tidy()  # what a run with a deleted journal kept on its way is another run's
         typer.echo(
             f"{people.dataset.title}: {len(people.rows):,} rows, {folds} folds, {people.dataset.space.lattice.size:,} counterparts a person"
         )

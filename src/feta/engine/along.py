@@ -72,6 +72,7 @@ class Along:
         values, sizes = self.model.network.first.terms(person[None, self.shared], self.shared)
         best: Counterexample | None = None
         ceiling, whole = -np.inf, True
+        evaluations = question.meter.budget.evaluations
         for sign in question.objective.directions[:, 0]:
             told = self.native.worst_real(
                 np.ascontiguousarray(values),
@@ -79,13 +80,14 @@ class Along:
                 np.array([sign]),
                 np.array([-np.inf]),
                 question.meter.left() if question.meter.budget.seconds is not None else -1.0,
-                question.meter.budget.evaluations or 0,
+                0 if evaluations is None else max(1, int(evaluations)),  # there 0 is no limit
                 1,
             )
             whole = whole and bool(told["finished"][0])
             most = float(told["most"][0])
             # The gap's upper bound; the difference is rounded, too.
-            ceiling = max(ceiling, most - sign * own + DIFFERENCE * (abs(most) + abs(own)))
+            high = most - sign * own + DIFFERENCE * (abs(most) + abs(own))
+            ceiling = max(ceiling, high) if high == high else np.inf  # noqa: PLR0124 - NaN
             if told["found"][0]:
                 other = self._counterpart(person, int(told["number"][0]), float(told["at"][0]))
                 found = question.witness(other)

@@ -16,6 +16,11 @@ try:
 except ImportError:  # installed without a compiler
     native = None
 
+# What the kernel takes: longer axes would take it seconds to split, and numbers are 64 bits; sums of
+# two counts must fit as well.
+LONGEST_AXIS = 4096
+MOST_COUNTERPARTS = 2**62
+
 # The kernel computes in float32, which ends at 3e38; sums of products must stay far below.
 LARGEST_ACTIVATION = 1e30
 
@@ -38,7 +43,13 @@ def fits(network: Network, magnitudes: Vector) -> bool:
     sizes = [largest.max() for largest in largest_activations(network, magnitudes)]
     weights = [np.abs(layer.weight).max() for layer in network.layers]
     slopes = np.abs(network.first.slopes).max(initial=0.0)
-    return all(one < LARGEST_ACTIVATION for one in (*sizes, *weights, slopes))
+    folded = [one.folded.max() for one in (network.first, *network.layers)]
+    return all(one < LARGEST_ACTIVATION for one in (*sizes, *weights, *folded, slopes))
+
+
+def fits_line(low: float, high: float) -> bool:
+    """Say whether a real-valued attribute's range can be cut into pieces."""
+    return high - low < LARGEST_ACTIVATION
 
 
 def kernel_of(network: Network, axes: Sequence[Axis], *, slack: float = 0.0) -> Any:  # noqa: ANN401 - compiled

@@ -7,6 +7,7 @@ few counterparts that float64 cannot settle; those go through exact arithmetic h
 import math
 import os
 import time
+from dataclasses import replace
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,7 @@ from feta.arrays import Answers, Counts, Flags, Matrix
 from feta.bounds.first_layer import tabulable
 from feta.engine import compiled
 from feta.engine.along import Along, real_attribute
-from feta.engine.compiled import kernel_of
+from feta.engine.compiled import LONGEST_AXIS, MOST_COUNTERPARTS, fits_line, kernel_of
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.engine.score_ranges import spread_of
@@ -31,15 +32,12 @@ from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Fair, Reason, Verdict
 
-# An axis longer than this would take seconds to split.
-LONGEST_AXIS = 4096
-
-# Counts and numbers are int64; sums of two of them must fit as well.
-MOST_COUNTERPARTS = 2**62
-
 # Lattices up to this size are enumerated once bounding has cost a good part of that; larger ones
 # are answered by bounds alone, or not in time.
 ENUMERABLE = 10**7
+
+# People are counted so many at a time that their open counterparts, if all were, take 1 GB.
+OPEN_AT_A_TIME = 2**27
 
 # A bounded node costs about as much as this many scored counterparts.
 NODE_COST = 5
@@ -171,7 +169,6 @@ class _Kernel:
             check.highs,
             check.whole.astype(np.uint8),
             group,
-            check.members.shape[1],
         )
         return True
 
@@ -188,10 +185,27 @@ class _Kernel:
         weights: VoteWeights | None,
         threads: int,
     ) -> Tally:
-        """Count with the kernel, then settle what it left open."""
+        """Count with the kernel, then settle what it left open; some people at a time."""
+        deadline, many = budget.deadline(), max(64, OPEN_AT_A_TIME // self.space.lattice.size)
+        parts = []
+        for start in range(0, max(1, len(people)), many):
+            some = people[start : start + many]
+            if budget.seconds is not None:
+                budget = replace(budget, seconds=max(0.0, deadline - time.monotonic()))
+            parts.append(self._tally_some(some, budget, until, weights, threads))
+        return Tally.joined(parts)
+
+    def _tally_some(
+        self,
+        people: Matrix,
+        budget: Budget,
+        until: Until,
+        weights: VoteWeights | None,
+        threads: int,
+    ) -> Tally:
         assert not isinstance(self.rule, Tolerance)  # the front door refuses it
         deadline = budget.deadline()
-        limits = _limits(budget)
+        limits = _limits(budget, deadline)
         constants = self.constants(people)
         majority = until == "majority"
         if weights is None:
@@ -243,7 +257,6 @@ class _Search:
         self.kernel = kernel
         self.question = Question(query, budget, Lattice.name)
         self.model = query.model
-        self.limits = _limits(budget)
         self.constants = kernel.constants(query.person[None, :])
 
     def any(self) -> Verdict:
@@ -253,10 +266,7 @@ class _Search:
         if told["found"][0]:
             return question.unfair(int(told["number"][0]))
         if not told["finished"][0]:
-            question.meter.reason = (
-                Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
-            )
-            return question.unknown()
+            return self._spent(None)
         apart = question.apart(_open(told))
         if apart is None:
             return question.unknown()
@@ -276,15 +286,12 @@ class _Search:
             np.zeros(1, dtype=np.int32),
             np.array([goal.level]),
             goal.least,
-            *self.limits,
+            *self._limits,
             1,
         )
         numbers = _open(told)
         if not told["finished"][0]:
-            question.meter.reason = (
-                Reason.OUT_OF_TIME if self.limits[0] >= 0 else Reason.OUT_OF_NODES
-            )
-            return question.unknown(int(numbers[0]) if len(numbers) else None)
+            return self._spent(int(numbers[0]) if len(numbers) else None)
         if len(numbers):  # else no counterpart reaches the level at all
             best = question.farthest(numbers)
             if best is None:
@@ -293,7 +300,21 @@ class _Search:
             if not isinstance(verdict, Fair):
                 return verdict
         told = self._find()  # whether the runtime is sure of it, too, is another question
-        return question.fair(safe=bool(told["safe"][0]) and not told["open"])
+        if told["found"][0]:
+            return question.unfair(int(told["number"][0]))
+        sure = told["finished"][0] and told["safe"][0] and not told["open"]
+        return question.fair(safe=bool(sure))
+
+    @property
+    def _limits(self) -> tuple[float, int]:
+        meter = self.question.meter
+        return _limits(meter.budget, meter.deadline)
+
+    def _spent(self, number: int | None) -> Verdict:
+        """Answer that the budget ran out, and which part of it."""
+        meter = self.question.meter
+        meter.reason = Reason.OUT_OF_NODES if meter.left() else Reason.OUT_OF_TIME
+        return self.question.unknown(number)
 
     def _find(self) -> dict[str, Any]:
         rule = self.model.rule
@@ -309,7 +330,7 @@ class _Search:
             np.array([score]),
             epsilon,
             self.question.doubt,
-            *self.limits,
+            *self._limits,
             self.kernel.nodes,
         )
         return told
@@ -321,6 +342,7 @@ def _has_a_line(model: Model) -> bool:
         return False
     lengths = [one.n_values for one in model.space.sensitive if not isinstance(one, Real | Derived)]
     short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MOST_COUNTERPARTS
+    short = short and fits_line(real.low, real.high)
     return short and compiled.fits(model.network, model.space.magnitudes)
 
 
@@ -332,9 +354,13 @@ def _refuse_real(model: Model) -> None:
         raise EngineError(message)
 
 
-def _limits(budget: Budget) -> tuple[float, int]:
-    """Tell the kernel what may be spent: seconds, and evaluations a person."""
-    return -1.0 if budget.seconds is None else budget.seconds, budget.evaluations or 0
+def _limits(budget: Budget, deadline: float) -> tuple[float, int]:
+    """Tell the kernel what may be spent: seconds until the deadline, and evaluations a person.
+
+    There 0 is no limit; the root of the lattice is bounded in any case.
+    """
+    seconds = -1.0 if budget.seconds is None else max(0.0, deadline - time.monotonic())
+    return seconds, 0 if budget.evaluations is None else max(1, int(budget.evaluations))
 
 
 def _open(told: dict[str, Any]) -> Counts:

@@ -179,8 +179,12 @@ def _matched(old: Audited, new: Audited, *, same_data: bool) -> Iterator[tuple[s
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if not row.get("verdict"):
-                raise SchemaError(f"{path}: every line must have a verdict; audit again")
-            yield row
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if not row.get("verdict"):
+                    raise SchemaError(f"{path}: every line must have a verdict; audit again")
+                yield row
+    except (UnicodeDecodeError, csv.Error) as error:
+        message = f"{path}: must be a table as an audit writes it, got {error}; audit again"
+        raise SchemaError(message) from None

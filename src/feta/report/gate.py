@@ -60,7 +60,7 @@ def conclusion(found: Diff, gate: Gate) -> str:
         case Outcome.NOT_COMPARABLE:
             return "Not comparable: the two audits asked different questions. Audit both with one schema, or accept it with --allow-other-question."
         case Outcome.LESS_SETTLED:
-            return 'Less settled: answers are missing that were there, so "not worse" would say too much.'
+            return 'Less settled: answers are missing that were there, so "not worse" would say too much. Audit again with more --seconds, or go on with the audit that was interrupted.'
         case Outcome.WORSE:
             return f"Worse: {_figures(found, gate)}."
         case Outcome.NOT_WORSE:

@@ -21,7 +21,11 @@ def junit(report: Report) -> str:
     failures += _failed(_case(suite, report, every), summary.statuses["unfair"], _pairs(report))
     last = _case(suite, report, "everybody has an answer")
     if open_people or report.partial:
-        what = "the audit was interrupted" if report.partial else f"{open_people} people have none"
+        what = (
+            "the audit was interrupted"
+            if report.partial
+            else f"{open_people} {'person has' if open_people == 1 else 'people have'} none"
+        )
         ET.SubElement(last, "error", message=what)
     suite.set("tests", str(len(summary.attributes) + 2))
     suite.set("failures", str(failures))

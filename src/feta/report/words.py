@@ -128,7 +128,8 @@ def caveats(model: Model) -> Iterator[str]:
 def notes(summary: Summary, runtime: str) -> Iterator[str]:
     """Say what is open, and what the model's own arithmetic has to do with it."""
     if summary.statuses["undecided"]:
-        yield f"{summary.statuses['undecided']:,} people are undecided: raise --seconds, or narrow the sensitive domains."
+        left = summary.statuses["undecided"]
+        yield f"{left:,} {'person is' if left == 1 else 'people are'} undecided: raise --seconds, or narrow the sensitive domains."
     if summary.statuses["not audited"]:
         yield f"{summary.statuses['not audited']:,} rows could not be read and were not audited; verdicts.csv (--out) says why."
     if summary.runtime_sensitive:

@@ -1,8 +1,9 @@
 """Bench: one fold's people, and the networks that earlier steps have left there."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,12 @@ class People:
     dataset: Dataset
     rows: Matrix
     labels: Flags
+
+    @cached_property
+    def checksum(self) -> str:
+        """A sha256 of all rows and labels."""
+        content = self.rows.tobytes() + self.labels.tobytes()
+        return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @cache

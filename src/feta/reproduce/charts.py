@@ -116,9 +116,6 @@ def bar(x: float, y: float, width: float, height: float, kind: str) -> Markup:
     )
 
 
-MARKERS = ("circle", "square", "triangle", "diamond", "cross")
-
-
 def marker(shape: str, x: float, y: float, kind: str, *, size: float = 5) -> Markup:
     """Draw a point whose shape tells it apart where colors do not."""
     match shape:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from feta.reproduce.agreement import placed_all, spoken
 from feta.reproduce.claims import claims, difference
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.paper import COUNTERPART, NAMES, ROWS, published
 from feta.reproduce.quantities import found, is_another, papers, placed
 from feta.reproduce.statistics import Difference, summarize
-from feta.reproduce.verdict import spoken, tally
 from feta.reproduce.wording import listed, signed, with_spread
 
 OTHER_ROWS = 0.05  # a share of rows from which on a table is no longer the same
@@ -28,7 +28,7 @@ def findings(measured: Measurements) -> list[Finding]:
     known = [*_rows(measured), *_chance(measured), *_scaling(measured), *_blind_protocol(measured), *_blind_full(measured),
              *_lcifr(measured), *_certificates(measured), *_curves(measured), *_ties(measured), *_times(measured), *_opposite(measured)]  # fmt: skip
     accounted = {key for one in known for key in one.accounts_for}
-    left = [key for key in tally(measured).outside if key not in accounted]
+    left = [key for key in placed_all(measured).outside if key not in accounted]
     if left:
         named = listed([f"{spoken(key)} ({_against(measured, key)})" for key in left])
         known.append(Finding("Without an explanation", f"We have none for: {named}. The paper gives neither its folds nor its seeds, and leaves scaling, initialization and selection open; any of these may be it."))  # fmt: skip
@@ -62,7 +62,7 @@ def _scaling(measured: Measurements) -> Iterator[Finding]:
     usual, raw, paper = found(measured, key), found(measured, f"raw.{key}"), papers(measured, key)
     if not usual or not raw or not paper or is_another(measured) or placed(measured, key) == "within":  # fmt: skip
         return
-    nearer = tuple(one for one in tally(measured).outside if _nearer(measured, one))
+    nearer = tuple(one for one in placed_all(measured).outside if _nearer(measured, one))
     counts = _counts(measured)
     figures = f"NN_b reaches {with_spread(usual)} with standardized inputs, {with_spread(raw)} with raw ones; the paper has {paper.text}."
     if key not in nearer:
@@ -71,8 +71,8 @@ def _scaling(measured: Measurements) -> Iterator[Finding]:
     doubt = ""
     if paper.std is not None and raw.std > 3 * paper.std:
         doubt = f" Against it: over our folds the raw network varies by {raw.std:.2f}, the paper's by {paper.std:.2f}."  # fmt: skip
-    usual_within = [one for one in tally(measured).within if found(measured, f"raw.{one}")]
-    if len(tally(measured, "raw.").within) < len(usual_within):
+    usual_within = [one for one in placed_all(measured).within if found(measured, f"raw.{one}")]
+    if len(placed_all(measured, "raw.").within) < len(usual_within):
         yield Finding("Scaling of the inputs: the figures point both ways", f"{figures} For NN_b raw inputs come nearer, for the table as a whole they do not. {counts}{doubt}", (key,))  # fmt: skip
         return
     yield Finding("Inputs were probably not scaled", f"{figures} Raw inputs come nearer, so the paper probably fed them as they are: an inference, not a proof. {counts}{doubt}", nearer)  # fmt: skip
@@ -85,7 +85,7 @@ def _nearer(measured: Measurements, key: str) -> bool:
 
 
 def _counts(measured: Measurements) -> str:
-    usual, raw = tally(measured), tally(measured, "raw.")
+    usual, raw = placed_all(measured), placed_all(measured, "raw.")
     both = {key.removeprefix("raw.") for key in (*raw.within, *raw.outside)}
     return f"Of the {len(both)} figures measured with raw inputs, {len(raw.within)} lie within two deviations; with standardized inputs {len(both & set(usual.within))} of the same do."  # fmt: skip
 
@@ -172,7 +172,7 @@ def _curves(measured: Measurements) -> Iterator[Finding]:
 def _chance(measured: Measurements) -> Iterator[Finding]:
     """Name the figures whose distance is no larger than our own folds' spread allows."""
     near = []
-    for key in tally(measured).outside:
+    for key in placed_all(measured).outside:
         ours, paper = found(measured, key), papers(measured, key)
         if (
             ours

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from feta.report.template import environment, short
+from feta.reproduce.agreement import agreement
 from feta.reproduce.claims import claims_table
 from feta.reproduce.figures import figures_of
 from feta.reproduce.findings import findings
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.quantities import found, is_another
 from feta.reproduce.tables import ARMS, our_tables, paper_column, paper_tables
-from feta.reproduce.verdict import verdict
 from feta.reproduce.wording import duration
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def html(measured: Measurements) -> str:
     """Render the page; every name, note and setting is escaped by the template."""
     return _template().render(
         measured=measured,
-        verdict=verdict(measured),
+        agreement=agreement(measured),
         another=is_another(measured),
         paper_column=paper_column(measured),
         claims=claims_table(measured),

@@ -4,10 +4,10 @@ import math
 
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.paper import COUNTERPART, Published, published
+from feta.reproduce.protocol import FOLDS
 from feta.reproduce.statistics import Place, Summary, place, summarize
 
 VARIANTS = ("raw", "sample")
-TEST_FOLDS = 5  # a test fold is a fifth of the rows, however many folds were run
 
 # Arms whose decision is a function of the other columns alone.
 NEVER_APART = ("majority", "vote", "trained_vote")
@@ -25,12 +25,10 @@ def figures(measured: Measurements, key: str) -> list[float]:
         case "single_ratio":
             return _over(figures(measured, f"{arm}.single_seconds"), measured)
         case "uncertified":
-            # Its authors' certificate is over the categorical attributes.
-            certified = figures(measured, f"{arm}.certified_categories")
-            return [100 - one for one in certified or figures(measured, f"{arm}.certified")]
+            return [100 - one for one in figures(measured, f"{arm}.certified")]
         case "naive_total" | "vectorised_total" | "milp_total" | "compiled_total":
             each = figures(measured, f"{arm}.{quantity.replace('_total', '_seconds')}")
-            return [one * measured.rows / TEST_FOLDS for one in each]
+            return [one * measured.rows / FOLDS for one in each]  # however many folds were run
         case _:
             return []
 

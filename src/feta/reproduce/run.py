@@ -2,10 +2,10 @@
 
 import multiprocessing
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -61,11 +61,11 @@ class Run:
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with scikit-learn
 
         unit, started = self.units[number], time.perf_counter()
-        lattice = engines()[Lattice.name]
-        assert isinstance(lattice, Lattice)
-        lattice.threads = 1  # the same work in one process as in several
         checkpoint = self.folder / "models" / f"{unit.name}-{unit.fold}.training"
-        with threadpool_limits(1):  # sums of floats in the same order, whatever the machine
+        with (
+            _one_thread(),
+            threadpool_limits(1),
+        ):  # sums of floats in the same order, whatever the machine
             bench = bench_of(
                 self.protocol,
                 seed=self.seed,
@@ -88,6 +88,18 @@ class Run:
             if one.name != "networks"
         }
         return told | {"models": prints}, time.perf_counter() - started
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let the compiled engine use one thread: the same work in one process as in several."""
+    lattice = engines()[Lattice.name]
+    assert isinstance(lattice, Lattice)
+    before, lattice.threads = lattice.threads, 1
+    try:
+        yield
+    finally:
+        lattice.threads = before
 
 
 def carry_out(run: Run, journal: Journal, *, jobs: int, watch: Watch) -> None:
@@ -119,12 +131,8 @@ def carry_out(run: Run, journal: Journal, *, jobs: int, watch: Watch) -> None:
 
 
 def _needed(unit: Unit, done: Done) -> Known:
-    """Gather the figures of the units that this one needs, without their variant."""
-    return {
-        key.removeprefix(unit.variant): figure
-        for need in unit.needs
-        for key, figure in done[need]["figures"].items()
-    }
+    """Gather the figures of the units that this one needs."""
+    return {key: figure for need in unit.needs for key, figure in done[need]["figures"].items()}
 
 
 def _in_turn(

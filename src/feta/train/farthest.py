@@ -33,10 +33,6 @@ BLOCK = 2**12
 # Enumeration of more counterparts than this a person would take seconds each.
 MOST_COUNTERPARTS = 10**7
 
-# What the kernel takes: longer axes would take it seconds to split, numbers are 64 bits.
-LONGEST_AXIS = 4096
-MOST_NUMBERED = 2**62
-
 UP_AND_DOWN = np.array([[[1.0]], [[-1.0]]])
 
 # The kernel's seconds, evaluations and threads.
@@ -160,8 +156,9 @@ class _Search:
         """Whether the kernel can search it."""
         return (
             compiled.native is not None
-            and max(map(len, self.lattice.axes)) <= LONGEST_AXIS
-            and self.lattice.size < MOST_NUMBERED
+            and max(map(len, self.lattice.axes)) <= compiled.LONGEST_AXIS
+            and self.lattice.size < compiled.MOST_COUNTERPARTS
+            and (self.line is None or compiled.fits_line(*self._ends(self.line)))
             and compiled.fits(self.network, self.space.magnitudes)
         )
 
@@ -208,10 +205,13 @@ class _Search:
     def _axis(self, place: int) -> Axis:
         axis = self.lattice.axes[place]
         if place == self.line:
-            ends = axis.every_code[[0, -1], 0]
             slopes = self.network.first.slopes[:, axis.columns[0]]
-            return RealAxis(float(ends[0]), float(ends[1]), slopes)
+            return RealAxis(*self._ends(place), slopes)
         return self.network.first.terms(axis.every_code, axis.columns)
+
+    def _ends(self, place: int) -> tuple[float, float]:
+        codes = self.lattice.axes[place].every_code
+        return float(codes[0, 0]), float(codes[-1, 0])
 
     def farthest(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
         """Search for some people at once."""

@@ -55,7 +55,9 @@ def violations(
         rows, found = search(network, people, upward, beyond=rule.value)
         gaps, theirs = np.abs(found - scores[:, 0]), found[:, None]
     else:
-        rows, gaps = _margins(search, network, people, own)
+        rows, gaps = _margins(
+            search, network, people, own, lambda x: _decided(network, rule, x, network(x), error)
+        )
         theirs = network(rows)
     apart = _decided(network, rule, rows, theirs, error) != own
     return Violations(
@@ -75,10 +77,18 @@ def _decided(
 
 
 def _margins(
-    search: Search, network: Network, people: Matrix, own: Vector
+    search: Search,
+    network: Network,
+    people: Matrix,
+    own: Vector,
+    decide: Callable[[Matrix], Vector],
 ) -> tuple[Matrix, Vector]:
-    """Find where another class leads most over the person's own, whichever class that is."""
+    """Find where another class leads most over the person's own, whichever class that is.
+
+    Leads are float64; whoever is decided apart, exactly, comes before those who are not.
+    """
     rows, best = np.array(people), np.full(len(people), -np.inf)
+    apart = np.zeros(len(people), dtype=bool)
     for mine in np.unique(own).astype(int):
         members = np.flatnonzero(own == mine)
         for other in range(network.outputs):
@@ -88,8 +98,10 @@ def _margins(
                 lead = network.then(identity(), Affine(direction, np.zeros(1)))
                 up = np.ones(len(members), dtype=bool)
                 found, scores = search(lead, people[members], up, beyond=0.0)
-                higher = scores > best[members]
-                rows[members[higher]], best[members[higher]] = found[higher], scores[higher]
+                here, before = decide(found) != mine, apart[members]
+                higher = np.where(here == before, scores > best[members], here)
+                moved = members[higher]
+                rows[moved], best[moved], apart[moved] = found[higher], scores[higher], here[higher]
     return rows, best
 
 

@@ -1,12 +1,15 @@
 """Tally: how many counterparts of each person are decided each way."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from feta.arrays import Counts, Flags
 from feta.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,6 +20,15 @@ class Tally:
     undecided: Counts
     safe: Flags  # whose counterparts' decisions the source's own runtime is sure to share (S6)
     ties_to: Literal["first", "last"] = "last"
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Tally]") -> "Tally":
+        """Put the tallies of some people after each other."""
+        arrays = (
+            np.concatenate([getattr(one, name) for one in parts])
+            for name in ("by_class", "undecided", "safe")
+        )
+        return cls(*arrays, parts[0].ties_to)
 
     @property
     def favorable(self) -> Counts:

@@ -1,17 +1,22 @@
 """The compiled engine: what is its own; its answers are compared in tests/properties."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import feta
 from campaigns.lattice import differences, on_a_score, random_model, random_people
 from feta.engine import compiled
+from feta.engine.exhaustive import Exhaustive
 from feta.engine.lattice import Lattice
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import EngineError
 from feta.verdict.certificate import LatticeProof
+from feta.verdict.verdict import Reason
 from tests.examples import PERSON, SPACE, linear
+from tests.strategies import random_case
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -37,16 +42,43 @@ def test_weights_beyond_float32_are_left_to_exhaustive() -> None:
     assert choose(linear(age=1e39, bias=-3e40)).name == "exhaustive"
 
 
-@pytest.mark.parametrize("n_values", [1, 2, 3, 57])
-def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int) -> None:
+def terms_of(kind: str, n_values: int) -> np.ndarray:
     rng = np.random.default_rng(n_values)
-    terms = rng.normal(size=(n_values, 5))
+    direction, start = rng.normal(size=(2, 5))
+    line = start + rng.permutation(n_values)[:, None] * direction
+    match kind:
+        case "a line":
+            return line
+        case "nearly a line":
+            return line + 1e-13 * rng.normal(size=line.shape)
+        case "all equal":
+            return np.tile(start, (n_values, 1))
+        case _:
+            return rng.normal(size=(n_values, 5))
+
+
+@pytest.mark.parametrize("kind", ["anywhere", "a line", "nearly a line", "all equal"])
+@pytest.mark.parametrize("n_values", [1, 2, 3, 57])
+def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int, kind: str) -> None:
+    terms = terms_of(kind, n_values)
     tree = compiled.native.split_axis(terms, np.ones(5))
     assert sorted(tree["order"].tolist()) == list(range(n_values))
     for node in range(len(tree["begin"])):
-        inside = terms[tree["order"][tree["begin"][node] : tree["end"][node]]]
-        away = np.abs(inside - tree["center"][node])
-        assert (away <= np.abs(tree["generator"][node]) + tree["rest"][node]).all()
+        center, generator, rest = (
+            list(map(Fraction, tree[name][node].tolist()))
+            for name in ("center", "generator", "rest")
+        )
+        for value in tree["order"][tree["begin"][node] : tree["end"][node]]:
+            # One number from −1 to 1 along the generator must do for all neurons.
+            low, high = Fraction(-1), Fraction(1)
+            for n, term in enumerate(map(Fraction, terms[value].tolist())):
+                away = term - center[n]
+                if generator[n] == 0:
+                    assert abs(away) <= rest[n]
+                    continue
+                ends = [(away - rest[n]) / generator[n], (away + rest[n]) / generator[n]]
+                low, high = max(low, min(ends)), min(high, max(ends))
+            assert low <= high
         if tree["left"][node] >= 0:
             assert tree["end"][tree["left"][node]] == tree["begin"][tree["right"][node]]
 
@@ -93,3 +125,41 @@ def test_votes_listed_in_any_order_are_counted_alike(bias: float, expected: list
             model, PERSON[None, :], UNLIMITED, until="all", weights=weights
         )
         assert counts.by_class.tolist() == [expected]
+
+
+@pytest.mark.parametrize("evaluations", [0, 1, 20])
+def test_a_proof_cut_short_never_calls_the_runtime_safe(evaluations: int) -> None:
+    short, proved = Budget(evaluations=evaluations), 0
+    for seed in range(60):
+        case = random_case(np.random.default_rng([5, seed]), "ulp", plain=False)
+        for person in case.people:
+            query = feta.WorstAt(case.model, person)
+            verdict = Lattice().solve(query, short)
+            if isinstance(verdict, feta.Fair):
+                full = Exhaustive().solve(query, UNLIMITED)
+                assert isinstance(full, feta.Fair)
+                assert verdict.runtime != "safe" or full.runtime == "safe"
+                proved += 1
+            elif isinstance(verdict, feta.Unknown):
+                assert verdict.reason is Reason.OUT_OF_NODES
+    assert proved
+
+
+def test_people_counted_in_parts_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    model = random_model(rng, plain=True)
+    people = random_people(rng, model, 150)
+    model = on_a_score(rng, model, people[0])
+    whole = Lattice().tally(model, people, UNLIMITED, until="all")
+    monkeypatch.setattr("feta.engine.lattice.OPEN_AT_A_TIME", 1)
+    parts = Lattice().tally(model, people, UNLIMITED, until="all")
+    np.testing.assert_array_equal(whole.by_class, parts.by_class)
+    np.testing.assert_array_equal(whole.safe, parts.safe)
+    assert len(Lattice().tally(model, people[:0], UNLIMITED, until="all").by_class) == 0
+
+
+def test_a_constant_score_on_the_threshold_is_a_tie_for_everybody() -> None:
+    model = feta.Model(SPACE, feta.Network.from_layers([([[0.0] * 4], [0.25])]), threshold=0.25)
+    tally = Lattice().tally(model, np.tile(PERSON, (3, 1)), UNLIMITED, until="all")
+    assert tally.favorable.tolist() == [SPACE.lattice.size] * 3
+    assert isinstance(Lattice().solve(feta.WorstAt(model, PERSON), UNLIMITED), feta.Fair)

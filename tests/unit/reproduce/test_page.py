@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from feta.reproduce.agreement import agreement, placed_all
 from feta.reproduce.claims import claims
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.page import html, write_page
 from feta.reproduce.paper import COUNTERPART, RATIOS, TABLE_NAMES, cells
 from feta.reproduce.tables import Table, our_tables, paper_tables
-from feta.reproduce.verdict import tally, verdict
 from tests.made_up_measurements import made_up, with_figures, without
 
 ALL = ("german", "law", "adult", "ipums")
@@ -54,7 +54,7 @@ def test_an_empty_run_says_not_measured_everywhere() -> None:
     own = [row[2].text for table in paper_tables(measured) for row in table.rows]
     assert set(own) == {"not measured", "0, by construction"}
     assert "Nothing was measured" in html(measured)
-    assert tally(measured).within == tally(measured).outside == ()
+    assert placed_all(measured).within == placed_all(measured).outside == ()
 
 
 def test_a_missing_figure_gives_its_reason() -> None:
@@ -84,12 +84,12 @@ def test_uci_adult_is_never_marked_against_ipums() -> None:
     assert "✓" not in page
     assert "▲ above</span>" not in page
     assert "UCI Adult is not the paper&#39;s IPUMS Adult" in page.replace("<wbr>", "")
-    assert tally(measured).all == 0
+    assert placed_all(measured).all == 0
 
 
 def test_the_same_figures_under_ipums_are_marked() -> None:
     measured = made_up("ipums")
-    assert tally(measured).all == 12
+    assert placed_all(measured).all == 12
     assert "another data set" not in html(measured)
 
 
@@ -100,12 +100,12 @@ def test_marks_are_words_and_the_verdict_counts_them() -> None:
         "nn_b__ce_rate": [25.4] * 5,
     }
     measured = with_figures(empty("german"), **near)
-    assert tally(measured).within == ("nn_b.accuracy",)
-    assert tally(measured).outside == ("nn_b.flip_rate", "nn_b.ce_rate")
+    assert placed_all(measured).within == ("nn_b.accuracy",)
+    assert placed_all(measured).outside == ("nn_b.flip_rate", "nn_b.ce_rate")
     marks = [row[2].mark for row in paper_tables(measured)[1].rows[:3]]
     assert marks == ["✓ within", "▲ above", "▼ below"]
-    assert "Of 12 figures" in verdict(measured).headline
-    assert ", 1 lie within two" in verdict(measured).headline
+    assert "Of 12 figures" in agreement(measured).headline
+    assert ", 1 lie within two" in agreement(measured).headline
 
 
 def test_times_are_never_marked() -> None:

@@ -94,7 +94,7 @@ def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     with (
         Journal(tmp_path / "journal.sqlite", {}),
-        pytest.raises(SchemaError, match="must be free and writable"),
+        pytest.raises(SchemaError, match="another run is writing"),
     ):
         Journal(tmp_path / "journal.sqlite", {})
 

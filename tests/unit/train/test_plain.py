@@ -18,6 +18,7 @@ from feta import (
 from feta.train import checkpoint_file
 from feta.train.plain import PlainTrainer
 from feta.train.split import Split
+from feta.train.subset import draw
 from feta.train.task import Task
 from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE
 
@@ -89,8 +90,15 @@ def test_a_blind_network_cannot_see_the_sensitive_columns() -> None:
 def test_a_fixed_subset_is_the_same_each_epoch_and_a_fresh_one_is_not() -> None:
     fixed = replace(TRAINER, sample_fraction=0.05, subset="fixed", epoch="last", epochs=30)
     fresh = replace(fixed, subset="fresh")
-    chosen = replace(fixed, subset="fixed").train(PEOPLE, LABELS)
-    assert chosen.loss > fresh.train(PEOPLE, LABELS).loss  # seven people are not enough
+    assert (
+        fixed.train(PEOPLE, LABELS).loss > fresh.train(PEOPLE, LABELS).loss
+    )  # seven are not enough
+    rng = np.random.default_rng(0)
+    kept = [draw(140, 0.05, "fixed", 3, rng).tolist() for _ in range(4)]
+    assert kept == [kept[0]] * 4
+    drawn = [draw(140, 0.05, "fresh", 3, rng).tolist() for _ in range(4)]
+    assert len({tuple(one) for one in drawn}) == 4
+    assert {len(one) for one in kept + drawn} == {7}
 
 
 @pytest.mark.parametrize("stop", [1, 5, 11])

@@ -66,7 +66,7 @@ class HighsSession:
         self._solver.addRow(-np.inf, n_columns - 1.0, n_columns, forbidden, np.ones(n_columns))
         return self._run(seconds)
 
-    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
+    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:  # noqa: ARG002 - as the others
         """Refuse: HiGHS has no pool."""
         raise EngineError("HiGHS keeps no pool of solutions; count by cuts, or with SCIP or Gurobi")
 

@@ -1,4 +1,4 @@
-"""Verdict: how many of the paper's figures are met, said in plain words."""
+"""Agreement: how many of the paper's figures are met, said in plain words."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,12 @@ from feta.reproduce.quantities import figures, is_another, placed
 from feta.reproduce.tables import ARMS, QUANTITIES
 from feta.reproduce.wording import listed
 
+# The paper's blind network with fresh subsets, and with a fixed one: it does not say which.
+BLIND = ("blind_fresh.accuracy", "blind_fixed.accuracy")
+
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Placed:
     """The paper's figures for a data set, by whether ours lie within two of its deviations."""
 
     within: tuple[str, ...]
@@ -25,7 +28,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Agreement:
     """What stands at the top: a sentence, a few more, and numbers for tiles."""
 
     headline: str
@@ -33,7 +36,7 @@ class Verdict:
     tiles: tuple[tuple[str, str, str], ...]  # number, words, kind
 
 
-def tally(measured: Measurements, variant: str = "") -> Tally:
+def placed_all(measured: Measurements, variant: str = "") -> Placed:
     """Hold every comparable figure against ours; another data set's are not held against any."""
     sorted_by: dict[str, list[str]] = {"within": [], "outside": [], "missing": []}
     dataset = COUNTERPART.get(measured.dataset)
@@ -42,14 +45,14 @@ def tally(measured: Measurements, variant: str = "") -> Tally:
         where = placed(measured, own)
         kind = "missing" if where is None else "within" if where == "within" else "outside"
         sorted_by[kind].append(own)
-    return Tally(*(tuple(sorted_by[kind]) for kind in ("within", "outside", "missing")))
+    return Placed(*(tuple(sorted_by[kind]) for kind in ("within", "outside", "missing")))
 
 
 def _ours(measured: Measurements, key: str, variant: str) -> str:
     """Choose the arm that answers to a cell: blind with fresh subsets, as in CE-Fair training."""
     if key != "blind.accuracy":
         return key
-    fresh, fixed = "blind_fresh.accuracy", "blind_fixed.accuracy"
+    fresh, fixed = BLIND
     return fresh if figures(measured, variant + fresh) or not figures(measured, variant + fixed) else fixed  # fmt: skip
 
 
@@ -59,9 +62,14 @@ def spoken(key: str) -> str:
     return f"{QUANTITIES[quantity].removesuffix(', %')} of “{ARMS[arm.rpartition('.')[2]]}”"
 
 
-def verdict(measured: Measurements) -> Verdict:
+def agreement(measured: Measurements) -> Agreement:
     """Say what the run comes to."""
-    directions = [one.agrees for one in claims(measured) if one.paper and one.here]
+    blind = _ours(measured, "blind.accuracy", "")  # one reading of the paper counts, not both
+    directions = [
+        one.agrees
+        for one in claims(measured)
+        if one.paper and one.here and (one.right not in BLIND or one.right == blind)
+    ]
     same, other = directions.count(True), directions.count(False)
     unclear = directions.count(None)
     rest = f"; for {unclear} these folds show no direction" if unclear else ""
@@ -81,12 +89,12 @@ def verdict(measured: Measurements) -> Verdict:
             ),
             (str(other), "in the other direction", ""),
         )
-        return Verdict(headline, (f"The paper's figures for {name} stand beside ours to be looked at, not to be met.", shown), tiles)  # fmt: skip
-    counted = tally(measured)
+        return Agreement(headline, (f"The paper's figures for {name} stand beside ours to be looked at, not to be met.", shown), tiles)  # fmt: skip
+    counted = placed_all(measured)
     name = NAMES[measured.dataset]
     headline = f"Of {counted.all} figures the paper gives for {name} with a standard deviation, {len(counted.within)} lie within two of its standard deviations."
     sentences = [*_agreement(counted), shown]
-    raw = tally(measured, "raw.")
+    raw = placed_all(measured, "raw.")
     if raw.within or raw.outside:
         sentences.insert(1, f"That is with standardized inputs; with raw inputs {len(raw.within)} of {len(raw.within) + len(raw.outside)} measured figures do.")  # fmt: skip
     tiles = (
@@ -95,10 +103,10 @@ def verdict(measured: Measurements) -> Verdict:
         *(((str(len(counted.missing)), "not measured", "open"),) if counted.missing else ()),
         *tiles,
     )
-    return Verdict(headline, tuple(sentences), tiles)
+    return Agreement(headline, tuple(sentences), tiles)
 
 
-def _agreement(counted: Tally) -> list[str]:
+def _agreement(counted: Placed) -> list[str]:
     sentences = []
     if counted.outside:
         sentences.append(f"Outside: {listed([spoken(key) for key in counted.outside])}.")
