@@ -2,12 +2,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from feta.cli import reproduce
 from feta.cli.reproduce import Options, run_reproduce
 from feta.errors import SchemaError
+from feta.reproduce.bench import people_of
+from feta.reproduce.protocol import protocol_of
 from tests.cli.test_commands import run
 from tests.unit.reproduce.tiny import timeless
 
@@ -72,10 +76,35 @@ def test_a_data_set_that_is_not_at_hand_is_asked_for_by_name(
     ("options", "told"),
     [
         (Options("german", 7, False, 0, 1, None), "--folds must be from 1 to 5, got 7"),
+        (Options("german", 0, False, 0, 1, None), "--folds must be from 1 to 5, got 0"),
         (Options("compas", None, False, 0, 1, None), "a data set to reproduce must be one of"),
         (Options("german", None, True, 0, 1, Path(__file__)), "--out must name a folder"),
     ],
 )
 def test_wrong_options_are_refused_in_words(options: Options, told: str) -> None:
     with pytest.raises(SchemaError, match=told):
+        run_reproduce(options)
+
+
+def test_a_folder_goes_on_with_the_same_rows_or_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce, "carry_out", stopped)
+    options = Options("german", 1, True, 0, 1, tmp_path)
+    left = tmp_path / "models" / "nn_b-0-64.training"
+    left.parent.mkdir()
+    for kept in (False, True):  # of another run whose journal is gone; then of this one
+        left.touch()
+        with pytest.raises(KeyboardInterrupt):
+            run_reproduce(options)
+        assert left.exists() == kept
+    with pytest.raises(SchemaError, match='the kind was "quick", and is "full" now'):
+        run_reproduce(replace(options, quick=False))
+    rows = people_of("german", protocol_of("german", quick=True).rows, 0)
+    others = replace(rows, labels=~rows.labels)
+    monkeypatch.setattr(reproduce, "people_of", lambda *_: others)
+    with pytest.raises(SchemaError, match="the checksum of the rows was"):
         run_reproduce(options)
