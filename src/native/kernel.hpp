@@ -35,6 +35,7 @@ struct Goals {
     const double* offsets = nullptr;     // (people, rows)
     const int32_t* kind = nullptr;       // (people)
     const double* floors = nullptr;      // (people): what is certainly less does not count
+    bool nearly = false;                 // nearly the worst will do
     bool least = false;
 };
 

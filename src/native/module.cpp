@@ -193,11 +193,11 @@ NB_MODULE(_native, module) {
              })
         .def("worst",
              [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& directions,
-                const Numbers& offsets, const Integers& kind, const Numbers& floors, bool least, double seconds,
+                const Numbers& offsets, const Integers& kind, const Numbers& floors, bool nearly, bool least, double seconds,
                 uint64_t evaluations, int threads) {
                  const People people = self.people(constants, sizes);
                  const Goals goals{int(directions.shape(1)), directions.data(),
-                                   offsets.data(), kind.data(), floors.data(), least};
+                                   offsets.data(), kind.data(), floors.data(), nearly, least};
                  Answers all;
                  {
                      nb::gil_scoped_release free;

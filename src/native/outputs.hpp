@@ -55,6 +55,17 @@ struct Objective {
         return false;
     }
 
+    // How far off its value at a point can be, from the outputs' errors.
+    double error(const double* errors) const {
+        double most = 0;
+        for (int r = 0; r < rows; ++r) {
+            double sum = 0;
+            for (int o = 0; o < outputs; ++o) sum += std::abs(directions[size_t(r) * outputs + o]) * errors[o];
+            most = std::max(most, sum);
+        }
+        return most;
+    }
+
     // The largest it can be over a node.
     template <class T> double high(const Zonotope<T>& z, int lane) const {
         if (z.single())

@@ -96,17 +96,19 @@ class Search {
         wanted = open_class;
     }
 
-    // Find all counterparts that may have the largest objective; none if it is certainly below `floor`.
-    void worst(Outcome& out, const Objective& goal, double floor, const Limits& limits) {
+    // Find all counterparts that may have the largest objective; none if it is certainly below `floor`. With
+    // `nearly`, one that is certainly above the floor and short of the largest by float32's rounding will do:
+    // where many are equal, that is much faster.
+    void worst(Outcome& out, const Objective& goal, double floor, bool nearly, const Limits& limits) {
         start(out, 0.0);
-        double best = floor;
+        Bar bar{floor, floor, nearly ? 8 * goal.error(roots.kernel32(person)) : 0.0};
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), goal.high(roots.bounds(), person));
-        while (!frontier.empty() && !(frontier.key() < best)) {  // else nothing open can reach what some point reaches, or the floor
+        while (!frontier.empty() && bar.matters(frontier.key())) {  // else nothing open can reach what some point reaches, or the floor
             if (late(out, limits)) break;
             if (count_of(frontier.first()) <= leaf_points) {
-                take_leaves(best);
-                goal_points(out, goal, best);
+                take_leaves(bar.best);
+                goal_points(out, goal, bar);
                 continue;
             }
             take_first();
@@ -120,11 +122,11 @@ class Search {
                 zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(), many);
             for (int l = 0; l < many; ++l) {
                 const double high = goal.high(zonotope, l);
-                if (!(high < best)) frontier.push(&children[size_t(l) * axes], high);
+                if (bar.matters(high)) frontier.push(&children[size_t(l) * axes], high);
             }
         }
         for (const auto& [number, high] : kept)
-            if (!(high < best)) out.open.push_back(number);
+            if (!(high < bar.best)) out.open.push_back(number);
         std::sort(out.open.begin(), out.open.end());
         if (out.open.size() == 1) {  // nothing is left to be settled
             found(out, out.open[0]);
@@ -140,20 +142,22 @@ class Search {
     void worst_real(Outcome& out, double sign, double floor, const Limits& limits) {
         start(out, 0.0);
         const int axis = real_axis;
-        double best = floor, most = floor, error = 0;
+        double most = floor, error = 0;
+        Bar bar{floor, floor, 0.0};
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), sign > 0 ? roots.bounds().high()[person] : -roots.bounds().low()[person]);
-        if (!(frontier.key() < best)) {
+        if (bar.matters(frontier.key())) {
             trace.set_slopes(real_slopes.data());
             error = error64()[0];
             trace.set_errors(errors64);
+            bar.near = 2 * error;  // what the best found may be short of, and what may be missing in its bound
         }
-        while (!frontier.empty() && !(frontier.key() < best)) {
+        while (!frontier.empty() && bar.matters(frontier.key())) {
             if (late(out, limits)) break;
             if (lines_of(frontier.first()) == 1) {
                 int count = 0;
                 std::vector<int32_t>& lines = children;
-                while (count < Trace::lanes && !frontier.empty() && !(frontier.key() < best) && lines_of(frontier.first()) == 1) {
+                while (count < Trace::lanes && !frontier.empty() && bar.matters(frontier.key()) && lines_of(frontier.first()) == 1) {
                     std::copy_n(frontier.first(), axes, lines.begin() + count * axes);
                     frontier.pop();
                     take_line(count, &lines[size_t(count) * axes]);
@@ -171,7 +175,7 @@ class Search {
                     for (int a = 0; a < axes; ++a)
                         digits[a] = a == axis ? 0 : single.trees[a].order[single.trees[a].begin[lines[size_t(l) * axes + a]]];
                     out.number = number_of(digits.data());
-                    best = std::max(best, out.least - error);
+                    bar.best = std::max(bar.best, out.least - error);
                 }
                 continue;
             }
@@ -181,11 +185,13 @@ class Search {
             zonotope.nodes<true>(roots.center(person), roots.box(person), children.data(), many);
             zonotope.tighten(spread(float(sign)));
             for (int l = 0; l < many; ++l) {
-                const double high = sign > 0 ? zonotope.high()[l] : -zonotope.low()[l];
-                if (!(high < best)) frontier.push(&children[size_t(l) * axes], high);
+                double high = sign > 0 ? zonotope.high()[l] : -zonotope.low()[l];
+                // Networks trained to be fair have whole plateaus of one score.
+                if (zonotope.constant(l)) high = sign * spec.layers.back().bias[0];
+                if (bar.matters(high)) frontier.push(&children[size_t(l) * axes], high);
             }
         }
-        out.most = std::max(most, best);
+        out.most = std::max(most, bar.bound());
     }
 
     // Count listed assignments with their votes.
@@ -246,6 +252,14 @@ class Search {
     std::vector<std::pair<uint64_t, double>> kept;  // numbers that may be the worst, and their highs
     size_t kept_last = 0;  // how many were left when those overtaken were last dropped
     uint64_t ticks = 0;
+
+    // What an objective must reach to matter: the best that a point is sure to have, or the floor; where
+    // nearly the best will do, a little more than the best of points beyond the floor.
+    struct Bar {
+        double floor, best, near;
+        double bound() const { return best > floor ? best + near : best; }
+        bool matters(double high) const { return near > 0 && best > floor ? !(high <= bound()) : !(high < best); }
+    };
 
     // The combinations of the other attributes.
     uint64_t lines_of(const int32_t* node) const {
@@ -562,23 +576,23 @@ class Search {
         return judge(spec.rule, alone, own_score, own_epsilon);
     }
 
-    void goal_points(Outcome& out, const Objective& goal, double& best) {
+    void goal_points(Outcome& out, const Objective& goal, Bar& bar) {
         out.scored += uint64_t(points.count());
         const double* error = roots.kernel32(person);
         for (int p = 0; p < points.count(); ++p) {
             ranges[size_t(p)] = goal.range(points, p, error);
-            best = std::max(best, ranges[size_t(p)].first);
+            if (bar.near == 0) bar.best = std::max(bar.best, ranges[size_t(p)].first);
         }
         for (int p = 0; p < points.count(); ++p) {
-            if (ranges[size_t(p)].second < best) continue;
+            if (!bar.matters(ranges[size_t(p)].second)) continue;
             points.digits(p, digits.data());
             score_exactly(digits.data());
             const auto [low, high] = goal.range(exact_points, 0, error64());
-            best = std::max(best, low);
-            if (!(high < best)) kept.emplace_back(number_of(digits.data()), high);
+            bar.best = std::max(bar.best, low);
+            if (!(high < bar.best)) kept.emplace_back(number_of(digits.data()), high);
         }
         if (kept.size() > 4096 && kept.size() > 2 * kept_last) {  // drop what was overtaken
-            const auto overtaken = [&](const auto& one) { return one.second < best; };
+            const auto overtaken = [&](const auto& one) { return one.second < bar.best; };
             kept.erase(std::remove_if(kept.begin(), kept.end(), overtaken), kept.end());
             kept_last = kept.size();
         }

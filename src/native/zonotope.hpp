@@ -61,6 +61,9 @@ template <class T> class Zonotope {
     const T* low() const { return lows; }
     const T* high() const { return highs; }
 
+    // Whether the last activation gives 0 everywhere in a node: the outputs are the biases then, exactly.
+    bool constant(int lane) const { return quiet[lane] != 0; }
+
     // On which side of a number a single output seems to stay: 1 below it, −1 above.
     V sides(double number) const {
         const V middle = (load(lows) + load(highs)) / 2, one = spread(T(1));
@@ -130,7 +133,7 @@ template <class T> class Zonotope {
     Array<T> firsts;                         // the first layer's rows, (neurons, rows, lanes)
     Array<T> coefficients[2];                // (neurons, lanes)
     alignas(64) T lows[lanes], highs[lanes];
-    Mask<T> lost{};
+    Mask<T> lost{}, quiet{};
 
     static Constants constants(const Layer<T>& layer, const Doubt& doubt) {
         constexpr double outward = 1 + 0x1p-20;
@@ -271,6 +274,7 @@ template <class T> class Zonotope {
             reach->after[k].resize(size_t(layer.inputs) * lanes);
         }
         block.begin_alive();
+        quiet = relu ? ~Mask<T>{} : Mask<T>{};
         for (int n = 0; n < layer.inputs; ++n) {
             T* x = block.at(n, 0);
             T* wide = x + (1 + many) * lanes;
@@ -303,7 +307,9 @@ template <class T> class Zonotope {
                 } else
                     size = slope * before * T(2);  // at least that of center, generators and box together
                 // At the roots the errors of neurons that are zero are followed on, too.
-                if constexpr (!Root) lives = !all<T>(high <= zero);
+                const Mask<T> zeros = high <= zero;
+                quiet &= zeros;
+                if constexpr (!Root) lives = !all<T>(zeros);
             } else {
                 if (!identity) bend_one(bend, n, x, c, b, moves, radius, slope_above, rise, fall), slope_below = slope_above;
                 size = absolute<T>(c) + moves + b;

@@ -285,6 +285,7 @@ class _Search:
             np.ascontiguousarray(offsets)[None],
             np.zeros(1, dtype=np.int32),
             np.array([goal.level]),
+            False,
             goal.least,
             *self._limits,
             1,

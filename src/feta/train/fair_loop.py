@@ -196,6 +196,7 @@ class FairLoop:
             people,
             numbers="integer",
             engine=self.trainer.engine,
+            nearly=True,
         )
         return self._fairness(found, targets)
 

@@ -54,6 +54,7 @@ def farthest(
     numbers: Numbers = "integer",
     engine: Engine = "auto",
     beyond: float | None = None,
+    nearly: bool = False,
 ) -> tuple[Matrix, Vector]:
     """Find each person's counterpart with the highest score (upward) or the lowest.
 
@@ -61,7 +62,9 @@ def farthest(
     the first on the lattice among equals. With "real" numbers one whole-number attribute, the widest,
     takes any value of its range (a `Real` always does): the score is then within rounding of the
     highest there is, at a float64 point. With `beyond`, people none of whose counterparts reach that
-    score may be given any counterpart, or themselves: that is proved several times faster. The
+    score may be given any counterpart, or themselves: that is proved several times faster. With
+    `nearly`, one whose score is short of the highest by float32's rounding will do, if it is beyond
+    that score for sure: networks trained to be fair have many counterparts of equal score. The
     compiled kernel does it where it was built and float32 can hold the network; "exhaustive"
     enumerates in NumPy.
     """
@@ -69,7 +72,8 @@ def farthest(
         raise SchemaError(f"the farthest counterpart is one of one score, got {network.outputs}")
     search = _Search(_grid(space), network, _line(space, network, numbers))
     if engine == "auto" and search.compilable:
-        return search.compiled_farthest(np.array(people, dtype=np.float64), upward, beyond)
+        rows = np.array(people, dtype=np.float64)
+        return search.compiled_farthest(rows, upward, beyond, nearly=nearly)
     if search.lattice.size > MOST_COUNTERPARTS:
         message = f"training searches at most {MOST_COUNTERPARTS:,} counterparts a person, got {search.lattice.size:,}; narrow the sensitive domains, or give fewer sensitive attributes"
         raise EngineError(message)
@@ -163,7 +167,7 @@ class _Search:
         )
 
     def compiled_farthest(
-        self, people: Matrix, upward: Flags, beyond: float | None
+        self, people: Matrix, upward: Flags, beyond: float | None, *, nearly: bool
     ) -> tuple[Matrix, Vector]:
         """Search for everybody in the kernel; exact arithmetic settles what it leaves open."""
         kernel = kernel_of(
@@ -177,7 +181,9 @@ class _Search:
         if self.line is None:
             kind = np.where(upward, 0, 1).astype(np.int32)
             offsets = np.zeros((len(people), 1))
-            told = kernel.worst(values, sizes, UP_AND_DOWN, offsets, kind, floors, False, *NO_LIMIT)
+            told = kernel.worst(
+                values, sizes, UP_AND_DOWN, offsets, kind, floors, nearly, False, *NO_LIMIT
+            )
             found, chosen = told["found"].astype(bool), told["number"].astype(np.int64)
             for row, numbers in told["open"].items():
                 found[row] = True

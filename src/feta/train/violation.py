@@ -41,12 +41,17 @@ def violations(
     *,
     numbers: Numbers,
     engine: Engine = "auto",
+    nearly: bool = False,
 ) -> Violations:
-    """Find everybody's maximum violation (Eq. 4): the farthest counterpart on the other side."""
+    """Find everybody's maximum violation (Eq. 4): the farthest counterpart on the other side.
+
+    With `nearly`, gaps may be short by float32's rounding; who has a counterexample stays exact.
+    """
     rule = task.rule
-    search = partial(farthest, space, numbers=numbers, engine=engine)
+    search = partial(farthest, space, numbers=numbers, engine=engine, nearly=nearly)
     if isinstance(rule, Tolerance):
-        return _distances(search, space, network, rule.epsilon, people)
+        whole = partial(search, nearly=False)  # a distance has no side to be on for sure
+        return _distances(whole, space, network, rule.epsilon, people)
     assert not isinstance(rule, OneVsRest)  # refused by the task
     scores, error = network(people), largest_error(network, space.magnitudes, FLOAT64)
     own = _decided(network, rule, people, scores, error)

@@ -79,10 +79,10 @@ def test_a_batch_is_trained_on_the_counterexamples_of_the_network_as_it_stands(
     """Every search sees another network, only people of the data, and each of them once an epoch."""
     seen: list[tuple[str, np.ndarray]] = []
 
-    def spy(space, network, task, people, *, numbers, engine):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    def spy(space, network, task, people, *, numbers, **rest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202
         if numbers == "real":
             seen.append((network.fingerprint, people))
-        return violations(space, network, task, people, numbers=numbers, engine=engine)
+        return violations(space, network, task, people, numbers=numbers, **rest)
 
     monkeypatch.setattr(fair_loop, "violations", spy)
     trainer = replace(TRAINER, epochs=2)
