@@ -1,15 +1,16 @@
 """Benchmark: what CE-Fair training costs beside plain training of the same network for as many epochs.
 
-    python -m benchmarks.training [--epochs 50] [--tries 3] [--seed 0]
+    python -m benchmarks.training [--epochs 50] [--tries 5] [--seed 0]
 
 German credit, every person searched in every epoch (rho = 1), batches of 64, one network, nothing stacked.
-Processor time of one thread, both by turns.
+Processor time of one thread, by turns; neighbors on the machine only ever add to it, so the best counts.
 """
 
 import argparse
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=50)
-    parser.add_argument("--tries", type=int, default=3)
+    parser.add_argument("--tries", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -53,24 +54,25 @@ def main() -> None:
         seed=options.seed,
     )
     network = plain.train(people, labels).network  # also warms up
-    print(
-        "| plain, s | whole numbers, s | ÷ plain | real age, s | ÷ plain |\n|---|---|---|---|---|"
-    )
-    for _ in range(options.tries):
-        unit = seconds(lambda: plain.train(people, labels))
-        cells = [f"{unit:.2f}"]
-        for numbers in KINDS:
-            fair = CEFairTrainer(
-                dataset.space,
-                sensitive_numbers=numbers,
-                learning_rate=RATE,
-                batch_size=BATCH,
-                epochs=options.epochs,
-                seed=options.seed,
-            )
-            spent = seconds(lambda: fair.train(network, people, labels))  # noqa: B023 - called at once
-            cells += [f"{spent:.2f}", f"{spent / unit:.2f}"]
-        print(f"| {' | '.join(cells)} |", flush=True)
+    trainings = {"plain": partial(plain.train, people, labels)}
+    for numbers in KINDS:
+        fair = CEFairTrainer(
+            dataset.space,
+            sensitive_numbers=numbers,
+            learning_rate=RATE,
+            batch_size=BATCH,
+            epochs=options.epochs,
+            seed=options.seed,
+        )
+        trainings[f"CE-Fair, {numbers} age"] = partial(fair.train, network, people, labels)
+    print(f"| try | {' | '.join(trainings)} |\n|---|{'---|' * len(trainings)}")
+    tries: list[list[float]] = []
+    for number in range(options.tries):
+        tries.append([seconds(one) for one in trainings.values()])
+        print(f"| {number + 1} | {' | '.join(f'{one:.2f} s' for one in tries[-1])} |", flush=True)
+    best = np.min(tries, axis=0)
+    print(f"| best | {' | '.join(f'{one:.2f} s' for one in best)} |")
+    print(f"| best ÷ plain | {' | '.join(f'{one:.2f}' for one in best / best[0])} |")
 
 
 if __name__ == "__main__":

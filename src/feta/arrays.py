@@ -17,6 +17,6 @@ BigIntegers = NDArray[Any]
 
 def frozen(values: ArrayLike) -> NDArray[np.float64]:
     """Return a float64 copy that nobody can write to, with −0.0 turned into 0.0."""
-    array = np.array(values, dtype=np.float64, order="C") + 0.0
+    array = np.asarray(values, dtype=np.float64, order="C") + 0.0
     array.setflags(write=False)
     return array

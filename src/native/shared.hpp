@@ -85,21 +85,23 @@ class Shared {
         for (size_t n = 0; n < width; ++n) sizes[n] += floor_size * all;
     }
 
-    // For each row the first that agrees with it on every shared column.
-    std::vector<uint32_t> firsts(const double* rows, const std::vector<uint64_t>& hashes) const {
+    // For each row the first that agrees with it on every shared column; one of several parts of the rows,
+    // in which all are that agree.
+    void firsts(const double* rows, const std::vector<uint64_t>& hashes, size_t part, size_t parts, std::vector<uint32_t>& first) const {
         constexpr uint32_t none = UINT32_MAX;
         const size_t many = hashes.size();
         size_t slots = 4;
-        while (slots < 2 * many) slots *= 2;
-        std::vector<uint32_t> seen(slots, none), first(many);
+        while (slots < 2 * many / parts) slots *= 2;
+        slots *= parts > 1 ? 2 : 1;  // parts are not quite equal
+        std::vector<uint32_t> seen(slots, none);
         for (size_t r = 0; r < many; ++r) {
+            if ((hashes[r] >> 32) % parts != part) continue;
             size_t slot = hashes[r] & (slots - 1);
             while (seen[slot] != none && !(hashes[seen[slot]] == hashes[r] && same(rows + r * row_width, rows + seen[slot] * row_width)))
                 slot = (slot + 1) & (slots - 1);
             if (seen[slot] == none) seen[slot] = uint32_t(r);
             first[r] = seen[slot];
         }
-        return first;
     }
 
     size_t padded_neurons() const { return width; }
