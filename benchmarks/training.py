@@ -54,7 +54,7 @@ def main() -> None:
         seed=options.seed,
     )
     network = plain.train(people, labels).network  # also warms up
-    trainings = {"plain": partial(plain.train, people, labels)}
+    trainings: dict[str, Callable[[], object]] = {"plain": partial(plain.train, people, labels)}
     for numbers in KINDS:
         fair = CEFairTrainer(
             dataset.space,

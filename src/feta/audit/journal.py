@@ -30,7 +30,7 @@ class Journal:
     """An open journal of one audit; `settings` are all that its answers hang on, besides the model."""
 
     def __init__(self, path: Path, model: Model, settings: Mapping[str, object] = {}) -> None:
-        self.model = model
+        self.path, self.model = path, model
         self._moving = model.space.sensitive_columns
         known = {"model": model.fingerprint, **settings}
         self._file = JournalFile(path, TABLES, known, work="audit")

@@ -43,7 +43,7 @@ def fits(network: Network, magnitudes: Vector) -> bool:
     sizes = [largest.max() for largest in largest_activations(network, magnitudes)]
     weights = [np.abs(layer.weight).max() for layer in network.layers]
     slopes = np.abs(network.first.slopes).max(initial=0.0)
-    folded = [one.folded.max() for one in (network.first, *network.layers)]
+    folded = [network.first.folded.max(), *(layer.folded.max() for layer in network.layers)]
     return all(one < LARGEST_ACTIVATION for one in (*sizes, *weights, *folded, slopes))
 
 

@@ -24,11 +24,12 @@ class Tally:
     @classmethod
     def joined(cls, parts: "Sequence[Tally]") -> "Tally":
         """Put the tallies of some people after each other."""
-        arrays = (
-            np.concatenate([getattr(one, name) for one in parts])
-            for name in ("by_class", "undecided", "safe")
+        return cls(
+            np.concatenate([one.by_class for one in parts]),
+            np.concatenate([one.undecided for one in parts]),
+            np.concatenate([one.safe for one in parts]),
+            parts[0].ties_to,
         )
-        return cls(*arrays, parts[0].ties_to)
 
     @property
     def favorable(self) -> Counts:
