@@ -135,24 +135,25 @@ def _labels(
     top: float,
     bottom: float,
 ) -> list[Markup]:
-    """Name points beside them, right or left, above or below: the first way that covers nothing."""
+    """Name points beside them, right or left, above or below, near or farther: the first way that covers nothing."""
     points = [*((x, y) for x, y, _ in places), *others]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
     parts = []
     for x, y, name in places:
         wide = len(name) * LETTER
         ways = [
-            (x + side * 9 - (wide if side < 0 else 0), y + 4 + down, side)
-            for down in (0, -LINE, LINE, -2 * LINE, 2 * LINE, -3 * LINE, 3 * LINE)
+            (x + side * away - (wide if side < 0 else 0), y + 4 + down * LINE, side)
+            for away in (9, 60, 110)
+            for down in (0, -1, 1, -2, 2, -3, 3, 4, 5, 6)
             for side in (1, -1)
         ]
         fits = [way for way in ways if way[0] >= LEFT + 8 and way[0] + wide <= RIGHT and top <= way[1] <= bottom]  # fmt: skip
         free = [way for way in fits if not any(_covers((way[0], way[1] - 10, way[0] + wide, way[1] + 3), one) for one in taken)]  # fmt: skip
         at = (free or fits or ways)[0]
         taken.append((at[0], at[1] - 10, at[0] + wide, at[1] + 3))
-        if abs(at[1] - y - 4) > LINE:
-            parts.append(line((at[0] + wide / 2, at[1] - 4, x, y), "leader"))
         end = (at[0], "start") if at[2] > 0 else (at[0] + wide, "end")
+        if abs(at[1] - y - 4) > LINE or abs(end[0] - x) > LINE:
+            parts.append(line((end[0], at[1] - 4, x, y), "leader"))
         parts.append(text(end[0], at[1], name, end[1], "halo strong"))
     return parts
 
