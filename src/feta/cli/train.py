@@ -126,7 +126,7 @@ def _trained(options: Options, model: Model, split: Split) -> TrainingRun:
                 progress=tell,
             )
     except KeyboardInterrupt:
-        typer.echo("what is done is kept; the same command goes on from there", err=True)
+        typer.echo("feta: interrupted; the same command goes on from what is done", err=True)
         raise
     for one in (checkpoint, started):
         one.unlink(missing_ok=True)
