@@ -2,6 +2,7 @@
 //
 // A row is read whole, four columns at a time; what is sensitive passes every check and counts for nothing.
 #pragma once
+#include <algorithm>
 #include <cmath>
 
 #include "arithmetic.hpp"
@@ -90,12 +91,13 @@ class Shared {
     void firsts(const double* rows, const std::vector<uint64_t>& hashes, size_t part, size_t parts, std::vector<uint32_t>& first) const {
         constexpr uint32_t none = UINT32_MAX;
         const size_t many = hashes.size();
+        const auto mine = [&](uint64_t hash) { return (hash >> 32) * parts >> 32 == part; };
+        const size_t most = 2 * size_t(std::count_if(hashes.begin(), hashes.end(), mine));
         size_t slots = 4;
-        while (slots < 2 * many / parts) slots *= 2;
-        slots *= parts > 1 ? 2 : 1;  // parts are not quite equal
+        while (slots < most) slots *= 2;
         std::vector<uint32_t> seen(slots, none);
         for (size_t r = 0; r < many; ++r) {
-            if ((hashes[r] >> 32) % parts != part) continue;
+            if (!mine(hashes[r])) continue;
             size_t slot = hashes[r] & (slots - 1);
             while (seen[slot] != none && !(hashes[seen[slot]] == hashes[r] && same(rows + r * row_width, rows + seen[slot] * row_width)))
                 slot = (slot + 1) & (slots - 1);

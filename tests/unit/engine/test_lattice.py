@@ -163,3 +163,20 @@ def test_a_constant_score_on_the_threshold_is_a_tie_for_everybody() -> None:
     tally = Lattice().tally(model, np.tile(PERSON, (3, 1)), UNLIMITED, until="all")
     assert tally.favorable.tolist() == [SPACE.lattice.size] * 3
     assert isinstance(Lattice().solve(feta.WorstAt(model, PERSON), UNLIMITED), feta.Fair)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_rows_alike_are_decided_alike_by_any_number_of_threads(threads: int) -> None:
+    network = feta.Network.from_layers([([[0.1, 1.0, -1.0, 0.1]], [-10.03])])
+    model = feta.Model(SPACE, network, threshold=0.0)
+    rng = np.random.default_rng(0)
+    people = np.tile(PERSON, (700, 1))
+    people[:, 0] = rng.integers(18, 91, 700)  # nobody's own age matters
+    people[:, 3] = rng.integers(0, 101, 700)
+    found = Lattice(threads=threads).majority(model, people)
+    assert found is not None
+    due = feta.tally(model, people, engine="exhaustive").decision
+    assert 0 < due.sum() < 700
+    assert found.tolist() == due.tolist()
+    people[699, 3] = np.nan
+    assert Lattice(threads=threads).majority(model, people) is None
