@@ -104,7 +104,7 @@ def random_model(axes: Sequence[int], width: int, depth: int, seed: int) -> tupl
     people[:, -len(shared) :] = rng.uniform(-2, 2, (len(people), len(shared)))
     network = Network.from_layers(layers)
     numbers = rng.integers(space.lattice.size, size=len(people))
-    others = [space.lattice.counterpart(*one) for one in zip(people, numbers.tolist(), strict=True)]
+    others = space.lattice.moved(people, numbers)
     return Model(space, network, threshold=float(np.median(network(np.array(others))))), people
 
 

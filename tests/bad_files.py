@@ -795,7 +795,9 @@ def init_with_an_unknown_column(folder: Folder) -> list[str]:
     return init(folder, CSV, "--sensitive", "agee")
 
 
-@bad("data.csv, row 2: 'age' must hold values, got an empty cell")
+@bad(
+    "data.csv, row 2: 'age' must hold values, got an empty cell; fill or correct it, or leave the column out"
+)
 def init_with_an_empty_cell(folder: Folder) -> list[str]:
     return init(folder, "age,sex,income\n30,male,1\n,female,2\n", "--sensitive", "sex")
 

@@ -43,6 +43,12 @@ def shortened(message: str, most: int = 2000) -> str:
     return message if len(message) <= most else f"{message[:half]} … {message[-half:]}"
 
 
+def joined(words: Iterable[str]) -> str:
+    """Join words as a sentence would; there must be one."""
+    *rest, last = words
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
 def listed(names: Iterable[str], most: int = 8) -> str:
     """List the first few names."""
     chosen = list(names)

@@ -19,7 +19,7 @@ from feta.plain import listed, plain
 from feta.schema import Schema, write_schema
 from feta.space.attribute import Attribute, Categorical
 from feta.space.feature_space import FeatureSpace
-from feta.space.guess import ColumnSummary
+from feta.space.guess import FILL, ColumnSummary
 from feta.space.schema_file import Decision, SchemaFile
 from feta.space.table_file import TableFile, comma_hint, parse_number
 
@@ -141,13 +141,13 @@ def _has_commas(attribute: Categorical) -> bool:
 @contextmanager
 def _located(name: str, path: Path) -> Iterator[None]:
     """Name file and row in what is said about a column, and the way out."""
-    advice = "correct it, or leave the column out (--leave-out)"
+    advice = "fill or correct it, or leave the column out (--leave-out)"
     try:
         yield
     except DomainError as error:
         if error.row is None:
             raise DomainError(f"{path}: {error}; {advice}", column=name) from None
-        what = error.what.replace("got None", "got an empty cell")
+        what = error.what.partition(FILL)[0].replace("got None", "got an empty cell")
         message = f"{path}, row {error.row + 1}: {name!r} {what}; {advice}"
         raise DomainError(message, column=name, row=error.row) from None
     except SchemaError as error:

@@ -21,6 +21,7 @@ from feta.reproduce.measurements import Measurements
 from feta.reproduce.page import write_page
 from feta.reproduce.protocol import FOLDS, protocol_of
 from feta.reproduce.run import Run, carry_out
+from feta.reproduce.tables import ARMS
 from feta.train.stack import import_torch
 
 JOURNAL, RESULTS = "journal.sqlite", "results.json"
@@ -93,24 +94,20 @@ def _watched(run: Run, journal: Journal, jobs: int) -> None:
         carry_out(run, journal, jobs=jobs, watch=watch)
 
 
-SHOWN = (
-    ("NN_b", "nn_b", "vote"),
-    ("CE-Fair training", "trained", "trained_vote"),
-    ("CE-Fair, FETA's defaults", "default", "default_vote"),
-    ("span 0.1", "span", "span_vote"),
-)
+# Networks, and the vote of each.
+SHOWN = (("nn_b", "vote"), ("trained", "trained_vote"), ("default", "default_vote"), ("span", "span_vote"))  # fmt: skip
 
 
 def _show(measured: Measurements) -> None:
     """Print the table that matters most; the rest is in the files."""
     typer.echo(f"\n{'in per cent, mean over folds':32} accuracy   flip     CE   vote")
     for variant in ("", "raw."):
-        for title, arm, vote in SHOWN:
+        for arm, vote in SHOWN:
             keys = [f"{variant}{arm}.{one}" for one in ("accuracy", "flip_rate", "ce_rate")]
             keys.append(f"{variant}{vote}.accuracy")
             if keys[0] in measured.figures:
                 cells = [_mean(measured.figures[key]) for key in keys]
-                named = title + (", unscaled" if variant else "")
+                named = ARMS[arm] + (", unscaled" if variant else "")
                 typer.echo(f"{named:32} {'  '.join(f'{one:6.2f}' for one in cells)}")
     typer.echo()
 

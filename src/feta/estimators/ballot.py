@@ -70,10 +70,8 @@ class Ballot:
                 yield block, np.ones(len(block), dtype=np.int64)
             return
         for start in range(0, len(weights.numbers), BLOCK):
-            digits = lattice.digits(weights.numbers[start : start + BLOCK])
-            codes = [axis.codes(digit) for axis, digit in zip(lattice.axes, digits, strict=True)]
-            block = np.repeat(person[None, :], len(digits[0]), axis=0)
-            block[:, list(lattice.columns)] = np.hstack(codes)
+            numbers = weights.numbers[start : start + BLOCK]
+            block = lattice.moved(np.repeat(person[None, :], len(numbers), axis=0), numbers)
             yield block, weights.votes[start : start + BLOCK]
 
     def _table(self, block: Matrix) -> Table:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from feta.plain import joined
 from feta.reproduce.claims import claims
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.paper import COUNTERPART, NAMES, comparable
 from feta.reproduce.quantities import figures, is_another, placed
 from feta.reproduce.tables import ARMS, QUANTITIES
-from feta.reproduce.wording import listed
 
 # The paper's blind network with fresh subsets, and with a fixed one: it does not say which.
 BLIND = ("blind_fresh.accuracy", "blind_fixed.accuracy")
@@ -109,9 +109,9 @@ def agreement(measured: Measurements) -> Agreement:
 def _agreement(counted: Placed) -> list[str]:
     sentences = []
     if counted.outside:
-        sentences.append(f"Outside: {listed([spoken(key) for key in counted.outside])}.")
+        sentences.append(f"Outside: {joined([spoken(key) for key in counted.outside])}.")
     elif counted.within:
         sentences.append("None of the measured figures lies outside.")
     if counted.missing:
-        sentences.append(f"Not measured: {listed([spoken(key) for key in counted.missing])}.")
+        sentences.append(f"Not measured: {joined([spoken(key) for key in counted.missing])}.")
     return sentences

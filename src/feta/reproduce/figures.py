@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from feta.plain import joined
 from feta.reproduce.charts import (
     LETTER,
     LINE,
@@ -29,7 +30,7 @@ from feta.reproduce.measurements import Measurements
 from feta.reproduce.paper import COUNTERPART, NAMES
 from feta.reproduce.quantities import found, is_another, papers
 from feta.reproduce.trade_off import best, points, trade_off
-from feta.reproduce.wording import listed, ratio
+from feta.reproduce.wording import ratio
 
 CURVES = {
     "loss": "loss",
@@ -202,7 +203,7 @@ def trade_off_figure(measured: Measurements) -> Figure | None:
     drawn = trade_off(measured)
     if drawn is None:
         return None
-    caption = f"Up is more accurate, left is fairer. At the left edge is what treats nobody apart, named beside it. The dashed line joins what nothing else beats in both: {listed([one.name for one in best(points(measured))])}."
+    caption = f"Up is more accurate, left is fairer. At the left edge is what treats nobody apart, named beside it. The dashed line joins what nothing else beats in both: {joined([one.name for one in best(points(measured))])}."
     if not is_another(measured):
         caption += " Hollow marks are the paper's figures for the same approach, joined to ours by a dotted line."
     return Figure("Accuracy against CE rate", (drawn,), caption)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from feta.plain import joined
 from feta.reproduce.agreement import placed_all, spoken
 from feta.reproduce.claims import claims, difference
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.paper import COUNTERPART, NAMES, ROWS, published
 from feta.reproduce.quantities import found, is_another, papers, placed
 from feta.reproduce.statistics import Difference, summarize
-from feta.reproduce.wording import listed, signed, with_spread
+from feta.reproduce.wording import signed, with_spread
 
 OTHER_ROWS = 0.05  # a share of rows from which on a table is no longer the same
 
@@ -30,7 +31,7 @@ def findings(measured: Measurements) -> list[Finding]:
     accounted = {key for one in known for key in one.accounts_for}
     left = [key for key in placed_all(measured).outside if key not in accounted]
     if left:
-        named = listed([f"{spoken(key)} ({_against(measured, key)})" for key in left])
+        named = joined([f"{spoken(key)} ({_against(measured, key)})" for key in left])
         known.append(Finding("Without an explanation", f"We have none for: {named}. The paper gives neither its folds nor its seeds, and leaves scaling, initialization and selection open; any of these may be it."))  # fmt: skip
     return known
 
@@ -182,7 +183,7 @@ def _chance(measured: Measurements) -> Iterator[Finding]:
         ):
             near.append(key)
     if near:
-        named = listed([f"{spoken(key)} ({_against(measured, key)})" for key in near])
+        named = joined([f"{spoken(key)} ({_against(measured, key)})" for key in near])
         yield Finding("May be chance", f"Outside the paper's two deviations, but within two standard errors of our own folds: {named}.", tuple(near))  # fmt: skip
 
 

@@ -30,10 +30,9 @@ def judged(bench: Bench, network: Network, arm: str, vote: str, *, real: bool = 
 
 def _check_fair(bench: Bench, network: Network, look: Look) -> None:
     """Decide everybody as somebody else of the lattice: flip and CE rate of the vote must be 0."""
-    lattice, others = bench.space.lattice, np.array(bench.test)
-    drawn = np.random.default_rng([bench.seed, 8]).integers(0, lattice.size, len(others))
-    codes = zip(lattice.axes, lattice.digits(drawn), strict=True)
-    others[:, list(lattice.columns)] = np.hstack([axis.codes(one) for axis, one in codes])
+    lattice = bench.space.lattice
+    drawn = np.random.default_rng([bench.seed, 8]).integers(0, lattice.size, len(bench.test))
+    others = lattice.moved(bench.test, drawn)
     decided = FairPredictor(feta.Model(bench.space, network)).decide(others)
     if not np.array_equal(decided, look.vote):
         raise CertificateError("a fair decision hangs on a sensitive attribute")

@@ -4,6 +4,10 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from feta.errors import SchemaError
+
+FORMAT, VERSION = "feta-reproduction", 1
+
 
 @dataclass(frozen=True)
 class Measurements:
@@ -35,11 +39,15 @@ class Measurements:
     @classmethod
     def read(cls, path: Path) -> "Measurements":
         """Read what a run has written."""
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if (told.pop("format", None), told.pop("version", None)) != (FORMAT, VERSION):
+            raise SchemaError(f"{path} must be a {FORMAT} file of version {VERSION}")
+        return cls(**told)
 
     def write(self, path: Path) -> None:
         """Write as JSON, at once or not at all."""
         part = path.with_name(f".{path.name}.part")
-        text = json.dumps(asdict(self), indent=1, sort_keys=True)
+        told = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        text = json.dumps(told, indent=1, sort_keys=True)
         part.write_text(text + "\n", encoding="utf-8")
         part.replace(path)

@@ -13,7 +13,7 @@ from feta.reproduce.findings import findings
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.quantities import found, is_another
 from feta.reproduce.tables import ARMS, our_tables, paper_column, paper_tables
-from feta.reproduce.wording import duration
+from feta.reproduce.wording import time_with_spread
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -53,9 +53,9 @@ def _spent(measured: Measurements) -> list[tuple[str, str]]:
     """Give the time each arm took, a fold, and the whole run."""
     arms = [key for key in measured.times if key.startswith("arm.")]
     named = [(key, key.removeprefix("arm.").removesuffix(".seconds")) for key in sorted(arms)]
-    spent = [(ARMS.get(arm, arm), duration(one)) for key, arm in named if (one := found(measured, key))]  # fmt: skip
+    spent = [(ARMS.get(arm, arm), time_with_spread(one)) for key, arm in named if (one := found(measured, key))]  # fmt: skip
     whole = found(measured, "total.seconds")
-    return [*spent, ("the whole run", duration(whole))] if whole else spent
+    return [*spent, ("the whole run", time_with_spread(whole))] if whole else spent
 
 
 @cache

@@ -13,7 +13,7 @@ from feta.reproduce.quantities import (
     placed,
     why_missing,
 )
-from feta.reproduce.wording import MARKS, duration, ratio, with_spread
+from feta.reproduce.wording import MARKS, ratio, time_with_spread, with_spread
 
 ARMS = {
     "nn_b": "NN_b, as trained",
@@ -105,7 +105,7 @@ def shown(key: str, measured: Measurements) -> str:
     assert summary is not None  # callers ask for what they have seen
     fewer = f" ({summary.n} of {measured.folds} folds)" if 1 <= summary.n < measured.folds else ""
     if key.endswith(CLOCKS):
-        return duration(summary) + fewer
+        return time_with_spread(summary) + fewer
     return (ratio(summary) if key.endswith("ratio") else with_spread(summary)) + fewer
 
 

@@ -20,6 +20,7 @@ from feta.reproduce.charts import (
 )
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.quantities import found, is_another, papers
+from feta.train.selection import undominated
 
 # Short names, for a picture: what has a CE rate of its own, and what treats nobody apart.
 APART = {
@@ -70,17 +71,9 @@ def points(measured: Measurements) -> list[Point]:
 
 
 def best(known: list[Point]) -> list[Point]:
-    """Keep the points that no other beats in one and equals in the other."""
-
-    def beaten(one: Point) -> bool:
-        return any(
-            other.rate <= one.rate
-            and other.accuracy >= one.accuracy
-            and (other.rate, other.accuracy) != (one.rate, one.accuracy)
-            for other in known
-        )
-
-    return sorted((one for one in known if not beaten(one)), key=lambda one: one.rate)
+    """Keep the points that no other beats in one and equals in the other, the fairest first."""
+    chosen = undominated([(one.accuracy, one.rate) for one in known])
+    return sorted((known[place] for place in chosen), key=lambda one: one.rate)
 
 
 def trade_off(measured: Measurements) -> Markup | None:

@@ -19,7 +19,7 @@ def with_spread(summary: Summary) -> str:
     return f"{summary.mean:.{digits}f} ± {summary.std:.{digits}f}"
 
 
-def duration(summary: Summary) -> str:
+def time_with_spread(summary: Summary) -> str:
     """Give a time in the unit that suits its mean."""
     scale, unit = next((one for one in SCALES if summary.mean >= one[0]), SCALES[-1])
     return f"{_three(summary.mean / scale, summary.std / scale, summary.n)} {unit}"
@@ -40,8 +40,3 @@ def _three(mean: float, std: float, n: int) -> str:
 def signed(value: float) -> str:
     """Show a difference with its sign; the minus is a minus, not a hyphen."""
     return f"{value:+.2f}".replace("-", "−")
-
-
-def listed(words: list[str]) -> str:
-    """Join words as a sentence would."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

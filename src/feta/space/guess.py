@@ -10,8 +10,11 @@ from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real, 
 # More different texts than this are an id or free text, not a category.
 MOST_VALUES = 1000
 
-# What to do about a cell without a value.
-EMPTY_CELLS = "; fill the empty cells, or let the column be missing, as FeatureSpace.from_frame(…, missing=True) does"
+# What to do about a cell without a value, in Python; the command line knows another way.
+FILL = "; fill the empty cells"
+EMPTY_CELLS = (
+    f"{FILL}, or let the column be missing, as FeatureSpace.from_frame(…, missing=True) does"
+)
 
 # A sensitive number that is not whole becomes the list of values seen, if there are few enough.
 MOST_LEVELS = 4096
@@ -78,7 +81,7 @@ class ColumnSummary:
         if sum(kinds) > 1:
             row, text = self.first_text or (self.rows - 1, "true")
             if text == "":
-                what = "must hold values, got an empty cell; fill it, or leave the row out"
+                what = f"must hold values, got an empty cell{FILL}, or leave the rows out"
                 raise DomainError.at(self.name, row, what)
             what = f"must hold numbers or texts, not both; one of its texts is {text!r}"
             raise DomainError(f"{self.name!r} {what}", column=self.name, row=row, what=what)

@@ -73,8 +73,11 @@ class Lattice:
 
     def codes(self, start: int, stop: int) -> Matrix:
         """Give the sensitive columns of the assignments from start up to stop."""
-        digits = self.digits(np.arange(start, stop))
-        return np.hstack([axis.codes(digit) for axis, digit in zip(self.axes, digits, strict=True)])
+        return self._codes(np.arange(start, stop))
+
+    def _codes(self, numbers: Counts) -> Matrix:
+        places = zip(self.axes, self.digits(numbers), strict=True)
+        return np.hstack([axis.codes(one) for axis, one in places])
 
     def numbers(self, people: Matrix) -> Counts:
         """Tell the number of each person's own assignment."""
@@ -85,14 +88,16 @@ class Lattice:
 
     def counterpart(self, person: Vector, number: int) -> Vector:
         """Give the person's counterpart with this assignment."""
-        other = np.array(person)
-        other[list(self.columns)] = self.codes(number, number + 1)[0]
-        return other
+        return self.moved(person[None, :], np.array([number]))[0]
+
+    def moved(self, people: Matrix, numbers: Counts) -> Matrix:
+        """Give each person's counterpart with the assignment of that number."""
+        others = np.array(people)
+        others[:, list(self.columns)] = self._codes(numbers)
+        return others
 
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Give all counterparts of a person, the person among them, a block at a time."""
         for start in range(0, self.size, BLOCK):
-            codes = self.codes(start, min(start + BLOCK, self.size))
-            block = np.repeat(person[None, :], len(codes), axis=0)
-            block[:, list(self.columns)] = codes
-            yield block
+            numbers = np.arange(start, min(start + BLOCK, self.size))
+            yield self.moved(np.repeat(person[None, :], len(numbers), axis=0), numbers)

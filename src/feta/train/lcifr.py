@@ -170,11 +170,7 @@ class _Training:
     def _others(self, people: Matrix) -> Matrix:
         """Give each person a random counterpart."""
         lattice = self.trainer.varied.lattice
-        digits = lattice.digits(self.random.integers(0, lattice.size, len(people)))
-        others = np.array(people)
-        codes = [axis.codes(one) for axis, one in zip(lattice.axes, digits, strict=True)]
-        others[:, list(lattice.columns)] = np.hstack(codes)
-        return others
+        return lattice.moved(people, self.random.integers(0, lattice.size, len(people)))
 
     def _robust(self, stack: Stack, rows: Vector | None) -> "Tensor":
         """Give the consumer's loss, at the worst point of the box around each latent."""

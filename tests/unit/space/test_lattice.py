@@ -55,6 +55,15 @@ def test_a_counterpart_leaves_the_person_alone() -> None:
     assert PERSON.tobytes() == before
 
 
+def test_each_person_moves_to_an_assignment_of_their_own() -> None:
+    people = np.stack([PERSON, PERSON])
+    people[1, 2] = 7.0  # income
+    moved = SPACE.lattice.moved(people, np.array([0, 11]))
+    assert SPACE.lattice.numbers(moved).tolist() == [0, 11]
+    assert [SPACE.decode(one)["income"] for one in moved] == [4, 7]
+    SPACE.check(moved)
+
+
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (5, 5), (0, 1), (3, 11), (11, 12)])
 def test_codes_are_a_slice_of_all_codes(start: int, stop: int) -> None:
     lattice = SPACE.lattice

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from feta.errors import NetworkError
+from feta.plain import joined
 from feta.space.attribute import Categorical, Derived, Real
 from feta.space.feature_space import FeatureSpace
 
@@ -76,7 +77,7 @@ def product(space: FeatureSpace, features: Sequence[Feature], where: str) -> Fea
         return Feature(tables=columns, opaque=True, roundings=roundings)
     if len(columns) > 1:
         raise NetworkError(
-            f"{where} makes an interaction of {listed(columns)}, so no column's share can be told apart; leave the interaction out, or make one category of these columns"
+            f"{where} makes an interaction of {quoted(columns)}, so no column's share can be told apart; leave the interaction out, or make one category of these columns"
         )
     for name in columns:
         attribute = space.attribute(name)
@@ -103,7 +104,6 @@ def example(attribute: Real) -> str:
     return f'{attribute.name} = {{ type = "number", min = {attribute.low:g}, max = {attribute.high:g}, step = {step:g} }}'
 
 
-def listed(names: Iterable[str]) -> str:
-    """List columns by name."""
-    *rest, last = [repr(name) for name in sorted(names)]
-    return f"{', '.join(rest)} and {last}" if rest else last
+def quoted(names: Iterable[str]) -> str:
+    """Name columns in a sentence."""
+    return joined(repr(name) for name in sorted(names))

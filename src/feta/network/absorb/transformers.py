@@ -18,9 +18,9 @@ from feta.network.absorb.feature import (
     SCALE_ROUNDINGS,
     Feature,
     bent,
-    listed,
     mixture,
     product,
+    quoted,
 )
 from feta.space.feature_space import FeatureSpace
 
@@ -178,7 +178,7 @@ def _call(leaf: Leaf) -> Features:
 
 
 def _columns(features: Features) -> str:
-    return listed(frozenset[str]().union(*(one.columns for one in features)))
+    return quoted(frozenset[str]().union(*(one.columns for one in features)))
 
 
 def _numbers(table: Data) -> Matrix:
