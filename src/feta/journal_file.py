@@ -14,6 +14,9 @@ from feta.errors import SchemaError
 
 SETTINGS = "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
 
+# The low byte of SQLite's codes for a file that cannot be opened or may not be written.
+NOT_OPEN = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+
 
 class JournalFile:
     """An open journal; `settings` are all that its content hangs on, `work` is what users call the work."""
@@ -44,6 +47,9 @@ class JournalFile:
             if "locked" in str(error):
                 message = f"{self.path}: another {self.work} is writing to this folder; wait for it, or name another --out"
                 raise SchemaError(message) from None
+            if error.sqlite_errorcode & 0xFF in NOT_OPEN:
+                what = f"the journal cannot be opened ({error}); let its folder be written to, or name another --out"
+                raise PermissionError(errno.EACCES, what, str(self.path)) from None
             what = f"the journal cannot be written ({error}); what is done is kept: make room, and run the same command again"
             raise OSError(errno.ENOSPC, what, str(self.path)) from None
         except sqlite3.DatabaseError as error:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FOLDER_VARIABLE = "FETA_DATA_DIR"
 CHUNK_BYTES = 1 << 13  # what is lost of a connection that breaks
 QUIET_SECONDS = 30.0  # a server that says nothing for so long has gone
+ANSWERED = (200, 206, 416)  # all of the file, a part of it, or that there is no such part
 BROKEN_OFF = "broke off before its end; load it again, and it goes on from there"
 
 Advance = Callable[[int, int | None], None]  # bytes there are, and bytes there will be
@@ -102,7 +103,8 @@ def _asked(source: Source, part: IO[bytes], tag: Path) -> "requests.Response":
         if tag.is_file():  # the rest of this version, or all of another
             headers["If-Range"] = tag.read_text(encoding="latin-1")
     answer = requests.get(source.address, headers=headers, stream=True, timeout=QUIET_SECONDS)
-    if there and not _goes_on(answer, there):
+    # A server that is busy, or lost the file, says nothing about what is there: that stays.
+    if there and answer.status_code in ANSWERED and not _goes_on(answer, there):
         part.seek(0)
         part.truncate()
         if answer.status_code != requests.codes.ok:

@@ -3,8 +3,6 @@
 import time
 from dataclasses import replace
 
-import numpy as np
-
 import feta
 from feta.arrays import Matrix
 from feta.engine.milp.engine import Milp
@@ -16,6 +14,7 @@ from feta.query import FairAt
 from feta.reproduce.bench import Bench
 from feta.reproduce.outcome import Figures, Outcome
 from feta.reproduce.ways import cost, forward_seconds, naive_seconds, vectorized
+from feta.verdict.verdict import Unfair
 
 # People timed as a batch, and one call each.
 BATCH, SINGLES = 1000, 50
@@ -23,22 +22,27 @@ BATCH, SINGLES = 1000, 50
 # Numpy is timed on as many people as have this many counterparts.
 ENUMERATED = 1_000_000
 
-# People counted with a solver.
+# People counted with a solver, of those with a counterexample and of those without.
 COUNTED = 3
 
 
-def inference(bench: Bench) -> Outcome:
+def votes(bench: Bench) -> Outcome:
     """Time the vote on NN_b and on the trained network, and torch's forward pass beside them."""
     space = bench.space
     times: Figures = {}
     models = {name: feta.Model(space, bench.network(name)) for name in ("nn_b", "trained")}
     people = bench.test[:BATCH]
     # By turns, the unit before and after: the neighbors' load changes meanwhile.
-    units = [forward_seconds(models["nn_b"], people[:1])]
+    units = [_forward(models["nn_b"], people)]
     for name, arm in (("nn_b", "vote"), ("trained", "trained_vote")):
         times |= _votes(models[name], people, arm)
-        units.append(forward_seconds(models["nn_b"], people[:1]))
-    return Outcome(times={**times, "forward.seconds": min(units)})
+        units.append(_forward(models["nn_b"], people))
+    batch, single = map(min, zip(*units, strict=True))
+    return Outcome(times=times | {"forward.seconds": batch, "forward.single_seconds": single})
+
+
+def _forward(model: Model, people: Matrix) -> tuple[float, float]:
+    return forward_seconds(model, people), forward_seconds(model, people[:1])
 
 
 def _votes(model: Model, people: Matrix, arm: str) -> Figures:
@@ -49,7 +53,7 @@ def _votes(model: Model, people: Matrix, arm: str) -> Figures:
     return {f"{arm}.seconds": batch, f"{arm}.single_seconds": single}
 
 
-def counting(bench: Bench) -> Outcome:
+def ways(bench: Bench) -> Outcome:
     """Time counting on NN_b: naive, vectorized, by a solver, compiled; and against the lattice's size."""
     model = feta.Model(bench.space, bench.network("nn_b"))
     times = {f"counting.{way}_seconds": one for way, one in _ways(model, bench.test).items()}
@@ -62,7 +66,7 @@ def _ways(model: Model, people: Matrix) -> dict[str, float]:
     vote, predictor = vectorized(model), FairPredictor(model)
     return {
         "naive": naive_seconds(model, people[0]),
-        "vectorised": cost(lambda: [vote(one) for one in some]) / len(some),
+        "vectorized": cost(lambda: [vote(one) for one in some]) / len(some),
         "compiled": cost(lambda: predictor.decide(people[:BATCH])) / len(people[:BATCH]),
     }
 
@@ -87,24 +91,41 @@ def _solver() -> Milp:
 
 
 def _milp(bench: Bench, model: Model) -> Outcome:
-    """Find and count with a solver, until the majority is certain, for people with counterexamples."""
+    """Find a counterexample with a solver, and count until the majority is certain."""
     some, patience = bench.test[:BATCH], bench.protocol.patience
-    split = feta.tally(model, some).by_class
-    chosen = some[np.flatnonzero((split > 0).all(axis=1))[:COUNTED]]
-    key = "counting.milp_seconds"
-    if not len(chosen):
-        return Outcome(missing={key: "nobody in the test fold has a counterexample"})
-    engine, budget, seconds = _solver(), Budget(seconds=patience), []
-    find = cost(lambda: engine.solve(FairAt(model, chosen[0]), budget), clock=time.perf_counter)
-    for person in chosen:
-        started = time.perf_counter()
-        counts = engine.tally(model, person[None, :], budget, until="majority")
-        if not counts.settled[0]:  # nor would the others be
-            break
-        seconds.append(time.perf_counter() - started)
-    words = f"{engine.backend.name}, {len(chosen)} people with counterexamples, at most {patience:g} s each"
-    times: Figures = {"counting.milp_find_seconds": find}
-    if len(seconds) < len(chosen):
-        why = f"{engine.backend.name} did not count to the majority within {patience:g} s a person"
-        return Outcome(times=times, missing={key: why}, settings={"counting.milp": words})
-    return Outcome(times={**times, key: float(np.mean(seconds))}, settings={"counting.milp": words})
+    apart = (feta.tally(model, some).by_class > 0).all(axis=1)
+    engine, budget = _solver(), Budget(seconds=patience)
+    solver, times, missing = engine.backend.name, Figures(), {}
+    find = _find(engine, model, some[apart][:1], budget)
+    if find is not None:
+        times["counting.milp_find_seconds"] = find
+    elif apart.any():
+        missing["counting.milp_find_seconds"] = f"{solver} found none within {patience:g} s"
+    else:
+        missing["counting.milp_find_seconds"] = "nobody has a counterexample"
+    unlike = _count(engine, model, some[apart][:COUNTED], budget)
+    alike = None if unlike is None else _count(engine, model, some[~apart][:COUNTED], budget)
+    if unlike is None or alike is None:
+        why = f"{solver} did not count to the majority within {patience:g} s a person"
+        missing["counting.milp_seconds"] = why
+    else:
+        share = float(apart.mean())
+        times["counting.milp_seconds"] = share * unlike + (1 - share) * alike
+    words = f"{solver}, {COUNTED} people with and {COUNTED} without a counterexample, weighted by how many there are of each; at most {patience:g} s a person"
+    return Outcome(times=times, missing=missing, settings={"counting.milp": words})
+
+
+def _find(engine: Milp, model: Model, person: Matrix, budget: Budget) -> float | None:
+    """Time the first counterexample of a person who has one; None if it is not found in time."""
+    if not len(person) or not isinstance(engine.solve(FairAt(model, person[0]), budget), Unfair):
+        return None
+    return cost(lambda: engine.solve(FairAt(model, person[0]), budget), clock=time.perf_counter)
+
+
+def _count(engine: Milp, model: Model, people: Matrix, budget: Budget) -> float | None:
+    """Time counting, a person; None as soon as one takes too long, since so would the others."""
+    started = time.perf_counter()
+    for person in people:
+        if not engine.tally(model, person[None, :], budget, until="majority").settled[0]:
+            return None
+    return (time.perf_counter() - started) / max(len(people), 1)

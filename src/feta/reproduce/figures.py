@@ -30,6 +30,7 @@ from feta.reproduce.measurements import Measurements
 from feta.reproduce.paper import COUNTERPART, NAMES
 from feta.reproduce.quantities import found, is_another, papers
 from feta.reproduce.trade_off import best, points, trade_off
+from feta.reproduce.ways import SOME_COUNTERPARTS
 from feta.reproduce.wording import ratio
 
 CURVES = {
@@ -41,7 +42,7 @@ CURVES = {
 }
 COSTS = {
     "naive": ("one by one", "square", "dotted"),
-    "vectorised": ("vectorized", "triangle", "dashed"),
+    "vectorized": ("vectorized", "triangle", "dashed"),
     "compiled": ("compiled search", "circle", "solid"),
 }
 
@@ -119,11 +120,11 @@ def _fall(measured: Measurements) -> str:
 def ratios(measured: Measurements) -> Figure | None:
     """Draw how many forward passes a fair decision costs, by powers of ten."""
     rows: list[tuple[str, float, str, str]] = []
-    for key, who in (("vote.ratio", "FETA, in a batch"), ("vote.single_ratio", "FETA, asked alone"), ("trained_vote.ratio", "FETA, trained, in a batch")):  # fmt: skip
+    for key, who in (("vote.single_ratio", "FETA"), ("trained_vote.single_ratio", "FETA, after training"), ("vote.ratio", "FETA, batch against batch")):  # fmt: skip
         own = found(measured, key)
         if own and own.mean > 0:
             rows.append((who, own.mean, ratio(own), "circle"))
-    paper = papers(measured, "vote.ratio")
+    paper = papers(measured, "vote.single_ratio")
     if not rows:
         return None
     if paper:
@@ -144,23 +145,22 @@ def ratios(measured: Measurements) -> Figure | None:
     caption = "Filled: FETA, on this machine; hollow: as the paper prints it, on its machine. The axis goes by powers of ten."
     if paper:
         first = rows[0]
-        caption += f" To see: the paper pays {paper.mean:,.0f} forward passes for a fair decision{' on IPUMS Adult' if is_another(measured) else ''}, {first[0]} {first[1]:.2g}."
+        caption += f" To see: the paper pays {paper.mean:,.0f} forward passes for a fair decision{' on IPUMS Adult' if is_another(measured) else ''}, FETA {first[1]:.2g}, each for one person asked alone."
     return Figure("Time of a fair decision", (picture(bottom + 42, "Inference time as a ratio to one forward pass", parts),), caption)  # fmt: skip
 
 
 def curves(measured: Measurements) -> Figure | None:
     """Draw the training: a panel a quantity, the mean over folds with a band of one deviation."""
     known = [folds for key, folds in measured.curves.items() if key.startswith("trained.")]
-    longest = max((min(map(len, folds)) for folds in known if folds), default=0)
     drawn = [
-        _curve(measured.curves[f"trained.{name}"], title, longest)
+        _curve(measured.curves[f"trained.{name}"], title)
         for name, title in CURVES.items()
         if _complete(measured.curves.get(f"trained.{name}", []))
     ]
     if not drawn:
         return None
     folds = len(known[0])
-    caption = f"The line is the mean over {folds} fold{'s' if folds > 1 else ''}, the band one deviation either way; epoch 0 is NN_b, before training. The numbers are the first and the last mean. The paper shows loss and average violation (Figure 3) as pictures without numbers, so there is nothing to hold them against; it says that the loss oscillates while the violation falls.{_violation(measured)}"
+    caption = f"The line is the mean over {folds} fold{'s' if folds > 1 else ''}, the band one deviation either way; epoch 0 is NN_b, before training. All are of people who are trained on, in each epoch those drawn for it, so they are not the test figures of the tables; the numbers are the first and the last mean, and the epoch that was chosen may be another. The paper shows loss and average violation (Figure 3) as pictures without numbers, so there is nothing to hold them against; it says that the loss oscillates while the violation falls.{_violation(measured)}"
     return Figure("CE-Fair training, epoch by epoch", tuple(drawn), caption)
 
 
@@ -177,15 +177,14 @@ def _complete(folds: Sequence[Sequence[float]]) -> bool:
     return bool(folds) and min(map(len, folds)) > 1 and all(math.isfinite(one) for fold in folds for one in fold)  # fmt: skip
 
 
-def _curve(folds: Sequence[Sequence[float]], title: str, longest: int) -> Markup:
-    """Draw one quantity; a shorter curve, as that of the loss, has no epoch 0."""
+def _curve(folds: Sequence[Sequence[float]], title: str) -> Markup:
+    """Draw one quantity."""
     length = min(map(len, folds))
-    start = longest - length
     values = np.array([fold[:length] for fold in folds])
     mean, std = values.mean(axis=0), values.std(axis=0)
     y = even([*(mean - std), *(mean + std)], 150, 40)
-    x = Scale(0, longest - 1, 52, WIDTH - 14)
-    along = [x(start + epoch) for epoch in range(length)]
+    x = Scale(0, length - 1, 52, WIDTH - 14)
+    along = [x(epoch) for epoch in range(length)]
     parts = [text(8, 14, title, kind="strong"), *y_axis(y, 52, WIDTH - 14)]
     parts.append(band(along, [y(one) for one in mean - std], [y(one) for one in mean + std]))
     parts.append(path([(a, y(b)) for a, b in zip(along, mean, strict=True)], "curve solid"))
@@ -231,7 +230,7 @@ def costs(measured: Measurements) -> Figure | None:
         parts += [marker(shape, x(a), y(b), "ours", size=4) for a, b in line_of]
         parts.append(text(end[0] + 9, height + 4, words, kind="halo strong"))
     parts += x_axis(x, 216, "counterparts a person has")
-    caption = "Both axes go by powers of ten. To see: how steeply the time rises with the lattice; enumeration rises with every counterpart."
+    caption = f"Both axes go by powers of ten. To see: how steeply the time rises with the lattice; enumeration rises with every counterpart. One by one is timed on {SOME_COUNTERPARTS} counterparts at most, and extrapolated."
     own, naive = series.get("compiled"), series.get("naive")
     if own and naive and own[-1][0] == naive[-1][0]:
         caption += f" At {own[-1][0]:,.0f} counterparts the compiled search takes 1/{naive[-1][1] / own[-1][1]:,.0f} of the time one by one takes."

@@ -9,7 +9,7 @@ from feta.reproduce.journal import Journal
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.run import Run
 
-PACKAGES = ("feta-fair", "numpy", "torch", "scikit-learn", "highspy")
+PACKAGES = ("feta-fair", "numpy", "torch", "scikit-learn", "highspy", "pyscipopt", "gurobipy")
 
 # Why a column of figures is not there.
 NO_RAW = "unscaled inputs are tried on Law School alone"
@@ -26,7 +26,7 @@ def gather(run: Run, journal: Journal) -> Measurements:
     notes = [*run.protocol.notes(), *people.dataset.notes]
     remarks: dict[tuple[str, str], list[int]] = {}
     settings = run.protocol.settings()
-    versions = _versions() | {"data": people.checksum}
+    versions = _versions() | {"data": people.checksum, "source of the data": people.dataset.source}
     for unit in run.units:
         told, seconds = done[unit.key]
         variant, fold = unit.variant, f"fold{unit.fold}"

@@ -1,6 +1,6 @@
 """Journal: the outcomes of a long run, so that it goes on after a kill.
 
-Networks are `.feta` files beside it, written before their outcome, and known by their fingerprints.
+Networks are `.feta` files beside it, written before their outcome; each is checked by its own fingerprint when read.
 """
 
 import json

@@ -53,8 +53,8 @@ def empirical(bench: Bench, network: Network, arm: str) -> Figures:
 
 def accuracies(bench: Bench, arm: str, decided: Flags) -> Figures:
     """Give how often decisions are right."""
-    right = decided == bench.labels
-    figures: Figures = {f"{arm}.accuracy": percent(right)}
+    correct = decided == bench.labels
+    figures: Figures = {f"{arm}.accuracy": percent(correct)}
     if bench.protocol.test_share < 1:
-        figures[f"sample.{arm}.accuracy"] = percent(right[bench.sampled])
+        figures[f"sample.{arm}.accuracy"] = percent(correct[bench.sampled])
     return figures

@@ -6,12 +6,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from feta.errors import SchemaError, one_of
+from feta.train.chooser import SPAN
 
 # Folds that people are cut into; fewer may be carried out.
 FOLDS = 5
 
 # The folds of this seed spread the majority class of German credit as the paper's do (1.79).
 SEED = 123
+
+
+Keep = Literal["all", "counterexamples"]
+BATCHES: dict[Keep, str] = {"all": "all people", "counterexamples": "people with counterexamples"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Protocol:
     epoch: Literal["best", "last"] = "best"
     fair_epochs: int = 50
     rho: float = 1.0  # of the people to learn from, each epoch of CE-Fair training
-    keep: Literal["all", "counterexamples"] = "all"
+    keep: Keep = "all"
     test_share: float = 1.0  # of the test fold, in the paper; ours is the full fold besides
     own_share: float = 1.0  # ρ of FETA's own settings: as large as time allows
     own_epochs: int = 50
@@ -40,6 +45,11 @@ class Protocol:
     rows: int | None = None
 
     @property
+    def other_keep(self) -> Keep:
+        """The kind of batch that the paper did not choose on this data set."""
+        return "counterexamples" if self.keep == "all" else "all"
+
+    @property
     def digest(self) -> str:
         """A checksum of all settings."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
@@ -48,17 +58,21 @@ class Protocol:
         """Say in words what is carried out."""
         told = {
             "folds": f"{FOLDS} of 80/20, not stratified; a tenth of each training part held out",
-            "network": "3 hidden layers of 16, ReLU, Adam",
+            "network": "3 hidden layers of 16, ReLU, torch's initialization, Adam without weight decay",
+            "inputs": "numbers standardized on the people to learn from, categories 0 or 1"
+            + ("; everything marked raw: numbers as they are" if self.raw else ""),
             "nn_b": f"learning rates {_list(self.learning_rates)}, batch sizes {_list(self.batch_sizes)}, {self.epochs} epochs, {self._chosen}",
-            "trained": f"{self.fair_epochs} epochs, rho {self.rho:.0%} drawn afresh each epoch, batch of {'all people' if self.keep == 'all' else 'people with counterexamples'} and the counterexamples; epoch nearest to (1, 0) on training people",
+            "trained": f"{self.fair_epochs} epochs, rho {self.rho:.0%} drawn afresh each epoch, batch of {BATCHES[self.keep]} and the counterexamples; epoch nearest to (1, 0) on training people",
+            "other_batch": f"the same, batch of {BATCHES[self.other_keep]} and the counterexamples",
             "default": f"CEFairTrainer as it comes, {self.own_epochs} epochs over {self.own_share:.0%} of the people each, from the best-validation network",
-            "span": f"the same with a span penalty of 0.1 instead of counterexamples, {self.own_epochs} epochs",
+            "span": f"the same with a span penalty of {SPAN} instead of counterexamples, {self.own_epochs} epochs",
             "blind": f"full: the grid of NN_b, best validation loss; fixed and fresh: {self.fair_epochs} epochs on {self.rho:.0%} of the people, NN_b's rates, last epoch",
             "lcifr": f"gamma 1, categorical attributes varied in training, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
-            "lcifr_all": "the same with all sensitive attributes varied",
             "lcifr_original": f"gamma {self.authors_gamma:g}, categorical attributes varied in training, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
             "test": "full test folds",
         }
+        if self.numbers:
+            told["lcifr_all"] = "as lcifr, with all sensitive attributes varied"
         if self.test_share < 1:
             told["test"] += f"; sample: {self.test_share:.0%} of each, as in the paper"
         return told

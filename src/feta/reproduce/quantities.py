@@ -3,14 +3,17 @@
 import math
 
 from feta.reproduce.measurements import Measurements
-from feta.reproduce.paper import COUNTERPART, Published, published
+from feta.reproduce.paper import COUNTERPART, Published, is_clock, published
 from feta.reproduce.protocol import FOLDS
 from feta.reproduce.statistics import Place, Summary, place, summarize
 
 VARIANTS = ("raw", "sample")
 
 # Arms whose decision is a function of the other columns alone.
-NEVER_APART = ("majority", "vote", "trained_vote")
+NEVER_APART = (
+    "majority", "vote", "empirical_vote", "trained_vote", "trained_empirical_vote", "other_batch_vote", "default_vote", "span_vote",
+    "chosen", "blind_fixed", "blind_fresh", "blind_full", "blind_logistic",
+)  # fmt: skip
 
 
 def figures(measured: Measurements, key: str) -> list[float]:
@@ -20,21 +23,20 @@ def figures(measured: Measurements, key: str) -> list[float]:
         return known
     arm, _, quantity = key.rpartition(".")
     match quantity:
-        case "ratio":
-            return _over(figures(measured, f"{arm}.seconds"), measured)
-        case "single_ratio":
-            return _over(figures(measured, f"{arm}.single_seconds"), measured)
+        case "ratio" | "single_ratio":
+            clock = quantity.replace("ratio", "seconds")
+            return _over(measured.times.get(f"{arm}.{clock}", []), measured.times.get(f"forward.{clock}", []))  # fmt: skip
         case "uncertified":
             return [100 - one for one in figures(measured, f"{arm}.certified")]
-        case "naive_total" | "vectorised_total" | "milp_total" | "compiled_total":
+        case "naive_total" | "vectorized_total" | "milp_total" | "compiled_total":
             each = figures(measured, f"{arm}.{quantity.replace('_total', '_seconds')}")
             return [one * measured.rows / FOLDS for one in each]  # however many folds were run
         case _:
             return []
 
 
-def _over(seconds: list[float], measured: Measurements) -> list[float]:
-    forward = measured.times.get("forward.seconds", [])
+def _over(seconds: list[float], forward: list[float]) -> list[float]:
+    """Divide fold by fold: a batch by a batch, one person by one person."""
     if len(seconds) != len(forward):
         return []
     return [a / b if b else math.nan for a, b in zip(seconds, forward, strict=True)]
@@ -77,6 +79,6 @@ def papers(measured: Measurements, key: str) -> Published | None:
 def placed(measured: Measurements, key: str) -> Place | None:
     """Say where our mean lies beside the paper's; never across data sets, never for clocks."""
     ours, paper = found(measured, key), papers(measured, key)
-    if ours is None or paper is None or is_another(measured) or "seconds" in key:
+    if ours is None or paper is None or is_another(measured) or is_clock(key):
         return None
     return place(ours.mean, paper)

@@ -24,6 +24,11 @@ class Summary:
     std: float
     n: int
 
+    @property
+    def error(self) -> float:
+        """The mean's standard error; of one fold nobody knows it."""
+        return self.std / math.sqrt(self.n - 1) if self.n > 1 else math.nan
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

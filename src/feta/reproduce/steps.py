@@ -51,6 +51,7 @@ STEPS = (
     Step("start", arms.best_start, weight=30),
     Step("blind_full", rivals.blind_full, weight=28, raw=True),
     Step("trained", arms.trained, ("nn_b",), weight=5, raw=True),
+    Step("other_batch", arms.other_batch, ("nn_b",), weight=5),
     Step("default", arms.own_default, ("nn_b", "start"), weight=12),
     Step("span", arms.own_span, ("nn_b", "start"), weight=14),
     Step("blind_paper", rivals.blind_paper, ("nn_b",), raw=True),
@@ -59,8 +60,8 @@ STEPS = (
     Step("lcifr_all", rivals.lcifr_all, weight=9),
     Step("lcifr_original", rivals.lcifr_original, weight=9),
     Step("chosen", arms.chosen, ("nn_b", "default", "span", "blind_full", "blind_logistic")),
-    Step("inference", clocks.inference, ("nn_b", "trained"), alone=True),
-    Step("counting", clocks.counting, ("nn_b",), weight=5, alone=True, once=True),
+    Step("votes", clocks.votes, ("nn_b", "trained"), alone=True),
+    Step("ways", clocks.ways, ("nn_b",), weight=5, alone=True, once=True),
 )
 
 

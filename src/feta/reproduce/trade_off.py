@@ -19,25 +19,25 @@ from feta.reproduce.charts import (
     y_axis,
 )
 from feta.reproduce.measurements import Measurements
-from feta.reproduce.quantities import found, is_another, papers
+from feta.reproduce.quantities import NEVER_APART, found, is_another, papers
 from feta.train.selection import undominated
 
-# Short names, for a picture: what has a CE rate of its own, and what treats nobody apart.
-APART = {
+# Short names, for a picture.
+SHORT = {
     "nn_b": ("NN_b", "square"),
     "trained": ("CE-Fair", "circle"),
+    "other_batch": ("other batch", "circle"),
     "default": ("default", "diamond"),
     "span": ("span", "diamond"),
     "lcifr": ("LCIFR", "triangle"),
     "lcifr_all": ("LCIFR, all", "triangle"),
     "lcifr_original": ("LCIFR, authors'", "triangle"),
-}
-ALIKE = {
     "majority": ("majority class", "cross"),
     "vote": ("NN_b + vote", "square"),
     "empirical_vote": ("NN_b + emp. vote", "square"),
     "trained_vote": ("CE-Fair + vote", "circle"),
     "trained_empirical_vote": ("CE-Fair + emp. vote", "circle"),
+    "other_batch_vote": ("other batch + vote", "circle"),
     "default_vote": ("default + vote", "diamond"),
     "span_vote": ("span + vote", "diamond"),
     "chosen": ("chooser", "diamond"),
@@ -63,9 +63,9 @@ class Point:
 def points(measured: Measurements) -> list[Point]:
     """Give every approach whose accuracy and CE rate are known."""
     known = []
-    for arm, (name, shape) in (APART | ALIKE).items():
+    for arm, (name, shape) in SHORT.items():
         accuracy, rate = found(measured, f"{arm}.accuracy"), found(measured, f"{arm}.ce_rate")
-        if accuracy and (rate or arm in ALIKE):
+        if accuracy and (rate or arm in NEVER_APART):
             known.append(Point(arm, name, shape, rate.mean if rate else 0.0, accuracy.mean))
     return known
 
@@ -79,11 +79,11 @@ def best(known: list[Point]) -> list[Point]:
 def trade_off(measured: Measurements) -> Markup | None:
     """Draw all approaches; None unless one of them has a CE rate of its own."""
     known = points(measured)
-    if not any(one.arm in APART for one in known):
+    if all(one.arm in NEVER_APART for one in known):
         return None
     theirs = {} if is_another(measured) else {one.arm: _paper(measured, one) for one in known}
     shown = [(one.rate, one.accuracy) for one in known] + [pair for pair in theirs.values() if pair]
-    alike = [one for one in known if one.arm in ALIKE]
+    alike = [one for one in known if one.arm in NEVER_APART]
     bottom = max(LOWEST, TOP + LINE * len(alike))
     x = even([0, *(rate for rate, _ in shown)], LEFT, RIGHT, zero=True)
     y = even([accuracy for _, accuracy in shown], bottom, TOP)
@@ -101,7 +101,7 @@ def trade_off(measured: Measurements) -> Markup | None:
         parts.append(line((LEFT - 18, height, x(0), y(one.accuracy)), "leader"))
         parts.append(text(LEFT - 20, height + 4, one.name, "end"))
     parts += [marker(one.shape, x(one.rate), y(one.accuracy), "ours") for one in known]
-    apart = [one for one in known if one.arm in APART]
+    apart = [one for one in known if one.arm not in NEVER_APART]
     hollow = [(x(pair[0]), y(pair[1])) for pair in theirs.values() if pair]
     named = [(x(one.rate), y(one.accuracy), one.name) for one in apart]
     parts += _labels(named, hollow, TOP, bottom)
@@ -111,7 +111,7 @@ def trade_off(measured: Measurements) -> Markup | None:
 def _paper(measured: Measurements, point: Point) -> tuple[float, float] | None:
     """Find the paper's point for an approach; its LCIFR rate is over fewer counterparts, so not it."""
     accuracy, rate = papers(measured, f"{point.arm}.accuracy"), papers(measured, f"{point.arm}.ce_rate")  # fmt: skip
-    if not accuracy or (point.arm in APART and not rate):
+    if not accuracy or (point.arm not in NEVER_APART and not rate):
         return None
     return (rate.mean if rate else 0.0, accuracy.mean)
 

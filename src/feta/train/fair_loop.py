@@ -79,7 +79,8 @@ class FairLoop:
             len(split.people), trainer.sample_fraction, trainer.subset, trainer.seed, self.random
         )
         order = self.random.permutation(used)
-        losses, met = [], []
+        losses: list[float] = []
+        met = []
         for start in range(0, len(order), trainer.batch_size):
             rows = order[start : start + trainer.batch_size]
             network = self._network(self.stack.rows()[0])
@@ -87,14 +88,17 @@ class FairLoop:
                 found, loss = self._counterexample_step(network, rows)
             else:
                 found, loss = self._span_step(network, rows, trainer.span_penalty)
-            losses.append(loss)
+            if loss is not None:
+                losses.append(loss)
             met.append(found)
         joined = Violations(
             *(np.concatenate([getattr(one, name) for one in met]) for name in Violations.__slots__)
         )
         number = len(self.epochs) + 1
         fairness = self._fairness(joined, split.targets[order])
-        self.epochs.append(Epoch(number, float(np.mean(losses)), fairness, self._measure(used)))
+        self.epochs.append(
+            Epoch(number, float(np.mean(losses or 0.0)), fairness, self._measure(used))
+        )
         if self._nearest() == number - 1:
             self.best = self.stack.rows()[0]
 
@@ -102,8 +106,10 @@ class FairLoop:
         """Make the network of these numbers, in people's own units: it is what is searched."""
         return self.shape.network(numbers, self.scaling.outside)
 
-    def _counterexample_step(self, network: Network, rows: Counts) -> tuple[Violations, float]:
-        """Step down the mean loss over the people kept and the counterexamples."""
+    def _counterexample_step(
+        self, network: Network, rows: Counts
+    ) -> tuple[Violations, float | None]:
+        """Step down the mean loss over the people kept and the counterexamples; None without any."""
         torch, trainer, split = import_torch(), self.trainer, self.split
         numbers = trainer.sensitive_numbers
         found = violations(
@@ -117,8 +123,8 @@ class FairLoop:
         kept = rows[found.apart | self._kept(len(rows))]
         labels = found.decisions if trainer.label == "decision" else split.targets[rows]
         targets = np.concatenate([split.targets[kept], labels[found.apart]])
-        if not len(targets):  # nobody to train on in this batch
-            return found, 0.0
+        if not len(targets):
+            return found, None
         weights = np.ones(len(targets))
         weights[len(kept) :] = trainer.ce_weight
         weights /= weights.sum()

@@ -28,6 +28,7 @@ class Server:
     break_off: bool = False
     knows_ranges: bool = True
     starts_elsewhere: bool = False
+    busy: bool = False
     version: str = '"one"'
     asked: list[str] = field(default_factory=list)
     ranges: list[tuple[str | None, str | None]] = field(default_factory=list)  # Range, If-Range
@@ -44,6 +45,9 @@ def server() -> Iterator[Server]:
             wanted, version = self.headers["Range"], self.headers["If-Range"]
             state.ranges.append((wanted, version))
             content = state.contents.get(self.path)
+            if state.busy:
+                self.send_error(503)
+                return
             if content is None:
                 self.send_error(404)
                 return
@@ -228,6 +232,17 @@ def test_without_a_version_the_checksum_alone_decides(
     assert offered.ranges[-1] == (f"bytes={first}-", None)
     assert files_in(cache) == []
     check_whole(offered, cache)
+
+
+def test_a_busy_server_does_not_cost_what_is_there(offered: Server, cache: Path) -> None:
+    first = broken_off(offered, cache)
+    offered.busy = True
+    with pytest.raises(DatasetError, match="the server answered 503"):
+        datasets.load("adult")
+    offered.busy = False
+    assert (cache / "adult/adult.zip.part").stat().st_size == first
+    check_whole(offered, cache)
+    assert offered.ranges[-1] == (f"bytes={first}-", '"one"')
 
 
 def test_a_rest_that_begins_elsewhere_is_not_taken(offered: Server, cache: Path) -> None:

@@ -1,15 +1,15 @@
 """Charts: scales, ticks and labels that do not cover each other."""
 
-import re
-from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
 from feta.reproduce.charts import Scale, even, number, powers, spread_out, text
-from feta.reproduce.figures import curves, figures_of
-from feta.reproduce.trade_off import Point, best
+from feta.reproduce.figures import figures_of
+from feta.reproduce.quantities import NEVER_APART
+from feta.reproduce.tables import ARMS
+from feta.reproduce.trade_off import SHORT, Point, best
 from tests.made_up_measurements import made_up
 
 
@@ -72,15 +72,5 @@ def places(element: ElementTree.Element) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in pairs]
 
 
-def test_a_curve_without_epoch_0_begins_at_epoch_1() -> None:
-    folds = [[1.0, 2.0, 3.0, 4.0, 5.0]]
-    measured = replace(
-        made_up("german"), curves={"trained.ce_rate": folds, "trained.loss": [folds[0][1:]]}
-    )
-    found = curves(measured)
-    assert found is not None
-    starts = [
-        re.findall(r'points="([\d.]+),[\d.]+ [^"]*" class="curve solid"', one)[0]
-        for one in found.drawings
-    ]
-    assert [float(one) for one in starts] == pytest.approx([52 + (386 - 52) / 4, 52], abs=0.1)
+def test_every_approach_that_treats_nobody_apart_is_in_the_picture() -> None:
+    assert set(NEVER_APART) < set(SHORT) <= set(ARMS)

@@ -52,6 +52,62 @@ def test_other_rows_are_said_but_not_of_another_data_set() -> None:
     assert titles(run("law", rows=49_449)) == ["Other rows"]
     assert titles(run("adult", rows=45_222)) == []
     assert titles(run("german", rows=1_000)) == []
+    assert titles(run("ipums", rows=45_850)) == []
+    assert titles(run("ipums", rows=49_531)) == ["Other rows"]
+
+
+def test_the_blind_network_s_subset_is_guessed_only_where_one_reading_fits() -> None:
+    fits, misses = [70.3, 70.5], [60.0, 60.2]  # the paper: 70.30 ± 2.20
+
+    def told(fixed: list[float], fresh: list[float], raw: list[float]) -> dict[str, str]:
+        measured = run("german", rows=1_000, blind_fixed__accuracy=fixed, blind_fresh__accuracy=fresh, raw__blind_fresh__accuracy=raw)  # fmt: skip
+        return {one.title: one.words for one in findings(measured)}
+
+    assert "Only the fixed subset" in told(fits, misses, misses)["The blind network's subset"]
+    assert "Only the fresh subset" in told(misses, fits, misses)["The blind network's subset"]
+    assert "points to scaling" in told(misses, misses, fits)["The blind network"]
+    assert "points to scaling" not in told(misses, misses, misses)["The blind network"]
+    assert told(fits, fits, misses) == {}
+
+
+def test_over_whom_lcifr_is_counted_is_said_where_it_matters() -> None:
+    title = "LCIFR's CE rate is over fewer counterparts"
+    few = {"lcifr__ce_rate_categories": [0.1, 0.3]}
+    assert titles(run("german", rows=1_000, **few, lcifr__ce_rate=[13.0, 14.0])) == [title]
+    assert titles(run("german", rows=1_000, **few, lcifr__ce_rate=[0.1, 0.3])) == []
+
+
+def test_lcifr_above_the_paper_is_held_against_the_paper_s_majority_class() -> None:
+    (told,) = findings(run("german", rows=1_000, lcifr__accuracy=[76.0, 76.4]))
+    assert told.title == "LCIFR's accuracy"
+    assert "its own majority class (70.00 ± 1.78)" in told.words
+    (other,) = findings(run("ipums", rows=45_850, lcifr__accuracy=[76.0, 76.4]))
+    assert "majority class" not in other.words
+    assert titles(run("german", rows=1_000, lcifr__accuracy=[72.0, 72.4])) == []
+
+
+def test_figures_without_a_deviation_are_held_against_our_own() -> None:
+    (told,) = findings(run("german", rows=1_000, lcifr_original__accuracy=[72.0, 72.2, 72.4]))
+    assert told.title.startswith("LCIFR with its authors'")
+    assert "(72.20 ± 0.16; paper 75.53)" in told.words
+    assert titles(run("german", rows=1_000, lcifr_original__accuracy=[72.0, 75.0, 79.0])) == []
+    assert titles(run("adult", rows=45_222, lcifr_original__accuracy=[72.0, 72.2])) == []
+
+
+def test_an_incomplete_certificate_is_told_apart_from_a_ce_rate() -> None:
+    shares = {"lcifr_original__certified": [51.0, 51.2], "lcifr_original__ce_rate_categories": [30.0, 30.2]}  # fmt: skip
+    assert "A share without certificate is no CE rate" in titles(run("law", 86_000, **shares))
+    shares["lcifr_original__ce_rate_categories"] = [48.9, 48.9]
+    assert "A share without certificate is no CE rate" not in titles(run("law", 86_000, **shares))
+
+
+def test_what_comes_out_the_other_way_round_is_said() -> None:
+    title = "The other way round than in the paper"
+    before, after = [30.0, 30.1, 30.2], [17.0, 17.1, 17.2]
+    turned = run("german", rows=1_000, nn_b__ce_rate=after, trained__ce_rate=before)
+    assert title in titles(turned)
+    same = run("german", rows=1_000, nn_b__ce_rate=before, trained__ce_rate=after)
+    assert title not in titles(same)
 
 
 def test_ties_are_told_when_somebody_is_treated_apart() -> None:
@@ -60,8 +116,8 @@ def test_ties_are_told_when_somebody_is_treated_apart() -> None:
 
 
 def test_times_are_explained_only_where_they_are_shorter() -> None:
-    fast = replace(run("german", rows=1_000), times={"vote.seconds": [1e-5], "forward.seconds": [5e-5]})  # fmt: skip
-    slow = replace(fast, times={"vote.seconds": [1.0], "forward.seconds": [1e-4]})
+    fast = replace(run("german", rows=1_000), times={"vote.single_seconds": [1e-5], "forward.single_seconds": [5e-5]})  # fmt: skip
+    slow = replace(fast, times={"vote.single_seconds": [1.0], "forward.single_seconds": [1e-4]})
     assert titles(fast) == ["The times"]
     assert titles(slow) == []
 

@@ -1,12 +1,16 @@
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from feta.arrays import Flags, Matrix
 from feta.errors import SchemaError
 from feta.reproduce.bench import Bench, bench_of, people_of
-from feta.reproduce.protocol import PROTOCOLS, protocol_of
+from feta.reproduce.protocol import PROTOCOLS, Protocol, protocol_of
 from feta.reproduce.steps import units_of
+from feta.reproduce.training import grid
 from tests.unit.reproduce.tiny import TINY
 
 
@@ -21,6 +25,11 @@ def test_the_appendix_is_kept_to() -> None:
         100,
         "last",
     )
+    for one in (german, adult):
+        assert (one.learning_rates, one.batch_sizes) == ((0.01, 0.001, 0.0001), (64, 128))
+    assert (german.test_share, law.test_share, adult.test_share) == (1.0, 1.0, 0.01)
+    assert (german.raw, law.raw, adult.raw) == (False, True, False)
+    assert PROTOCOLS["ipums"] == replace(adult, dataset="ipums")
     assert (german.keep, law.keep, adult.keep) == ("all", "counterexamples", "counterexamples")
 
 
@@ -53,24 +62,38 @@ def test_law_has_unscaled_inputs_and_a_start_of_its_own() -> None:
     assert "start" not in others
 
 
-def test_folds_part_everybody_once() -> None:
-    def bench(fold: int) -> Bench:
-        return bench_of(
-            TINY,
-            seed=1,
-            fold=fold,
-            variant="",
-            folder=Path(),
-            checkpoint=Path(),
-            known={},
-            tell=lambda _: None,
-        )
+def bench(fold: int, protocol: Protocol = TINY) -> Bench:
+    folder = Path()
+    return bench_of(protocol, seed=1, fold=fold, variant="", folder=folder, checkpoint=folder, known={}, tell=lambda _: None)  # fmt: skip
 
-    everybody = people_of("german", TINY.rows, 1).rows
+
+def labeled(people: Matrix, labels: Flags) -> list[bytes]:
+    return [row.tobytes() + bytes([int(label)]) for row, label in zip(people, labels, strict=True)]
+
+
+def test_folds_part_everybody_once() -> None:
+    people = people_of("german", TINY.rows, 1)
+    everybody = labeled(people.rows, people.labels)
     folds = [bench(fold) for fold in range(5)]
-    tested = np.concatenate([one.test for one in folds])
-    assert np.array_equal(np.unique(tested, axis=0), np.unique(everybody, axis=0))
-    for one in folds:
-        assert len(one.test) == 60
-        assert (len(one.split.people), len(one.split.held)) == (216, 24)
-        assert one.sampled.all()
+    tested = [labeled(one.test, one.labels) for one in folds]
+    assert sorted(chain(*tested)) == sorted(everybody)
+    assert len(set(everybody)) == TINY.rows  # else nobody could tell who is where
+    for one, test in zip(folds, tested, strict=True):
+        learn = labeled(one.split.people, one.split.targets == 1)
+        held = labeled(*one.validation)
+        assert [len(part) for part in (test, learn, held)] == [60, 216, 24]
+        assert sorted(test + learn + held) == sorted(everybody)
+
+
+def test_a_share_of_the_fold_is_drawn_by_the_fold() -> None:
+    assert bench(0).sampled.all()
+    drawn = [bench(fold, replace(TINY, test_share=0.1)).sampled for fold in (0, 0, 1)]
+    assert [one.sum() for one in drawn] == [6, 6, 6]
+    assert np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+
+
+def test_networks_are_three_times_sixteen() -> None:
+    run = grid(bench(0)).train_folds([bench(0).split])[0]
+    assert [layer.weight.shape for layer in run.network.layers] == [(16, 16), (16, 16), (1, 16)]
+    assert run.network.first.slopes.shape == (16, 61)

@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from feta.reproduce import run as running
 from feta.reproduce.gather import gather
 from feta.reproduce.journal import Journal
 from feta.reproduce.measurements import Measurements
+from feta.reproduce.protocol import Protocol
 from feta.reproduce.run import Run, carry_out
 from feta.reproduce.steps import Unit, units_of
 from tests.unit.reproduce.tiny import TINY, timeless
@@ -17,9 +19,11 @@ class Killed(Exception):
     """Stands for a kill between two outcomes."""
 
 
-def measure(folder: Path, *, jobs: int = 1, stop_at: str = "", seed: int = 3) -> Measurements:
+def measure(
+    folder: Path, *, jobs: int = 1, stop_at: str = "", seed: int = 3, protocol: Protocol = TINY
+) -> Measurements:
     folder.mkdir(exist_ok=True)
-    run = Run(TINY, seed, folder, folds=1)
+    run = Run(protocol, seed, folder, folds=1)
 
     def watch(share: float, now: str) -> None:
         assert 0 <= share <= 1 + 1e-9
@@ -42,22 +46,40 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_all_quantities_of_the_paper_are_there(whole: Path) -> None:
     found = Measurements.read(whole / "results.json")
-    arms = "nn_b vote majority empirical_vote trained trained_vote trained_empirical_vote default default_vote span span_vote blind_full blind_fixed blind_fresh blind_logistic lcifr lcifr_all lcifr_original chosen"
+    arms = "nn_b vote majority empirical_vote trained trained_vote trained_empirical_vote other_batch other_batch_vote default default_vote span span_vote blind_full blind_fixed blind_fresh blind_logistic lcifr lcifr_all lcifr_original chosen"
     for arm in arms.split():
         (figure,) = found.figures[f"{arm}.accuracy"]
         assert 0 <= figure <= 100
-    for arm in ("nn_b", "trained", "default", "span", "lcifr", "lcifr_original"):
+    for arm in ("nn_b", "trained", "other_batch", "default", "span", "lcifr", "lcifr_original"):
         assert f"{arm}.ce_rate" in found.figures
     assert found.figures["nn_b.ce_rate_real"] >= found.figures["nn_b.ce_rate"]
     for curve in ("loss", "accuracy", "ce_rate", "average_violation", "maximum_violation"):
         assert len(found.curves[f"trained.{curve}"][0]) == TINY.fair_epochs + 1
-    ways = ("naive", "vectorised", "compiled")
+    ways = ("naive", "vectorized", "compiled")
     assert found.figures["cost.sizes"] == [2, 8, 456]
     assert all(len(found.times[f"cost.{way}_seconds"]) == 3 for way in ways)
-    assert found.times["vote.seconds"][0] > 0
+    for arm in ("vote", "trained_vote", "forward"):
+        assert 0 < found.times[f"{arm}.seconds"][0] < found.times[f"{arm}.single_seconds"][0]
+    assert 0 < found.times["counting.naive_seconds"][0] < 10
     assert found.settings["chosen.fold0"]
     assert found.title == "German credit"
     assert found.rows == 300
+
+
+def test_unscaled_inputs_the_last_epoch_and_a_share_of_the_fold(
+    whole: Path, tmp_path: Path
+) -> None:
+    other = replace(TINY, raw=True, epoch="last", test_share=0.5, numbers=False)
+    found = measure(tmp_path, protocol=other)
+    usual = Measurements.read(whole / "results.json")
+    for arm in ("nn_b", "vote", "trained", "trained_vote", "majority", "blind_full", "blind_fresh"):
+        assert len(found.figures[f"raw.{arm}.accuracy"]) == 1
+        assert len(found.figures[f"sample.{arm}.accuracy"]) == 1
+    assert found.figures["majority.accuracy"] == usual.figures["majority.accuracy"]
+    assert (100 / 30) * round(found.figures["sample.majority.accuracy"][0] * 0.3) == pytest.approx(found.figures["sample.majority.accuracy"][0])  # fmt: skip
+    assert found.versions["model.nn_b.fold0"] != found.versions["model.raw.nn_b.fold0"]
+    assert found.versions["model.start.fold0"] == usual.versions["model.nn_b.fold0"]
+    assert "lcifr_all.accuracy" not in found.figures
 
 
 def test_a_run_that_was_stopped_and_goes_on_in_several_processes_ends_alike(

@@ -42,6 +42,19 @@ def test_two_folds_resample_to_their_own_ends() -> None:
     assert apart.sign == 0
 
 
+def test_the_interval_leaves_out_a_fortieth_at_each_end() -> None:
+    # The mean of a resample of (0, 0, 6) is 6 once in 27: less than a twentieth, more than a fortieth.
+    apart = paired([1.0, 1.0, 7.0], [1.0, 1.0, 1.0], seed=0)
+    assert apart is not None
+    assert apart.interval == pytest.approx((0, 6))
+
+
+def test_a_standard_error_is_of_a_sample() -> None:
+    summary = summarize([1.0, 2.0, 3.0])
+    assert summary is not None
+    assert summary.error == pytest.approx(1 / math.sqrt(3))
+
+
 def test_a_constant_difference_has_an_interval_of_no_width() -> None:
     apart = paired([2.0, 3.0, 4.0], [1.0, 2.0, 3.0], seed=0)
     assert apart is not None

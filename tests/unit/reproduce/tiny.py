@@ -25,5 +25,7 @@ def timeless(path: Path) -> dict[str, Any]:
     """Read results without what hangs on the clock."""
     told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     del told["times"]
-    told["missing"].pop("counting.milp_seconds", None)  # a solver on a busy machine
+    told["missing"] = {
+        key: why for key, why in told["missing"].items() if "milp" not in key
+    }  # a solver on a busy machine
     return told
