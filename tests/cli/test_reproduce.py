@@ -54,6 +54,7 @@ def test_killed_twice_and_started_again_it_ends_with_the_same_results(tmp_path: 
         assert done.returncode == 0, done.stderr
         assert "CE-Fair training" in done.stdout
     assert timeless(part / "results.json") == timeless(whole / "results.json")
+    assert (part / "reproduction.md").read_text("utf-8").startswith("## German credit\n")
     assert not list(part.glob("models/*.training"))
 
 

@@ -17,6 +17,7 @@ from feta.plain import plain
 from feta.reproduce.bench import people_of
 from feta.reproduce.gather import gather
 from feta.reproduce.journal import Journal
+from feta.reproduce.markdown import markdown
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.page import write_page
 from feta.reproduce.protocol import FOLDS, protocol_of
@@ -24,7 +25,7 @@ from feta.reproduce.run import Run, carry_out
 from feta.reproduce.tables import ARMS
 from feta.train.stack import import_torch
 
-JOURNAL, RESULTS = "journal.sqlite", "results.json"
+JOURNAL, RESULTS, TABLES = "journal.sqlite", "results.json", "reproduction.md"
 
 # Folds of a quick run, where none are asked for.
 QUICK_FOLDS = 2
@@ -79,8 +80,9 @@ def run_reproduce(options: Options) -> ExitCode:
         measured = gather(run, journal)
     measured.write(out / RESULTS)
     page = write_page(measured, out)
+    (out / TABLES).write_text(markdown(measured), encoding="utf-8")
     _show(measured)
-    typer.echo(f"written: {plain(page)} and {plain(out / RESULTS)}")
+    typer.echo(f"written: {plain(page)}, {plain(out / RESULTS)} and {plain(out / TABLES)}")
     return ExitCode.DONE
 
 

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 NAME = "reproduction.html"
+# Steps that are no approach of the tables.
+STEPS = {
+    "start": "NN_b once more, its best epoch",
+    "blind_paper": "Blind, paper's protocol, both subsets",
+    "votes": "Timing fair decisions",
+    "ways": "Timing ways to count",
+}
 LONGEST = 2000  # characters of a note or setting that somebody still reads
 
 
@@ -50,12 +57,17 @@ def html(measured: Measurements) -> str:
 
 
 def _spent(measured: Measurements) -> list[tuple[str, str]]:
-    """Give the time each arm took, a fold, and the whole run."""
-    arms = [key for key in measured.times if key.startswith("arm.")]
-    named = [(key, key.removeprefix("arm.").removesuffix(".seconds")) for key in sorted(arms)]
-    spent = [(ARMS.get(arm, arm), time_with_spread(one)) for key, arm in named if (one := found(measured, key))]  # fmt: skip
+    """Give the time each step took, a fold, and the whole run."""
+    steps = [key for key in measured.times if key.startswith("arm.")]
+    spent = [(_step(key), time_with_spread(one)) for key in steps if (one := found(measured, key))]
     whole = found(measured, "total.seconds")
     return [*spent, ("the whole run", time_with_spread(whole))] if whole else spent
+
+
+def _step(key: str) -> str:
+    name = key.removeprefix("arm.").removesuffix(".seconds")
+    words = (ARMS | STEPS).get(name.removeprefix("raw."), name)
+    return f"{words}, raw inputs" if name.startswith("raw.") else words
 
 
 @cache
