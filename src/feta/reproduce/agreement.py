@@ -5,12 +5,9 @@ from dataclasses import dataclass
 from feta.plain import joined
 from feta.reproduce.claims import claims
 from feta.reproduce.measurements import Measurements
-from feta.reproduce.paper import COUNTERPART, NAMES, comparable
+from feta.reproduce.paper import BLIND, COUNTERPART, NAMES, comparable
 from feta.reproduce.quantities import figures, is_another, placed
 from feta.reproduce.tables import ARMS, QUANTITIES
-
-# The paper's blind network with fresh subsets, and with a fixed one: it does not say which.
-BLIND = ("blind_fresh.accuracy", "blind_fixed.accuracy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from feta.plain import joined
 from feta.reproduce.agreement import placed_all, spoken
 from feta.reproduce.claims import claims, difference
 from feta.reproduce.measurements import Measurements
-from feta.reproduce.paper import COUNTERPART, NAMES, ROWS, published
+from feta.reproduce.paper import BLIND, COUNTERPART, NAMES, ROWS, published
 from feta.reproduce.quantities import found, is_another, papers, placed
 from feta.reproduce.statistics import Difference, summarize
 from feta.reproduce.wording import signed, with_spread
@@ -93,7 +93,7 @@ def _counts(measured: Measurements) -> str:
 
 def _blind_protocol(measured: Measurements) -> Iterator[Finding]:
     """Ask which reading of the blind network's ρ gives the paper's figure."""
-    keys = {"fixed": "blind_fixed.accuracy", "fresh": "blind_fresh.accuracy"}
+    keys = dict(zip(("fresh", "fixed"), BLIND, strict=True))
     places = {name: placed(measured, key) for name, key in keys.items()}
     if None in places.values() or set(places.values()) == {"within"}:
         return
