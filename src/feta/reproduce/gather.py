@@ -8,6 +8,7 @@ from feta.reproduce.bench import people_of
 from feta.reproduce.journal import Journal
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.run import Run
+from feta.reproduce.tables import step_title
 
 PACKAGES = ("feta-fair", "numpy", "torch", "scikit-learn", "highspy", "pyscipopt", "gurobipy")
 
@@ -42,7 +43,7 @@ def gather(run: Run, journal: Journal) -> Measurements:
             remarks.setdefault((unit.name, note), []).append(unit.fold + 1)
         versions |= {f"model.{variant}{key}.{fold}": one for key, one in told["models"].items()}
     for (name, note), folds in remarks.items():
-        notes.append(f"{name}, fold {', '.join(map(str, folds))}: {note}.")
+        notes.append(f"{step_title(name)}, fold {', '.join(map(str, folds))}: {note}.")
     times["total.seconds"] = [journal.seconds()]
     dataset = people.dataset
     return Measurements(

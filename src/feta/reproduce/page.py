@@ -12,20 +12,13 @@ from feta.reproduce.figures import figures_of
 from feta.reproduce.findings import findings
 from feta.reproduce.measurements import Measurements
 from feta.reproduce.quantities import found, is_another
-from feta.reproduce.tables import ARMS, our_tables, paper_column, paper_tables
+from feta.reproduce.tables import our_tables, paper_column, paper_tables, step_title
 from feta.reproduce.wording import time_with_spread
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 NAME = "reproduction.html"
-# Steps that are no approach of the tables.
-STEPS = {
-    "start": "NN_b once more, its best epoch",
-    "blind_paper": "Blind, paper's protocol, both subsets",
-    "votes": "Timing fair decisions",
-    "ways": "Timing ways to count",
-}
 LONGEST = 2000  # characters of a note or setting that somebody still reads
 
 
@@ -59,15 +52,10 @@ def html(measured: Measurements) -> str:
 def _spent(measured: Measurements) -> list[tuple[str, str]]:
     """Give the time each step took, a fold, and the whole run."""
     steps = [key for key in measured.times if key.startswith("arm.")]
-    spent = [(_step(key), time_with_spread(one)) for key in steps if (one := found(measured, key))]
+    named = [(key, key.removeprefix("arm.").removesuffix(".seconds")) for key in steps]
+    spent = [(step_title(name), time_with_spread(one)) for key, name in named if (one := found(measured, key))]  # fmt: skip
     whole = found(measured, "total.seconds")
     return [*spent, ("the whole run", time_with_spread(whole))] if whole else spent
-
-
-def _step(key: str) -> str:
-    name = key.removeprefix("arm.").removesuffix(".seconds")
-    words = (ARMS | STEPS).get(name.removeprefix("raw."), name)
-    return f"{words}, raw inputs" if name.startswith("raw.") else words
 
 
 @cache

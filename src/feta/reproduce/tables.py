@@ -44,6 +44,13 @@ ARMS = {
     "forward": "Forward pass",
     "counting": "Counting",
 }
+# Steps that are no approach.
+STEPS = {
+    "start": "NN_b once more, its best epoch",
+    "blind_paper": "Blind, paper's protocol, both subsets",
+    "votes": "Timing fair decisions",
+    "ways": "Timing ways to count",
+}
 QUANTITIES = {
     "accuracy": "accuracy, %",
     "flip_rate": "flip rate, %",
@@ -88,6 +95,12 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     named: int = 2  # columns that name a row; the others hold figures
+
+
+def step_title(name: str) -> str:
+    """Name a step for people."""
+    words = (ARMS | STEPS).get(name.removeprefix("raw."), name)
+    return f"{words}, raw inputs" if name.startswith("raw.") else words
 
 
 def ours(measured: Measurements, key: str) -> Cell:

@@ -12,6 +12,7 @@ from feta.reproduce.measurements import Measurements
 from feta.reproduce.protocol import Protocol
 from feta.reproduce.run import Run, carry_out
 from feta.reproduce.steps import Unit, units_of
+from feta.reproduce.tables import step_title
 from tests.unit.reproduce.tiny import TINY, timeless
 
 
@@ -131,6 +132,12 @@ def test_a_process_that_dies_says_how_to_go_on(
 
 def _die(*_: object) -> None:
     os._exit(9)
+
+
+def test_every_step_has_a_name_for_people() -> None:
+    for unit in units_of(replace(TINY, raw=True, epoch="last"), 1):
+        assert step_title(unit.name) != unit.name
+    assert step_title("raw.trained") == "CE-Fair training, raw inputs"
 
 
 def test_units_are_told_apart_by_their_variant() -> None:
