@@ -202,7 +202,7 @@ def trade_off_figure(measured: Measurements) -> Figure | None:
     drawn = trade_off(measured)
     if drawn is None:
         return None
-    caption = f"Up is more accurate, left is fairer. At the left edge is what treats nobody apart, named beside it. The dashed line joins what nothing else beats in both: {joined([one.name for one in best(points(measured))])}."
+    caption = f"Up is more accurate, left is fairer. At the left edge is what treats nobody apart, named beside it. The dashed line joins what nothing else beats in both: {joined(f'“{one.name}”' for one in best(points(measured)))}."
     if not is_another(measured):
         caption += " Hollow marks are the paper's figures for the same approach, joined to ours by a dotted line."
     return Figure("Accuracy against CE rate", (drawn,), caption)
