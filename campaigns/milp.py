@@ -146,7 +146,11 @@ def real_problems(n_problems: int, seed: int) -> Iterator[tuple[str, Model, Vect
         derived = {getattr(one, "source", None) for one in space.attributes}
         attributes: list[Attribute] = []
         for one in space.attributes:
-            free = space.columns_of(one).start not in tabled and one.name not in derived
+            free = (
+                space.columns_of(one).start not in tabled
+                and one.name not in derived
+                and one.width == 1
+            )
             if isinstance(one, Integer) and one.sensitive and free:
                 attributes.append(Real(one.name, one.low, one.high, sensitive=True))
             elif isinstance(one, Levels) and one.sensitive and free:

@@ -44,21 +44,19 @@ class Case:
 
 
 def random_space(rng: np.random.Generator) -> FeatureSpace:
-    attributes: list[Attribute] = [
-        Integer("age", 20, 20 + int(rng.integers(1, 5)), sensitive=True),
-        Real("income", -8.0, 8.0),
-    ]
+    def missing() -> bool:
+        return bool(rng.random() < 0.25)
+
+    age = Integer("age", 20, 20 + int(rng.integers(1, 5)), sensitive=True, missing=missing())
+    attributes: list[Attribute] = [age, Real("income", -8.0, 8.0)]
     if rng.random() < 0.6:
-        attributes.append(Categorical("sex", ("female", "male"), sensitive=True))
+        sex = Categorical("sex", ("female", "male"), sensitive=True, missing=missing())
+        attributes.append(sex)
     if rng.random() < 0.4:
-        attributes.append(
-            Levels(
-                "hours",
-                (-1.0, 0.0, 0.5, 3.0)[: rng.integers(1, 5)],
-                sensitive=bool(rng.random() < 0.5),
-            )
-        )
-    if rng.random() < 0.3:
+        numbers = (-1.0, 0.0, 0.5, 3.0)[: rng.integers(1, 5)]
+        sensitive = bool(rng.random() < 0.5)
+        attributes.append(Levels("hours", numbers, sensitive=sensitive, missing=missing()))
+    if rng.random() < 0.3 and not age.missing:
         attributes.append(Derived("age_band", "age", (("young", 20, 21), ("old", 22, 24))))
     if rng.random() < 0.4:
         attributes.append(Categorical("town", ("a", "b", "c")))
@@ -69,6 +67,9 @@ def random_space(rng: np.random.Generator) -> FeatureSpace:
 def random_person(rng: np.random.Generator, space: FeatureSpace) -> Vector:
     record: dict[str, object] = {}
     for attribute in space.attributes:
+        if not isinstance(attribute, Derived) and attribute.missing and rng.random() < 0.3:
+            record[attribute.name] = None
+            continue
         match attribute:
             case Categorical(values=values):
                 record[attribute.name] = values[rng.integers(len(values))]
@@ -121,7 +122,7 @@ def _with_tables(
         if isinstance(attribute, Integer | Levels) and rng.random() < 0.3:
             column = space.columns_of(attribute).start
             slopes[:, column] = 0.0
-            numbers = attribute.codes(np.arange(attribute.n_values))[:, 0]
+            numbers = np.unique(attribute.codes(np.arange(attribute.n_values))[:, 0])
             tables.append(Table(column, numbers, draw(rng, len(numbers), len(slopes))))
     return replace(network, first=Columns(network.first.bias, slopes, tuple(tables)))
 

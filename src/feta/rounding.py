@@ -26,8 +26,8 @@ class Arithmetic:
         Higham's γ_k = k·u / (1 − k·u) with k = n + 1 + extra: a product, at most n additions (the
         bias is one more term). Doubled, which also covers the rounding of the bound itself.
         """
-        k = n_terms + 1 + self.extra
-        return 2 * k * self.unit / (1 - k * self.unit)
+        share = (n_terms + 1 + self.extra) * self.unit
+        return 2 * share / (1 - share) if share < 0.5 else float("inf")  # noqa: PLR2004 - no bound beyond
 
 
 # FETA's own arithmetic. One extra rounding: a table entry that was itself a rounded product.

@@ -85,6 +85,17 @@ class Schema:
         """Whether the network expects some column scaled."""
         return any(self.centers) or any(one != 1.0 for one in self.scales)
 
+    def _check_embedded(self, network: Network) -> None:
+        """Refuse to scale what the network looks up: a table has no slope to be scaled."""
+        for table in network.first.tables:
+            if self.centers[table.column] != 0 or self.scales[table.column] != 1:
+                starts = {
+                    self.space.columns_of(one).start: one.name for one in self.space.attributes
+                }
+                name = starts[table.column]
+                message = f"the network embeds {name!r}, so it must have neither center nor scale: let the network take the column as it is"
+                raise SchemaError(message)
+
     def check_classes(self, classes: Sequence[str]) -> None:
         """Refuse outcomes that an estimator's own classes contradict."""
         rule, name = self.rule, self.decision.favorable
@@ -108,6 +119,7 @@ class Schema:
             raise SchemaError(message)
         rule = self.rule
         _check_outputs(rule, network)
+        self._check_embedded(network)
         try:
             folded = fold_scaling(network, self.centers, self.scales)
         except OverflowError:

@@ -18,8 +18,8 @@ template <> struct Format<double> {
 // Higham's γ for sums of n products, each term rounded `extra` times more; doubled, which also
 // covers the rounding of the bound itself.
 inline double gamma(double unit, int n_terms, int extra) {
-    const double k = n_terms + 1.0 + extra;
-    return 2 * k * unit / (1 - k * unit);
+    const double share = (n_terms + 1.0 + extra) * unit;
+    return share < 0.5 ? 2 * share / (1 - share) : std::numeric_limits<double>::infinity();
 }
 
 // A factor above 1 that outweighs the rounding of a bound with n terms computed in format T.

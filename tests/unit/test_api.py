@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,41 @@ def test_a_tolerance_is_verified_to_the_last_ulp(epsilon: float, *, fair: bool) 
             other = SPACE.decode(verdict.counterexample.counterpart)
             assert (other["age"], other["sex"]) == (90, "male")
             assert verdict.counterexample.gap == 60.5
+
+
+def test_an_audit_does_not_take_a_stranger_s_counts_for_a_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Miscounting(Exhaustive):
+        """A plugin's engine that counts everybody on one side."""
+
+        def tally(self, *arguments: object, **options: object) -> feta.Tally:
+            told = super().tally(*arguments, **options)  # type: ignore[arg-type]
+            total = told.by_class.sum(axis=1)
+            return replace(told, by_class=np.stack([total, 0 * total], axis=1))
+
+    known = {"miscounting": Miscounting(), **engines()}
+    monkeypatch.setattr(registry, "engines", lambda: known)
+    unfair = linear(age=1.0, bias=-31.0)
+    told = feta.audit(unfair, [SPACE.decode(PERSON)], engine="miscounting")
+    assert [one.status for one in told.findings] == ["unfair"]
+
+
+def test_a_count_and_a_proof_that_contradict_each_other_are_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Split(Exhaustive):
+        """An engine whose counts show two decisions where there is one."""
+
+        def tally(self, *arguments: object, **options: object) -> feta.Tally:
+            told = super().tally(*arguments, **options)  # type: ignore[arg-type]
+            return replace(told, by_class=told.by_class + 1)
+
+    known = {"split": Split(), **engines()}
+    monkeypatch.setattr(registry, "engines", lambda: known)
+    told = feta.audit(linear(age=1.0), [SPACE.decode(PERSON)], engine="split")
+    assert [one.status for one in told.findings] == ["undecided"]
+    assert "please report it" in told.findings[0].reason
 
 
 def test_an_engine_of_somebody_else_is_not_taken_at_its_word(

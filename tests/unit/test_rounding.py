@@ -76,3 +76,10 @@ def test_a_saturated_sigmoid_leaves_every_score_in_doubt(
 ) -> None:
     assert sigmoid_slack(threshold, arithmetic) == float("inf")
     assert sigmoid_slack(-threshold, arithmetic) < 1e-5
+
+
+@pytest.mark.parametrize("arithmetic", ALL)
+def test_sums_that_no_bound_covers_have_an_infinite_one(arithmetic: Arithmetic) -> None:
+    most = int(0.5 / arithmetic.unit)
+    assert 0 < arithmetic.gamma(most // 2) < np.inf
+    assert arithmetic.gamma(most) == arithmetic.gamma(4 * most) == np.inf

@@ -20,6 +20,7 @@ from feta import (
     read_schema,
     write_schema,
 )
+from feta.network.network import Columns, Table
 from feta.rule import Rule
 from feta.space.schema_file import Decision, SchemaFile
 
@@ -91,6 +92,13 @@ def test_a_column_that_is_not_named_is_not_scaled() -> None:
     schema = Schema(replace(FILE, centers={}, scales={}))
     assert schema.centers == [0.0] * 6
     assert schema.scales == [1.0] * 6
+
+
+def test_what_the_network_embeds_is_not_scaled() -> None:
+    table = Table(0, np.arange(100.0), np.ones((100, 1)))
+    network = Network(Columns(np.zeros(1), np.zeros((1, 6)), (table,)), (), ())
+    with pytest.raises(SchemaError, match="embeds 'age', so it must have neither center nor scale"):
+        Schema(FILE).model(network)
 
 
 def test_a_model_takes_people_in_their_own_units() -> None:

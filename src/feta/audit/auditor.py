@@ -12,6 +12,7 @@ from feta.arrays import Flags, Matrix, Vector
 from feta.audit.answer import Answer, fair_answers, majorities
 from feta.audit.finding import Finding
 from feta.engine.protocol import UNLIMITED, Budget
+from feta.engine.registry import choose, is_ours
 from feta.model import Model
 from feta.network.points import Rows
 from feta.predict.fair_predictor import FairPredictor
@@ -60,6 +61,8 @@ class Auditor:
             runtime: Runtime = "safe" if counts.safe[row] else "sensitive"
             finding = Finding(row, "fair", own, fair[row], runtime=runtime)
             if not counts.unanimous[row]:
+                finding = self._with_worst(finding, people[row], split=True)
+            elif not self._trusted:  # a count is no proof
                 finding = self._with_worst(finding, people[row])
             elif counts.undecided[row]:
                 finding = replace(finding, status="undecided", reason=str(Reason.OUT_OF_TIME))
@@ -148,14 +151,21 @@ class Auditor:
         verdicts = [verify(one, engine=self.engine, budget=self.budget) for one in queries]
         return np.array([isinstance(one, Unfair) for one in verdicts])
 
-    def _with_worst(self, finding: Finding, person: Vector) -> Finding:
-        """Look for the farthest counterpart that is treated apart."""
+    @cached_property
+    def _trusted(self) -> bool:
+        return is_ours(choose(self.model, self.engine))
+
+    def _with_worst(self, finding: Finding, person: Vector, *, split: bool = False) -> Finding:
+        """Look for the farthest counterpart that is treated apart; `split`: counting has seen one."""
         verdict = verify(WorstAt(self.model, person), engine=self.engine, budget=self.budget)
         match verdict:
             case Unfair(counterexample=pair) | Unknown(best=Counterexample() as pair):
                 return replace(finding, status="unfair", pair=pair, runtime=pair.runtime)
             case Unknown(reason=reason, solver=solver):
                 words = f"{solver}: {reason}" if solver else str(reason)
+                return replace(finding, status="undecided", runtime="sensitive", reason=words)
+            case Fair() if split:
+                words = "the engine counted counterparts decided otherwise, and then proved that there are none; this is an error in it, please report it"
                 return replace(finding, status="undecided", runtime="sensitive", reason=words)
             case Fair(runtime=runtime):
                 return replace(finding, runtime=runtime)

@@ -176,13 +176,16 @@ def tabulable(model: Model) -> bool:
 
 
 def _tabled(first: Columns, dimension: Dimension) -> bool:
+    """Say whether a term is no line: a category, bands, a flag for what is missing, a stored table."""
     listed = any(table.column in dimension.columns for table in first.tables)
-    return isinstance(dimension.attribute, Categorical) or bool(dimension.derived) or listed
+    several = len(dimension.columns) > 1
+    return isinstance(dimension.attribute, Categorical) or several or listed
 
 
 def _term(first: Columns, dimension: Dimension) -> Term:
     if not _tabled(first, dimension):
-        return Sloped(np.array(first.slopes[:, dimension.columns[0]]))
+        (column,) = dimension.columns
+        return Sloped(np.array(first.slopes[:, column]))
     low, high = dimension.ends
     rows, sizes = first.terms(dimension.codes(np.arange(low, high + 1)), dimension.columns)
     return Tabled(rows, sizes)

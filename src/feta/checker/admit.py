@@ -14,7 +14,8 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
     """Return the verdict if its evidence belongs to this very question, and raise otherwise.
 
     A counterexample replayed itself when it was made; what is left is whose it is. A proof from an
-    engine that is not ours is gone through again. A model whose preprocessing was only tried out has
+    engine that is not ours is gone through again, and what nothing proves is not said in its name: that
+    no counterexample is farther, or that the source's own runtime is sure. A model whose preprocessing was only tried out has
     its verdicts labelled so.
     """
     match verdict:
@@ -22,8 +23,11 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
             check_coverage(certificate, query)
             if not trusted:
                 prove(certificate, query)
+                verdict = replace(verdict, runtime="sensitive")
         case Unfair(counterexample=found):
             _check_owner(query, found)
+            if not trusted:
+                verdict = replace(verdict, optimal=False)
         case Unknown(best=best):
             if best is not None:
                 _check_owner(query, best)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -150,6 +151,7 @@ def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Aski
             "seconds": options.seconds,
             "vote weights": _digest(options.vote_weights),
             "runtime": opened.runtime,
+            "version of FETA": version("feta-fair"),
         }
         journal = Journal(options.out / JOURNAL, opened.model, settings)
         if not journal.empty:

@@ -26,8 +26,12 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("seconds", "evaluations"):
             limit = getattr(self, name)
-            if limit is not None and (not isinstance(limit, int | float) or not limit >= 0):
-                raise SchemaError(f"a budget of {name} must be 0 or more, got {limit!r}")
+            if limit is not None and (
+                not isinstance(limit, int | float) or not 0 <= limit < float("inf")
+            ):
+                raise SchemaError(
+                    f"a budget of {name} must be 0 or more, and finite, got {limit!r}"
+                )
 
     def deadline(self) -> float:
         """Tell when the time is up, by `time.monotonic`, if the work starts now."""

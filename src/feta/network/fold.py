@@ -26,6 +26,11 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
         np.isfinite(centers).all() and np.isfinite(scales).all() and (np.array(scales) != 0).all()
     ):
         raise NetworkError("centers must be finite, and scales finite and not 0")
+    tabled = [one.column for one in first.tables]
+    if any(centers[column] != 0 or scales[column] != 1 for column in tabled):
+        raise NetworkError(
+            "a column that the network looks up in a table has neither center nor scale"
+        )
     exact_centers = [Fraction(float(center)) for center in centers]
     exact_scales = [Fraction(float(scale)) for scale in scales]
     slopes, bias = np.array(first.slopes), np.array(first.bias)

@@ -81,6 +81,7 @@ class Columns:
         for name in ("bias", "slopes", "folded"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         _check_affine("the first layer", self.slopes, self.bias)
+        _check_folded("the first layer", self.folded, self.bias)
         for table in self.tables:
             inside = 0 <= table.column < self.width
             if (
@@ -137,6 +138,7 @@ class Affine:
         for name in ("weight", "bias", "folded"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         _check_affine("a layer", self.weight, self.bias)
+        _check_folded("a layer", self.folded, self.bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +282,12 @@ def _pair(place: int, weight: ArrayLike, bias: ArrayLike) -> tuple[Matrix, Vecto
         raise NetworkError(f"layer {place} must have rows of numbers of equal length") from None
     _check_affine(f"layer {place}", matrix, vector)
     return matrix, vector
+
+
+def _check_folded(what: str, folded: Vector, bias: Vector) -> None:
+    """Sizes that were not sizes would make error bounds too small, and proofs of them worth nothing."""
+    if folded.shape not in ((1,), bias.shape) or not (folded >= 0).all():
+        raise NetworkError(f"{what}'s folded sizes must be 0 or more, one or one a neuron")
 
 
 def _check_affine(where: str, weight: Matrix, bias: Vector) -> None:

@@ -110,12 +110,12 @@ def _line(space: FeatureSpace, network: Network, numbers: Numbers) -> int | None
     if reals:
         return [axis.attribute.name for axis in axes].index(reals[0].name)
     tabled = {table.column for table in network.first.tables}
-    # Between whole numbers neither a table nor a band says anything.
+    # Between whole numbers neither a table nor a band says anything, and a missing one is no number.
     wide = [
         (-len(axis), place)
         for place, axis in enumerate(axes)
         if isinstance(axis.attribute, Integer)
-        and not axis.derived
+        and len(axis.columns) == 1  # neither bands nor a flag for what is missing
         and axis.columns[0] not in tabled
     ]
     return min(wide)[1] if wide and numbers == "real" else None

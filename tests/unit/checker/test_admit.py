@@ -17,7 +17,24 @@ UNFAIR = FairAt(linear(age=1.0, bias=-31.0), PERSON)
 @pytest.mark.parametrize("query", [FAIR, UNFAIR, WorstAt(UNFAIR.model, PERSON)])
 def test_a_verdict_with_its_own_evidence_passes(query: FairAt, *, trusted: bool) -> None:
     verdict = verify(query)
-    assert admit(query, verdict, trusted=trusted) is verdict
+    admitted = admit(query, verdict, trusted=trusted)
+    assert type(admitted) is type(verdict)
+    assert (admitted is verdict) or not trusted
+
+
+def test_what_nothing_proves_is_not_said_in_a_stranger_s_name() -> None:
+    farthest = WorstAt(UNFAIR.model, PERSON)
+    found, proved = verify(farthest), verify(FAIR)
+    assert isinstance(found, Unfair)
+    assert found.optimal
+    assert isinstance(proved, Fair)
+    assert proved.runtime == "safe"
+    told = admit(farthest, found, trusted=False)
+    assert isinstance(told, Unfair)
+    assert not told.optimal
+    shown = admit(FAIR, proved, trusted=False)
+    assert isinstance(shown, Fair)
+    assert shown.runtime == "sensitive"
 
 
 @pytest.mark.parametrize("trusted", [True, False])

@@ -8,9 +8,10 @@ from feta import Budget, SchemaError
 @pytest.mark.parametrize(
     ("seconds", "evaluations", "message"),
     [
-        (-1.0, None, r"a budget of seconds must be 0 or more, got -1\.0"),
-        (float("nan"), None, "a budget of seconds must be 0 or more, got nan"),
-        (None, -1, "a budget of evaluations must be 0 or more, got -1"),
+        (-1.0, None, r"a budget of seconds must be 0 or more, and finite, got -1\.0"),
+        (float("nan"), None, "a budget of seconds must be 0 or more, and finite, got nan"),
+        (None, float("inf"), "a budget of evaluations must be 0 or more, and finite, got inf"),
+        (None, -1, "a budget of evaluations must be 0 or more, and finite, got -1"),
     ],
 )
 def test_a_budget_that_cannot_be_is_refused(

@@ -6,7 +6,7 @@ import pytest
 
 from feta import Network, NetworkError
 from feta.network.fold import BatchNorm, fold_after, fold_batch_norm, fold_before, fold_scaling
-from feta.network.network import Affine
+from feta.network.network import Affine, Columns, Table
 
 NETWORK = Network.from_layers(
     [([[0.1, -0.7, 3.0], [1.3, 0.0, -2.0]], [0.3, -0.9]), ([[1.0, 1.0]], [0.0])]
@@ -124,3 +124,13 @@ def test_a_scaling_before_a_layer_is_folded_with_one_rounding() -> None:
 def test_a_weight_that_grows_beyond_float64_is_refused(fold: Callable[[], object]) -> None:
     with pytest.raises(NetworkError, match="gives a weight beyond float64; rescale the weights"):
         fold()
+
+
+def test_what_is_looked_up_in_a_table_is_not_scaled() -> None:
+    table = Table(0, np.array([0.0, 1.0]), np.array([[1.0], [2.0]]))
+    network = Network(Columns(np.zeros(1), np.zeros((1, 2)), (table,)), (), ())
+    with pytest.raises(NetworkError, match="neither center nor scale"):
+        fold_scaling(network, [18.0, 0.0], [1.0, 1.0])
+    with pytest.raises(NetworkError, match="neither center nor scale"):
+        fold_scaling(network, [0.0, 0.0], [2.0, 1.0])
+    assert fold_scaling(network, [0.0, 3.0], [1.0, 2.0]).first.tables == (table,)

@@ -201,3 +201,11 @@ def test_a_fingerprint_sees_tables_and_shapes() -> None:
         Network.from_layers([(wide, [0.0])]).fingerprint
         != Network.from_layers([(tall, [0.0, 0.0])]).fingerprint
     )
+
+
+@pytest.mark.parametrize("folded", [[-1e25], [np.nan], [0.0, 0.0, 0.0], [[0.0]]])
+def test_sizes_that_would_shrink_an_error_bound_are_refused(folded: list[float]) -> None:
+    with pytest.raises(NetworkError, match="folded sizes must be 0 or more"):
+        Columns(np.zeros(2), np.ones((2, 1)), (), np.array(folded))
+    with pytest.raises(NetworkError, match="folded sizes must be 0 or more"):
+        Affine(np.ones((2, 1)), np.zeros(2), np.array(folded))

@@ -61,7 +61,7 @@ def test_a_logistic_regression_is_read_with_its_scores(kind: Callable[[], BaseEs
     network = read_sklearn(estimator)
     np.testing.assert_allclose(network(ROWS)[:, 0], estimator.decision_function(ROWS), atol=1e-12)
     assert network.source == "float64"
-    assert not network.sigmoid
+    assert network.sigmoid  # a threshold other than 0 is one of probabilities
     assert network.equality == "below"
 
 
@@ -137,7 +137,7 @@ def test_several_classes_have_a_score_each_and_are_decided_as_by_the_estimator(
     estimator = kind().fit(ROWS, THREE)
     network = read_sklearn(estimator)
     assert (network.outputs, network.equality) == (3, None)
-    assert network.sigmoid == (kind is mlp)
+    assert network.sigmoid
     space = FeatureSpace((Integer("a", -3, 3, sensitive=True), Real("b", -9, 9), Real("c", -9, 9)))
     people = np.column_stack([RNG.integers(-3, 4, 80), ROWS[:, 1:]])
     decisions = Model(space, network, Argmax(("0", "1", "2"))).decide(people)

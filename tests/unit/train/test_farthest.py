@@ -11,7 +11,7 @@ from feta.network.dyadic import Dyadic
 from feta.network.network import Columns
 from feta.network.points import Counterparts
 from feta.rule import Tolerance
-from feta.train.farthest import farthest
+from feta.train.farthest import Numbers, farthest
 from tests import oracle
 from tests.strategies import eighths, random_network, random_person, random_space
 
@@ -234,3 +234,17 @@ def test_what_cannot_be_searched_is_refused() -> None:
         EngineError, match="at most 10,000,000 counterparts a person, got 10,000,001"
     ):
         farthest(space, single, np.zeros((1, 1)), np.array([True]))
+
+
+@pytest.mark.parametrize("numbers", ["integer", "real"])
+def test_a_number_that_may_be_missing_is_searched_over_all_its_values(numbers: Numbers) -> None:
+    age = Integer("age", 18, 90, sensitive=True, missing=True)
+    space = FeatureSpace((age, Real("income", 0, 9)))
+    people = space.encode({"age": 30, "income": 1})
+    upward = np.array([True])
+    rises = Network.from_layers([([[1.0, 0.0, 1.0]], [-50.0])])
+    rows, scores = farthest(space, rises, people, upward, numbers=numbers)
+    assert (rows[0].tolist(), scores.tolist()) == ([90.0, 0.0, 1.0], [41.0])
+    flagged = Network.from_layers([([[1.0, 500.0, 1.0]], [-50.0])])
+    rows, scores = farthest(space, flagged, people, upward, numbers=numbers)
+    assert (rows[0].tolist(), scores.tolist()) == ([18.0, 1.0, 1.0], [469.0])

@@ -211,7 +211,10 @@ def _read_linear(estimator: Any) -> Network:  # noqa: ANN401 - scikit-learn ship
     matrix = np.atleast_2d(dense)
     bias = np.broadcast_to(estimator.intercept_, len(matrix))  # 0.0 without an intercept
     return Network.from_layers(
-        [(matrix, bias)], source=_source(matrix), equality=_equality(estimator)
+        [(matrix, bias)],
+        source=_source(matrix),
+        equality=_equality(estimator),
+        sigmoid=hasattr(estimator, "predict_proba"),  # what other thresholds are compared with
     )
 
 

@@ -17,7 +17,7 @@ from feta.engine.milp.backends.scip import Scip
 from feta.engine.milp.engine import REASONS, Milp
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.model import Model
-from feta.verdict.certificate import BoundsProof
+from feta.verdict.certificate import BoundsProof, Certificate
 from feta.verdict.verdict import Reason
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
@@ -305,3 +305,25 @@ def test_tallies_do_not_read_the_sensitive_columns() -> None:
     hidden[:3] = np.nan
     counts = feta.tally(UNFAIR, hidden[None, :], engine="milp")
     assert counts.by_class[0].tolist() == oracle.tally(UNFAIR, PERSON)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        feta.Integer("age", 18, 90, sensitive=True, missing=True),
+        feta.Levels("age", (18.0, 30.0, 45.5), sensitive=True, missing=True),
+    ],
+)
+def test_a_number_that_may_be_missing_is_a_counterpart_too(number: feta.Integer) -> None:
+    space = feta.FeatureSpace((number, feta.Real("income", 0, 9)))
+    network = feta.Network.from_layers([([[0.0, 10.0, 1.0]], [-5.0])])
+    model = feta.Model(space, network, threshold=0.0)
+    person = space.encode({"age": 30, "income": 1.0})[0]
+    verdict = feta.worst(model, person, engine="milp")
+    assert isinstance(verdict, feta.Unfair)
+    assert space.decode(verdict.counterexample.counterpart)["age"] is None
+    counted = feta.tally(model, person[None, :], engine="milp")
+    assert counted.by_class.tolist() == [[space.lattice.size - 1, 1]]
+    query = feta.FairAt(model, person)
+    with pytest.raises(feta.CertificateError):
+        prove(Certificate(query.digest, "forger", BoundsProof((None,))), query)
