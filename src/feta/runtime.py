@@ -157,6 +157,9 @@ def _estimator(estimator: Any, model: Model, given: TableMaker | None) -> Replay
 
     def replay(people: Matrix) -> Answers:
         rows = table(people)
+        if isinstance(rule, Threshold) and not len(classes):  # a regressor's value decides
+            values = np.asarray(estimator.predict(rows), dtype=np.float64)
+            return _favorable(rule, values.reshape(-1, 1), squashed=False)
         if isinstance(rule, Threshold) and rule.value != 0.0:  # not where predict parts the classes
             return _favorable(rule, np.asarray(estimator.predict_proba(rows)), squashed=True)
         answers = np.asarray(estimator.predict(rows))

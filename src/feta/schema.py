@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from feta.errors import SchemaError, one_of
 from feta.model import Model
 from feta.network.embedding import embedded_inputs, expanded
@@ -13,6 +15,9 @@ from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.space.schema_file import Decision, SchemaFile, format_schema, read_schema_file
+
+# How far rounding may take an output of a clip beyond its limits.
+CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +133,24 @@ class Schema:
         if not isinstance(rule, Threshold):
             return Model(self.space, folded, rule)
         if self.file.decision.score is None:
+            _check_logits(network)
             folded = replace(folded, sigmoid=True)
         names = (self.decision.unfavorable, self.decision.favorable)
         return Model(self.space, folded, rule, outcomes=names)
+
+
+def _check_logits(network: Network) -> None:
+    """Refuse to take for logits what stays between 0 and 1: such outputs are probabilities already."""
+    if network.sigmoid or not network.layers or not network.layers[-1].weight.any():
+        return
+    last, ends = network.layers[-1], network.activations[-1].limits
+    first, second = (last.weight * np.where(last.weight == 0, 0.0, end) for end in ends)
+    lowest = np.minimum(first, second).sum(axis=1) + last.bias
+    highest = np.maximum(first, second).sum(axis=1) + last.bias
+    if (lowest >= -CLOSE).all() and (highest <= 1 + CLOSE).all():
+        raise SchemaError(
+            "the network's outputs stay between 0 and 1, as probabilities do, but a threshold is compared with logits; write score = 0.5 in [decision] instead (or score = 0.0, if they are logits after all)"
+        )
 
 
 def _check_outputs(rule: Rule, network: Network) -> None:

@@ -393,3 +393,42 @@ def test_decimal_commas_are_hinted_at(folder: Path, feta_: Run) -> None:
         in told
     )
     assert folder.exists()
+
+
+def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_: Run) -> None:
+    numbers = X[["income", "age"]].fillna(40)
+    by_age = LogisticRegression().fit(numbers, X["loan"])
+    by_age.coef_, by_age.intercept_ = np.array([[0.0, 1.0]]), np.array([-40.0])
+    joblib.dump(by_age, "model.joblib")
+    pd.DataFrame({"age": X["age"], "note": X["note"], "income": numbers["income"]}).to_csv(
+        "two.csv", index=False
+    )
+    code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "age", "--out", "s.toml")
+    assert code == 0
+    assert "left out, since the estimator does not read them: note" in told
+    assert [one.name for one in feta.read_schema(folder / "s.toml").space.attributes] == ["income", "age"]  # fmt: skip
+    code, said, _ = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    assert code == 1
+    assert "Unfair" in said
+    lines = (folder / "s.toml").read_text().splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if line.startswith("income"))
+    (folder / "s.toml").write_text("".join([*lines[:place], lines[place + 1], lines[place], *lines[place + 2 :]]))  # fmt: skip
+    code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    assert code == 2
+    assert "'age' must be column 1 of the space, as in the estimator's training" in told
+
+
+def test_a_regressor_has_no_probability(folder: Path, feta_: Run) -> None:
+    numbers = X[["age", "income"]].fillna(40)
+    joblib.dump(LinearRegression().fit(numbers, numbers["income"] + 0.5), "model.joblib")
+    numbers.to_csv("two.csv", index=False)
+    assert feta_("init", *TRUSTED, "two.csv", "--sensitive", "age", "--out", "s.toml")[0] == 0
+    schema = (folder / "s.toml").read_text()
+    (folder / "s.toml").write_text(re.sub("tolerance = .*", "threshold = 0.5", schema))
+    code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    assert code == 2
+    assert "a regressor gives no probability: write tolerance" in told
+    (folder / "s.toml").write_text(re.sub("tolerance = .*", "score = 40.25", schema))
+    code, said, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    assert code in {0, 1}, told
+    assert "Doubtful" not in said

@@ -20,6 +20,7 @@ from feta import (
     read_schema,
     write_schema,
 )
+from feta.network.activation import clip
 from feta.network.network import Columns, Table
 from feta.rule import Rule
 from feta.space.schema_file import Decision, SchemaFile
@@ -92,6 +93,22 @@ def test_a_column_that_is_not_named_is_not_scaled() -> None:
     schema = Schema(replace(FILE, centers={}, scales={}))
     assert schema.centers == [0.0] * 6
     assert schema.scales == [1.0] * 6
+
+
+@pytest.mark.parametrize(("last", "refused"), [((1.0, 0.0), True), ((-1.0, 1.0), True), ((2.0, 0.0), False), ((0.0, 0.5), False)])  # fmt: skip
+def test_outputs_that_are_probabilities_are_not_taken_for_logits(
+    last: tuple[float, float], refused: bool
+) -> None:
+    layers = [(np.ones((1, 6)), [0.0]), ([[last[0]]], [last[1]])]
+    network = Network.from_layers(layers, activation=clip(0.0, 1.0))
+    half = replace(FILE, decision=replace(FILE.decision, score=None, probability=0.5))
+    if refused:
+        with pytest.raises(SchemaError, match="stay between 0 and 1, as probabilities do"):
+            Schema(half).model(network)
+    else:
+        assert Schema(half).model(network).rule == Threshold(0.0, equality="favorable")
+    with_score = replace(FILE, decision=replace(FILE.decision, score=0.5))
+    assert Schema(with_score).model(network).rule == Threshold(0.5, equality="favorable")
 
 
 def test_what_the_network_embeds_is_not_scaled() -> None:

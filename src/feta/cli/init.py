@@ -54,6 +54,8 @@ def run_init(
     pipeline = source.estimator is not None and taken_apart(source.estimator)[0] is not None
     if pipeline:
         names = _in_pipeline(source.estimator, names, sensitive, data)
+    elif source.estimator is not None:
+        names = _in_order(source.estimator, names)
     if out.exists():
         raise SchemaError(f"{out} exists already; name another file with --out, or move it away")
     if not sensitive:
@@ -83,6 +85,18 @@ def _in_pipeline(
     if left:
         notice(f"left out, since the pipeline does not read them: {listed(left)}")
     return [name for name in names if name not in left]
+
+
+def _in_order(estimator: object, names: list[str]) -> list[str]:
+    """Put columns into the order in which an estimator without a pipeline was fitted, if it tells."""
+    _, last = taken_apart(estimator)
+    read = [str(name) for name in getattr(last, "feature_names_in_", [])]
+    if not read or not set(read) <= set(names):
+        return names
+    left = [name for name in names if name not in read]
+    if left:
+        notice(f"left out, since the estimator does not read them: {listed(left)}")
+    return read
 
 
 def _guessed_decision(source: Source) -> Decision:

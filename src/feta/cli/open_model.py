@@ -17,7 +17,7 @@ from feta.network.network import Network
 from feta.network.readers.onnx_runtime import onnx_scores
 from feta.network.readers.sklearn import read_sklearn, taken_apart
 from feta.network.readers.torch import torch_outputs
-from feta.rule import Argmax
+from feta.rule import Argmax, Threshold
 from feta.runtime import Replay, estimator_gap, graph_gap, graph_runtime, runtime_of
 from feta.schema import Schema, read_schema
 
@@ -84,6 +84,10 @@ def _read_estimator(estimator: Any, schema: Schema) -> Network:  # noqa: ANN401 
     steps, last = taken_apart(estimator)
     if steps is not None and schema.scaled:
         message = "the pipeline scales its columns itself; remove center and scale from the schema"
+        raise SchemaError(message)
+    told = schema.decision
+    if not hasattr(last, "classes_") and isinstance(schema.rule, Threshold) and told.score is None:
+        message = "a regressor gives no probability: write tolerance = … in [decision], or score = … for a decision by its value"
         raise SchemaError(message)
     schema.check_classes([str(one) for one in getattr(last, "classes_", [])])
     return read_sklearn(estimator, schema.space)

@@ -24,7 +24,7 @@ from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import Layout, People, is_records, named
 from feta.model import Model
-from feta.network.readers.sklearn import read_columns, read_sklearn, taken_apart
+from feta.network.readers.sklearn import check_order, read_columns, read_sklearn, taken_apart
 from feta.runtime import replays, runtime_of
 from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
@@ -207,7 +207,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         bare = inner(self.estimator)
         takes_rows = isinstance(bare, self.takes_rows)
         if takes_rows:
-            _check_order(self.space_, bare)
+            check_order(self.space_, bare)
         table = people if takes_rows else layout(people)
         self.estimator_ = clone(self.estimator).fit(table, targets)
         self._check_fitted()
@@ -279,16 +279,6 @@ def _trained_columns(estimator: Any, space: FeatureSpace) -> list[str] | None:  
             told = missing(name, sorted(known)).replace("the table must", "the space must")
             raise SchemaError(f"the estimator reads {name!r}: {told}")
     return names
-
-
-def _check_order(space: FeatureSpace, estimator: Any) -> None:  # noqa: ANN401 - scikit-learn ships no types
-    """Refuse a trained estimator whose columns, where they have names, are in another order."""
-    names = list(getattr(estimator, "feature_names_in_", []))
-    for attribute in space.attributes:
-        place = space.columns_of(attribute).start
-        if attribute.name in names and names.index(attribute.name) != place:
-            message = f"{attribute.name!r} must be column {names.index(attribute.name)} of the space, as in the estimator's training, got column {place}; put the attributes in that order"
-            raise SchemaError(message)
 
 
 def _proviso(reason: str, estimator: object) -> str:

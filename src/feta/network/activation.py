@@ -85,6 +85,19 @@ class Activation:
         return np.abs(self.intercepts).max(axis=0)
 
     @cached_property
+    def limits(self) -> tuple[Vector, Vector]:
+        """The least and the largest value of each neuron; infinite where there is none."""
+        corners = self.slopes[:-1] * self.breaks + self.intercepts[:-1]
+        outward = (-np.sign(self.slopes[0]), np.sign(self.slopes[-1]))
+        flat = (self.intercepts[0], self.intercepts[-1])
+        ends = [
+            np.where(sign == 0, value, np.copysign(np.inf, sign))
+            for sign, value in zip(outward, flat, strict=True)
+        ]
+        every = np.vstack([corners, *ends])
+        return every.min(axis=0), every.max(axis=0)
+
+    @cached_property
     def rounds(self) -> bool:
         """Whether evaluating it in floating point rounds at all (ReLU, clips and |z| do not)."""
         copies = np.isin(self.slopes, (-1.0, 0.0, 1.0)).all()

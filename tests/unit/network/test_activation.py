@@ -263,3 +263,12 @@ def test_an_activation_may_be_named(name: str) -> None:
 def test_arrays_without_a_column_are_refused() -> None:
     with pytest.raises(NetworkError, match="'flat' must have"):
         Activation("flat", np.zeros(1), np.array([0.0, 1.0]), np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("activation", "low", "high"),
+    [(relu(), 0.0, np.inf), (clip(-1.0, 2.5), -1.0, 2.5), (absolute(), 0.0, np.inf), (identity(), -np.inf, np.inf)],
+)  # fmt: skip
+def test_values_have_limits_or_none(activation: Activation, low: float, high: float) -> None:
+    least, largest = activation.limits
+    assert (least.tolist(), largest.tolist()) == ([low], [high])

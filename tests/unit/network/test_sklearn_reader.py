@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from feta import Argmax, FeatureSpace, Integer, Model, Network, NetworkError, Real
@@ -279,3 +279,41 @@ def test_a_difference_shows_even_where_probabilities_saturate(
 def test_importing_the_reader_does_not_import_scikit_learn() -> None:
     code = "import sys, feta.network.readers.sklearn; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class Strict(Pipeline):  # type: ignore[misc]  # scikit-learn ships no types
+    """A pipeline with a threshold of its own."""
+
+    def predict(self, X: Matrix) -> Flags:  # noqa: N803 - as scikit-learn names it
+        return np.where(self.predict_proba(X)[:, 1] > 0.9, "yes", "no")
+
+
+Strict.__name__ = "Pipeline"
+
+
+class Tuned(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """An estimator with a search inside, which decides by a threshold of its own."""
+
+    def fit(self, X: Matrix, y: Flags) -> "Tuned":  # noqa: N803 - as scikit-learn names it
+        self.best_estimator_ = LogisticRegression().fit(X, y)
+        return self
+
+    def predict(self, X: Matrix) -> Flags:  # noqa: N803 - as scikit-learn names it
+        return np.where(self.best_estimator_.predict_proba(X)[:, 1] > 0.9, "yes", "no")
+
+
+@pytest.mark.parametrize("kind", [lambda: Strict([("last", LogisticRegression())]), Tuned])
+def test_what_only_looks_like_a_known_wrapper_is_refused(kind: Callable[[], BaseEstimator]) -> None:
+    with pytest.raises(NetworkError, match="the estimator must be an MLPClassifier"):
+        read_sklearn(kind().fit(ROWS, LABELS))
+
+
+def test_a_pipeline_that_cannot_be_tried_out_is_refused_in_words() -> None:
+    texts = FunctionTransformer(lambda rows: np.char.add("at ", np.asarray(rows, int).astype(str)))
+    ages = np.arange(40.0)[:, None]
+    pipeline = make_pipeline(texts, OneHotEncoder(), LogisticRegression()).fit(ages, ages[:, 0] > 9)
+    space = FeatureSpace((Integer("age", 0, 39, sensitive=True),))
+    with pytest.raises(
+        NetworkError, match=r"could not be tried out \(ValueError: could not convert"
+    ):
+        read_sklearn(pipeline, space)

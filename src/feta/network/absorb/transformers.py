@@ -149,6 +149,11 @@ def _indicate(leaf: Leaf) -> Features:
 
 def _from_others(leaf: Leaf) -> Features:
     """Take an imputer that fills from other columns: fine only where nothing can be missing."""
+    mark = leaf.step.missing_values
+    if not _is_nan(mark):
+        raise NetworkError(
+            f"{leaf.where} fills what is {mark!r} from other columns, which makes an interaction of {_columns(leaf.features)}; use SimpleImputer"
+        )
     cells = [_column(leaf.table, place).tolist() for place in range(len(leaf.features))]
     gaps = [
         one for one, column in zip(leaf.features, cells, strict=True) if any(map(_is_nan, column))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.errors import NetworkError, missing, one_of
+from feta.errors import FetaError, NetworkError, SchemaError, missing, one_of
 from feta.network.absorb.absorb import absorb
 from feta.network.absorb.evaluation import Evaluation
 from feta.network.agreement import check_agreement
@@ -44,7 +44,8 @@ def read_sklearn(
     """Read a fitted MLPClassifier, LogisticRegression, MLPRegressor or LinearRegression, or skorch's.
 
     One at the end of a pipeline needs the space of the raw columns that the pipeline takes: the
-    steps before it become part of the first layer. Of two classes, a score above 0 is for
+    steps before it become part of the first layer. Without a pipeline columns are taken in their order;
+    where space and estimator both have names for them, the space must list them in the estimator's. Of two classes, a score above 0 is for
     `classes_[1]`; a score of 0 is not, since both compare strictly. Several classes have a score
     each, and the first of the largest wins. The reading is checked against the estimator's own
     scores, on random rows and on those of `people`. `table` turns the space's rows into what the
@@ -57,6 +58,8 @@ def read_sklearn(
     network = _read_bare(last)
     rng = np.random.default_rng(0)
     if steps is None:
+        if space is not None:
+            check_order(space, last)
         rows = rng.normal(size=(CHECKED_ROWS, network.width))
         if people is not None and people.shape[1] == network.width:  # else a model will refuse it
             rows = np.concatenate([rows, people])
@@ -67,20 +70,39 @@ def read_sklearn(
             "a pipeline takes raw columns, so their space must be given: feta.read_sklearn(pipeline, space)"
         )
     made = table or raw_table(estimator, space)
-    absorbed = absorb(network, steps, space, made)
+    try:
+        absorbed = absorb(network, steps, space, made)
+    except FetaError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        message = f"the pipeline could not be tried out ({type(error).__name__}: {error}); let FairClassifier or FairRegressor take the votes by its predict"
+        raise NetworkError(message) from error
     drawn = draw_people(space, rng, CHECKED_ROWS)
     rows = drawn if people is None else np.concatenate([drawn, people])
     _compare(absorbed, last, rows, Evaluation(space, steps, made).features)
     return absorbed
 
 
+def check_order(space: FeatureSpace, estimator: Any) -> None:  # noqa: ANN401 - scikit-learn ships no types
+    """Refuse an estimator whose columns, where they have names, are in another order than the space's."""
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
+    for attribute in space.attributes:
+        place = space.columns_of(attribute).start
+        if attribute.name in names and names.index(attribute.name) != place:
+            message = f"{attribute.name!r} must be column {names.index(attribute.name)} of the space, as in the estimator's training, got column {place}; put the attributes in that order"
+            raise SchemaError(message)
+
+
 def taken_apart(estimator: Any) -> tuple[Any, Any]:  # noqa: ANN401 - scikit-learn ships no types
     """Split a fitted estimator into its preprocessing, or None, and the bare one at its end."""
-    if type(estimator).__name__ == "FrozenEstimator":
+    kind = type(estimator)
+    # The very types: others may decide in a way of their own.
+    name = kind.__name__ if kind.__module__.startswith("sklearn.") else ""
+    if name == "FrozenEstimator":
         return taken_apart(estimator.estimator)
-    if hasattr(estimator, "best_estimator_"):
+    if name.endswith("SearchCV") and hasattr(estimator, "best_estimator_"):
         return taken_apart(estimator.best_estimator_)
-    if type(estimator).__name__ != "Pipeline":
+    if name != "Pipeline":
         return None, estimator
     before, last = estimator[:-1], estimator.steps[-1][1]
     inner, bare = taken_apart(last)
@@ -171,6 +193,8 @@ def _classes(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn ships
     name, n_classes = type(estimator).__name__, len(estimator.classes_)
     if _is_mlp(estimator) and estimator.n_outputs_ > 1 and estimator.out_activation_ == "logistic":
         return f"{name} must answer one question, got {n_classes} labels a person; train one estimator a label"
+    if n_classes == 2 and getattr(estimator, "multi_class", "") == "multinomial":  # noqa: PLR2004 - one score
+        return f"{name} must not be multinomial for two classes, since its probabilities are of twice the score; leave multi_class out"
     if not 2 <= n_classes <= MOST_CLASSES:  # noqa: PLR2004 - a choice
         return f"{name} must decide between 2 to {MOST_CLASSES} classes, got {n_classes}"
     return None

@@ -247,6 +247,10 @@ STEP = r"declare a step for it \(debt = \{ type = \"number\", min = -5, max = 5,
             r"a step whose code FETA does not know bends 'debt', so its share is neither a slope nor a table; " + STEP,
         ),
         (
+            lambda: numbers(KNNImputer(missing_values=9999), columns=("age", "debt")),
+            r"\(KNNImputer\) fills what is 9999 from other columns, which makes an interaction of 'age' and 'debt'; use SimpleImputer",
+        ),
+        (
             lambda: numbers(KNNImputer(), columns=("age", "income")),
             r"\(KNNImputer\) fills 'income' from other columns, which makes an interaction of them; use SimpleImputer, or remove missing = true from the schema",
         ),
