@@ -99,7 +99,7 @@ def test_a_column_that_is_not_named_is_not_scaled() -> None:
 def test_outputs_that_are_probabilities_are_not_taken_for_logits(
     last: tuple[float, float], refused: bool
 ) -> None:
-    layers = [(np.ones((1, 6)), [0.0]), ([[last[0]]], [last[1]])]
+    layers = [([[1.0] * 6], [0.0]), ([[last[0]]], [last[1]])]
     network = Network.from_layers(layers, activation=clip(0.0, 1.0))
     half = replace(FILE, decision=replace(FILE.decision, score=None, probability=0.5))
     if refused:
