@@ -128,6 +128,7 @@ def saved(
     path = folder / "model.keras"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("config.json", json.dumps(config))
+        archive.writestr("metadata.json", json.dumps({"keras_version": "3.15.1"}))
         archive.writestr("model.weights.h5", weights.getvalue())
     return path
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from feta.network.agreement import Squash, check_agreement, with_log_softmax
 from feta.network.builder import NetworkBuilder
 from feta.network.entry import Signals, embedded, inputs
 from feta.network.network import Network
+from feta.network.readers.keras_checks import check_class, policy_of
 from feta.network.readers.keras_file import (
     BROKEN,
     KerasLayer,
@@ -21,12 +22,16 @@ from feta.network.readers.keras_file import (
 )
 from feta.network.readers.keras_layers import (
     batch_norm_of,
+    check_arrays,
+    check_last_axis,
     layer_activation,
     matrix_of,
     named_activation,
     scaling_of,
 )
 from feta.network.readers.keras_run import KerasRun
+
+Block = np.ndarray[Any, np.dtype[np.object_]]  # of signals, in the shape that Keras gives them
 
 # Rows scored by both, to see that the folding is right: enough to reach every neuron's two sides.
 CHECKED_ROWS = 256
@@ -42,10 +47,23 @@ SAME = {
     "Identity",
     "Reshape",
 }
+SCALINGS = ("BatchNormalization", "Normalization", "Rescaling")
 SQUASHES: dict[str, Squash] = {
     "sigmoid": "sigmoid",
     "softmax": "softmax",
     "log_softmax": "log_softmax",
+}
+KINDS = {
+    *SAME,
+    *SCALINGS,
+    "Activation",
+    "Concatenate",
+    "Dense",
+    "Embedding",
+    "LeakyReLU",
+    "PReLU",
+    "ReLU",
+    "Softmax",
 }
 READ = "InputLayer, Dense, Activation, ReLU, LeakyReLU, PReLU, BatchNormalization, Normalization, Rescaling, Embedding and Concatenate of the inputs, Dropout, Flatten and a last sigmoid or softmax"
 
@@ -56,7 +74,8 @@ def read_keras(path: str | Path) -> Network:
     Sequential and functional models are read: Dense layers with piecewise-linear activations, batch
     norm, Normalization and Rescaling; Embedding and Concatenate before the first Dense layer, with
     inputs side by side in the model's order. A last sigmoid or softmax is taken off: scores are what
-    goes into it. The reading is checked against the layers run one by one, as they stand.
+    goes into it. The reading is checked against the layers run one by one, as they stand. A class of
+    one's own is refused, except in an .h5 file under a name of Keras's own: nothing there tells it.
     """
     try:
         with np.errstate(all="ignore"):
@@ -81,11 +100,11 @@ def _check(network: Network, model: KerasModel, squashed: Squash | None) -> None
 
 @dataclass
 class _Reading:
-    """One pass over the layers; a value is a block of the inputs, or None behind the first layer."""
+    """One pass over the layers; before the first one that computes, values are blocks of the inputs."""
 
     model: KerasModel
     builder: NetworkBuilder = field(default_factory=NetworkBuilder)
-    blocks: dict[str, Signals] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
     value: str = ""  # the layer whose value the network has so far
     n_columns: int = 0
     squashed: Squash | None = None
@@ -96,17 +115,18 @@ class _Reading:
         layers = {one.name: one for one in self.model.layers}
         for name in self.model.entries:
             width = input_width(layers[name])
-            self.blocks[name] = inputs(width, self.n_columns)
+            self.blocks[name] = _shaped(inputs(width, self.n_columns), (width,))
             self.n_columns += width
         for layer in self.model.layers:
             if layer.kind != "InputLayer":
+                _refuse_cut([layers[name] for name in layer.inbound], layer)
                 self._step(layer)
         if self.model.end in self.blocks:
             self._begin(self.model.end)
         if self.value != self.model.end:
             raise NetworkError(f"the model's output must be its last layer, got {self.model.end!r}")
         squash = self.squashed in ("sigmoid", "softmax")
-        network = self.builder.network(sigmoid=squash, source=_source(self.model))
+        network = self.builder.network(sigmoid=squash, source=self.model.precision)
         return network if self.squashed != "log_softmax" else with_log_softmax(network)
 
     def _begin(self, name: str) -> None:
@@ -114,10 +134,17 @@ class _Reading:
             raise NetworkError(
                 f"layer {name!r} stands beside another branch; branches and skip connections are not read, only blocks of the inputs"
             )
-        self.builder.enter(self.blocks[name], self.n_columns)
+        block = self.blocks[name]
+        if block.size != block.shape[-1]:
+            raise NetworkError(
+                f"layer {name!r} gives {list(block.shape)} values a person, not one row of them; add a Flatten layer after it"
+            )
+        self.builder.enter(list(block.ravel()), self.n_columns)
         self.value = name
 
     def _step(self, layer: KerasLayer) -> None:
+        if layer.kind in KINDS:
+            check_arrays(layer)
         if self.squashed and layer.kind not in SAME:
             raise refuse_smooth(self.squashed, self.squashed_at)
         if layer.inbound and all(name in self.blocks for name in layer.inbound):
@@ -135,24 +162,23 @@ class _Reading:
     def _on_blocks(self, layer: KerasLayer) -> bool:
         """Take what may be done to parts of the inputs; False where a layer begins."""
         if layer.kind == "Concatenate":
-            if layer.config.get("axis", -1) not in (1, -1):
-                raise NetworkError(f"{layer.where} must join columns (axis -1)")
             parts = [self.blocks[name] for name in layer.inbound]
-            self.blocks[layer.name] = [one for part in parts for one in part]
+            axis = layer.config.get("axis", -1) % (1 + parts[0].ndim)  # 0 are the people
+            if axis == 0:
+                raise NetworkError(f"{layer.where} must join columns (axis -1)")
+            self.blocks[layer.name] = np.concatenate(parts, axis=axis - 1)
             return True
         if len(layer.inbound) != 1:
             return False
-        signals = self.blocks[layer.inbound[0]]
+        block = self.blocks[layer.inbound[0]]
         if layer.kind == "Embedding":
-            self.blocks[layer.name] = embedded(signals, matrix_of(layer), layer.where)
+            table = matrix_of(layer)
+            looked_up = embedded(list(block.ravel()), table, layer.where)
+            self.blocks[layer.name] = _shaped(looked_up, (*block.shape, table.shape[1]))
         elif layer.kind in SAME:
-            self.blocks[layer.name] = signals
-        elif layer.kind in ("BatchNormalization", "Normalization", "Rescaling"):
-            factors, shifts = scaling_of(layer, len(signals))
-            pairs = zip(factors, shifts, strict=True)
-            self.blocks[layer.name] = [
-                one.scaled(*pair) for one, pair in zip(signals, pairs, strict=True)
-            ]
+            self.blocks[layer.name] = _reshaped(block, layer)
+        elif layer.kind in SCALINGS:
+            self.blocks[layer.name] = _scaled(block, layer)
         else:
             return False
         return True
@@ -177,8 +203,10 @@ class _Reading:
                     layer_activation(layer.kind, layer.config, layer), layer.where
                 )
             case "Softmax":
+                check_last_axis(layer)
                 self._activate("softmax", layer)
             case "BatchNormalization" | "Normalization" | "Rescaling":
+                check_last_axis(layer)
                 width = self.builder.width or self.n_columns
                 if layer.kind == "BatchNormalization":
                     self.builder.batch_norm(batch_norm_of(layer, width), layer.where)
@@ -189,6 +217,9 @@ class _Reading:
                     np.array([float(one) for one in shifts]),
                     width,
                 )
+            case "Reshape":
+                if any(size != 1 for size in layer.config["target_shape"][:-1]):
+                    raise NetworkError(f"{layer.where} must keep the values in one row")
             case kind if kind in SAME:
                 pass
             case _:
@@ -198,7 +229,9 @@ class _Reading:
         """Take an activation, told by its name or as a layer of its own."""
         if isinstance(told, dict):
             kind, config = str(told.get("class_name", "")), told.get("config", {})
+            check_class(told, f"the activation of {layer.where}")
             if kind in ("ReLU", "LeakyReLU"):
+                policy_of(config, f"the activation of {layer.where}")
                 self.builder.activate(layer_activation(kind, config, layer), layer.where)
                 return
             told = config if isinstance(config, str) else kind
@@ -230,15 +263,36 @@ def input_width(layer: KerasLayer) -> int:
     return shape[1]
 
 
-def _source(model: KerasModel) -> Literal["float32", "float64"]:
-    kinds = {
-        array.dtype.name
-        for layer in model.layers
-        for array in layer.arrays
-        if array.dtype.kind == "f"
-    }
-    if kinds == {"float64"}:
-        return "float64"
-    if kinds <= {"float32", "float64"}:
-        return "float32"
-    raise NetworkError(f"the weights must be float32 or float64, got {', '.join(sorted(kinds))}")
+def _refuse_cut(taken: list[KerasLayer], layer: KerasLayer) -> None:
+    """Refuse inputs that Keras cuts down to whole numbers, except to look them up."""
+    for one in taken:
+        if one.whole and layer.kind != "Embedding":
+            message = f"the input {one.name!r} of {one.config['dtype']} must go into an Embedding, got {layer.where}: Keras cuts its numbers to whole ones; make the input float32"
+            raise NetworkError(message)
+
+
+def _shaped(signals: Signals, shape: tuple[int, ...]) -> Block:
+    return np.array(signals, dtype=object).reshape(shape)
+
+
+def _reshaped(block: Block, layer: KerasLayer) -> Block:
+    """Give a block the shape that a layer gives it: values row by row."""
+    if layer.kind == "Reshape":
+        return block.reshape(
+            [-1 if size is None else size for size in layer.config["target_shape"]]
+        )
+    if layer.kind != "Flatten":
+        return block
+    if layer.config.get("data_format") == "channels_first":
+        block = np.moveaxis(block, 0, -1)
+    return block.ravel()
+
+
+def _scaled(block: Block, layer: KerasLayer) -> Block:
+    """Scale a block's values, each by its place on the last axis."""
+    check_last_axis(layer, block.ndim)
+    pairs = list(zip(*scaling_of(layer, block.shape[-1]), strict=True))
+    scaled = [
+        one.scaled(*pairs[place % len(pairs)]) for place, one in enumerate(block.ravel().tolist())
+    ]
+    return _shaped(scaled, block.shape)

@@ -2,24 +2,40 @@
 
 import io
 import json
+import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from feta.errors import MissingExtra, NetworkError
+from feta.network.readers.keras_checks import (
+    Precision,
+    check_call,
+    check_class,
+    check_numbers,
+    policy_of,
+    refers,
+)
 from feta.network.readers.stored import LARGEST_FILE, Array, read_bytes
 
 Config = dict[str, Any]
 Group = Any  # a group of h5py, which ships no types
+Arrays = dict[str, tuple[Array, ...]]
+Stored = dict[str, tuple[str | None, tuple[Array, ...]]]  # by folder
+
+NEWEST = 3  # the last Keras whose layers FETA knows
+WHOLE = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 # What reading a damaged description may raise.
 BROKEN = (
+    ArithmeticError,
     AttributeError,
     LookupError,
     OSError,
@@ -39,11 +55,17 @@ class KerasLayer:
     config: Config
     arrays: tuple[Array, ...]
     inbound: tuple[str, ...]
+    precision: Precision | None = None  # what its numbers are stored in, where the file tells
 
     @property
     def where(self) -> str:
         """What a message calls it."""
         return f"layer {self.name!r} ({self.kind})"
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is an input that Keras cuts down to whole numbers."""
+        return self.kind == "InputLayer" and self.config.get("dtype") in WHOLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +76,7 @@ class KerasModel:
     entries: tuple[str, ...]
     end: str
     version: int  # Keras's own, 2 or 3
+    precision: Precision  # the least that it may be computed in
 
 
 def load_keras(path: Path) -> KerasModel:
@@ -82,12 +105,14 @@ def _from_archive(content: bytes) -> KerasModel:
             if sum(member.file_size for member in archive.infolist()) > LARGEST_FILE:
                 raise NetworkError(f"the file must unpack to at most {LARGEST_FILE // 2**20} MB")
             config = json.loads(archive.read("config.json"))
+            version = _version(json.loads(archive.read("metadata.json"))["keras_version"])
             weights = archive.read("model.weights.h5")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise NetworkError(f"the file must be a .keras archive: {error}") from None
+    listed = _listed(config)
     with _opened(weights) as file:
-        arrays = dict(_named_arrays(file.get("layers", file)))
-    return _model(config, arrays, 3)
+        arrays = _named(_stored(file), listed)
+    return _model(config, listed, arrays, version)
 
 
 def _from_h5(content: bytes) -> KerasModel:
@@ -97,14 +122,22 @@ def _from_h5(content: bytes) -> KerasModel:
                 "the file must hold the whole model, not its weights only: model.save('model.keras')"
             )
         config = json.loads(_text(file.attrs["model_config"]))
-        version = int(_text(file.attrs.get("keras_version", "2")).partition(".")[0])
+        version = _version(file.attrs.get("keras_version", "2"))
         stored = _member(file, "model_weights")
         arrays = {}
         for name in map(_text, stored.attrs["layer_names"]):
             group = _member(stored, name)
             names = [_text(one) for one in group.attrs["weight_names"]]
             arrays[name] = tuple(_array(_member(group, one)) for one in names)
-    return _model(config, arrays, version)
+    return _model(config, _listed(config), arrays, version)
+
+
+def _version(told: object) -> int:
+    version = int(_text(told).partition(".")[0])
+    if version > NEWEST:
+        message = f"the file must be of Keras {NEWEST} or older, got {_text(told)}; export the model as ONNX: model.export('model.onnx', format='onnx')"
+        raise NetworkError(message)
+    return version
 
 
 def _opened(content: bytes) -> Group:
@@ -115,14 +148,42 @@ def _opened(content: bytes) -> Group:
     return h5py.File(io.BytesIO(content), "r")
 
 
-def _named_arrays(layers: Group) -> Iterator[tuple[str, tuple[Array, ...]]]:
-    """Give each layer's arrays by the layer's own name, which stands beside them."""
+def _stored(file: Group) -> Stored:
+    """Give what each folder of the layers holds: the layer's name, if it is there, and the arrays."""
+    layers = _member(file, "layers") if "layers" in file else {}
+    stored: Stored = {}
     for folder in layers:
         group = _member(layers, folder)
         if "vars" in group:
-            stored = _member(group, "vars")
-            name = _text(stored.attrs.get("name", folder))
-            yield name, tuple(_array(_member(stored, key)) for key in sorted(stored, key=int))
+            held = _member(group, "vars")
+            name = _text(held.attrs["name"]) if "name" in held.attrs else None
+            arrays = tuple(_array(_member(held, key)) for key in sorted(held, key=int))
+            stored[folder] = (name, arrays)
+    return stored
+
+
+def _named(stored: dict[str, tuple[str | None, tuple[Array, ...]]], listed: list[Config]) -> Arrays:
+    """Give each layer's arrays by its name; older files have only numbered folders a class."""
+    names = [name for name, _ in stored.values() if name is not None]
+    if len(set(names)) == len(stored):
+        return {str(name): arrays for name, arrays in stored.values()}
+    folders = dict(_folders(listed))
+    full = {folder for folder, (_, arrays) in stored.items() if arrays}
+    if names or not full <= set(folders):
+        raise NetworkError(
+            "the file must name the layer of each array, but does not for all; load it with the Keras that wrote it and save it again"
+        )
+    return {folders[folder]: stored[folder][1] for folder in full}
+
+
+def _folders(listed: list[Config]) -> Iterator[tuple[str, str]]:
+    """Give the folder that Keras makes for each layer: its class in snake case, numbered."""
+    seen = Counter[str]()
+    for entry in listed:
+        parted = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", str(entry["class_name"]))
+        folder = re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
+        yield (f"{folder}_{seen[folder]}" if seen[folder] else folder), _name(entry)
+        seen[folder] += 1
 
 
 def _member(group: Group, path: str) -> Group:
@@ -148,23 +209,35 @@ def _text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _model(config: Config, arrays: dict[str, tuple[Array, ...]], version: int) -> KerasModel:
+def _listed(config: Config) -> list[Config]:
+    """Give the layers' descriptions, if the model is one whose layers are all that it does."""
     kind, inside = config["class_name"], config["config"]
     if kind not in ("Sequential", "Functional", "Model"):
         message = f"the model must be Sequential or functional, got {kind!r}, whose code is not in the file; export it as ONNX: model.export('model.onnx', format='onnx')"
         raise NetworkError(message)
-    listed = inside["layers"] if isinstance(inside, dict) else inside
+    check_class(config, "the model")
+    return list(inside["layers"] if isinstance(inside, dict) else inside)
+
+
+def _model(config: Config, listed: list[Config], arrays: Arrays, version: int) -> KerasModel:
+    inside = config["config"]
     layers = [_layer(entry, arrays) for entry in listed]
-    if kind == "Sequential":
-        return _in_a_row(layers, version)
+    told: set[Precision | None] = {one.precision for one in layers}
+    if isinstance(inside, dict):
+        told.add(policy_of(inside, "the model"))
+    # Whatever the policy, Keras 3 multiplies in float32, except where TensorFlow runs it.
+    double = version < NEWEST and told - {None} == {"float64"}
+    precision: Precision = "float64" if double else "float32"
+    if config["class_name"] == "Sequential":
+        return _in_a_row(layers, version, precision)
     entries = tuple(_names(inside["input_layers"]))
     ends = list(_names(inside["output_layers"]))
     if len(ends) != 1:
         raise NetworkError(f"the model must have one output, got {len(ends)}")
-    return KerasModel(tuple(_ordered(layers)), entries, ends[0], version)
+    return KerasModel(tuple(_ordered(layers)), entries, ends[0], version, precision)
 
 
-def _in_a_row(layers: list[KerasLayer], version: int) -> KerasModel:
+def _in_a_row(layers: list[KerasLayer], version: int, precision: Precision) -> KerasModel:
     if layers[0].kind != "InputLayer":
         first = layers[0].config
         shape = first.get("batch_input_shape") or first.get("batch_shape") or first["build_shape"]
@@ -172,22 +245,31 @@ def _in_a_row(layers: list[KerasLayer], version: int) -> KerasModel:
         layers = [entry, *layers]
     chained = [layers[0]]
     for one in layers[1:]:
-        before = chained[-1].name
-        chained.append(KerasLayer(one.name, one.kind, one.config, one.arrays, (before,)))
-    return KerasModel(tuple(chained), (layers[0].name,), chained[-1].name, version)
+        chained.append(replace(one, inbound=(chained[-1].name,)))
+    return KerasModel(tuple(chained), (layers[0].name,), chained[-1].name, version, precision)
 
 
-def _layer(entry: Config, arrays: dict[str, tuple[Array, ...]]) -> KerasLayer:
+def _layer(entry: Config, arrays: Arrays) -> KerasLayer:
     config = dict(entry["config"])
     built = entry.get("build_config") or {}
     if "input_shape" in built:
         config["build_shape"] = built["input_shape"]
-    name = str(config.get("name", entry.get("name", "")))
+    name = _name(entry)
     nodes = entry.get("inbound_nodes") or []
     if len(nodes) > 1:
         raise NetworkError(f"layer {name!r} is used {len(nodes)} times, which is not read; copy it")
-    inbound = tuple(_names(nodes))
-    return KerasLayer(name, str(entry["class_name"]), config, arrays.get(name, ()), inbound)
+    kind, held = str(entry["class_name"]), arrays.get(name, ())
+    if kind == "Normalization":
+        held = held[:2]  # the third counts the rows that it was adapted to
+    layer = KerasLayer(name, kind, config, held, tuple(_names(nodes)))
+    check_class(entry, layer.where, within="layers")
+    check_call(nodes, layer.where)
+    policy = None if layer.whole else policy_of(config, layer.where)
+    return replace(layer, precision=check_numbers(held, policy, layer.where))
+
+
+def _name(entry: Config) -> str:
+    return str(entry["config"].get("name", entry.get("name", "")))
 
 
 def _names(nested: object) -> Iterator[str]:
@@ -199,7 +281,7 @@ def _names(nested: object) -> Iterator[str]:
         for one in nested.values():
             yield from _names(one)
     elif isinstance(nested, list | tuple):
-        if len(nested) >= 3 and isinstance(nested[0], str) and isinstance(nested[1], int):  # noqa: PLR2004 - name, node, tensor
+        if refers(nested):
             yield nested[0]
             return
         for one in nested:

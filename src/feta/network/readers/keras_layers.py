@@ -18,11 +18,48 @@ from feta.network.activation import (
 from feta.network.fold import BatchNorm
 from feta.network.readers.keras_file import Config, KerasLayer
 
+# A Normalization divides by a standard deviation of at least 1e-7.
+LEAST_VARIANCE = 1e-14
+
+
+def check_arrays(layer: KerasLayer) -> None:
+    """Refuse a layer that has not exactly the arrays that Keras's own has."""
+    counts = _array_counts(layer)
+    if len(layer.arrays) < min(counts):
+        raise NetworkError(f"{layer.where} must have its weights in the file")
+    if len(layer.arrays) not in counts:
+        raise NetworkError(
+            f"{layer.where} must have {max(counts)} arrays of weights, got {len(layer.arrays)}; save the model before it is quantized or altered"
+        )
+
+
+def _array_counts(layer: KerasLayer) -> tuple[int, ...]:
+    config = layer.config
+    match layer.kind:
+        case "Dense":
+            return (1 + bool(config.get("use_bias", True)),)
+        case "Embedding" | "PReLU":
+            return (1,)
+        case "BatchNormalization":
+            return (2 + bool(config.get("scale", True)) + bool(config.get("center", True)),)
+        case "Normalization":
+            return (0, 2)
+        case _:
+            return (0,)
+
+
+def check_last_axis(layer: KerasLayer, last: int = 1) -> None:
+    """Refuse a layer that works along another axis than the last one, or none."""
+    axis = layer.config.get("axis", -1)
+    axes = axis if isinstance(axis, list) else [axis]
+    if any(one not in (None, -1, last) for one in axes):
+        raise NetworkError(f"{layer.where} must work along the last axis, got the axis {axis}")
+
 
 def matrix_of(layer: KerasLayer) -> Matrix:
     """Give a layer's weights, (in, out) as Keras stores them."""
-    if not layer.arrays or layer.arrays[0].ndim != 2:  # noqa: PLR2004 - a matrix
-        raise NetworkError(f"{layer.where} must have its weights in the file")
+    if layer.arrays[0].ndim != 2:  # noqa: PLR2004 - a matrix
+        raise NetworkError(f"{layer.where} must have a matrix of weights in the file")
     return np.asarray(layer.arrays[0], dtype=np.float64)
 
 
@@ -100,19 +137,20 @@ def _normalization(layer: KerasLayer, width: int) -> BatchNorm:
         raise NetworkError(f"{layer.where} must not invert")
     mean, variance = layer.config.get("mean"), layer.config.get("variance")
     if mean is None or variance is None:
-        if len(layer.arrays) < 2:  # noqa: PLR2004 - mean and variance
+        if not layer.arrays:
             raise NetworkError(f"{layer.where} must be adapted before the model is saved")
-        mean, variance = layer.arrays[:2]
-    # Stored as float32, and used as such.
-    means, variances = (
-        _spread(one, width, layer).astype(np.float32).astype(np.float64) for one in (mean, variance)
-    )
+        mean, variance = layer.arrays
+    means, variances = (_spread(one, width, layer) for one in (mean, variance))
+    if (variances < 0).any():
+        raise NetworkError(f"{layer.where} must have variances of at least 0")
     ones = np.ones(width)
-    return BatchNorm(means, variances, ones, 0 * ones, 0.0)
+    return BatchNorm(means, np.maximum(variances, LEAST_VARIANCE), ones, 0 * ones, 0.0)
 
 
 def _spread(value: object, width: int, layer: KerasLayer) -> Vector:
-    flat = np.ravel(np.asarray(value, dtype=np.float64))
+    """Give a number for each value, in the format that the layer stores them in."""
+    stored = np.float64 if layer.precision == "float64" else np.float32
+    flat = np.ravel(np.asarray(value, dtype=np.float64)).astype(stored)
     if flat.size not in (1, width) or not np.isfinite(flat).all():
         raise NetworkError(f"{layer.where} must have finite numbers for {width} values")
     return np.broadcast_to(flat, (width,)).astype(np.float64)

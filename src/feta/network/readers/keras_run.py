@@ -50,11 +50,22 @@ def _run(layer: KerasLayer, taken: list[Values], version: int) -> Values:
         case "PReLU":
             return np.maximum(value, 0) + arrays[0] * np.minimum(value, 0)
         case "Embedding":
-            return np.asarray(arrays[0][value.astype(np.int64)]).reshape(len(value), -1)
+            return np.asarray(arrays[0][value.astype(np.int64)])
         case "Concatenate":
-            return np.concatenate(taken, axis=1)
+            return np.concatenate(taken, axis=layer.config.get("axis", -1))
+        case "Flatten" | "Reshape":
+            return _reshaped(layer, value)
         case _:
             return _scaled(layer, arrays, value)
+
+
+def _reshaped(layer: KerasLayer, value: Values) -> Values:
+    if layer.kind == "Reshape":
+        sizes = [-1 if size is None else size for size in layer.config["target_shape"]]
+        return value.reshape(len(value), *sizes)
+    if layer.config.get("data_format") == "channels_first":
+        value = np.moveaxis(value, 1, -1)
+    return value.reshape(len(value), -1)
 
 
 def _scaled(layer: KerasLayer, arrays: list[Values], value: Values) -> Values:
@@ -69,12 +80,20 @@ def _scaled(layer: KerasLayer, arrays: list[Values], value: Values) -> Values:
             mean, variance = config.get("mean"), config.get("variance")
             if mean is None or variance is None:
                 mean, variance = arrays[:2]
-            means, variances = (np.float32(one).astype(np.float64) for one in (mean, variance))
-            return np.asarray((value - means) / np.sqrt(variances))
+            means, variances = (_stored(one, layer) for one in (mean, variance))
+            return np.asarray((value - means) / np.maximum(np.sqrt(variances), 1e-7))
         case "Rescaling":
-            return value * np.asarray(config["scale"]) + np.asarray(config.get("offset", 0.0))
+            scale, offset = (_stored(config.get(key, 0.0), layer) for key in ("scale", "offset"))
+            return value * scale + offset
         case _:
             return value
+
+
+def _stored(told: object, layer: KerasLayer) -> Values:
+    numbers = np.asarray(told, dtype=np.float64)
+    return (
+        numbers if layer.precision == "float64" else numbers.astype(np.float32).astype(np.float64)
+    )
 
 
 def _activated(told: object, value: Values, version: int) -> Values:
@@ -97,8 +116,8 @@ def _activated(told: object, value: Values, version: int) -> Values:
         case "sigmoid":
             return np.asarray(1 / (1 + np.exp(-value)))
         case "softmax" | "log_softmax":
-            below = value - value.max(axis=1, keepdims=True)
-            logs = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
+            below = value - value.max(axis=-1, keepdims=True)
+            logs = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
             return np.asarray(np.exp(logs) if told == "softmax" else logs)
         case _:
             return value
