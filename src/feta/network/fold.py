@@ -61,8 +61,8 @@ def fold_before(scaling: Affine, weight: Matrix, bias: Vector) -> Affine:
     """Fold a layer d·x + s, value by value, into the layer W·a + b that follows it."""
     factors = [Fraction(float(one)) for one in np.diag(scaling.weight)]
     shifts = [Fraction(float(one)) for one in scaling.bias]
-    new_weight = np.array(weight, dtype=np.float64)
-    new_bias = np.array(bias, dtype=np.float64)
+    layer = Affine(weight, bias)  # finite, or refused
+    new_weight, new_bias = np.array(layer.weight), np.array(layer.bias)
     for row in range(len(new_bias)):
         slopes = [Fraction(float(one)) for one in weight[row]]
         new_weight[row] = [rounded(w * d) for w, d in zip(slopes, factors, strict=True)]
@@ -105,6 +105,13 @@ class BatchNorm:
     ) -> None:
         self.mean, self.variance, self.gain, self.shift = mean, variance, gain, shift
         self.epsilon = epsilon
+        for name in ("mean", "variance", "gain", "shift", "epsilon"):
+            numbers = np.ravel(getattr(self, name))
+            if not np.isfinite(numbers).all():
+                got = float(numbers[~np.isfinite(numbers)][0])
+                raise NetworkError(
+                    f"a batch norm's {name} must be finite, got {got!r}; train the network again"
+                )
 
     def factor(self, neuron: int) -> Fraction:
         """Give γ / √(σ² + ε) to 60 digits, so that the fold rounds only once."""

@@ -274,6 +274,8 @@ def test_blocks_of_several_inputs_are_read_and_replayed(tmp_path: Path) -> None:
         ({2: node("Gather", ["x", "kind"], ["d"], axis=1)}, "must pick columns .axis 1. by stored numbers"),
         ({1: node("Split", ["x", "axes"], ["b", "c", "rest"], axis=1)}, "must cut 4 columns apart, got sizes"),
         ({0: node("Slice", ["x", "start", "end", "one_"], ["a"])}, r"must cut out columns \(axis 1\), got axis 0"),
+        ({0: node("Slice", ["x", "start", "end", "axes", "one_"], ["a"])}, "must have a start, an end and a step other than 0 for each of its axes"),
+        ({0: node("Slice", ["x", "start", "sizes", "axes"], ["a"])}, "must have a start, an end and a step other than 0 for each of its axes"),
         ({3: node("Mul", ["d", "a"], ["e"])}, "must combine a part of the input with a constant"),
         ({7: node("MatMul", ["kind", "W"], ["y"])}, "the graph's input must be float or double numbers"),
         ({7: node("Relu", ["j"], ["y"])}, "must follow an affine layer"),
@@ -363,3 +365,18 @@ def test_a_log_softmax_decides_as_its_scores_do() -> None:
     found = audit(model, frame, replay=runtime_of(module, model))
     assert found.pairs
     assert all(one.replayed for one in found.pairs)
+
+
+def test_whatever_a_graph_raises_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(*_: object) -> None:
+        raise KeyError("odd")
+
+    model = graph([node("MatMul", ["x", "W"], ["y"])], {"W": W}, {"x": (TensorProto.FLOAT, 5)})
+    onnx.save(model, tmp_path / "model.onnx")
+    monkeypatch.setattr("feta.network.readers.onnx._network", stumble)
+    with pytest.raises(
+        NetworkError, match=r"model\.onnx: the graph cannot be read \(KeyError: 'odd'"
+    ):
+        read_onnx(tmp_path / "model.onnx")

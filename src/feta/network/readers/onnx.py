@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from feta.errors import NetworkError
+from feta.errors import FetaError, NetworkError
 from feta.network.agreement import with_log_softmax
 from feta.network.entry import inputs
 from feta.network.network import Network
@@ -57,6 +57,11 @@ def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
             return network
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
+    except (FetaError, ImportError, OSError):
+        raise
+    except Exception as error:  # what a file of unknown making says may be anything
+        message = f"{path}: the graph cannot be read ({type(error).__name__}: {error}); export it again with another opset, and please report this model"
+        raise NetworkError(message) from error
 
 
 def _load(path: Path) -> "onnx.ModelProto":

@@ -64,6 +64,10 @@ def _slice(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals
     places = np.arange(len(signals), dtype=np.int64)
     axes = told["axes"] or list(range(len(told["starts"])))
     steps = told["steps"] or [1] * len(axes)
+    lengths = {len(told["starts"]), len(told["ends"]), len(axes), len(steps)}
+    if len(lengths) > 1 or 0 in steps:
+        message = f"{where} must have a start, an end and a step other than 0 for each of its axes, got {told}; export it again"
+        raise NetworkError(message)
     for start, end, axis, step in zip(told["starts"], told["ends"], axes, steps, strict=True):
         whole = (start, step) == (0, 1) and end >= LARGEST_ROWS
         if axis in COLUMN_AXES:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.errors import MissingExtra, NetworkError
-from feta.network.agreement import Squash, check_agreement
+from feta.errors import FetaError, MissingExtra, NetworkError
+from feta.network.agreement import Squash
 from feta.network.network import Network
+from feta.network.readers.torch_check import check_scores, in_short, refuse_changed
 from feta.network.readers.torch_reading import SAME_MODULES, Graph, TorchReading
+from feta.network.readers.torch_steps import kind_of
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
-
-# Rows scored by both, to see that the reading is right: enough to reach every neuron's two sides.
-CHECKED_ROWS = 256
 
 # Input columns that are tried where a module does not say how many it takes.
 MOST_COLUMNS = 1024
@@ -31,38 +31,73 @@ def read_torch(module: "nn.Module", *, columns: int | Sequence[int] | None = Non
     each argument takes, where that does not follow from the layers; arguments stand side by side.
     The reading is checked against the module's own forward pass in float64.
     """
+    return read_module(module, columns)[0]
+
+
+def read_module(
+    module: "nn.Module", columns: int | Sequence[int] | None = None
+) -> tuple[Network, Squash | None]:
+    """Read a module as `read_torch` does, and say what was taken off its end."""
     if not _installed():
         raise MissingExtra("torch", "torch")
+    try:
+        return _read(module, columns)
+    except FetaError:
+        raise
+    except Exception as error:  # what a module of unknown code holds may be anything
+        message = f"the module cannot be read ({type(error).__name__}: {in_short(error)}); export it as ONNX and read that"
+        raise NetworkError(message) from error
+
+
+def _read(
+    module: "nn.Module", columns: int | Sequence[int] | None
+) -> tuple[Network, Squash | None]:
+    import torch  # noqa: PLC0415 - torch is an extra
+
     source = _source(module)
-    graph = _traced(module)
-    widths = _widths(module, graph, columns)
-    reading = TorchReading(graph, widths)
-    network = reading.network(source)
-    double = torch_outputs(copy.deepcopy(module).double(), widths)
-    _check(network, double, reading.squashed)
-    return network
+    refuse_changed(module)
+    still = _still(module)
+    graph = _traced(still)
+    widths = _widths(still, graph, columns)
+    reading = TorchReading(graph, widths, source)
+    network = reading.network()
+    check_scores(network, _outputs(_still(still).double(), torch.float64, widths), reading.squashed)
+    return network, reading.squashed
 
 
-def torch_outputs(
-    module: "nn.Module", widths: Sequence[int] | None = None
-) -> Callable[[Matrix], Matrix]:
+def torch_outputs(module: "nn.Module") -> Callable[[Matrix], Matrix]:
     """Give a function that runs the module itself, in evaluation mode, on rows of its inputs."""
     import torch  # noqa: PLC0415 - torch is an extra
 
-    still = copy.deepcopy(module).cpu().eval()
+    still = _still(module)
     held = [*still.parameters(), *still.buffers()]
     kinds = {tensor.dtype for tensor in held if tensor.is_floating_point()}
     kind = torch.float64 if kinds == {torch.float64} else torch.float32
+    return _outputs(still, kind)
+
+
+def _outputs(
+    still: "nn.Module", kind: "torch.dtype", widths: Sequence[int] = ()
+) -> Callable[[Matrix], Matrix]:
+    """Give a function that runs a module on rows of this type, cut apart where it takes several."""
+    import torch  # noqa: PLC0415 - torch is an extra
 
     def outputs(rows: Matrix) -> Matrix:
         entry = torch.from_numpy(np.ascontiguousarray(rows)).to(kind)
-        parts = (
-            [entry] if widths is None or len(widths) == 1 else torch.split(entry, list(widths), 1)
-        )
+        parts = torch.split(entry, list(widths), 1) if len(widths) > 1 else [entry]
         with torch.no_grad():
             return np.asarray(still(*parts).double().numpy().reshape(len(rows), -1))
 
     return outputs
+
+
+def _still(module: "nn.Module") -> "nn.Module":
+    """Copy a module, in evaluation mode."""
+    try:
+        return copy.deepcopy(module).cpu().eval()
+    except Exception as error:  # a module may hold anything
+        message = f"the module must be one that copy.deepcopy can copy, but is not ({in_short(error)}); keep only parameters, buffers and modules in it"
+        raise NetworkError(message) from None
 
 
 def _installed() -> bool:
@@ -88,15 +123,13 @@ def _source(module: "nn.Module") -> Literal["float32", "float64"]:
     )
 
 
-def _traced(module: "nn.Module") -> Graph:
+def _traced(still: "nn.Module") -> Graph:
     from torch import fx  # noqa: PLC0415 - torch is an extra
 
-    still = copy.deepcopy(module).cpu().eval()
     try:
         return fx.symbolic_trace(still)
     except Exception as error:  # whatever a user's forward raises
-        told = " ".join(str(error).split())[:200]
-        message = f"the module's forward must run the same way for every row, without if or for on its values, but cannot be traced ({told}); export it as ONNX and read that"
+        message = f"the module's forward must run the same way for every row, without if or for on its values, but cannot be traced ({in_short(error)}); export it as ONNX and read that"
         raise NetworkError(message) from None
 
 
@@ -141,7 +174,7 @@ def _first_width(graph: Graph) -> int | None:
         if node.op == "call_module" and node.args[:1] == (entry,):
             step = graph.get_submodule(node.target)
             width = getattr(step, "in_features", None) or getattr(step, "num_features", None)
-            if width or type(step).__name__ not in SAME_MODULES:
+            if width or kind_of(step) not in SAME_MODULES:
                 return width
             entry = node
         else:
@@ -155,19 +188,3 @@ def _runs(outputs: Callable[[Matrix], Matrix], width: int) -> bool:
     except Exception:  # torch's errors share no other class
         return False
     return True
-
-
-def _check(network: Network, theirs: Callable[[Matrix], Matrix], squashed: Squash | None) -> None:
-    """Compare scores on random rows; numbers to look up are drawn from their table."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(CHECKED_ROWS, network.width))
-    for table in network.first.tables:
-        rows[:, table.column] = rng.choice(table.numbers, CHECKED_ROWS)
-    try:
-        given = theirs(rows)
-    except Exception as error:  # torch's errors share no other class
-        told = " ".join(str(error).split())[:200]
-        raise NetworkError(
-            f"the module must run on rows of {network.width} columns: {told}"
-        ) from None
-    check_agreement(network, rows, given, "the module's own", squash=squashed)

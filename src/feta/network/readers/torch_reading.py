@@ -11,20 +11,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from feta.arrays import Matrix
+from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
 from feta.network.activation import SMOOTH, refuse_smooth
 from feta.network.agreement import Squash, with_log_softmax
 from feta.network.builder import NetworkBuilder
 from feta.network.entry import Signals, embedded, inputs
 from feta.network.fold import BatchNorm
-from feta.network.network import Network
+from feta.network.network import Affine, Network
 from feta.network.readers.torch_steps import (
     READ,
     activation_of,
     array,
     batch_norm_of,
     called_activation,
+    kind_of,
 )
 
 # Calls that only change a shape or a type, or nothing at all when a trained network decides.
@@ -70,13 +71,14 @@ class TorchReading:
 
     graph: Graph
     widths: tuple[int, ...]
+    source: Literal["float32", "float64"]
     builder: NetworkBuilder = field(default_factory=NetworkBuilder)
     values: dict[Any, Any] = field(default_factory=dict)
     squashed: Squash | None = None
     squashed_at: str = ""
     entered: bool = False
 
-    def network(self, source: Literal["float32", "float64"]) -> Network:
+    def network(self) -> Network:
         """Take every step in turn."""
         start = 0
         entries = iter(self.widths)
@@ -92,7 +94,7 @@ class TorchReading:
             else:
                 self._step(node)
         network = self.builder.network(
-            sigmoid=self.squashed in ("sigmoid", "softmax"), source=source
+            sigmoid=self.squashed in ("sigmoid", "softmax"), source=self.source
         )
         return network if self.squashed != "log_softmax" else with_log_softmax(network)
 
@@ -117,14 +119,18 @@ class TorchReading:
         step = self.graph.get_submodule(node.target) if node.op == "call_module" else None
         name = _name(node)
         where = (
-            f"module {node.target!r} ({type(step).__name__})"
+            f"module {node.target!r} ({kind_of(step)})"
             if step is not None
             else f"{name}() in the forward"
         )
         taken = [one for one in node.args if self._is_value(one)]
         value = self.values[taken[0]] if taken else None
-        if self.squashed and not (name in SAME or type(step).__name__ in SAME_MODULES):
+        if self.squashed and not (name in SAME or kind_of(step) in SAME_MODULES):
             raise refuse_smooth(self.squashed, self.squashed_at)
+        if name == "float" and self.source == "float64":
+            raise NetworkError(
+                f"{where} rounds to float32, but the module computes in float64; use module.float(), or leave it out"
+            )
         if name == "cat":
             self.values[node] = self._joined(node, where)
         elif isinstance(value, list) and self._on_block(node, step, name, value, where):
@@ -156,7 +162,7 @@ class TorchReading:
             and len(value) == sum(self.widths)
             and all(one.plain and one.column == place for place, one in enumerate(value))
         )
-        kind = type(step).__name__ if step is not None else ""
+        kind = kind_of(step) if step is not None else ""
         if name == "getitem":
             self.values[node] = _selected(value, node.args[1], where)
         elif kind == "Embedding":
@@ -188,7 +194,7 @@ class TorchReading:
         """Read value + c, c − value, value · c and so on as a factor and a shift a column."""
         if name == "neg":
             return np.full(width, -1.0), np.zeros(width)
-        first, second = node.args[:2]
+        first, second = self._operands(node, where)
         swapped = self._is_value(second)
         if (name in ("truediv", "div") and swapped) or (swapped and self._is_value(first)):
             raise NetworkError(
@@ -210,6 +216,21 @@ class TorchReading:
                     raise NetworkError(f"{where} must not divide by 0")
                 return 1 / constant, 0 * ones
 
+    def _operands(self, node: Node, where: str) -> tuple[Node, Node]:
+        told = dict(zip(("input", "other"), node.args, strict=False)) | node.kwargs
+        if set(told) != {"input", "other"}:
+            raise NetworkError(
+                f"{where} must combine two values and nothing else, got {', '.join(told)}"
+            )
+        return told["input"], told["other"]
+
+    def _number(self, one: Node, where: str) -> float:
+        """Give an argument that is a number, or a tensor of the module that holds one."""
+        number = one if isinstance(one, int | float) else self.values.get(one)
+        if number is None or number is TRUNK or np.size(number) != 1:
+            raise NetworkError(f"{where} must take one fixed number, got {one}")
+        return float(np.ravel(number)[0])
+
     def _is_value(self, one: object) -> bool:
         if isinstance(one, int | float | slice | str | tuple | list):
             return False
@@ -225,6 +246,8 @@ class TorchReading:
         flat = np.ravel(np.asarray(number, dtype=np.float64))
         if flat.size not in (1, width):
             raise NetworkError(f"{where} must have a constant for {width} values, got {flat.size}")
+        if not np.isfinite(flat).all():
+            raise NetworkError(f"{where} must have finite constants, got {flat.tolist()}")
         return np.broadcast_to(flat, (width,)).astype(np.float64)
 
     def _on_trunk(self, node: Node, step: Module, name: str, where: str) -> None:
@@ -247,20 +270,22 @@ class TorchReading:
         return any(one in live for one in node.args)
 
     def _take(self, node: Node, step: Module, name: str, where: str) -> None:
-        kind = type(step).__name__ if step is not None else name
-        step_activation = activation_of(step) if step is not None else called_activation(name, node)
+        kind = kind_of(step) if step is not None else name
+        step_activation = (
+            activation_of(step)
+            if step is not None
+            else called_activation(name, node, lambda one: self._number(one, where))
+        )
         if step_activation is not None:
             self.builder.activate(step_activation, where)
         elif kind == "Linear":
-            weight = array(step.weight)
-            bias = np.zeros(len(weight)) if step.bias is None else array(step.bias)
-            self.builder.linear(weight, bias)
+            self._linear(array(step.weight), None if step.bias is None else array(step.bias))
         elif kind == "linear":
             told = dict(zip(("weight", "bias"), node.args[1:], strict=False)) | node.kwargs
             matrix, shift = (self.values.get(told.get(one)) for one in ("weight", "bias"))
             if matrix is None:
                 raise NetworkError(f"{where} must take its weights from the module")
-            self.builder.linear(matrix, np.zeros(len(matrix)) if shift is None else shift)
+            self._linear(matrix, shift)
         elif kind == "BatchNorm1d":
             self.builder.batch_norm(batch_norm_of(step, where), where)
         elif kind.lower() in ("sigmoid", "softmax", "logsoftmax", "log_softmax"):
@@ -275,6 +300,12 @@ class TorchReading:
             raise refuse_smooth(kind, where)
         else:
             raise NetworkError(f"{where} is not one that FETA reads; it reads {READ}")
+
+    def _linear(self, weight: Matrix, bias: Vector | None) -> None:
+        layer = Affine(
+            weight, np.zeros(len(weight)) if bias is None else bias
+        )  # finite, or refused
+        self.builder.linear(layer.weight, layer.bias)
 
     def _squash(self, kind: Squash, where: str) -> None:
         """Note a last sigmoid or softmax; the scores are what goes into it."""

@@ -1,5 +1,6 @@
 """Torch steps: the modules and functions of torch that are activations or batch norms, one by one."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,16 @@ def array(tensor: Any) -> Matrix:  # noqa: ANN401 - a torch tensor
     return np.asarray(tensor.detach().cpu().double().numpy())
 
 
+def kind_of(step: Any) -> str:  # noqa: ANN401 - a module
+    """Name a module's type: plainly if it is torch's own, as another of that name may differ."""
+    kind = type(step)
+    plain = kind.__module__.startswith("torch.nn.modules.")
+    return kind.__name__ if plain else f"{kind.__module__}.{kind.__name__}"
+
+
 def activation_of(step: Any) -> Step | None:  # noqa: ANN401 - a module
     """Read a module that is an activation; the very types, as a subclass may differ."""
-    if not type(step).__module__.startswith("torch.nn."):
-        return None
-    match type(step).__name__:
+    match kind_of(step):
         case "ReLU":
             return relu()
         case "LeakyReLU":
@@ -44,8 +50,8 @@ def activation_of(step: Any) -> Step | None:  # noqa: ANN401 - a module
             return None
 
 
-def called_activation(name: str, node: Any) -> Step | None:  # noqa: ANN401 - a node of torch.fx
-    """Read a call in a forward that is an activation."""
+def called_activation(name: str, node: Any, number: Callable[[Any], float]) -> Step | None:  # noqa: ANN401 - a node of torch.fx
+    """Read a call in a forward that is an activation; `number` gives an argument's value."""
     told = dict(zip(("first", "second"), node.args[1:], strict=False)) | dict(node.kwargs)
     match name:
         case "relu" | "relu_":
@@ -57,17 +63,17 @@ def called_activation(name: str, node: Any) -> Step | None:  # noqa: ANN401 - a 
         case "hardsigmoid":
             return hardsigmoid()
         case "leaky_relu":
-            return leaky_relu(float(told.get("negative_slope", told.get("first", 0.01))))
+            return leaky_relu(number(told.get("negative_slope", told.get("first", 0.01))))
         case "hardtanh":
             low, high = (
                 told.get("min_val", told.get("first", -1.0)),
                 told.get("max_val", told.get("second", 1.0)),
             )
-            return clip(float(low), float(high))
+            return clip(number(low), number(high))
         case "clamp" | "clip":
             low, high = told.get("min", told.get("first")), told.get("max", told.get("second"))
             return clip(
-                -np.inf if low is None else float(low), np.inf if high is None else float(high)
+                -np.inf if low is None else number(low), np.inf if high is None else number(high)
             )
         case _:
             return None
