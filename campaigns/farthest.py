@@ -89,9 +89,15 @@ def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
     return int(not (best <= most <= best + near and best - near <= least <= best + near))
 
 
-def without_bands(space: FeatureSpace) -> FeatureSpace:
-    """Leave age as the widest whole number, with nothing derived from it."""
-    return FeatureSpace(tuple(a for a in space.attributes if a.kind != "derived"))
+def with_a_line(space: FeatureSpace) -> FeatureSpace:
+    """Leave age as the widest whole number, never missing, with nothing derived from it."""
+    return FeatureSpace(
+        tuple(
+            replace(one, missing=False) if one.name == "age" and isinstance(one, Integer) else one
+            for one in space.attributes
+            if one.kind != "derived"
+        )
+    )
 
 
 def run(networks: int, seed: int) -> Counter[str]:
@@ -108,7 +114,7 @@ def run(networks: int, seed: int) -> Counter[str]:
         counts["WRONG whole numbers, a score to reach"] += wrong_reaching(
             model, people, upward=upward, beside=beside
         )
-        space = without_bands(space)
+        space = with_a_line(space)
         network = random_network(rng, space, plain=False)
         network = replace(network, first=Columns(network.first.bias, network.first.slopes))
         person = random_person(rng, space)
