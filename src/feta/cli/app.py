@@ -229,12 +229,14 @@ def predict(
     Exit code 0: everybody is decided; 2: bad input, and nothing is written; 3: some are undecided, or
     were not read (--skip-bad-rows).
     """
+    from feta.cli.comparison import check_reading
     from feta.cli.open_model import open_model
     from feta.cli.open_source import SourceOptions
     from feta.cli.predict import Options, run_predict
 
     source = SourceOptions(layers, external_data, trust_pickle)
     opened = open_model(model, schema, source, one_vs_rest=one_vs_rest)
+    check_reading(opened)
     options = Options(
         data,
         id_column,
@@ -356,11 +358,13 @@ def export(
     trust_pickle: TrustPickle = False,
 ) -> int:
     """Write the model with its preprocessing inside: ONNX that takes raw columns, or a .feta file."""
+    from feta.cli.comparison import check_reading
     from feta.cli.export import run_export
     from feta.cli.open_model import open_model
     from feta.cli.open_source import SourceOptions
 
     opened = open_model(model, schema, SourceOptions(layers, external_data, trust_pickle))
+    check_reading(opened)
     return run_export(opened.model, out, tuple(one for one in (model, schema) if one is not None))
 
 

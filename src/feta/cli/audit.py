@@ -22,6 +22,7 @@ from feta.audit.workers import Workers
 from feta.cli.audit_files import AuditFiles
 from feta.cli.audit_rows import Columns, audited
 from feta.cli.audit_words import show
+from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened, open_model
 from feta.cli.open_source import SourceOptions
@@ -76,6 +77,7 @@ def run_audit(options: Options) -> ExitCode:
     opened = open_model(
         options.model_path, options.schema, options.source, one_vs_rest=options.one_vs_rest
     )
+    check_reading(opened)
     check_folder(options.out)
     table = TableFile(options.data)
     wanted = _wanted(opened.model, table, options)

@@ -2,29 +2,26 @@
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from feta.arrays import Flags, Matrix
+from feta.arrays import Matrix
 from feta.audit.auditor import Auditor
 from feta.audit.proxies import NOTABLE, Proxy, proxies
+from feta.cli.comparison import REPLAYED_PEOPLE, Replayed, contradiction, drawn_from, replayed
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.progress import progress_bar
 from feta.engine.protocol import Budget
 from feta.engine.registry import choose
 from feta.model import Model
-from feta.network.points import Rows
 from feta.network.unread import unread
 from feta.plain import json_text, listed, plain
 from feta.report.words import duration, never_read
-from feta.rule import Tolerance
 from feta.space.attribute import Derived
-from feta.space.draw import draw_people
 from feta.space.table_file import TableFile
 
 # People looked at: enough for proxies, few enough to wait for.
@@ -34,27 +31,13 @@ MOST_PEOPLE = 20_000
 TIMED_PEOPLE = 32
 TIMED_SECONDS = 5.0
 
-# People put to the model's own runtime.
-REPLAYED_PEOPLE = 1000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Replayed:
-    """People put to the user's own model: how many, how many decided otherwise, how many surely so."""
-
-    people: int
-    different: int
-    surprising: int  # different, though FETA is sure that rounding cannot explain it
-    gap: float | None = None  # how far its scores or probabilities are from FETA's at most
-
 
 def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
     """Look at an opened model; whatever keeps it from being opened has been told by then."""
     model = opened.model
-    drawn = draw_people(model.space, np.random.default_rng(0), REPLAYED_PEOPLE)
+    drawn = drawn_from(opened)
     people, n_rows, n_bad = (drawn, 0, 0) if data is None else _people(model, data)
-    both = np.concatenate([drawn, people[:REPLAYED_PEOPLE]])
-    replayed = None if opened.replay is None else _replayed(opened, both)
+    compared = replayed(opened, np.concatenate([drawn, people[:REPLAYED_PEOPLE]]))
     seconds = _seconds(model, people)
     found = (
         []
@@ -63,11 +46,11 @@ def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) 
     )
     if as_json:
         sys.stdout.write(
-            json_text(_content(model, replayed, seconds, found, n_rows, n_bad), indent=2)
+            json_text(_content(model, compared, seconds, found, n_rows, n_bad), indent=2)
         )
     else:
-        _show(opened, path, replayed, seconds, found, (n_rows, n_bad, data))
-    trusted = not (replayed and replayed.surprising)
+        _show(opened, path, compared, seconds, found, (n_rows, n_bad, data))
+    trusted = not (compared and compared.surprising)
     return ExitCode.DONE if trusted and model.space.finite else ExitCode.BAD_INPUT
 
 
@@ -88,24 +71,6 @@ def _people(model: Model, data: Path) -> tuple[Matrix, int, int]:
     return np.concatenate(parts)[:MOST_PEOPLE], n_rows, n_bad
 
 
-def _replayed(opened: Opened, people: Matrix) -> Replayed:
-    """Put people to the user's own model, and compare decisions, or scores for regression."""
-    assert opened.replay is not None
-    model = opened.model
-    theirs = np.asarray(opened.replay(people))
-    gap = None if opened.gap is None else opened.gap(people)
-    points = Rows(model.exact, people)
-    if isinstance(model.rule, Tolerance):
-        scores = model.runtime_scores(points)
-        off = np.abs(scores.values[:, 0] - theirs)
-        far: Flags = off > scores.errors[:, 0]
-        return Replayed(len(people), int(far.sum()), int(far.sum()), gap)
-    settled = model.settle(points, model.rule)
-    different = settled.decisions != theirs.astype(settled.decisions.dtype)
-    surprising = int((different & settled.safe).sum())
-    return Replayed(len(people), int(different.sum()), surprising, gap)
-
-
 def _seconds(model: Model, people: Matrix) -> float | None:
     """Measure how long a person takes on average, on some people; None where nobody was settled."""
     if not model.space.finite or not len(people):
@@ -119,7 +84,7 @@ def _seconds(model: Model, people: Matrix) -> float | None:
 def _show(
     opened: Opened,
     path: Path,
-    replayed: Replayed | None,
+    compared: Replayed | None,
     seconds: float | None,
     found: list[Proxy],
     table: tuple[int, int, Path | None],
@@ -144,7 +109,7 @@ def _show(
     lines.append(_reading(model))
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))
-    lines.append(_comparison(opened, replayed))
+    lines.append(_comparison(opened, compared))
     lines += _proxy_lines(found, table[2])
     if table[1]:
         lines.append(
@@ -196,22 +161,22 @@ def _lattice(model: Model, seconds: float | None, n_rows: int) -> str:
     return text + (f", {duration(seconds * n_rows)} for {n_rows:,} rows." if n_rows else ".")
 
 
-def _comparison(opened: Opened, replayed: Replayed | None) -> str:
-    if replayed is None:
+def _comparison(opened: Opened, compared: Replayed | None) -> str:
+    if compared is None:
         return "The model's own runtime is not at hand, so nothing was replayed there."
-    if replayed.surprising:
-        return f"WRONG: {opened.runtime} decides {replayed.surprising:,} of {replayed.people:,} people otherwise than FETA, beyond rounding; do the columns' order, center, scale and threshold fit the model?"
-    text = f"{replayed.people:,} people put to {opened.runtime}: "
+    if compared.surprising:
+        return f"WRONG: {contradiction(opened, compared)}"
+    text = f"{compared.people:,} people put to {opened.runtime}: "
     gap = (
         ""
-        if replayed.gap is None
-        else f" Its outputs differ from FETA's by {replayed.gap:.2g} at most."
+        if compared.gap is None
+        else f" Its outputs differ from FETA's by {compared.gap:.2g} at most."
     )
-    if not replayed.different:
+    if not compared.different:
         return text + f"all decided as FETA says.{gap}"
     return (
         text
-        + f"{replayed.different:,} decided otherwise, all within the model's own rounding.{gap}"
+        + f"{compared.different:,} decided otherwise, all within the model's own rounding.{gap}"
     )
 
 
@@ -231,7 +196,7 @@ def _proxy_lines(found: list[Proxy], data: Path | None) -> list[str]:
 
 def _content(
     model: Model,
-    replayed: Replayed | None,
+    compared: Replayed | None,
     seconds: float | None,
     found: list[Proxy],
     n_rows: int,
@@ -246,12 +211,12 @@ def _content(
         "sensitive_never_read": list(never_read(model)),
         "never_read": list(unread(model.network.first, model.space)),
         "replayed": None
-        if replayed is None
+        if compared is None
         else {
-            "people": replayed.people,
-            "different": replayed.different,
-            "beyond_rounding": replayed.surprising,
-            "largest_difference": replayed.gap,
+            "people": compared.people,
+            "different": compared.different,
+            "beyond_rounding": compared.surprising,
+            "largest_difference": compared.gap,
         },
         "proxies": [
             {"column": one.column, "sensitive": one.sensitive, "cramers_v": one.strength}
