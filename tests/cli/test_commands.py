@@ -142,6 +142,8 @@ def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
     told = json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
     assert [one["row"] for one in told["unanswered"]] == [2, 3]
     assert told["summary"]["people"] == 2
+    page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "asked about every row of data.csv that could be read, each" in page
 
 
 def test_a_counterexample_beats_a_skipped_row(folder: Folder) -> None:

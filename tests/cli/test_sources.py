@@ -406,6 +406,9 @@ def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_:
     code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "age", "--out", "s.toml")
     assert code == 0
     assert "left out, since the estimator does not read them: note" in told
+    code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "note", "--out", "n.toml")
+    assert code == 2
+    assert "the estimator does not read 'note', so no decision can hang on it" in told
     assert [one.name for one in feta.read_schema(folder / "s.toml").space.attributes] == ["income", "age"]  # fmt: skip
     code, said, _ = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 1

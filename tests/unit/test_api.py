@@ -104,8 +104,7 @@ def test_an_audit_does_not_take_a_stranger_s_counts_for_a_proof(
 
     known = {"miscounting": Miscounting(), **engines()}
     monkeypatch.setattr(registry, "engines", lambda: known)
-    unfair = linear(age=1.0, bias=-31.0)
-    told = feta.audit(unfair, [SPACE.decode(PERSON)], engine="miscounting")
+    told = feta.audit(linear(age=1.0, bias=-31.0), [SPACE.decode(PERSON)], engine="miscounting")
     assert [one.status for one in told.findings] == ["unfair"]
 
 

@@ -55,7 +55,7 @@ def run_init(
     if pipeline:
         names = _in_pipeline(source.estimator, names, sensitive, data)
     elif source.estimator is not None:
-        names = _in_order(source.estimator, names)
+        names = _in_order(source.estimator, names, sensitive)
     if out.exists():
         raise SchemaError(f"{out} exists already; name another file with --out, or move it away")
     if not sensitive:
@@ -87,13 +87,16 @@ def _in_pipeline(
     return [name for name in names if name not in left]
 
 
-def _in_order(estimator: object, names: list[str]) -> list[str]:
+def _in_order(estimator: object, names: list[str], sensitive: list[str]) -> list[str]:
     """Put columns into the order in which an estimator without a pipeline was fitted, if it tells."""
     _, last = taken_apart(estimator)
     read = [str(name) for name in getattr(last, "feature_names_in_", [])]
     if not read or not set(read) <= set(names):
         return names
     left = [name for name in names if name not in read]
+    if unread := [name for name in sensitive if name in left]:
+        message = f"the estimator does not read {unread[0]!r}, so no decision can hang on it directly; name sensitive columns among {listed(read)}"
+        raise SchemaError(message)
     if left:
         notice(f"left out, since the estimator does not read them: {listed(left)}")
     return read

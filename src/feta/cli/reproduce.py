@@ -69,7 +69,7 @@ def run_reproduce(options: Options) -> ExitCode:
         if journal.new:
             run.tidy()  # what a run with a deleted journal kept on its way is another run's
         typer.echo(
-            f"{people.dataset.title}: {len(people.rows):,} rows, {folds} folds, {people.dataset.space.lattice.size:,} counterparts a person"
+            f"{people.dataset.title}: {len(people.rows):,} rows, {folds} fold{'s' * (folds > 1)}, {people.dataset.space.lattice.size:,} counterparts a person"
         )
         try:
             _watched(run, journal, options.jobs)

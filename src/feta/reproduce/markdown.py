@@ -30,4 +30,4 @@ def _table(table: Table) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    return f"{cell.text} {cell.mark}".strip().replace("|", "\\|")
+    return f"{cell.text} {cell.mark}".strip()
