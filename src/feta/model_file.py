@@ -6,7 +6,7 @@ the space, the rule and what is known about the source.
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -175,8 +175,8 @@ def _rule(entry: dict[str, Any]) -> Rule:
 
 def _attribute(entry: dict[str, Any]) -> Attribute:
     kind = ATTRIBUTES[entry["kind"]]
-    # Files of the first version know nothing of missing values.
-    known = [field.name for field in fields(kind) if field.name != "missing" or "missing" in entry]
+    # Older files lack the fields that were added later.
+    known = [one.name for one in fields(kind) if one.name in entry or one.default is MISSING]
     return kind(**{name: _tupled(entry[name]) for name in known})
 
 

@@ -1,19 +1,20 @@
 """Audit: a whole table in memory; the command line streams larger ones through the same parts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from feta.arrays import Matrix
 from feta.audit.answer import Answer, read_label
 from feta.audit.auditor import Auditor
+from feta.audit.comparison import Comparison, compare
 from feta.audit.finding import Finding
 from feta.audit.summary import Summary
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.errors import DomainError
 from feta.model import Model
-from feta.runtime import Replay
+from feta.runtime import Replay, Runtime
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 # People asked together: enough to share numpy's overhead.
 BLOCK = 512
+
+# Rows of a frame that are compared with the user's own model, evenly spread.
+COMPARED_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +42,7 @@ class Audit:
     auditor: Auditor = field(repr=False)
     people: Matrix = field(repr=False)
     labels: tuple[Answer, ...] | None = field(repr=False)
+    compared: Comparison | None = field(default=None, repr=False)  # with the user's own model
 
     @property
     def ce_rate(self) -> float:
@@ -69,7 +74,9 @@ class Audit:
         for finding in self.findings:
             label = None if self.labels is None else self.labels[finding.row]
             gathering.take(finding, self.people[finding.row], label)
-        Path(path).write_text(html(gathering.report(Source())), encoding="utf-8")
+        runtime = "" if self.compared is None else self.compared.runtime
+        source = Source(runtime=runtime, compared=self.compared)
+        Path(path).write_text(html(gathering.report(source)), encoding="utf-8")
 
 
 def audit(
@@ -118,6 +125,7 @@ def audit(
         raise DomainError(
             f"there must be a label for each of {len(people)} people, got {len(labels)}"
         )
+    compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
     right = None if labels is None else _read_labels(model, labels)
     auditor = Auditor(model, engine, budget, replay, weights)
     summary = Summary.of(model)
@@ -127,7 +135,24 @@ def audit(
     for finding in findings:
         summary.add(finding, None if right is None else right[finding.row])
     kept = None if right is None else tuple(right)
-    return Audit(model, tuple(findings), summary, auditor, people, kept)
+    return Audit(model, tuple(findings), summary, auditor, people, kept, compared)
+
+
+def _compare(
+    model: Model, runtime: Runtime, frame: "pd.DataFrame | Sequence[Record]", people: Matrix
+) -> Comparison:
+    """Let the user's own model decide the frame as it is; any difference beyond rounding raises."""
+    import pandas as pd  # noqa: PLC0415 - import feta stays light
+
+    given = frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
+    columns = runtime.columns
+    whole = columns is not None and set(columns) <= set(map(str, given.columns))
+    named = given.set_axis([str(name) for name in given.columns], axis=1) if whole else None
+    rows = range(0, len(people), max(1, -(-len(people) // COMPARED_ROWS)))
+    part = None if named is None else named.iloc[list(rows)]
+    compared = compare(model, runtime, people[list(rows)], part, rows=list(rows))
+    compared.check()
+    return replace(compared, on_table=True)
 
 
 def _read_labels(model: Model, labels: Sequence[object]) -> list[Answer]:

@@ -229,14 +229,13 @@ def predict(
     Exit code 0: everybody is decided; 2: bad input, and nothing is written; 3: some are undecided, or
     were not read (--skip-bad-rows).
     """
-    from feta.cli.comparison import check_reading
-    from feta.cli.open_model import open_model
+    from feta.cli.open_model import People, open_model
     from feta.cli.open_source import SourceOptions
     from feta.cli.predict import Options, run_predict
 
     source = SourceOptions(layers, external_data, trust_pickle)
-    opened = open_model(model, schema, source, one_vs_rest=one_vs_rest)
-    check_reading(opened)
+    people = People(data, ignore_sensitive=True)
+    opened = open_model(model, schema, source, one_vs_rest=one_vs_rest, people=people)
     options = Options(
         data,
         id_column,
@@ -341,10 +340,11 @@ def doctor(
 ) -> int:
     """Can this model be audited; if not, which column or layer is in the way, and what to do."""
     from feta.cli.doctor import run_doctor
-    from feta.cli.open_model import open_model
+    from feta.cli.open_model import People, open_model
     from feta.cli.open_source import SourceOptions
 
-    opened = open_model(model, schema, SourceOptions(layers, external_data, trust_pickle))
+    source = SourceOptions(layers, external_data, trust_pickle)
+    opened = open_model(model, schema, source, people=None if data is None else People(data))
     return run_doctor(opened, model, data, as_json=as_json)
 
 
@@ -353,19 +353,22 @@ def export(
     model: ModelFile,
     out: Annotated[Path, typer.Option(help="File to write: .onnx, or .feta.")],
     schema: SchemaPath = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="People, to compare with the model itself on.")
+    ] = None,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
     """Write the model with its preprocessing inside: ONNX that takes raw columns, or a .feta file."""
-    from feta.cli.comparison import check_reading
     from feta.cli.export import run_export
-    from feta.cli.open_model import open_model
+    from feta.cli.open_model import People, open_model
     from feta.cli.open_source import SourceOptions
 
-    opened = open_model(model, schema, SourceOptions(layers, external_data, trust_pickle))
-    check_reading(opened)
-    return run_export(opened.model, out, tuple(one for one in (model, schema) if one is not None))
+    source = SourceOptions(layers, external_data, trust_pickle)
+    opened = open_model(model, schema, source, people=None if data is None else People(data))
+    inputs = tuple(one for one in (model, schema, data) if one is not None)
+    return run_export(opened, out, inputs)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from feta.audit.asking import Asking
 from feta.audit.auditor import Auditor
+from feta.audit.comparison import Comparison
 from feta.audit.journal import Journal
 from feta.audit.workers import Workers
 from feta.cli.audit_files import AuditFiles
@@ -24,7 +25,7 @@ from feta.cli.audit_rows import Columns, audited
 from feta.cli.audit_words import show
 from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened, open_model
+from feta.cli.open_model import Opened, People, open_model
 from feta.cli.open_source import SourceOptions
 from feta.cli.out import check_folder
 from feta.cli.progress import progress_bar
@@ -38,6 +39,7 @@ from feta.report.junit import junit
 from feta.report.markdown import markdown
 from feta.report.report import Gathering, Report, Source
 from feta.space.attribute import Derived
+from feta.space.column_format import Formats
 from feta.space.table_file import TableFile
 
 Format = Literal["text", "md", "json", "junit"]
@@ -74,13 +76,20 @@ class Options:
 
 def run_audit(options: Options) -> ExitCode:
     """Audit a table row by row; an interruption keeps what is done and labels it partial."""
-    opened = open_model(
-        options.model_path, options.schema, options.source, one_vs_rest=options.one_vs_rest
-    )
-    check_reading(opened)
     check_folder(options.out)
-    table = TableFile(options.data)
+    opened = open_model(
+        options.model_path,
+        options.schema,
+        options.source,
+        one_vs_rest=options.one_vs_rest,
+        people=People(options.data),
+    )
+    table = opened.table
+    assert table is not None
     wanted = _wanted(opened.model, table, options)
+    for note in opened.notes:
+        notice(note)
+    compared = check_reading(opened)
     gathering = Gathering(_auditor(opened, options))
     partial_results = False
     started = time.perf_counter()
@@ -90,10 +99,10 @@ def run_audit(options: Options) -> ExitCode:
         _asking(gathering.auditor, opened, options) as asking,
     ):
         try:
-            _go(asking, table, wanted, options, gathering, files)
+            _go(asking, opened, wanted, options, gathering, files)
         except KeyboardInterrupt:
             partial_results = True
-        source = _source(opened, options)
+        source = _source(opened, options, compared)
         seconds = time.perf_counter() - started
         report = gathering.report(source, partial=partial_results, seconds=seconds)
         files.finish(report)
@@ -108,7 +117,7 @@ def run_audit(options: Options) -> ExitCode:
 
 def _go(
     asking: Asking,
-    table: TableFile,
+    opened: Opened,
     wanted: set[str],
     options: Options,
     gathering: Gathering,
@@ -118,7 +127,8 @@ def _go(
     with progress_bar() as progress:
         task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
         base = 0.0
-        for chunk in table.chunks(wanted):
+        assert opened.table is not None
+        for chunk in opened.table.chunks(wanted, typed=opened.formats):
             for row in audited(asking, chunk, columns):
                 with uninterrupted():  # counted and written, or neither
                     gathering.take(row.finding, row.person, row.label, row.name)
@@ -129,15 +139,20 @@ def _go(
 
 
 def _auditor(opened: Opened, options: Options) -> Auditor:
-    weights = read_vote_weights(options.vote_weights, opened.model.space)
+    assert opened.table is not None
+    weights = read_vote_weights(options.vote_weights, opened.model.space, opened.table.options)
     budget = Budget(seconds=options.seconds)
-    return Auditor(opened.model, options.engine, budget, opened.replay, weights)
+    return Auditor(opened.model, options.engine, budget, opened.runtime, weights)
 
 
-def make_auditor(options: Options) -> Auditor:
+def make_auditor(options: Options, formats: Formats) -> Auditor:
     """Open the files again, in a worker."""
     opened = open_model(
-        options.model_path, options.schema, options.source, one_vs_rest=options.one_vs_rest
+        options.model_path,
+        options.schema,
+        options.source,
+        one_vs_rest=options.one_vs_rest,
+        people=People(options.data, formats=formats),
     )
     return _auditor(opened, options)
 
@@ -145,14 +160,15 @@ def make_auditor(options: Options) -> Auditor:
 @contextmanager
 def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Asking]:
     """Put together who computes and what is noted; workers end and the journal closes at the end."""
-    workers = Workers(partial(make_auditor, options), options.jobs) if options.jobs != 1 else None
+    make = partial(make_auditor, options, dict(opened.formats))
+    workers = Workers(make, options.jobs) if options.jobs != 1 else None
     journal = None
     if options.out is not None:
         settings = {
             "engine": options.engine,
             "seconds": options.seconds,
             "vote weights": _digest(options.vote_weights),
-            "runtime": opened.runtime,
+            "runtime": opened.runtime_name,
             "version of FETA": version("feta-fair"),
         }
         journal = Journal(options.out / JOURNAL, opened.model, settings)
@@ -174,7 +190,7 @@ def _digest(path: Path | None) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _source(opened: Opened, options: Options) -> Source:
+def _source(opened: Opened, options: Options, compared: Comparison | None) -> Source:
     return Source(
         options.model_path.name,
         options.data.name,
@@ -182,8 +198,9 @@ def _source(opened: Opened, options: Options) -> Source:
         _command(options),
         None if options.vote_weights is None else options.vote_weights.name,
         opened.unit,
-        opened.runtime,
+        opened.runtime_name,
         "" if options.source.external else _digest(options.model_path),
+        compared,
     )
 
 

@@ -14,7 +14,17 @@ from feta.cli.open_model import Opened
 from feta.model import Model
 from feta.plain import plain
 from feta.report.report import Report
-from feta.report.words import Headline, Words, caveats, cell, figures, headline, notes, words_for
+from feta.report.words import (
+    Headline,
+    Words,
+    caveats,
+    cell,
+    compared,
+    figures,
+    headline,
+    notes,
+    words_for,
+)
 from feta.verdict.counterexample import Counterexample
 
 COLORS = {"unfair": "red", "fair": "green", "open": "yellow"}
@@ -30,7 +40,12 @@ def show(opened: Opened, report: Report, *, out: Path | None) -> None:
     console.print(_styled(headline(summary, words, partial=partial), partial=partial))
     if summary.statuses["unfair"]:
         console.print(_pair_table(model, words, pairs))
-    for line in [*figures(summary, words), *notes(summary, opened.runtime), *caveats(model)]:
+    for line in [
+        *figures(summary, words),
+        *notes(summary, report.source.runtime),
+        compared(report.source),
+        *caveats(model),
+    ]:
         console.print(Text(line))
     for doubt in summary.doubts:
         console.print(Text(f"Doubtful: {plain(doubt)}", style="bold yellow"))

@@ -1,61 +1,169 @@
-"""Comparison: people put to the user's own model, beside what FETA read; a model read wrongly shows here."""
+"""Comparison: FETA's reading of a model next to the model itself, on the user's own table (S7)."""
 
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix
+from feta.arrays import Counts, Matrix
+from feta.audit.comparison import Comparison, compare
 from feta.cli.open_model import Opened
-from feta.errors import NetworkError
-from feta.network.points import Rows
-from feta.rule import Tolerance
+from feta.cli.progress import progress_bar
+from feta.errors import DomainError
+from feta.plain import plain
+from feta.space.attribute import Categorical, Derived
 from feta.space.draw import draw_people
+from feta.space.table_file import TableFile
 
-# People put to the model's own runtime.
-REPLAYED_PEOPLE = 1000
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
+    import pandas as pd
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Replayed:
-    """People put to the user's own model: how many, how many decided otherwise, how many surely so."""
+    from feta.space.column_format import ColumnFormat
 
-    people: int
-    different: int
-    surprising: int  # different, though FETA is sure that rounding cannot explain it
-    gap: float | None = None  # how far its scores or probabilities are from FETA's at most
+# People drawn from the schema: they hold values that the table may lack.
+DRAWN_PEOPLE = 1000
+
+# Rows of the table that are evaluated, spread over the file.
+MAX_ROWS = 100_000
 
 
 def drawn_from(opened: Opened) -> Matrix:
     """Draw people from all who can exist."""
-    return draw_people(opened.model.space, np.random.default_rng(0), REPLAYED_PEOPLE)
+    return draw_people(opened.model.space, np.random.default_rng(0), DRAWN_PEOPLE)
 
 
-def replayed(opened: Opened, people: Matrix) -> Replayed | None:
-    """Compare decisions, or scores for regression; None where the model's runtime is not at hand."""
-    if opened.replay is None:
+def compare_drawn(opened: Opened) -> Comparison | None:
+    """Compare on people drawn from the schema; None where no source can run."""
+    if opened.runtime is None:
         return None
-    model = opened.model
-    theirs = np.asarray(opened.replay(people))
-    gap = None if opened.gap is None else opened.gap(people)
-    points = Rows(model.exact, people)
-    if isinstance(model.rule, Tolerance):
-        scores = model.runtime_scores(points)
-        off = np.abs(scores.values[:, 0] - theirs)
-        far: Flags = off > scores.errors[:, 0]
-        return Replayed(len(people), int(far.sum()), int(far.sum()), gap)
-    settled = model.settle(points, model.rule)
-    different = settled.decisions != theirs.astype(settled.decisions.dtype)
-    surprising = int((different & settled.safe).sum())
-    return Replayed(len(people), int(different.sum()), surprising, gap)
+    return compare(opened.model, opened.runtime, drawn_from(opened))
 
 
-def contradiction(opened: Opened, found: Replayed) -> str:
-    """Say that the model itself decides otherwise than FETA does."""
-    return f"{opened.runtime} decides {found.surprising:,} of {found.people:,} people otherwise than FETA, beyond rounding; do the columns' order, center, scale and threshold fit the model?"
+def check_reading(opened: Opened, *, ignore_sensitive: bool = False) -> Comparison | None:
+    """Refuse to answer for a model that itself decides otherwise; return what was compared."""
+    drawn = compare_drawn(opened)
+    if drawn is None:
+        return None
+    if opened.table is None:
+        drawn.check()
+        return drawn
+    compared = compare_table(opened, opened.table, ignore_sensitive=ignore_sensitive)
+    compared.check()
+    drawn.check()
+    return compared
 
 
-def check_reading(opened: Opened) -> None:
-    """Refuse to answer for a model that itself decides otherwise."""
-    found = replayed(opened, drawn_from(opened))
-    if found is not None and found.surprising:
-        raise NetworkError(f"{contradiction(opened, found)} feta doctor says more")
+def compare_table(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> Comparison:
+    """Evaluate the user's rows, as pandas reads the file, with the user's own model."""
+    runtime = opened.runtime
+    assert runtime is not None
+    with progress_bar() as progress:
+        task = progress.add_task(f"comparing {plain(table.path.name)} with the model", total=1.0)
+        rows, people = _sampled(opened, table, ignore_sensitive=ignore_sensitive)
+        progress.update(task, completed=0.5)
+        if runtime.columns is None:
+            found = compare(opened.model, runtime, people, rows=rows.tolist())
+            return replace(found, on_table=True)
+        total = Comparison(runtime.name)
+        for start, frame in _frames(opened, table):
+            here = np.flatnonzero((rows >= start) & (rows < start + len(frame)))
+            if here.size:
+                part = frame.iloc[rows[here] - start].reset_index(drop=True)
+                part = _completed(opened, part, people[here], ignore_sensitive=ignore_sensitive)
+                numbers = rows[here].tolist()
+                total += compare(opened.model, runtime, people[here], part, rows=numbers)
+        progress.update(task, completed=1.0)
+    if total.rows != len(people):
+        message = f"{table.path}: pandas reads other rows than FETA does ({total.rows:,} of {len(people):,} were found again); look for blank lines and stray quotes"
+        raise DomainError(message)
+    return total
+
+
+def _sampled(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> tuple[Counts, Matrix]:
+    """Encode rows that fit the schema, at most `MAX_ROWS` of them, evenly spread over the file."""
+    space = opened.model.space
+    wanted = {one.name for one in space.attributes}
+    stride, rows, parts = 1, np.zeros(0, dtype=np.int64), np.zeros((0, space.width))
+    for chunk in table.chunks(wanted, typed=opened.formats):
+        first = -chunk.start % stride
+        picked = chunk.take(range(first, len(chunk), stride)) if stride > 1 else chunk
+        people, good = picked.encode_good(space, ignore_sensitive=ignore_sensitive)
+        rows = np.concatenate([rows, chunk.start + first + stride * np.array(good, dtype=np.int64)])
+        parts = np.concatenate([parts, people])
+        while len(rows) > MAX_ROWS:  # every other row from here on, and of those before
+            stride *= 2
+            keep = rows % stride == 0
+            rows, parts = rows[keep], parts[keep]
+    if ignore_sensitive:
+        drawn = draw_people(space, np.random.default_rng(1), len(parts))
+        hidden = space.sensitive_columns
+        parts[:, hidden] = drawn[:, hidden]
+    return rows, parts
+
+
+def _frames(opened: Opened, table: TableFile) -> "Iterator[tuple[int, pd.DataFrame]]":
+    """Return the table in parts, each with the number of its first row, as pandas reads the file.
+
+    Where pandas refuses the file for a broken row, the rows that can be split are read.
+    """
+    assert opened.runtime is not None
+    formats = dict(opened.formats)
+    extra = [name for name in opened.runtime.columns or () if name not in formats]
+    known = {one.name for one in opened.model.space.attributes}
+    formats |= table.formats([name for name in extra if name not in known])
+    if not formats:
+        return
+    start = 0
+    try:
+        for frame in table.frames(formats):
+            yield start, frame
+            start += len(frame)
+    except DomainError:
+        raise
+    except (ValueError, OverflowError):
+        if start:  # some parts were compared already: the file changed meanwhile
+            raise
+        for chunk in table.chunks(set(formats), typed=formats):
+            if chunk.frame is not None:
+                yield chunk.start, chunk.frame
+
+
+def _completed(
+    opened: Opened, frame: "pd.DataFrame", people: Matrix, *, ignore_sensitive: bool
+) -> "pd.DataFrame":
+    """Add the columns that the model takes and the table lacks, as they are put in for FETA, too."""
+    runtime, space = opened.runtime, opened.model.space
+    assert runtime is not None
+    frame = _numeric(opened, frame)
+    known = {one.name: one for one in space.attributes}
+    hidden = {
+        name
+        for name, one in known.items()
+        if isinstance(one, Derived) or (ignore_sensitive and space.is_sensitive(one))
+    }
+    lacking = [
+        name for name in runtime.columns or () if name in hidden or name not in frame.columns
+    ]
+    if not lacking:
+        return frame
+    made = runtime.table(people)
+    if not runtime.as_frame:
+        import pandas as pd
+
+        made = pd.DataFrame(made, columns=list(runtime.columns or ()))
+    return frame.assign(**{name: made[name] for name in lacking})
+
+
+def _numeric(opened: Opened, frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Turn texts into numbers in columns of numbers: some row that was refused made them texts."""
+    import pandas as pd
+
+    for attribute in opened.model.space.attributes:
+        if isinstance(attribute, Categorical | Derived) or attribute.name not in frame.columns:
+            continue
+        found: ColumnFormat | None = opened.formats.get(attribute.name)
+        if found is not None and found.kind == "text":
+            frame = frame.assign(**{attribute.name: pd.to_numeric(frame[attribute.name])})
+    return frame

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from feta.arrays import Matrix
 from feta.audit.auditor import Auditor
+from feta.audit.comparison import Comparison
 from feta.audit.proxies import NOTABLE, Proxy, proxies
-from feta.cli.comparison import REPLAYED_PEOPLE, Replayed, contradiction, drawn_from, replayed
+from feta.cli.comparison import compare_drawn, compare_table, drawn_from
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.progress import progress_bar
@@ -20,9 +21,8 @@ from feta.engine.registry import choose
 from feta.model import Model
 from feta.network.unread import unread
 from feta.plain import json_text, listed, plain
-from feta.report.words import duration, never_read
+from feta.report.words import NOT_COMPARED, duration, never_read
 from feta.space.attribute import Derived
-from feta.space.table_file import TableFile
 
 # People looked at: enough for proxies, few enough to wait for.
 MOST_PEOPLE = 20_000
@@ -35,9 +35,8 @@ TIMED_SECONDS = 5.0
 def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
     """Look at an opened model; whatever keeps it from being opened has been told by then."""
     model = opened.model
-    drawn = drawn_from(opened)
-    people, n_rows, n_bad = (drawn, 0, 0) if data is None else _people(model, data)
-    compared = replayed(opened, np.concatenate([drawn, people[:REPLAYED_PEOPLE]]))
+    people, n_rows, n_bad = (drawn_from(opened), 0, 0) if data is None else _people(opened)
+    compared = _compared(opened)
     seconds = _seconds(model, people)
     found = (
         []
@@ -54,19 +53,28 @@ def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) 
     return ExitCode.DONE if trusted and model.space.finite else ExitCode.BAD_INPUT
 
 
-def _people(model: Model, data: Path) -> tuple[Matrix, int, int]:
+def _compared(opened: Opened) -> Comparison | None:
+    """Compare with the model itself, on the table if there is one, else on people drawn."""
+    drawn = compare_drawn(opened)
+    if drawn is None or opened.table is None or drawn.surprising:
+        return drawn
+    return compare_table(opened, opened.table, ignore_sensitive=False)
+
+
+def _people(opened: Opened) -> tuple[Matrix, int, int]:
     """Read people as far as they fit the schema: rows, and how many did not."""
-    table = TableFile(data)
+    model, table = opened.model, opened.table
+    assert table is not None
     wanted = [one.name for one in model.space.attributes if not isinstance(one, Derived)]
     table.require(wanted)
     parts, n_rows, n_bad = [np.zeros((0, model.space.width))], 0, 0
     with progress_bar() as progress:
-        task = progress.add_task(f"reading {plain(data.name)}", total=1.0)
-        for chunk in table.chunks(set(wanted)):
-            good, bad = chunk.encode_good(model.space)
-            n_rows, n_bad = n_rows + len(chunk), n_bad + bad
+        task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
+        for chunk in table.chunks(set(wanted), typed=opened.formats):
+            people, good = chunk.encode_good(model.space)
+            n_rows, n_bad = n_rows + len(chunk), n_bad + len(chunk) - len(good)
             if sum(map(len, parts)) < MOST_PEOPLE:
-                parts.append(good)
+                parts.append(people)
             progress.update(task, completed=chunk.progress)
     return np.concatenate(parts)[:MOST_PEOPLE], n_rows, n_bad
 
@@ -84,7 +92,7 @@ def _seconds(model: Model, people: Matrix) -> float | None:
 def _show(
     opened: Opened,
     path: Path,
-    compared: Replayed | None,
+    compared: Comparison | None,
     seconds: float | None,
     found: list[Proxy],
     table: tuple[int, int, Path | None],
@@ -109,7 +117,8 @@ def _show(
     lines.append(_reading(model))
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))
-    lines.append(_comparison(opened, compared))
+    lines.append(_comparison(compared))
+    lines += opened.notes
     lines += _proxy_lines(found, table[2])
     if table[1]:
         lines.append(
@@ -161,23 +170,10 @@ def _lattice(model: Model, seconds: float | None, n_rows: int) -> str:
     return text + (f", {duration(seconds * n_rows)} for {n_rows:,} rows." if n_rows else ".")
 
 
-def _comparison(opened: Opened, compared: Replayed | None) -> str:
+def _comparison(compared: Comparison | None) -> str:
     if compared is None:
-        return "The model's own runtime is not at hand, so nothing was replayed there."
-    if compared.surprising:
-        return f"WRONG: {contradiction(opened, compared)}"
-    text = f"{compared.people:,} people put to {opened.runtime}: "
-    gap = (
-        ""
-        if compared.gap is None
-        else f" Its outputs differ from FETA's by {compared.gap:.2g} at most."
-    )
-    if not compared.different:
-        return text + f"all decided as FETA says.{gap}"
-    return (
-        text
-        + f"{compared.different:,} decided otherwise, all within the model's own rounding.{gap}"
-    )
+        return NOT_COMPARED
+    return f"WRONG: {compared.contradiction()}" if compared.surprising else compared.sentence()
 
 
 def _proxy_lines(found: list[Proxy], data: Path | None) -> list[str]:
@@ -196,7 +192,7 @@ def _proxy_lines(found: list[Proxy], data: Path | None) -> list[str]:
 
 def _content(
     model: Model,
-    compared: Replayed | None,
+    compared: Comparison | None,
     seconds: float | None,
     found: list[Proxy],
     n_rows: int,
@@ -213,7 +209,9 @@ def _content(
         "replayed": None
         if compared is None
         else {
-            "people": compared.people,
+            "people": compared.rows,
+            "on_table": compared.on_table,
+            "function": compared.runtime,
             "different": compared.different,
             "beyond_rounding": compared.surprising,
             "largest_difference": compared.gap,

@@ -6,26 +6,32 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
+from feta.cli.open_model import Opened
 from feta.cli.out import check_file
 from feta.errors import SchemaError
-from feta.model import Model
 from feta.model_file import save_model
 from feta.network.agreement import check_agreement
 from feta.network.onnx_writer import write_onnx
 from feta.network.readers.onnx import read_onnx
 from feta.plain import plain
+from feta.report.words import NOT_COMPARED
 from feta.space.draw import draw_people
 
 # People whose scores are compared with those of the file that was written.
 CHECKED_PEOPLE = 256
 
 
-def run_export(model: Model, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
-    """Write the model, read it back, and say what its inputs are."""
+def run_export(opened: Opened, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
+    """Write the model, read it back, and list its inputs."""
     check_file(out, inputs)
+    model = opened.model
     suffix = out.suffix.lower()
     console = Console(soft_wrap=True)
+    compared = check_reading(opened)
+    for line in (*opened.notes, NOT_COMPARED if compared is None else compared.sentence()):
+        console.print(Text(plain(line)))
     if suffix == ".feta":
         save_model(model, out)
         console.print(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -9,19 +10,23 @@ from rich.text import Text
 
 from feta.cli.audit import notice
 from feta.cli.exit_code import ExitCode
+from feta.cli.init_table import Known, decimal_comma, options_for
 from feta.cli.open_source import Source, SourceOptions, open_source
 from feta.cli.progress import progress_bar
 from feta.errors import DomainError, SchemaError, missing
+from feta.network.absorb.encoders import attribute_of
+from feta.network.absorb.known_values import KnownValues
 from feta.network.embedding import embedded_inputs, expanded
 from feta.network.network import Network
-from feta.network.readers.sklearn import read_columns, taken_apart
+from feta.network.readers.sklearn import encoder_values, read_columns, taken_apart
 from feta.plain import listed, plain
 from feta.schema import Schema, write_schema
-from feta.space.attribute import Attribute, Categorical
+from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.space.guess import FILL, ColumnSummary
 from feta.space.schema_file import Decision, SchemaFile
 from feta.space.table_file import TableFile, comma_hint, parse_number
+from feta.space.table_options import TableOptions
 
 # Units that a column's name gives away.
 UNITS = {
@@ -48,6 +53,8 @@ def run_init(
     """Guess types, domains and units; say what a person has to check."""
     source = open_source(model, options)
     table = TableFile(data)
+    if table.delimiter not in (None, ","):
+        table = TableFile(data, TableOptions(sep=table.delimiter))
     sensitive, leave_out = (_stripped(names, table.names) for names in (sensitive, leave_out))
     table.require([*sensitive, *leave_out])
     names = [name for name in table.names if name and name not in leave_out]
@@ -63,8 +70,11 @@ def run_init(
         raise SchemaError(message)
     if both := [name for name in sensitive if name in leave_out]:
         raise SchemaError(f"{both[0]!r} must be sensitive or left out, not both")
-    space, notes = _guessed(table, names, sensitive, missing=pipeline)
-    schema = Schema(SchemaFile(space, {}, {}, _units(space.attributes), _guessed_decision(source)))
+    known: Known = encoder_values(source.estimator) if pipeline else {}
+    table = TableFile(data, options_for(table, known, names)) if table.delimiter else table
+    space, notes, table = _guessed(table, names, sensitive, known, pipeline=pipeline)
+    units = _units(space.attributes)
+    schema = Schema(SchemaFile(space, {}, {}, units, _guessed_decision(source), table.options))
     _ = schema.rule  # more classes than a rule can have are told before anything is written
     write_schema(schema, out)
     _show(schema, out, source.network, notes)
@@ -123,28 +133,70 @@ def _stripped(told: list[str], known: list[str]) -> list[str]:
 
 
 def _guessed(
-    table: TableFile, names: list[str], sensitive: list[str], *, missing: bool
-) -> tuple[FeatureSpace, list[str]]:
-    """Guess every column; also say what looks odd."""
-    summaries = {name: ColumnSummary(name, missing=missing) for name in names}
-    with progress_bar() as progress:
-        task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
-        for chunk in table.chunks(set(names)):
-            chunk.check()
-            for name, cells in chunk.columns.items():
-                with _located(name, table.path):
-                    summaries[name].add([_read(cell) for cell in cells])
-            progress.update(task, completed=chunk.progress)
-    found = []
+    table: TableFile, names: list[str], sensitive: list[str], known: Known, *, pipeline: bool
+) -> tuple[FeatureSpace, list[str], TableFile]:
+    """Guess every column, and say what looks odd; return how the table is read in the end."""
+    summaries = _summaries(table, names, missing=pipeline)
+    found: list[Attribute] = []
+    notes: list[str] = []
     for name in names:
         with _located(name, table.path):
-            found.append(summaries[name].attribute(sensitive=name in sensitive))
+            attribute = summaries[name].attribute(sensitive=name in sensitive)
+            if name in known:
+                attribute, said = by_encoder(attribute, summaries[name].values(), known[name])
+                notes += said
+            found.append(attribute)
     commas = [one for one in found if isinstance(one, Categorical) and _has_commas(one)]
-    notes = [
+    columns = [one.name for one in commas if one.name not in known]
+    options = decimal_comma(table, columns) if pipeline and table.delimiter else None
+    if options is not None:
+        notes.append(f"{listed(columns)}: numbers with a decimal comma; [table] says so")
+        again = TableFile(table.path, options)
+        space, more, again = _guessed(again, names, sensitive, known, pipeline=pipeline)
+        return space, notes + more, again
+    notes += [
         f"{one.name!r} became a category, since it holds texts such as {one.values[0]!r}: write numbers with a decimal point and without thousands separators, and run this again"
         for one in commas
     ]
-    return FeatureSpace(tuple(found)), notes
+    return FeatureSpace(tuple(found)), notes, table
+
+
+def _summaries(table: TableFile, names: list[str], *, missing: bool) -> dict[str, ColumnSummary]:
+    """Look at every row, as pandas reads it."""
+    summaries = {name: ColumnSummary(name, missing=missing) for name in names}
+    with progress_bar() as progress:
+        task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
+        for chunk in table.chunks(set(names), typed=table.formats(names)):
+            chunk.check()
+            assert chunk.frame is not None
+            for name in names:
+                with _located(name, table.path):
+                    summaries[name].add(list(chunk.frame[name].astype(object)))
+            progress.update(task, completed=chunk.progress)
+    return summaries
+
+
+def by_encoder(
+    attribute: Attribute, seen: list[object] | None, known: KnownValues
+) -> tuple[Attribute, list[str]]:
+    """Declare a column by what the model's encoder knows; `seen` is what the table holds."""
+    assert not isinstance(attribute, Derived)
+    missing = attribute.missing or (known.marker is not None and not known.filled)
+    declared = attribute_of(
+        attribute.name, known.values, sensitive=attribute.sensitive, missing=missing
+    )
+    extra = None if seen is None else [one for one in seen if one not in set(known.values)]
+    if declared is None or extra is None:
+        return attribute, []
+    if not extra:
+        return declared, []
+    if attribute.sensitive:
+        message = f"the sensitive column {attribute.name!r} holds {extra[0]!r}, which the model's encoder never saw in training; it knows {listed([repr(one) for one in known.values])}; correct the column, or leave out such rows"
+        raise SchemaError(message)
+    if isinstance(declared, Categorical) and known.takes_unknown and known.as_text:
+        note = f"{attribute.name!r} holds {len(extra):,} values that the model's encoder never saw, such as {extra[0]!r}: other = true declares them, and the model treats them as unknown"
+        return replace(declared, other=True), [note]
+    return attribute, []
 
 
 def _has_commas(attribute: Categorical) -> bool:
@@ -164,16 +216,11 @@ def _located(name: str, path: Path) -> Iterator[None]:
     except DomainError as error:
         if error.row is None:
             raise DomainError(f"{path}: {error}; {advice}", column=name) from None
-        what = error.what.partition(FILL)[0].replace("got None", "got an empty cell")
+        what = error.what.partition(FILL)[0].replace("got nan", "got an empty cell")
         message = f"{path}, row {error.row + 1}: {name!r} {what}; {advice}"
         raise DomainError(message, column=name, row=error.row) from None
     except SchemaError as error:
         raise SchemaError(f"{path}: {error}; {advice}") from None
-
-
-def _read(cell: object) -> object:
-    """Read a cell as a number where it is one."""
-    return parse_number(cell) if isinstance(cell, str) else cell
 
 
 def _units(attributes: tuple[Attribute, ...]) -> dict[str, str]:

@@ -11,21 +11,24 @@ from feta.errors import DomainError, SchemaError
 from feta.model import Model
 from feta.space.attribute import Derived
 from feta.space.table_file import Chunk, TableFile
+from feta.space.table_options import TableOptions
 
 
-def read_labelled(model: Model, data: Path, schema: Path, label: str) -> tuple[Matrix, Vector]:
+def read_labelled(
+    model: Model, data: Path, schema: Path, label: str, options: TableOptions
+) -> tuple[Matrix, Vector]:
     """Read everybody with their labels, called as the model calls its decisions."""
     space = model.space
     needed = [a.name for a in space.attributes if not isinstance(a, Derived)]
     if label in needed:
         message = f"{schema}: the label {label!r} must not be a column that the network reads; take it out"
         raise SchemaError(message)
-    table = TableFile(data)
+    table = TableFile(data, options)
     table.require([*needed, label])
     known = {a.name for a in space.attributes}
     note_ignored([name for name in table.names if name not in known | {label}])
     people, labels = [], []
-    for chunk in table.chunks({*needed, label}):
+    for chunk in table.chunks({*needed, label}, typed=table.formats(needed)):
         people.append(chunk.encode(space))
         labels += [_label(model, label, chunk, place) for place in range(len(chunk))]
     return np.concatenate(people), np.array(labels)

@@ -1,25 +1,36 @@
 """Open model: a model from the files a user names, and their own runtime if it is installed."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+import warnings
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feta.arrays import Answers, Matrix
 from feta.cli.open_source import Source, SourceOptions, open_source
+from feta.cli.progress import progress_bar
 from feta.errors import NetworkError, SchemaError
 from feta.model import Model
 from feta.model_file import load_model
+from feta.network.absorb.absorb import UnseenValueWarning
 from feta.network.network import Network
 from feta.network.readers.onnx_runtime import onnx_scores
-from feta.network.readers.sklearn import read_sklearn, taken_apart
+from feta.network.readers.sklearn import raw_table, read_sklearn, taken_apart
 from feta.network.readers.torch import torch_outputs
+from feta.plain import plain
 from feta.rule import Argmax, Threshold
-from feta.runtime import Replay, estimator_gap, graph_gap, graph_runtime, runtime_of
+from feta.runtime import Runtime, graph_runtime, runtime_of
 from feta.schema import Schema, read_schema
+from feta.space.attribute import Derived
+from feta.space.column_format import Formats
+from feta.space.feature_space import FeatureSpace
+from feta.space.table_file import TableFile
+from feta.space.table_options import TableOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from feta.arrays import Matrix
 
 # Counts of counterparts are 64-bit numbers.
 MOST_COUNTERPARTS = 2**62
@@ -27,16 +38,28 @@ MOST_COUNTERPARTS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A model, a way to replay people in the runtime it came from, and the unit of its scores."""
+    """A model, the runtime it came from, the table of people, and how pandas reads its columns."""
 
     model: Model
-    replay: Replay | None = None
-    unit: str = ""
-    runtime: str = ""  # what that runtime is called
-    gap: Callable[[Matrix], float] | None = None  # how far its outputs are from FETA's
+    runtime: Runtime | None = None
+    unit: str = ""  # of the scores
+    table: TableFile | None = None
+    formats: Formats = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runtime_name(self) -> str:
+        """The name of the runtime, or nothing."""
+        return "" if self.runtime is None else self.runtime.name
 
 
-Runtime = tuple[Replay | None, str, Callable[[Matrix], float] | None]
+@dataclass(frozen=True, slots=True)
+class People:
+    """The user's table, and whether its sensitive columns are never read."""
+
+    path: Path
+    ignore_sensitive: bool = False
+    formats: Formats | None = None  # if they are known already
 
 
 def open_model(
@@ -45,25 +68,55 @@ def open_model(
     options: SourceOptions,
     *,
     one_vs_rest: str | None = None,
+    people: People | None = None,
 ) -> Opened:
-    """Open a model by the kind of its file, perhaps to ask about one of its classes only."""
+    """Open a model by the kind of its file, perhaps to ask about one of its classes only.
+
+    A pipeline is asked about values of the types that pandas finds in the table of people.
+    """
     if path.suffix.lower() == ".feta":
         if schema is not None:
             raise SchemaError(f"{path} holds its own schema; leave --schema out")
-        return Opened(_answerable(path, load_model(path), one_vs_rest))
+        model = _answerable(path, load_model(path), one_vs_rest)
+        table, formats = _table(model.space, TableOptions(), people)
+        return Opened(model, table=table, formats=formats)
     source = open_source(path, options)
     if schema is None:
         raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
-    told = read_schema(schema)
+    declared = read_schema(schema)
+    table, formats = _table(declared.space, declared.file.table, people)
     try:
-        network = source.network or _read_estimator(source.estimator, told)
-        model = _answerable(schema, told.model(network), one_vs_rest)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UnseenValueWarning)
+            network = source.network or _read_estimator(source.estimator, declared, formats)
+        model = _answerable(schema, declared.model(network), one_vs_rest)
     except NetworkError as error:
         raise NetworkError(f"{path} with {schema}: {error}") from None
     except SchemaError as error:
         raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
-    replay, runtime, gap = _replay(path, source, told, model)
-    return Opened(model, replay, told.decision.unit, runtime, gap)
+    runtime = _runtime(path, source, declared, model, formats)
+    notes = tuple(str(one.message) for one in caught if one.category is UnseenValueWarning)
+    return Opened(model, runtime, declared.decision.unit, table, formats, notes)
+
+
+def _table(
+    space: FeatureSpace, options: TableOptions, people: People | None
+) -> tuple[TableFile | None, Formats]:
+    """Open the table of people, and find how pandas reads the space's columns."""
+    if people is None:
+        return None, {}
+    table = TableFile(people.path, options)
+    if people.formats is not None:
+        return table, people.formats
+    names = [
+        one.name
+        for one in space.attributes
+        if not isinstance(one, Derived)
+        and not (people.ignore_sensitive and space.is_sensitive(one))
+    ]
+    with progress_bar() as progress:
+        progress.add_task(f"finding the types of {plain(table.path.name)}", total=None)
+        return table, table.formats(names)
 
 
 def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
@@ -79,28 +132,32 @@ def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
     return model
 
 
-def _read_estimator(estimator: Any, schema: Schema) -> Network:  # noqa: ANN401 - scikit-learn ships no types
-    """Read an estimator by the schema's columns; what the schema says must fit it."""
+def _read_estimator(estimator: Any, schema: Schema, formats: Formats) -> Network:  # noqa: ANN401 - scikit-learn ships no types
+    """Read an estimator by the schema's columns; the schema must fit it."""
     steps, last = taken_apart(estimator)
     if steps is not None and schema.scaled:
         message = "the pipeline scales its columns itself; remove center and scale from the schema"
         raise SchemaError(message)
-    told = schema.decision
-    if not hasattr(last, "classes_") and isinstance(schema.rule, Threshold) and told.score is None:
+    decision = schema.decision
+    regressor = not hasattr(last, "classes_")
+    if regressor and isinstance(schema.rule, Threshold) and decision.score is None:
         message = "a regressor gives no probability: write tolerance = … in [decision], or score = … for a decision by its value"
         raise SchemaError(message)
     schema.check_classes([str(one) for one in getattr(last, "classes_", [])])
-    return read_sklearn(estimator, schema.space)
+    if steps is None:
+        return read_sklearn(estimator, schema.space)
+    return read_sklearn(estimator, schema.space, table=raw_table(estimator, schema.space, formats))
 
 
-def _replay(path: Path, source: Source, schema: Schema, model: Model) -> Runtime:
-    """Find the user's own runtime: how it decides, what it is called, how far its outputs are off."""
+def _runtime(
+    path: Path, source: Source, schema: Schema, model: Model, formats: Formats
+) -> Runtime | None:
+    """Find the user's own runtime; None where it is not installed or the file has none."""
     if source.estimator is not None:
-        own = runtime_of(source.estimator, model)
         if taken_apart(source.estimator)[0] is None:
-            return _scaled(own, schema), "the estimator's own predict", None
-        gap = partial(estimator_gap, source.estimator, model)
-        return own, "the pipeline's own predict", gap
+            return _scaled(runtime_of(source.estimator, model), schema)
+        table = raw_table(source.estimator, model.space, formats)
+        return runtime_of(source.estimator, model, table=table)
     network = source.network
     assert network is not None
     if source.module is not None:
@@ -110,15 +167,14 @@ def _replay(path: Path, source: Source, schema: Schema, model: Model) -> Runtime
         outputs_of = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
         name = "onnxruntime"
     if outputs_of is None:
-        return None, "", None
-    gap = partial(graph_gap, outputs_of, model, network, schema=schema)
-    return graph_runtime(outputs_of, model, network, schema=schema), name, gap
+        return None
+    return graph_runtime(outputs_of, model, network, name=name, schema=schema)
 
 
-def _scaled(own: Replay, schema: Schema) -> Replay:
+def _scaled(runtime: Runtime, schema: Schema) -> Runtime:
+    """Scale rows as a bare estimator expects them."""
+    if not schema.scaled:
+        return runtime
     centers, scales = np.array(schema.centers), np.array(schema.scales)
-
-    def replay(people: Matrix) -> Answers:
-        return own((people - centers) / scales)
-
-    return replay
+    made = runtime.table
+    return replace(runtime, table=lambda people: made((people - centers) / scales), columns=None)

@@ -13,6 +13,7 @@ import numpy as np
 from feta.arrays import Matrix
 from feta.audit.answer import fair_answers, in_words
 from feta.cli.audit import note_ignored, notice
+from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.out import check_file
@@ -23,9 +24,10 @@ from feta.errors import DomainError
 from feta.model import Model
 from feta.plain import json_text, plain, write_row
 from feta.predict.fair_predictor import FairPredictor
+from feta.report.words import NOT_COMPARED
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
-from feta.space.table_file import Chunk, TableFile
+from feta.space.table_file import Chunk
 
 # Decisions kept in memory before they go to a temporary file, in characters.
 SPOOLED = 2**24
@@ -54,7 +56,8 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     model = opened.model
     space = model.space
     check_file(options.out, options.inputs)
-    table = TableFile(options.data)
+    table = opened.table
+    assert table is not None
     needed = [
         a.name for a in space.attributes if not isinstance(a, Derived) and not space.is_sensitive(a)
     ]
@@ -62,7 +65,11 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     wanted = {*needed, *([options.id_column] if options.id_column else [])}
     known = {attribute.name for attribute in space.attributes}
     note_ignored([name for name in table.names if name not in wanted | known])
-    weights = read_vote_weights(options.vote_weights, space)
+    for note in opened.notes:
+        notice(note)
+    compared = check_reading(opened, ignore_sensitive=True)
+    notice(NOT_COMPARED if compared is None else compared.sentence())
+    weights = read_vote_weights(options.vote_weights, space, table.options)
     predictor = FairPredictor(model, options.engine, weights=weights)
     answer = "score" if isinstance(model.rule, Tolerance) else "decision"
     undecided = False
@@ -80,7 +87,7 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
         problems = Problems()
-        for chunk in table.chunks(wanted):
+        for chunk in table.chunks(wanted, typed=opened.formats):
             undecided |= _decide(predictor, chunk, writer, options, problems)
             progress.update(task, completed=chunk.progress)
         progress.stop()

@@ -70,7 +70,9 @@ def run_train(options: Options) -> ExitCode:
     _check_rule(options.schema, schema)
     # Labels are read as the model to come will call its decisions.
     model = schema.model(_zero(schema.space.width, schema.rule.outputs))
-    people, labels = read_labelled(model, options.data, options.schema, options.label)
+    people, labels = read_labelled(
+        model, options.data, options.schema, options.label, schema.file.table
+    )
     split = Split.of(
         model.space, Task(model.rule), people, labels, validation=None, seed=options.seed
     )

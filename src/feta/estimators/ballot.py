@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import EngineError
-from feta.estimators.layout import Layout, Table
+from feta.estimators.layout import Table
 from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
+from feta.space.raw_table import RawTable
 from feta.space.vote_weights import VoteWeights
 
 Predictions = NDArray[Any]
@@ -28,7 +29,7 @@ class Ballot:
 
     space: FeatureSpace
     estimator: Any
-    layout: Layout | None  # None: it takes rows of numbers
+    table: RawTable | None  # None: it takes rows of numbers
     weights: VoteWeights | None = None
 
     def count(self, person: Vector, classes: Predictions) -> Counts:
@@ -75,8 +76,8 @@ class Ballot:
             yield block, weights.votes[start : start + BLOCK]
 
     def _table(self, block: Matrix) -> Table:
-        if self.layout is not None:
-            return self.layout(block)
+        if self.table is not None:
+            return self.table(block)
         names = getattr(self.estimator, "feature_names_in_", None)
         return block if names is None else pd.DataFrame(block, columns=names)
 

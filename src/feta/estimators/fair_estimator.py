@@ -22,12 +22,20 @@ from feta.api import worst
 from feta.arrays import Counts, Matrix
 from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
-from feta.estimators.layout import Layout, People, is_records, named
+from feta.estimators.layout import People, is_records, named
 from feta.model import Model
-from feta.network.readers.sklearn import check_order, read_columns, read_sklearn, taken_apart
+from feta.network.absorb.absorb import UnseenValueWarning
+from feta.network.readers.sklearn import (
+    check_order,
+    encoder_markers,
+    read_columns,
+    read_sklearn,
+    taken_apart,
+)
 from feta.runtime import replays, runtime_of
 from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
+from feta.space.raw_table import RawTable, with_markers
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
 
@@ -92,8 +100,11 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         as_frame = isinstance(X, pd.DataFrame)
         names_matter = as_frame and not takes_rows
         trained = _trained_columns(self.estimator, self.space_) if names_matter else None
-        layout = Layout.of(self.space_, frame, as_frame=as_frame, trained=trained)
-        self._learn(people, layout, targets)
+        table = RawTable.like(self.space_, frame, as_frame=as_frame, names=trained)
+        if frozen:  # its encoders may know a None that this frame does not hold
+            known = encoder_markers(inner(self.estimator))
+            table = replace(table, formats=with_markers(table.formats, known))
+        self._learn(people, table, targets)
         return self
 
     def explain(self, X: People) -> list["Verdict"]:
@@ -127,7 +138,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         pairs = [one.counterexample for one in verdicts if isinstance(one, Unfair)]
         if not pairs:
             return verdicts
-        replay = runtime_of(inner(self.estimator_), model, table=self._ballot.layout)
+        replay = runtime_of(inner(self.estimator_), model, table=self._ballot.table)
         same = iter(replays(replay, model, pairs))
         return [
             replace(one, replayed=next(same)) if isinstance(one, Unfair) else one
@@ -203,21 +214,23 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             )
         self.weights.check(self.space_)
 
-    def _learn(self, people: Matrix, layout: Layout, targets: Targets | None) -> None:
+    def _learn(self, people: Matrix, raw: RawTable, targets: Targets | None) -> None:
         bare = inner(self.estimator)
         takes_rows = isinstance(bare, self.takes_rows)
         if takes_rows:
             check_order(self.space_, bare)
-        table = people if takes_rows else layout(people)
+        table = people if takes_rows else raw(people)
         self.estimator_ = clone(self.estimator).fit(table, targets)
         self._check_fitted()
         self._ballot = Ballot(
-            self.space_, self.estimator_, None if takes_rows else layout, self.weights
+            self.space_, self.estimator_, None if takes_rows else raw, self.weights
         )
         try:
             read = inner(self.estimator_)
-            made = None if takes_rows else layout
-            network = read_sklearn(read, self.space_, people=people, table=made)
+            made = None if takes_rows else raw
+            with warnings.catch_warnings():  # the space was chosen knowing the data
+                warnings.simplefilter("ignore", UnseenValueWarning)
+                network = read_sklearn(read, self.space_, people=people, table=made)
             self.model_: Model | None = self._model(network)
             self.guarantee_ = self.promise + (SAMPLED if network.reading == "sampled" else "")
         except NetworkError as error:

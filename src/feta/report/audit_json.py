@@ -3,6 +3,7 @@
 from typing import Any
 
 from feta.audit.clearest import Shown
+from feta.audit.comparison import Comparison
 from feta.model import Model
 from feta.report.groups import Group
 from feta.report.report import Report
@@ -38,6 +39,7 @@ def audit_json(report: Report) -> dict[str, Any]:
         },
         "data": source.data,
         "data_sha256": source.data_sha256,
+        "compared": None if source.compared is None else _compared(source.compared),
         "vote_weights": source.vote_weights,
         "engine": report.engine,
         "engine_used": report.engine_used,
@@ -50,6 +52,15 @@ def audit_json(report: Report) -> dict[str, Any]:
         },
         "clearest_pairs": [_pair(model, shown) for shown in report.pairs],
         "unanswered": list(report.unanswered),
+    }
+
+
+def _compared(compared: Comparison) -> dict[str, Any]:
+    return {
+        "function": compared.runtime,
+        "rows": compared.rows,
+        "different": compared.different,
+        "largest_difference": compared.gap,
     }
 
 

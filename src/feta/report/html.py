@@ -15,7 +15,16 @@ from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
 from feta.report.template import environment, short
-from feta.report.words import caveats, cell, duration, either, headline, notes, words_for
+from feta.report.words import (
+    caveats,
+    cell,
+    compared,
+    duration,
+    either,
+    headline,
+    notes,
+    words_for,
+)
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 
 if TYPE_CHECKING:
@@ -79,6 +88,7 @@ def html(report: Report) -> str:
         svg=svg,
         notes=list(notes(summary, report.source.runtime)),
         caveats=list(caveats(model)),
+        compared=compared(report.source),
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,
         most_unanswered=MOST_UNANSWERED,
         enough=ENOUGH_FOR_A_RATIO,

@@ -11,6 +11,7 @@ from feta.arrays import Matrix, Vector
 from feta.audit.answer import Answer
 from feta.audit.auditor import Auditor
 from feta.audit.clearest import Clearest, Shown
+from feta.audit.comparison import Comparison
 from feta.audit.finding import Finding
 from feta.audit.summary import Summary
 from feta.engine.registry import choose
@@ -33,6 +34,7 @@ class Source:
     unit: str = ""  # of the scores
     runtime: str = ""  # the user's own, in which pairs were replayed
     model_sha256: str = ""  # of the file, if it holds the whole model
+    compared: Comparison | None = None  # with the user's own model, on the user's own table
 
 
 @dataclass(frozen=True, slots=True, eq=False)

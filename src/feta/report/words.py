@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from feta.audit.summary import Summary
 from feta.model import Model
@@ -10,6 +10,9 @@ from feta.network.unread import unread
 from feta.plain import plain
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.space.attribute import Value
+
+if TYPE_CHECKING:
+    from feta.report.report import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,17 @@ def caveats(model: Model) -> Iterator[str]:
         yield "Sampled, not proved: a preprocessing step of unknown code was tried out on many people, and its columns' shares add up there; verdicts hold as far as that tells."
 
 
+# Stated where FETA could not run the model that it read.
+NOT_COMPARED = "Not compared with a source: this kind of file, or this installation, has no program that runs the model."
+
+
+def compared(source: "Source") -> str:
+    """State on how many rows the user's own model was compared with FETA's reading of it."""
+    return NOT_COMPARED if source.compared is None else source.compared.sentence()
+
+
 def notes(summary: Summary, runtime: str) -> Iterator[str]:
-    """Say what is open, and what the model's own arithmetic has to do with it."""
+    """State what is open, and how the model's own arithmetic matters."""
     if summary.statuses["undecided"]:
         left = summary.statuses["undecided"]
         yield f"{left:,} {'person is' if left == 1 else 'people are'} undecided: raise --seconds, or narrow the sensitive domains."

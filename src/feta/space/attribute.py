@@ -28,16 +28,24 @@ MOST_NUMBERS = 10**6
 # Lists longer than this are not spelled out in an error message.
 SHOWN = 12
 
+# What stands for every text that a category does not list, where it takes others.
+OTHER = "(other)"
+
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """One value out of a list; a column per value, exactly one of them 1."""
+    """One value out of a list; a column per value, exactly one of them 1.
+
+    With `other` every text that is not listed counts as one more value, `OTHER`: a model whose
+    encoder treats all unknown texts the same may be asked about such people.
+    """
 
     kind: ClassVar[Kind] = "category"
     name: str
     values: tuple[str | int | bool, ...]
     sensitive: bool = False
     missing: bool = False
+    other: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
@@ -47,11 +55,22 @@ class Categorical:
             raise SchemaError(message)
         if len(set(self.values)) != len(self.values):
             raise SchemaError(f"{self.name!r} must not list a value twice, got {self.values!r}")
+        if self.other:
+            self._check_other()
+
+    def _check_other(self) -> None:
+        if self.sensitive:
+            message = f"invalid column {self.name!r}: got sensitive and other = true; expected every value of a sensitive column in its list; list the values"
+            raise SchemaError(message)
+        if OTHER in self.values or not all(isinstance(value, str) for value in self.values):
+            message = f"invalid column {self.name!r}: got other = true with the values {self.values!r}; expected texts, none of them {OTHER!r}"
+            raise SchemaError(message)
 
     @property
     def all_values(self) -> tuple[str | int | bool | None, ...]:
-        """The values, and None at the end where it may be missing."""
-        return (*self.values, None) if self.missing else self.values
+        """The values, then `OTHER` and None where other texts and missing cells are taken."""
+        others = (OTHER,) if self.other else ()
+        return (*self.values, *others, *((None,) if self.missing else ()))
 
     @property
     def width(self) -> int:
@@ -78,7 +97,10 @@ class Categorical:
         places: dict[object, int] = {value: place for place, value in enumerate(self.values)}
         found = np.fromiter((_place(places, value) for value in values), np.int64, len(values))
         if self.missing:
-            found[(found < 0) & missing_cells(values)] = len(self.values)
+            found[(found < 0) & missing_cells(values)] = self.n_values - 1
+        if self.other:
+            texts = np.fromiter((isinstance(one, str) for one in values), bool, len(values))
+            found[(found < 0) & texts] = len(self.values)
         bad = np.flatnonzero(found < 0)
         if bad.size:
             got = _plain(values[int(bad[0])])
@@ -101,7 +123,8 @@ class Categorical:
     def domain(self) -> str:
         """Say in words what is allowed."""
         shown = ", ".join(repr(value) for value in self.values[:SHOWN])
-        return f"one of {shown}" + (", …" if len(self.values) > SHOWN else "") + _or_missing(self)
+        more = (", …" if len(self.values) > SHOWN else "") + (" or another" if self.other else "")
+        return f"one of {shown}{more}" + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,8 +416,8 @@ def missing_cells(values: Sequence[object]) -> Flags:
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a cell holds nothing: None, an empty text, NaN."""
-    if value is None or (isinstance(value, str) and not value.strip()):
+    """Return whether a cell holds nothing: None, NaN or pandas' NA. An empty text is a text."""
+    if value is None:
         return True
     try:
         return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself

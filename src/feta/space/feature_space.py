@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, object]
 
+# Fields that attributes got after the first file format: part of a fingerprint only where set.
+ADDED = ("missing", "other")
+
 
 @dataclass(frozen=True)
 class FeatureSpace:
@@ -224,7 +227,7 @@ class FeatureSpace:
     @cached_property
     def fingerprint(self) -> str:
         """A sha256 of the attributes, in order."""
-        listed = [[a.kind, *_told(a)] for a in self.attributes]
+        listed = [[a.kind, *_fields(a)] for a in self.attributes]
         return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
     def encode(
@@ -371,10 +374,10 @@ class FeatureSpace:
         return np.asarray((codes == due).all(axis=1) & (due.sum(axis=1) == 1.0))
 
 
-def _told(attribute: Attribute) -> list[object]:
-    """Give what an attribute says; that it may be missing only where it may."""
-    told = {field.name: getattr(attribute, field.name) for field in fields(attribute)}
-    return [value for name, value in told.items() if name != "missing" or value]
+def _fields(attribute: Attribute) -> list[object]:
+    """List an attribute's fields; later additions only where they are set, so fingerprints stay."""
+    values = {field.name: getattr(attribute, field.name) for field in fields(attribute)}
+    return [value for name, value in values.items() if name not in ADDED or value]
 
 
 def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, Sequence[object]]:

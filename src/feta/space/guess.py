@@ -31,29 +31,40 @@ class ColumnSummary:
         self.numbers: set[float] = set()  # at most MOST_LEVELS + 1 of them
         self.low, self.high = np.inf, -np.inf
         self.whole = True
-        self.booleans = False
+        self.truths: set[bool] = set()
         self.rows = 0
         self.first_text: tuple[int, str] | None = None  # its row, counted from 0, and the text
 
     def add(self, values: Sequence[object]) -> None:
         """Look at some more rows."""
         for value in values:
-            if self.takes_missing and is_missing(value):
-                self.missing = True
-                self.rows += 1
+            if is_missing(value):
+                self._add_missing(value)
                 continue
             match value:
                 case bool() | np.bool_():
-                    self.booleans = True
+                    self.truths.add(bool(value))
                 case str():
                     self._add_text(value)
                 case int() | float() | np.integer() | np.floating():
                     self._add_number(float(value))
                 case _:
-                    what = f"must hold values, got {value!r}"
-                    hint = EMPTY_CELLS if is_missing(value) else ""
-                    raise DomainError.at(self.name, self.rows, what + hint)
+                    what = f"must hold texts, numbers or booleans, got {value!r}"
+                    raise DomainError.at(self.name, self.rows, what)
             self.rows += 1
+
+    def _add_missing(self, value: object) -> None:
+        if not self.takes_missing:
+            what = f"must hold values, got {value!r}{EMPTY_CELLS}"
+            raise DomainError.at(self.name, self.rows, what)
+        self.missing = True
+        self.rows += 1
+
+    def values(self) -> list[object] | None:
+        """List the values seen; None where there are too many numbers to keep."""
+        if len(self.numbers) > MOST_LEVELS:
+            return None
+        return [*sorted(self.texts), *sorted(self.numbers), *sorted(self.truths)]
 
     def _add_text(self, value: str) -> None:
         if not self.texts:
@@ -68,7 +79,7 @@ class ColumnSummary:
             raise DomainError.at(
                 self.name,
                 self.rows,
-                f"must hold finite numbers, got {number!r}{EMPTY_CELLS if np.isnan(number) else ''}",
+                f"must hold finite numbers, got {number!r}",
             )
         self.low, self.high = min(self.low, number), max(self.high, number)
         self.whole &= number == np.floor(number)
@@ -77,17 +88,14 @@ class ColumnSummary:
 
     def attribute(self, *, sensitive: bool) -> Attribute:
         """Guess what kind of attribute this is."""
-        kinds = (bool(self.texts), bool(self.numbers), self.booleans)
+        kinds = (bool(self.texts), bool(self.numbers), bool(self.truths))
         if sum(kinds) > 1:
             row, text = self.first_text or (self.rows - 1, "true")
-            if text == "":
-                what = f"must hold values, got an empty cell{FILL}, or leave the rows out"
-                raise DomainError.at(self.name, row, what)
             what = f"must hold numbers or texts, not both; one of its texts is {text!r}"
             raise DomainError(f"{self.name!r} {what}", column=self.name, row=row, what=what)
         if self.texts:
             return Categorical(self.name, tuple(sorted(self.texts)), sensitive, self.missing)
-        if self.booleans:
+        if self.truths:
             return Categorical(self.name, (False, True), sensitive, self.missing)
         if not self.numbers:
             raise DomainError(f"{self.name!r} must have at least one row", column=self.name)

@@ -1,22 +1,24 @@
 """Schema file: a space and its decision rule to and from TOML, as people write and read it."""
 
-import json
 import math
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, assert_never
 
 from feta.errors import SchemaError, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
+from feta.space.table_options import TableOptions
+from feta.space.table_section import parse_table_options, table_lines
+from feta.space.toml_text import toml, toml_key
 
 Entry = Mapping[str, Any]
 
 _KEYS = {
-    "category": {"type", "values", "sensitive", "missing"},
+    "category": {"type", "values", "sensitive", "missing", "other"},
     "integer": {"type", "min", "max", "unit", "sensitive", "missing", "center", "scale"},
     "number": {"type", "min", "max", "step", "unit", "sensitive", "missing", "center", "scale"},
     "levels": {"type", "values", "unit", "sensitive", "missing", "center", "scale"},
@@ -60,13 +62,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """What a schema file says: the attributes, how the network expects them scaled, the decision."""
+    """A schema file's content: attributes, the scaling a network expects, decision, table options."""
 
     space: FeatureSpace
     centers: dict[str, float]
     scales: dict[str, float]
     units: dict[str, str]
     decision: Decision
+    table: TableOptions = field(default_factory=TableOptions)
 
 
 def parse_schema(text: str) -> SchemaFile:
@@ -77,7 +80,7 @@ def parse_schema(text: str) -> SchemaFile:
         raise SchemaError(f"the schema must be TOML: {error}") from None
     except RecursionError:
         raise SchemaError("the schema must be TOML, but is nested too deeply") from None
-    _check_keys("the schema", content, {"decision", "columns"})
+    _check_keys("the schema", content, {"decision", "columns", "table"})
     columns = content.get("columns")
     if not isinstance(columns, dict) or not columns:
         raise SchemaError("the schema must have a [columns] table with at least one column")
@@ -94,6 +97,7 @@ def parse_schema(text: str) -> SchemaFile:
         {name: _scale(name, entry) for name, entry in columns.items()},
         {name: str(entry["unit"]) for name, entry in columns.items() if "unit" in entry},
         _decision(content.get("decision", {})),
+        parse_table_options(content.get("table", {})),
     )
 
 
@@ -117,42 +121,60 @@ def read_schema_file(path: str | Path) -> SchemaFile:
 
 def format_schema(schema: SchemaFile) -> str:
     """Write a schema as TOML, a line a column."""
-    lines = ["[decision]", *_decision_lines(schema.decision)]
+    lines = ["[decision]", *_decision_lines(schema.decision), *table_lines(schema.table)]
     lines += [
         "",
         "[columns]                  # a network takes them in this order, a pipeline by name",
     ]
-    for attribute in schema.space.attributes:
-        pairs = _pairs(attribute, schema)
-        inside = ", ".join(f"{key} = {_toml(value)}" for key, value in pairs.items())
-        lines.append(f"{_toml_key(attribute.name)} = {{ {inside} }}")
+    lines += [_line(attribute, schema) for attribute in schema.space.attributes]
     return "\n".join(lines) + "\n"
+
+
+def column_line(attribute: Attribute) -> str:
+    """Write the line of [columns] that declares an attribute."""
+    return _line(attribute, None)
+
+
+def _line(attribute: Attribute, schema: SchemaFile | None) -> str:
+    pairs = _pairs(attribute) | ({} if schema is None else _scaling(attribute.name, schema))
+    inside = ", ".join(f"{key} = {toml(value)}" for key, value in pairs.items())
+    return f"{toml_key(attribute.name)} = {{ {inside} }}"
 
 
 def _decision_lines(decision: Decision) -> list[str]:
     if decision.classes:
-        lines = [f"classes = {_toml(list(decision.classes))}            # one a network output"]
+        lines = [f"classes = {toml(list(decision.classes))}            # one a network output"]
         if decision.one_vs_rest is not None:
-            lines.append(f"one_vs_rest = {_toml(decision.one_vs_rest)}")
+            lines.append(f"one_vs_rest = {toml(decision.one_vs_rest)}")
         return lines
     if decision.tolerance is not None:
-        lines = [f"tolerance = {_toml(decision.tolerance)}            # of a score"]
-        return lines + ([f"unit = {_toml(decision.unit)}"] if decision.unit else [])
-    lines = [f"favorable = {_toml(decision.favorable)}"]
-    lines.append(f"unfavorable = {_toml(decision.unfavorable)}")
+        lines = [f"tolerance = {toml(decision.tolerance)}            # of a score"]
+        return lines + ([f"unit = {toml(decision.unit)}"] if decision.unit else [])
+    lines = [f"favorable = {toml(decision.favorable)}"]
+    lines.append(f"unfavorable = {toml(decision.unfavorable)}")
     if decision.score is not None:
-        lines.append(f"score = {_toml(decision.score)}")
+        lines.append(f"score = {toml(decision.score)}")
     else:
         probability = 0.5 if decision.probability is None else decision.probability
-        lines.append(f"threshold = {_toml(probability)}            # probability")
+        lines.append(f"threshold = {toml(probability)}            # probability")
     if decision.favors != "above":
-        lines.append(f"favors = {_toml(decision.favors)}")
+        lines.append(f"favors = {toml(decision.favors)}")
     if decision.equality is not None:
-        lines.append(f"equality = {_toml(decision.equality)}")
+        lines.append(f"equality = {toml(decision.equality)}")
     return lines
 
 
-def _pairs(attribute: Attribute, schema: SchemaFile) -> dict[str, object]:
+def _scaling(name: str, schema: SchemaFile) -> dict[str, object]:
+    """List a column's unit and scaling."""
+    pairs: dict[str, object] = {}
+    if name in schema.units:
+        pairs["unit"] = schema.units[name]
+    if schema.centers.get(name, 0.0) != 0.0 or schema.scales.get(name, 1.0) != 1.0:
+        pairs |= {"center": schema.centers[name], "scale": schema.scales[name]}
+    return pairs
+
+
+def _pairs(attribute: Attribute) -> dict[str, object]:
     pairs: dict[str, object]
     match attribute:
         case Derived():
@@ -168,15 +190,12 @@ def _pairs(attribute: Attribute, schema: SchemaFile) -> dict[str, object]:
             pairs = {"type": "number", "min": attribute.low, "max": attribute.high}
         case _:
             assert_never(attribute)
-    name = attribute.name
-    if name in schema.units:
-        pairs["unit"] = schema.units[name]
     if attribute.sensitive:
         pairs["sensitive"] = True
     if attribute.missing:
         pairs["missing"] = True
-    if schema.centers.get(name, 0.0) != 0.0 or schema.scales.get(name, 1.0) != 1.0:
-        pairs |= {"center": schema.centers[name], "scale": schema.scales[name]}
+    if isinstance(attribute, Categorical) and attribute.other:
+        pairs["other"] = True
     return pairs
 
 
@@ -190,7 +209,8 @@ def _attribute(name: str, entry: Entry) -> Attribute:
     _check_keys(f"column {name!r}", entry, _KEYS[kind])
     sensitive, missing = (_flag(name, entry, key) for key in ("sensitive", "missing"))
     if kind == "category":
-        return Categorical(name, tuple(_list(name, entry)), sensitive, missing)
+        other = _flag(name, entry, "other")
+        return Categorical(name, tuple(_list(name, entry)), sensitive, missing, other)
     if kind == "levels":
         return Levels(
             name,
@@ -343,28 +363,3 @@ def _check_keys(where: str, entry: Entry, known: set[str]) -> None:
     for key in entry:
         if key not in known:
             raise SchemaError(f"{where}: a key must be {one_of(key, sorted(known))}")
-
-
-def _toml(value: object) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            # JSON's escapes are TOML's; what cannot be seen is escaped too, as TOML wants for DEL.
-            return "".join(_visible(one) for one in json.dumps(value, ensure_ascii=False))
-        case list():
-            return "[" + ", ".join(_toml(one) for one in value) + "]"
-        case dict():
-            inside = ", ".join(f"{_toml_key(key)} = {_toml(one)}" for key, one in value.items())
-            return "{ " + inside + " }"
-        case _:
-            return repr(value)
-
-
-def _visible(character: str) -> str:
-    return character if character.isprintable() else f"\\U{ord(character):08X}"
-
-
-def _toml_key(name: str) -> str:
-    plain = name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
-    return name if plain else _toml(name)

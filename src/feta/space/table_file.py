@@ -6,18 +6,23 @@ header.
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import DomainError, MissingExtra, missing
-from feta.space.attribute import Attribute, Categorical, Derived, Integer
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, is_missing
+from feta.space.column_format import ColumnFormat, FormatSummary
 from feta.space.feature_space import FeatureSpace
+from feta.space.table_options import PANDAS_ROWS, TableOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Rows at a time: numpy's overhead is small against them, and so is their memory.
 CHUNK_ROWS = 4096
@@ -45,6 +50,7 @@ class Chunk:
     """Some rows of a table: the wanted columns' cells, and how far the file is read.
 
     `problems` says of rows that could not be taken apart what is wrong; their cells are empty.
+    `frame` holds the columns of the space as pandas reads them; without it, cells are read one by one.
     """
 
     path: Path
@@ -53,16 +59,23 @@ class Chunk:
     progress: float  # the share of the file that is read
     problems: dict[int, str] = field(default_factory=dict)  # by the row's place in the chunk
     lines: tuple[int, ...] = ()  # where rows end in a file of lines
+    frame: "pd.DataFrame | None" = None
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
 
     def row(self, place: int) -> "Chunk":
         """Take one row alone."""
-        cells = {name: [column[place]] for name, column in self.columns.items()}
-        problems = {0: self.problems[place]} if place in self.problems else {}
-        lines = self.lines[place : place + 1]
-        return Chunk(self.path, self.start + place, cells, self.progress, problems, lines)
+        return self.take(range(place, place + 1))
+
+    def take(self, places: range) -> "Chunk":
+        """Take some rows; their numbers in messages are right only if the places are consecutive."""
+        cells = {name: [column[one] for one in places] for name, column in self.columns.items()}
+        problems = {n: self.problems[one] for n, one in enumerate(places) if one in self.problems}
+        lines = tuple(self.lines[one] for one in places) if self.lines else ()
+        frame = None if self.frame is None else self.frame.iloc[list(places)]
+        start = self.start + (places[0] if len(places) else 0)
+        return Chunk(self.path, start, cells, self.progress, problems, lines, frame)
 
     def place_of(self, place: int, id_column: str | None = None) -> str:
         """Name a row: by its number, its line where that is not the next number, and its id."""
@@ -91,29 +104,43 @@ class Chunk:
         except DomainError as error:
             raise self._located(error, space, id_column) from None
 
-    def encode_good(self, space: FeatureSpace) -> tuple[Matrix, int]:
-        """Turn those rows into people that fit the space, and count the others."""
+    def encode_good(
+        self, space: FeatureSpace, *, ignore_sensitive: bool = False
+    ) -> tuple[Matrix, list[int]]:
+        """Encode the rows that fit the space, and return their places in the chunk."""
         try:
-            return self.encode(space), 0
+            return self.encode(space, ignore_sensitive=ignore_sensitive), list(range(len(self)))
         except DomainError:
-            parts: list[Matrix] = []
+            parts: list[Matrix] = [np.zeros((0, space.width))]
+        good: list[int] = []
         for place in range(len(self)):
             with suppress(DomainError):
-                parts.append(self.row(place).encode(space))
-        empty = space.encode([])
-        return np.concatenate([empty, *parts]), len(self) - len(parts)
+                parts.append(self.row(place).encode(space, ignore_sensitive=ignore_sensitive))
+                good.append(place)
+        return np.concatenate(parts), good
 
     def _typed(self, space: FeatureSpace, name: str) -> Sequence[object]:
-        """Read texts as the attribute's own kind of value; other cells are left as they are."""
+        """Return a column as pandas reads it; what does not fit its attribute, by its text."""
         cells = self.columns[name]
         known = {attribute.name: attribute for attribute in space.attributes}
         attribute = known.get(name)
         if attribute is None or isinstance(attribute, Derived):
             return cells
+        typed = self._as_read(name)
         if isinstance(attribute, Categorical):
-            names: dict[object, object] = {str(value): value for value in attribute.values}
-            return [names.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
-        return [parse_number(cell) if isinstance(cell, str) else cell for cell in cells]
+            return _categories(attribute, cells, list(typed))
+        if isinstance(typed, np.ndarray) and typed.dtype.kind in "iuf":
+            return typed  # type: ignore[return-value]  # an array is a sequence here
+        return [parse_number(cell) if isinstance(cell, str) else cell for cell in typed]
+
+    def _as_read(self, name: str) -> "Sequence[object] | np.ndarray[Any, Any]":
+        """Return a column's values as pandas reads them, if it was asked to."""
+        if self.frame is None or name not in self.frame.columns:
+            return [None if _empty(cell) else cell for cell in self.columns[name]]
+        column = self.frame[name]
+        if getattr(column.dtype, "kind", "O") in "iuf" and isinstance(column.dtype, np.dtype):
+            return column.to_numpy()
+        return list(column.astype(object))
 
     def _located(
         self, error: DomainError, space: FeatureSpace, id_column: str | None
@@ -132,6 +159,33 @@ class Chunk:
             what = f"must be {attribute.domain()}, got {_shown(cell)}{_hint(cell, attribute)}"
         message = f"{self.place_of(error.row, id_column)}: {error.column!r} {what}"
         return DomainError(message, column=error.column, row=row, what=what)
+
+
+def _categories(
+    attribute: Categorical, cells: Sequence[object], typed: Sequence[object]
+) -> list[object]:
+    """Take the values that pandas reads where the attribute lists them, else the cells' texts.
+
+    The text is what counts where the schema lists "1" and pandas reads an integer, which is fine for a
+    network that takes one input per value. Whether a pipeline takes it the same way is checked elsewhere.
+    """
+    known = set(attribute.values)
+    names: dict[object, object] = {str(value): value for value in attribute.values}
+    found: list[object] = []
+    for cell, value in zip(cells, typed, strict=True):
+        missing = is_missing(value)
+        if (missing and attribute.missing) or (not missing and _is_in(value, known)):
+            found.append(value)
+        else:
+            found.append(names.get(cell, value) if isinstance(cell, str) else value)
+    return found
+
+
+def _is_in(value: object, known: set[Any]) -> bool:
+    try:
+        return value in known
+    except TypeError:  # an unhashable cell, such as a list
+        return False
 
 
 def parse_number(cell: str) -> object:
@@ -176,10 +230,11 @@ def comma_hint(cell: object) -> str:
 
 
 class TableFile:
-    """A CSV or Parquet file, opened to see its columns."""
+    """A CSV or Parquet file, opened to see its columns; `options` say how pandas reads a CSV."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, options: TableOptions | None = None) -> None:
         self.path = Path(path)
+        self.options = options or TableOptions()
         if not self.path.exists():
             raise DomainError(f"{self.path}: there is no such file")
         if not self.path.is_file():
@@ -188,9 +243,9 @@ class TableFile:
             )
         self._file: _Csv | _Parquet
         if self.path.suffix.lower() in (".parquet", ".pq"):
-            self._file = _Parquet(self.path)
+            self._file = _Parquet(self.path, self.options)
         else:
-            self._file = _Csv(self.path)
+            self._file = _Csv(self.path, self.options)
         self.names: list[str] = self._file.names
         seen: set[str] = set()
         for name in self.names:
@@ -201,36 +256,133 @@ class TableFile:
                 raise DomainError(message, column=name)
             seen.add(name)
 
+    @property
+    def delimiter(self) -> str | None:
+        """What separates the cells of a CSV file; None for Parquet."""
+        return self._file.delimiter if isinstance(self._file, _Csv) else None
+
     def require(self, names: Collection[str]) -> None:
         """Raise unless all these columns are there."""
         for name in names:
             if name not in self.names:
                 raise DomainError(f"{self.path}: {missing(name, self.names)}", column=name)
 
-    def chunks(self, wanted: Collection[str], *, rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-        """Read the wanted columns, a chunk at a time; if none is wanted, the first, to count rows."""
+    def chunks(
+        self,
+        wanted: Collection[str],
+        *,
+        rows: int = CHUNK_ROWS,
+        typed: Mapping[str, ColumnFormat] | None = None,
+    ) -> Iterator[Chunk]:
+        """Read the wanted columns, a chunk at a time; if none is wanted, the first, to count rows.
+
+        `typed` are the formats of columns that pandas is to read; `formats` finds them.
+        """
         chosen = [name for name in self.names if name in wanted] or self.names[:1]
         empty = True
-        for chunk in self._file.chunks(chosen, rows):
+        for chunk in self._file.chunks(chosen, rows, typed or {}):
             empty = False
             yield chunk
         if empty:
             raise DomainError(f"{self.path}: the table must have at least one row under its header")
 
+    def formats(self, names: Collection[str]) -> dict[str, ColumnFormat]:
+        """Find how pandas reads these columns, looking at every row of the file."""
+        chosen = [name for name in self.names if name in names]
+        return self._file.formats(chosen) if chosen else {}
+
+    def frames(self, formats: Mapping[str, ColumnFormat]) -> "Iterator[pd.DataFrame]":
+        """Let pandas itself read these columns, with no help from FETA; it may refuse the file."""
+        chosen = [name for name in self.names if name in formats]
+        for frame in self._file.frames(chosen, _types(formats)):
+            yield frame.astype({name: formats[name].dtype for name in chosen})
+
+
+def _types(formats: Mapping[str, ColumnFormat]) -> dict[str, object]:
+    """List the types that pandas is told when it reads; it finds booleans and categories itself."""
+    return {
+        name: one.dtype
+        for name, one in formats.items()
+        if one.kind != "boolean" and not hasattr(one.dtype, "categories")
+    }
+
+
+def _summarized(frames: "Iterable[pd.DataFrame]", *, of_text: bool) -> dict[str, ColumnFormat]:
+    """Find the formats of the columns of a table that comes in parts."""
+    summaries: dict[str, FormatSummary] = {}
+    for frame in frames:
+        for name in frame.columns:
+            summaries.setdefault(name, FormatSummary(name)).add(frame[name])
+    return {name: one.format(of_text=of_text) for name, one in summaries.items()}
+
 
 class _Csv:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, options: TableOptions) -> None:
         self.path = path
+        self.options = options
         self.read = 0  # bytes so far
         csv.field_size_limit(LONGEST_CELL)
         headers = self._headers()
         self.delimiter = max(headers, key=lambda mark: len(headers[mark]))
         self.names = headers[self.delimiter]
 
+    def frames(
+        self, chosen: list[str], types: Mapping[str, object] | None = None
+    ) -> "Iterator[pd.DataFrame]":
+        yield from self.options.frames(self.path, self.delimiter, chosen, dtypes=types)
+
+    def formats(self, chosen: list[str]) -> dict[str, ColumnFormat]:
+        """Ask pandas about the file; where it refuses some row, about the rows that can be split."""
+        try:
+            return _summarized(self.frames(chosen), of_text=True)
+        except DomainError:
+            raise
+        except (ValueError, OverflowError):
+            return _summarized(self._split(chosen), of_text=True)
+
+    def _split(self, chosen: list[str]) -> "Iterator[pd.DataFrame]":
+        types = {name: self.options.dtype[name] for name in chosen if name in self.options.dtype}
+        for chunk in self.chunks(chosen, CHUNK_ROWS, {}):
+            good = [place for place in range(len(chunk)) if place not in chunk.problems]
+            cells = {name: [chunk.columns[name][one] for one in good] for name in chosen}
+            yield self._converted(cells, types)
+
+    def _converted(
+        self, cells: dict[str, list[object]], types: Mapping[str, object]
+    ) -> "pd.DataFrame":
+        try:
+            return self.options.frame(cells, types)
+        except (ValueError, OverflowError) as error:
+            first = " ".join(str(error).split())
+            message = f"{self.path}: pandas cannot read the table with the options of [table]: {first}; correct [table] in the schema"
+            raise DomainError(message) from None
+
+    def _typed(
+        self,
+        cells: dict[str, list[object]],
+        formats: Mapping[str, ColumnFormat],
+        problems: Collection[int],
+    ) -> "pd.DataFrame | None":
+        """Let pandas read the cells; a row that could not be split gets another row's values."""
+        names = [name for name in cells if name in formats]
+        n_rows = len(next(iter(cells.values())))
+        good = [place for place in range(n_rows) if place not in problems]
+        if not names or not good:
+            return None
+        chosen = {name: [cells[name][place] for place in good] for name in names}
+        wanted = {name: formats[name] for name in names}
+        read = self._converted(chosen, _types(wanted))
+        read = read.astype({name: one.dtype for name, one in wanted.items()})
+        if not problems:
+            return read
+        rows = np.zeros(n_rows, dtype=np.int64)
+        rows[good] = np.arange(len(good))
+        return read.iloc[rows]
+
     def _headers(self) -> dict[str, list[str]]:
         """Read the header with each delimiter; where names are quoted, only the right one can."""
         found, problems = {}, []
-        for mark in DELIMITERS:
+        for mark in DELIMITERS if self.options.sep is None else (self.options.sep,):
             try:
                 found[mark] = self._header(mark)
             except DomainError as error:
@@ -273,7 +425,7 @@ class _Csv:
                 return
             except (UnicodeError, _BadRow, csv.Error) as error:
                 raise self._broken(error, number) from None
-            if not row:
+            if not row or (len(row) == 1 and row[0].isspace()):  # as pandas skips them
                 continue
             problem = ""
             if number >= 0 and len(row) != width:
@@ -292,7 +444,9 @@ class _Csv:
             what = f"a cell must have at most {LONGEST_CELL} characters; look for a quote that is not closed"
         return DomainError(f"{self.path}, {where}: {what}", row=max(number, 0), what=what)
 
-    def chunks(self, chosen: list[str], rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, chosen: list[str], rows: int, formats: Mapping[str, ColumnFormat]
+    ) -> Iterator[Chunk]:
         size = max(1, self.path.stat().st_size)
         places = [self.names.index(name) for name in chosen]
         table = self._rows(self.delimiter)
@@ -312,12 +466,14 @@ class _Csv:
             if number + 1 - start == rows or characters > CHUNK_CHARACTERS:
                 columns = dict(zip(chosen, cells, strict=True))
                 share = self.read / size
-                yield Chunk(self.path, start, columns, share, problems, tuple(lines))
+                frame = self._typed(columns, formats, problems)
+                yield Chunk(self.path, start, columns, share, problems, tuple(lines), frame)
                 start, characters = number + 1, 0
                 cells, problems, lines = [[] for _ in places], {}, []
         if cells[0]:
             columns = dict(zip(chosen, cells, strict=True))
-            yield Chunk(self.path, start, columns, 1.0, problems, tuple(lines))
+            frame = self._typed(columns, formats, problems)
+            yield Chunk(self.path, start, columns, 1.0, problems, tuple(lines), frame)
 
 
 class _BadRow(Exception):  # never leaves this file
@@ -325,13 +481,14 @@ class _BadRow(Exception):  # never leaves this file
 
 
 class _Parquet:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, options: TableOptions) -> None:
         try:
             import pyarrow as pa  # noqa: PLC0415 - an extra
             import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
         except ImportError:
             raise MissingExtra("pyarrow", "parquet") from None
         self.path = path
+        self.options = options
         self._broken = (pa.ArrowException, OSError, ValueError, OverflowError)
         try:
             self._file: Any = pq.ParquetFile(path)
@@ -345,18 +502,48 @@ class _Parquet:
         first = next(iter(str(error).splitlines()), "")
         return DomainError(f"{self.path}: the table must be a whole Parquet file: {first}")
 
-    def chunks(self, chosen: list[str], rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, chosen: list[str], rows: int, formats: Mapping[str, ColumnFormat]
+    ) -> Iterator[Chunk]:
         start = 0
+        total = max(1, self._file.metadata.num_rows)
+        for batch in self._batches(chosen, rows):
+            columns = {name: batch.column(name).to_pylist() for name in chosen}
+            share = min(1.0, (start + batch.num_rows) / total)
+            frame = self._frame(batch, [name for name in chosen if name in formats])
+            if frame is not None:
+                frame = frame.astype({name: formats[name].dtype for name in frame.columns})
+            yield Chunk(self.path, start, columns, share, frame=frame)
+            start += batch.num_rows
+
+    def frames(
+        self, chosen: list[str], types: Mapping[str, object] | None = None
+    ) -> "Iterator[pd.DataFrame]":
+        del types  # a Parquet file knows its types
+        for batch in self._batches(chosen, PANDAS_ROWS):
+            frame = self._frame(batch, chosen)
+            assert frame is not None
+            yield frame
+
+    def formats(self, chosen: list[str]) -> dict[str, ColumnFormat]:
+        return _summarized(self.frames(chosen), of_text=False)
+
+    def _batches(self, chosen: list[str], rows: int) -> Iterator[Any]:
         try:
             self._check_size(chosen)
-            total = max(1, self._file.metadata.num_rows)
-            for batch in self._file.iter_batches(rows, columns=chosen):
-                columns = {name: batch.column(name).to_pylist() for name in chosen}
-                yield Chunk(self.path, start, columns, min(1.0, (start + batch.num_rows) / total))
-                start += batch.num_rows
+            yield from self._file.iter_batches(rows, columns=chosen)
         except DomainError:
             raise
         except self._broken as error:
+            raise self._damaged(error) from None
+
+    def _frame(self, batch: Any, names: list[str]) -> "pd.DataFrame | None":  # noqa: ANN401 - pyarrow ships no types
+        if not names:
+            return None
+        try:
+            frame = batch.select(names).to_pandas()
+            return self.options.stripped(frame.reset_index()[names])
+        except (*self._broken, KeyError) as error:
             raise self._damaged(error) from None
 
     def _check_size(self, chosen: list[str]) -> None:

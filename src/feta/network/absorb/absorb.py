@@ -6,6 +6,7 @@ from then on the stored numbers are the model. The source still computes step by
 its terms are kept beside the biases, for the bound on its rounding error.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
+from feta.network.absorb.encoders import Unseen
 from feta.network.absorb.evaluation import Evaluation
 from feta.network.absorb.feature import Feature, bent, raw_feature
 from feta.network.absorb.sampling import TRIED_PEOPLE, sampled
@@ -47,6 +49,7 @@ def absorb(
     walk = Walk(space)
     raw = [raw_feature(space, name) for name in table.names]
     features = walk.take(preprocessing, raw, table(probes), "preprocessing")
+    _check_seen(evaluation.unseen(walk.encoded), space)
     if len(features) != network.width:
         message = f"the estimator must read the {len(features)} features that the steps before it make, but reads {network.width}"
         raise NetworkError(message)
@@ -61,6 +64,19 @@ def absorb(
     if walk.rounded:  # then its rounding is that of float32, whatever comes after
         network = replace(network, source="float32")
     return replace(network, first=first, reading="sampled" if walk.sampled else network.reading)
+
+
+def _check_seen(unseen: list[Unseen], space: FeatureSpace) -> None:
+    """Refuse sensitive values that an encoder never saw; warn about others."""
+    for one in unseen:
+        if space.is_sensitive(one.attribute):
+            raise one.error()
+    for notice in dict.fromkeys(one.notice() for one in unseen):
+        warnings.warn(notice, UnseenValueWarning, stacklevel=4)
+
+
+class UnseenValueWarning(UserWarning):
+    """The schema allows values in a column that is not sensitive, and an encoder never saw them."""
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Evaluation: the features that a user's own preprocessing makes of people who differ in one column."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,16 +9,19 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import NetworkError
+from feta.network.absorb.encoders import EncoderInput, Unseen, values_of
 from feta.network.absorb.feature import root
 from feta.network.absorb.walk import numbers, transformed
-from feta.space.attribute import Attribute, Derived, Real
+from feta.space.attribute import OTHER, Attribute, Categorical, Derived, Real
 from feta.space.feature_space import FeatureSpace
 
 # Rows put to `transform` at a time.
 BLOCK = 2**13
 
-# Values of a long column that are looked at to learn the features' sizes.
+# Values of a long column that are looked at to learn the features' sizes; shorter ones are looked at
+# whole, so that an encoder's unknown values show.
 LOOKED_AT = 64
+LISTED_WHOLE = 4096
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,38 @@ class Evaluation:
                 rows[:, self.space.columns_of(one)] = one.derive(codes[:, 0])
 
     def probes(self) -> Matrix:
-        """Give people like the base but for one column, for some values of every column."""
-        parts = [self.varied(name, self.some_codes(name, LOOKED_AT)) for name in self.roots]
+        """Return people like the base except in one column, for some values of every column."""
+        parts = [self.varied(name, self.probed(name)) for name in self.roots]
         return np.concatenate([self.base[None, :], *parts])
+
+    def probed(self, name: str) -> Matrix:
+        """Return the values of a column that the probes hold: all of them, unless there are many."""
+        n_values = values_of(self.space.attribute(name))
+        whole = n_values is not None and n_values <= LISTED_WHOLE
+        return self.some_codes(name, LISTED_WHOLE if whole else LOOKED_AT)
+
+    def unseen(self, inputs: Sequence[EncoderInput]) -> list[Unseen]:
+        """Find the values of the probes that encoders have never seen."""
+        rows = 1  # the base comes first
+        starts = {}
+        for name in self.roots:
+            starts[name] = rows
+            rows += len(self.probed(name))
+        return [one for given in inputs if (one := self._unseen(given, starts)) is not None]
+
+    def _unseen(self, given: EncoderInput, starts: dict[str, int]) -> Unseen | None:
+        attribute = self.space.attribute(given.column)
+        codes = self.probed(given.column)
+        start = starts[given.column]
+        cells = given.cells[start : start + len(codes)]
+        values = [
+            attribute.decode(code)
+            for cell, code in zip(cells, codes, strict=True)
+            if not given.knows(cell)
+        ]
+        listed = isinstance(attribute, Categorical) and attribute.other
+        unknown = [value for value in values if not (listed and value == OTHER)]
+        return Unseen(attribute, tuple(unknown), given.known) if unknown else None
 
     def some_codes(self, name: str, most: int) -> Matrix:
         """Give a column's values, evenly spread if they are many; the ends and missing are in."""

@@ -7,9 +7,13 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
+from feta.network.absorb.encoders import EncoderInput, encoder_inputs, is_encoder, refuse_other
 from feta.network.absorb.feature import Feature
 from feta.network.absorb.transformers import Data, Features, Leaf, Transformer, known, unknown
 from feta.space.feature_space import FeatureSpace
+
+# Steps that leave a text as it is, or drop its column.
+PASSING = ("SimpleImputer",)
 
 
 @dataclass
@@ -19,6 +23,7 @@ class Walk:
     space: FeatureSpace
     sampled: list[str] = field(default_factory=list)
     rounded: bool = False
+    encoded: list[EncoderInput] = field(default_factory=list)  # what the encoders were given
 
     def take(self, step: Transformer, features: Features, table: Data, name: str) -> Features:
         """Take a step, or the steps it is made of; `table` is some rows that go into it."""
@@ -58,6 +63,7 @@ class Walk:
         if not hasattr(step, "transform"):
             raise NetworkError(f"{where} must have a transform, but has none; it cannot be read")
         handler = known(step) or unknown
+        self._check_encoder(step, features, table, where)
         made = handler(Leaf(step, features, table, self.space, where))
         if any(one.opaque for one in made) and not any(one.opaque for one in features):
             self.sampled.append(where)
@@ -68,6 +74,16 @@ class Walk:
             message = f"{where} must make {len(made)} features as its structure says, but makes {values.shape[1]}; please report this pipeline"
             raise NetworkError(message)
         return [_at_least(one, values[:, place]) for place, one in enumerate(made)]
+
+    def _check_encoder(
+        self, step: Transformer, features: Features, table: Data, where: str
+    ) -> None:
+        """Note what an encoder is given; texts that no schema lists may only go to encoders."""
+        if is_encoder(step):
+            self.encoded += encoder_inputs(step, [one.columns for one in features], table)
+        elif type(step).__name__ not in PASSING:
+            for name in frozenset[str]().union(*(one.columns for one in features)):
+                refuse_other(step, where, self.space.attribute(name))
 
 
 def _at_least(feature: Feature, values: Vector) -> Feature:

@@ -14,12 +14,14 @@ from feta.arrays import Matrix
 from feta.errors import FetaError, NetworkError, SchemaError, missing, one_of
 from feta.network.absorb.absorb import absorb
 from feta.network.absorb.evaluation import Evaluation
+from feta.network.absorb.known_values import KnownValues, known_values, marker_formats
 from feta.network.agreement import check_agreement
 from feta.network.network import Network, Side
 from feta.network.readers.skorch import is_skorch, read_skorch
+from feta.space.column_format import ColumnFormat, Formats
 from feta.space.draw import draw_people
 from feta.space.feature_space import FeatureSpace
-from feta.space.raw_table import RawTable, TableMaker
+from feta.space.raw_table import RawTable, TableMaker, with_markers
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -111,8 +113,16 @@ def taken_apart(estimator: Any) -> tuple[Any, Any]:  # noqa: ANN401 - scikit-lea
     return before if before.steps else None, bare
 
 
-def raw_table(estimator: Any, space: FeatureSpace) -> RawTable:  # noqa: ANN401 - scikit-learn ships no types
-    """Tell which table an estimator takes, from what it saw when it was fitted."""
+def raw_table(
+    estimator: Any,  # noqa: ANN401 - scikit-learn ships no types
+    space: FeatureSpace,
+    formats: Formats | None = None,
+) -> RawTable:
+    """Return what makes the table that an estimator takes, from what it saw when it was fitted.
+
+    `formats` says how the user's own table writes each column; without it, the values that the
+    estimator's encoders know decide.
+    """
     steps, _ = taken_apart(estimator)
     known = [attribute.name for attribute in space.attributes]
     names = getattr(steps, "feature_names_in_", None)
@@ -121,18 +131,35 @@ def raw_table(estimator: Any, space: FeatureSpace) -> RawTable:  # noqa: ANN401 
         if count != len(known):
             message = f"the pipeline was fitted on {count} columns without names, so the schema must list these in their order, got {len(known)}"
             raise NetworkError(message)
-        return RawTable(space, tuple(known), as_frame=False)
+        types = with_markers(formats or {}, marker_formats(steps, known))
+        return RawTable(space, tuple(known), as_frame=False, formats=types)
     for name in _needed(steps):
         if name not in known:
             told = missing(name, known).replace("the table must", "the schema must")
             raise NetworkError(f"the pipeline reads {name!r}: {told}")
-    return RawTable(space, tuple(str(name) for name in names))
+    fitted = [str(name) for name in names]
+    types = with_markers(formats or {}, marker_formats(steps, fitted))
+    return RawTable(space, tuple(fitted), formats=types)
 
 
 def read_columns(estimator: Any) -> list[str] | None:  # noqa: ANN401 - scikit-learn ships no types
     """Name the raw columns that a pipeline looks at; None where it was fitted without names."""
     steps, _ = taken_apart(estimator)
     return _needed(steps) if hasattr(steps, "feature_names_in_") else None
+
+
+def encoder_values(estimator: Any) -> dict[str, KnownValues]:  # noqa: ANN401 - scikit-learn ships no types
+    """Return what a pipeline's encoders know about the raw columns; nothing if it has no names."""
+    steps, _ = taken_apart(estimator)
+    names = getattr(steps, "feature_names_in_", None)
+    return {} if names is None else known_values(steps, [str(name) for name in names])
+
+
+def encoder_markers(estimator: Any) -> dict[str, ColumnFormat]:  # noqa: ANN401 - scikit-learn ships no types
+    """Return formats of the raw columns in which a pipeline's encoders know None."""
+    steps, _ = taken_apart(estimator)
+    names = getattr(steps, "feature_names_in_", None)
+    return {} if names is None else marker_formats(steps, [str(name) for name in names])
 
 
 def _needed(steps: Any) -> list[str]:  # noqa: ANN401 - scikit-learn ships no types

@@ -1,0 +1,51 @@
+"""Init table: the pandas options that a fitted model's encoders show, where they are not the defaults."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from feta.network.absorb.known_values import KnownValues
+from feta.space.table_file import TableFile
+from feta.space.table_options import TableOptions
+
+Known = Mapping[str, KnownValues]
+
+
+def options_for(table: TableFile, known: Known, names: Collection[str]) -> TableOptions:
+    """Find how the table must be read so that its values are of the types that the encoders know."""
+    options = _missing_texts(table.options, known, names)
+    formats = TableFile(table.path, options).formats([name for name in names if name in known])
+    texts = {
+        name: "str"
+        for name, one in known.items()
+        if one.as_text and name in formats and formats[name].kind != "text"
+    }
+    return replace(options, dtype={**options.dtype, **texts})
+
+
+def _missing_texts(options: TableOptions, known: Known, names: Collection[str]) -> TableOptions:
+    """Keep texts that pandas would take for missing, such as "NA", where an encoder knows them."""
+    texts = {name: _taken_for_missing(one) for name, one in known.items()}
+    if not any(texts.values()):
+        return options
+    empty = {name for name, found in texts.items() if "" in found}
+    if not empty:
+        return replace(options, keep_default_na=False, na_values=("",))
+    others = {name: ("",) for name in names if name not in empty}
+    return replace(options, keep_default_na=False, na_values=others)
+
+
+def _taken_for_missing(known: KnownValues) -> list[str]:
+    """List the texts that an encoder knows and that pandas reads as missing by default."""
+    texts = [value for value in known.values if isinstance(value, str)]
+    if not texts:
+        return []
+    cells = TableOptions().frame({"value": texts}, {"value": "str"})["value"]
+    return [text for text, gone in zip(texts, cells.isna(), strict=True) if gone]
+
+
+def decimal_comma(table: TableFile, columns: Collection[str]) -> TableOptions | None:
+    """Return options with a decimal comma, if that makes numbers of all these columns."""
+    options = replace(table.options, decimal=",")
+    formats = TableFile(table.path, options).formats(columns)
+    numbers = all(one.kind in ("integer", "number") for one in formats.values())
+    return options if columns and numbers else None
