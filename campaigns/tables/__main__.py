@@ -26,15 +26,15 @@ from campaigns.tables.summary import print_left_out, summarize
 
 
 def selected(options: argparse.Namespace) -> list[Combination]:
-    """Choose combinations by name, then a part of them, then a seeded sample."""
+    """Choose combinations by name, then one of several random parts, then a seeded sample."""
     chosen = [one for one in combinations() if options.only in one.name]
     part, parts = options.part
-    chosen = chosen[part - 1 :: parts]
+    order = np.random.default_rng(0).permutation(len(chosen))  # the same parts for every seed
+    chosen = [chosen[place] for place in sorted(order[part - 1 :: parts])]
     if options.limit is None:
         return chosen
     chosen = [one for one in chosen if not one.left_out]
-    rng = np.random.default_rng(options.seed)
-    places = rng.choice(len(chosen), size=min(options.limit, len(chosen)), replace=False)
+    places = np.random.default_rng(options.seed).permutation(len(chosen))[: options.limit]
     return [chosen[place] for place in sorted(places)]
 
 

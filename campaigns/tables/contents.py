@@ -1,10 +1,9 @@
 """Contents: what the tested column holds, as a frame, as Parquet and as the cells of a CSV file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 File = Literal["csv", "parquet", "frame"]
@@ -31,7 +30,7 @@ class Content:
     options: Mapping[str, object] = field(default_factory=dict)  # for read_csv to keep the content
     left_out: Mapping[File, str] = field(default_factory=dict)  # reasons
 
-    def column(self, codes: "np.typing.NDArray[np.int64]") -> "pd.Series":
+    def column(self, codes: Iterable[int]) -> "pd.Series":
         """Return the cells with these codes."""
         cells = [self.values[code] for code in codes]
         return pd.Series(cells, name=COLUMN, dtype=self.dtype)

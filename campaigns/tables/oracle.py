@@ -36,23 +36,32 @@ def truth_of(case: Case, domain: Domain) -> Truth:
     cells = _distinct(column)
     problems = [*_lacking(cells, domain), *_unknown(case, domain)]
     own = _evaluate(case.pipeline, case.people)
-    tables = []
-    for value in _counterparts(cells, domain):
-        changed = _with(case.people, case.sensitive, value)
-        try:
-            tables.append(_evaluate(case.pipeline, changed))
-        except (TypeError, ValueError) as error:
-            problems.append(f"the pipeline refuses {value!r}: {str(error).splitlines()[0]}")
-    favorable = np.stack(tables)[:, :, 0] == 1.0
+    tables, refused = _tables(case, _counterparts(cells, domain))
+    favorable = tables[:, :, 0] == 1.0
     votes = favorable.sum(axis=0)
-    near = (np.abs(np.stack([own, *tables])[:, :, 1] - 0.5) < NEAR).any(axis=0)
+    near = (np.abs(np.concatenate([own[None], tables])[:, :, 1] - 0.5) < NEAR).any(axis=0)
     return Truth(
         favorable.any(axis=0) & ~favorable.all(axis=0),
         tuple(OUTCOMES[int(row)] for row in own[:, 0]),
         tuple(OUTCOMES[int(2 * n >= len(favorable))] for n in votes),  # a tie is favorable
         near,
-        tuple(problems),
+        (*problems, *refused),
     )
+
+
+def _tables(case: Case, values: list[object]) -> tuple[NDArray[np.float64], list[str]]:
+    """Evaluate the people with each value, (values, rows, 2), and describe values that are refused."""
+    try:
+        everybody = _with(case.people, case.sensitive, values)
+        return _evaluate(case.pipeline, everybody).reshape(len(values), -1, 2), []
+    except (TypeError, ValueError):
+        tables, refused = [], []
+    for value in values:
+        try:
+            tables.append(_evaluate(case.pipeline, _with(case.people, case.sensitive, [value])))
+        except (TypeError, ValueError) as error:
+            refused.append(f"the pipeline refuses {value!r}: {str(error).splitlines()[0]}")
+    return np.stack(tables), refused
 
 
 def _evaluate(pipeline: Pipeline, people: pd.DataFrame) -> NDArray[np.float64]:
@@ -149,14 +158,14 @@ def _counterparts(cells: list[object], domain: Domain) -> list[object]:
     return distinct
 
 
-def _with(people: pd.DataFrame, name: str, value: object) -> pd.DataFrame:
-    """Substitute one value in all rows; the column keeps its dtype where it can hold the value."""
-    dtype = people[name].dtype
-    cells = [value] * len(people)
+def _with(people: pd.DataFrame, name: str, values: list[object]) -> pd.DataFrame:
+    """Repeat the rows with each value; the column keeps its dtype where it can hold the values."""
+    everybody = people.iloc[np.tile(np.arange(len(people)), len(values))].reset_index(drop=True)
+    cells = [value for value in values for _ in range(len(people))]
     try:
-        column = pd.Series(cells, index=people.index, dtype=dtype)
+        column = pd.Series(cells, dtype=people[name].dtype)
     except (TypeError, ValueError):
-        column = pd.Series(cells, index=people.index)
-    if column.isna().any() != pd.isna(value):  # a category that the dtype does not list
-        column = pd.Series(cells, index=people.index, dtype="category")
-    return people.assign(**{name: column})
+        column = pd.Series(cells)
+    if column.isna().sum() != pd.isna(pd.Series(cells, dtype=object)).sum():
+        column = pd.Series(cells, dtype="category")  # the dtype lists fewer categories
+    return everybody.assign(**{name: column})

@@ -1,5 +1,6 @@
 """Outcome: one combination, from its table to the comparison of FETA's answers with the truth."""
 
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from campaigns.tables.answers import Answers, Crash, Refusal, ask
 from campaigns.tables.case import Case, LeftOut, make_case
@@ -20,9 +22,9 @@ OWN_PROCESS = 150  # every so many combinations, the commands run in processes o
 
 # Words that name a missing cell, and verbs that start a remedy.
 MISSING = ("missing", "empty", "nan", "none", "<na>", "null")
-REMEDIES = frozenset(
-    "add change choose convert correct declare drop encode fill fit give leave let list name pass "
-    "put read refit remove rename replace save set spell strip train use widen write".split()
+REMEDIES = (
+    "add|change|choose|convert|correct|declare|drop|encode|fill|fit|give|leave|let|list|name|pass|put"
+    "|read|refit|remove|rename|replace|save|set|spell|strip|take|train|use|widen|write"
 )
 
 
@@ -58,7 +60,8 @@ def outcome_of(combination: Combination, *, seed: int, keep: Path | None = None)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            outcome = _compared(combination, folder, seed)
+            with threadpool_limits(1):
+                outcome = _compared(combination, folder, seed)
         finally:
             if keep is not None:
                 target = keep / combination.name.replace("/", "_")
@@ -87,11 +90,10 @@ def _vague(message: str, content: Content) -> tuple[str, ...]:
     lower = message.lower()
     values = [str(v).strip().lower() for v in content.values if not pd.isna(v) and str(v).strip()]
     spelled = [*values, *(text.strip().lower() for text in content.spellings if text.strip())]
-    clauses = [clause.split() for clause in lower.replace(", or ", "; ").split(";")[1:]]
     found = {
         "column": COLUMN in lower,
         "value": any(text in lower for text in (*spelled, *MISSING)),
-        "remedy": any(words[0] in REMEDIES for words in clauses if words),
+        "remedy": re.search(rf"(;|, or|, and) ({REMEDIES})\b", lower) is not None,
     }
     return tuple(what for what, named in found.items() if not named)
 

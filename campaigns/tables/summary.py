@@ -86,7 +86,7 @@ def _print_reasons(outcomes: list[Outcome]) -> None:
     reasons = Counter(_general(one.message) for one in left)
     print(f"left out: {len(left)}")
     for reason, count in reasons.most_common():
-        print(f"  {count} × {reason[:SHOWN]}")
+        print(f"  {count} times {reason[:SHOWN]}")
 
 
 def _print_refusals(refused: list[Outcome], *, verbose: bool) -> None:
@@ -100,7 +100,7 @@ def _print_refusals(refused: list[Outcome], *, verbose: bool) -> None:
         lacks = sorted({what for member in group for what in member.vague})
         note = f" [does not name: {', '.join(lacks)}]" if lacks else ""
         message = one.message if verbose else one.message[:SHOWN]
-        print(f"  {len(group)} × {one.step}: {message} ({one.name}){note}")
+        print(f"  {len(group)} times {one.step}: {message} ({one.name}){note}")
 
 
 def _general(message: str) -> str:
