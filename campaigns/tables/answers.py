@@ -18,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 import feta
 from campaigns.tables.case import LABEL, OUTCOMES, Case
 from feta.cli import app
+from feta.estimators.fair_classifier import FairClassifier
 
 SECONDS = 120  # for one command in its own process
 
@@ -163,7 +164,7 @@ def _from_python(case: Case) -> Answers | Refusal:
             decided = feta.FairPredictor(model).decide(rows)
             step = "FairClassifier"
             frozen = FrozenEstimator(case.pipeline)
-            classifier = feta.FairClassifier(frozen, space).fit(people, case.frame[LABEL])
+            classifier = FairClassifier(frozen, space).fit(people, case.frame[LABEL])
             classes = classifier.predict(shared)
     except feta.FetaError as error:
         return Refusal(step, " ".join(str(error).split()))

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-import pandas as pd
-
-from campaigns.tables.contents import CONTENTS, Content, File, Reading
+from campaigns.tables.contents import CONTENTS, Content, File, Reading, is_missing
 from campaigns.tables.encoders import ENCODERS
 
 IMPUTERS = ("frequent-onehot", "constant-onehot", "median-scaler")
@@ -40,7 +38,7 @@ class Combination:
             return "pandas' defaults give this content"
         if other := self._same_file():
             return f"the same file, read in the same way, as {other}"
-        if self.encoder in IMPUTERS and not any(pd.isna(v) for v in self.content.values):
+        if self.encoder in IMPUTERS and not any(map(is_missing, self.content.values)):
             return "nothing is missing: the imputer does nothing"
         return ""
 

@@ -1,8 +1,9 @@
 """Contents: what the tested column holds, as a frame, as Parquet and as the cells of a CSV file."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -19,6 +20,11 @@ ONLY_FRAME = "neither CSV nor Parquet distinguishes None from NaN"
 NO_NONE = "a CSV file has no None: an empty cell is the content nan-text, nan-number or na-boolean"
 
 
+def is_missing(value: object) -> bool:
+    """Return whether a cell is None, NaN or pd.NA."""
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """Distinct cells of a column; the last one is rare."""
@@ -30,7 +36,7 @@ class Content:
     options: Mapping[str, object] = field(default_factory=dict)  # for read_csv to keep the content
     left_out: Mapping[File, str] = field(default_factory=dict)  # reasons
 
-    def column(self, codes: Iterable[int]) -> "pd.Series":
+    def column(self, codes: Iterable[int]) -> "pd.Series[Any]":
         """Return the cells with these codes."""
         cells = [self.values[code] for code in codes]
         return pd.Series(cells, name=COLUMN, dtype=self.dtype)

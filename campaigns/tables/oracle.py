@@ -5,6 +5,7 @@ Nothing here comes from FETA but the list of values that it was asked about.
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,10 @@ from sklearn.pipeline import Pipeline
 
 from campaigns.tables.answers import Domain
 from campaigns.tables.case import OUTCOMES, Case
+from campaigns.tables.contents import is_missing
 
 NEAR = 1e-9  # a probability this close to one half decides nothing
+NULLABLE = ("boolean", "Int64")  # scikit-learn converts them to float64
 
 Table = NDArray[np.bool_]
 
@@ -39,12 +42,12 @@ def truth_of(case: Case, domain: Domain) -> Truth:
     tables, refused = _tables(case, _counterparts(cells, domain))
     favorable = tables[:, :, 0] == 1.0
     votes = favorable.sum(axis=0)
-    near = (np.abs(np.concatenate([own[None], tables])[:, :, 1] - 0.5) < NEAR).any(axis=0)
+    distances = np.abs(np.concatenate([own[None], tables])[:, :, 1] - 0.5)
     return Truth(
         favorable.any(axis=0) & ~favorable.all(axis=0),
         tuple(OUTCOMES[int(row)] for row in own[:, 0]),
         tuple(OUTCOMES[int(2 * n >= len(favorable))] for n in votes),  # a tie is favorable
-        near,
+        distances.min(axis=0) < NEAR,
         (*problems, *refused),
     )
 
@@ -72,7 +75,7 @@ def _evaluate(pipeline: Pipeline, people: pd.DataFrame) -> NDArray[np.float64]:
         return np.column_stack([decisions, pipeline.predict_proba(people)[:, 1]])
 
 
-def _distinct(column: "pd.Series") -> list[object]:
+def _distinct(column: "pd.Series[Any]") -> list[object]:
     """Return a column's distinct cells as Python values; None, NaN and pd.NA stay distinct."""
     cells: list[object] = []
     for cell in column.astype(object):
@@ -88,8 +91,8 @@ def _plain(value: object) -> object:
 def _same(one: object, other: object) -> bool:
     """Return whether two cells are equal in value and in kind: text, number, boolean or marker."""
     one, other = _plain(one), _plain(other)
-    if pd.isna(one) or pd.isna(other):
-        return type(one) is type(other) and bool(pd.isna(one) and pd.isna(other))
+    if is_missing(one) or is_missing(other):
+        return type(one) is type(other) and is_missing(one) and is_missing(other)
     if isinstance(one, bool | str) or isinstance(other, bool | str):
         return type(one) is type(other) and one == other
     return bool(one == other)
@@ -97,7 +100,7 @@ def _same(one: object, other: object) -> bool:
 
 def _similar(one: object, other: object) -> bool:
     """Return whether two cells are spelled alike, whatever their kinds are."""
-    if pd.isna(one) or pd.isna(other):
+    if is_missing(one) or is_missing(other):
         return False
     if str(one).casefold() == str(other).casefold():
         return True
@@ -113,7 +116,7 @@ def _lacking(cells: list[object], domain: Domain) -> list[str]:
         f"the table holds {cell!r}; the schema lists {list(domain.values)!r}"
         + (" and missing" if domain.missing else "")
         for cell in cells
-        if not (domain.missing if pd.isna(cell) else any(_same(cell, v) for v in domain.values))
+        if not (domain.missing if is_missing(cell) else any(_same(cell, v) for v in domain.values))
     ]
 
 
@@ -126,13 +129,14 @@ def _unknown(case: Case, domain: Domain) -> list[str]:
     encoder = step.steps[-1][1] if imputed else step
     if not hasattr(encoder, "categories_"):
         return []
-    known = list(encoder.categories_[0])
+    known = [_plain(one) for one in encoder.categories_[0]]
+    numbers = case.people[case.sensitive].dtype.name in NULLABLE
     problems = [
-        f"the schema lists {value!r}; the encoder knows {[_plain(one) for one in known]!r}"
+        f"the schema lists {value!r}; the encoder knows {known!r}"
         for value in domain.values
-        if not any(_same(value, one) for one in known)
+        if not any(_same(value, one) or (numbers and value == one) for one in known)
     ]
-    if domain.missing and not imputed and not any(pd.isna(one) for one in known):
+    if domain.missing and not imputed and not any(map(is_missing, known)):
         problems.append("the schema lists missing; the encoder knows no missing value")
     return problems
 
@@ -148,9 +152,9 @@ def _counterparts(cells: list[object], domain: Domain) -> list[object]:
         exact = [cell for cell in cells if _same(cell, value)]
         alike = [cell for cell in cells if _similar(cell, value)]
         values.append((exact or alike or [value])[0])
-    markers = [cell for cell in cells if pd.isna(cell)]
+    markers = [cell for cell in cells if is_missing(cell)]
     values += markers or ([float("nan")] if domain.missing else [])
-    values += [cell for cell in cells if not pd.isna(cell)]
+    values += [cell for cell in cells if not is_missing(cell)]
     distinct: list[object] = []
     for value in values:
         if not any(_same(value, other) for other in distinct):
@@ -166,6 +170,6 @@ def _with(people: pd.DataFrame, name: str, values: list[object]) -> pd.DataFrame
         column = pd.Series(cells, dtype=people[name].dtype)
     except (TypeError, ValueError):
         column = pd.Series(cells)
-    if column.isna().sum() != pd.isna(pd.Series(cells, dtype=object)).sum():
+    if column.isna().sum() != sum(map(is_missing, cells)):
         column = pd.Series(cells, dtype="category")  # the dtype lists fewer categories
     return everybody.assign(**{name: column})

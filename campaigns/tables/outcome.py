@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from campaigns.tables.answers import Answers, Crash, Refusal, ask
 from campaigns.tables.case import Case, LeftOut, make_case
 from campaigns.tables.combinations import Combination
-from campaigns.tables.contents import COLUMN, Content
+from campaigns.tables.contents import COLUMN, Content, is_missing
 from campaigns.tables.oracle import Truth, truth_of
 
 Kind = Literal["left out", "answered", "undecided", "refused", "crashed"]
@@ -22,6 +21,7 @@ OWN_PROCESS = 150  # every so many combinations, the commands run in processes o
 
 # Words that name a missing cell, and verbs that start a remedy.
 MISSING = ("missing", "empty", "nan", "none", "<na>", "null")
+VALUE = re.compile(r"\b(got|may be|holds?|value) ['\"\d]")
 REMEDIES = (
     "add|change|choose|convert|correct|declare|drop|encode|fill|fit|give|leave|let|list|name|pass|put"
     "|read|refit|remove|rename|replace|save|set|spell|strip|take|train|use|widen|write"
@@ -88,11 +88,14 @@ def _compared(combination: Combination, folder: Path, seed: int) -> Outcome:
 def _vague(message: str, content: Content) -> tuple[str, ...]:
     """List what a refusal does not name."""
     lower = message.lower()
-    values = [str(v).strip().lower() for v in content.values if not pd.isna(v) and str(v).strip()]
+    values = [
+        str(v).strip().lower() for v in content.values if not is_missing(v) and str(v).strip()
+    ]
     spelled = [*values, *(text.strip().lower() for text in content.spellings if text.strip())]
     found = {
         "column": COLUMN in lower,
-        "value": any(text in lower for text in (*spelled, *MISSING)),
+        "value": any(text in lower for text in (*spelled, *MISSING))
+        or VALUE.search(lower) is not None,
         "remedy": re.search(rf"(;|, or|, and) ({REMEDIES})\b", lower) is not None,
     }
     return tuple(what for what, named in found.items() if not named)

@@ -36,9 +36,9 @@ def summarize(outcomes: list[Outcome], *, verbose: bool) -> int:
     counts = _counts(tried)
     for name, count in counts.items():
         print(f"{name}: {count}")
-    answered = sum(one.kind == "answered" for one in tried)
+    answered = sum(one.kind == "answered" and not one.wrong for one in tried)
     share = answered / max(1, len(tried))
-    print(f"{answered} of {len(tried)} combinations answered, {100 * share:.1f} %")
+    print(f"{answered} of {len(tried)} combinations answered correctly, {100 * share:.1f} %")
     few = len(tried) >= ENOUGH and share < SHARE
     if few:
         print(f"WRONG: fewer than {100 * SHARE:.0f} % are answered")
@@ -109,11 +109,17 @@ def _general(message: str) -> str:
 
 
 def _print_classes(tried: Iterable[Outcome]) -> None:
-    """Print, per content, file and reading, the combinations by outcome."""
-    table: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    """Print, per content, file, reading and role, the encoders whose outcome is not an answer."""
+    table: defaultdict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for one in tried:
-        content, _, file, reading, role = one.name.split("/")
-        table[f"{content}/{file}/{reading}/{role}"]["wrong" if one.wrong else one.kind] += 1
-    print("combinations per content, file, reading and role:")
-    for name, counts in table.items():
-        print(f"  {name}: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
+        content, encoder, *rest = one.name.split("/")
+        kind = "wrong" if one.wrong else one.kind
+        table["/".join([content, *rest])][kind].append(encoder)
+    for name, kinds in table.items():
+        parts = [
+            f"{len(encoders)} {kind} ({', '.join(encoders)})"
+            for kind, encoders in kinds.items()
+            if kind != "answered"
+        ]
+        if parts:
+            print(f"{name}: " + "; ".join([f"{len(kinds['answered'])} answered", *parts]))
