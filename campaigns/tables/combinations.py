@@ -46,7 +46,9 @@ class Combination:
         """Name the earlier content that has the same CSV file."""
         if (self.file, self.reading) != ("csv", "defaults"):
             return ""
-        for content in CONTENTS[: CONTENTS.index(self.content)]:
+        for content in CONTENTS:
+            if content.name == self.content.name:
+                return ""
             if content.spellings == self.content.spellings and "csv" not in content.left_out:
                 return content.name
         return ""
