@@ -14,6 +14,7 @@ column, value and remedy, and, of 100 combinations or more, if fewer than 85 % a
 import argparse
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
@@ -50,9 +51,17 @@ def run(chosen: list[Combination], *, jobs: int, seed: int, keep: Path | None) -
     """Run the combinations in processes."""
     ask = partial(outcome_of, seed=seed, keep=keep)
     if jobs == 1:
-        return [ask(one) for one in chosen]
+        return list(_with_progress(map(ask, chosen), len(chosen)))
     with Pool(jobs) as pool:
-        return list(pool.imap(ask, chosen, chunksize=4))
+        return list(_with_progress(pool.imap(ask, chosen, chunksize=4), len(chosen)))
+
+
+def _with_progress(outcomes: Iterable[Outcome], total: int) -> Iterator[Outcome]:
+    """Report every hundredth combination on standard error."""
+    for number, outcome in enumerate(outcomes, start=1):
+        if number % 100 == 0:
+            print(f"{number} of {total} combinations", file=sys.stderr, flush=True)
+        yield outcome
 
 
 def main() -> int:

@@ -24,8 +24,8 @@ ROWS = 60
 RARE = 7  # rows with the content's last cell: fewer than MIN_FREQUENCY of all
 NETWORKS = 5  # every fifth pipeline ends in a network
 NUMBERS = ["age", "income"]
-LABEL = "granted"
-OUTCOMES = ("no", "yes")
+LABEL = "loan"
+OUTCOMES = ("denied", "granted")  # no words that a content declares to be booleans
 
 Codes = NDArray[np.int64]
 
@@ -106,33 +106,30 @@ def _written(
         raise LeftOut(f"pandas: {error}") from None
 
 
-def _write_csv(content: Content, codes: Codes, others: pd.DataFrame, path: Path) -> None:
-    columns = [[content.spellings[code] for code in codes]]
-    columns += [others[name].astype(str).tolist() for name in others.columns]
+def _write_csv(content: Content, codes: Codes | None, others: pd.DataFrame, path: Path) -> None:
+    """Write the cells as the content spells them; without codes, only the other columns."""
+    columns = {} if codes is None else {COLUMN: [content.spellings[code] for code in codes]}
+    for name in others.columns:
+        texts = others[name].astype(str).tolist()
+        columns[name] = [text.replace(".", content.decimal) for text in texts]
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([COLUMN, *others.columns])
-        writer.writerows(zip(*columns, strict=True))
+        writer = csv.writer(file, delimiter=content.sep)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def _write_shared(
     combination: Combination, codes: Codes, others: pd.DataFrame, sensitive: str, path: Path
 ) -> None:
     """Write the table without its sensitive column and without the label."""
-    if combination.file == "frame":
-        return
-    dropped = others.drop(columns=[LABEL])
-    if combination.sensitive:
-        if combination.file == "parquet":
-            dropped.to_parquet(path)
-        else:
-            dropped.to_csv(path, index=False)
-        return
-    dropped = dropped.drop(columns=[sensitive])
-    if combination.file == "parquet":
-        pd.concat([combination.content.column(codes), dropped], axis=1).to_parquet(path)
-    else:
-        _write_csv(combination.content, codes, dropped, path)
+    content = combination.content
+    left = others.drop(columns=[LABEL, sensitive], errors="ignore")
+    kept = None if combination.sensitive else codes
+    if combination.file == "csv":
+        _write_csv(content, kept, left, path)
+    elif combination.file == "parquet":
+        columns = [left] if kept is None else [content.column(kept), left]
+        pd.concat(columns, axis=1).to_parquet(path)
 
 
 def _fitted(combination: Combination, frame: pd.DataFrame, seed: int) -> Pipeline:

@@ -36,6 +36,8 @@ class Combination:
             return "reading options belong to CSV files"
         if self.reading == "options" and not self.content.options:
             return "pandas' defaults give this content"
+        if self.reading == "defaults" and self.file == "csv" and self.content.sep != ",":
+            return "pandas' defaults do not separate the columns of this file"
         if other := self._same_file():
             return f"the same file, read in the same way, as {other}"
         if self.encoder in IMPUTERS and not any(map(is_missing, self.content.values)):

@@ -17,6 +17,7 @@ STRING: Mapping[str, object] = {"dtype": {COLUMN: "string"}}
 KEPT: Mapping[str, object] = {"keep_default_na": False}
 
 ONLY_FRAME = "neither CSV nor Parquet distinguishes None from NaN"
+ONLY_CSV = "only a CSV file can spell such cells: the frame is that of another content"
 NO_NONE = "a CSV file has no None: an empty cell is the content nan-text, nan-number or na-boolean"
 
 
@@ -35,6 +36,8 @@ class Content:
     dtype: str | None = None  # of the frame; None: as pandas infers
     options: Mapping[str, object] = field(default_factory=dict)  # for read_csv to keep the content
     left_out: Mapping[File, str] = field(default_factory=dict)  # reasons
+    sep: str = ","  # of the CSV file
+    decimal: str = "."
 
     def column(self, codes: Iterable[int]) -> "pd.Series[Any]":
         """Return the cells with these codes."""
@@ -50,6 +53,7 @@ def _texts(
 
 
 NAN = float("nan")
+ANOTHER: Mapping[File, str] = {"parquet": ONLY_CSV, "frame": ONLY_CSV}
 EMPTY = ("owner", "rents", "")
 
 CONTENTS = (
@@ -57,9 +61,27 @@ CONTENTS = (
     _texts("bool-upper", "FALSE", "TRUE", options=TEXT),
     _texts("bool-lower", "false", "true", options=TEXT),
     _texts("bool-mixed", "False", "FALSE", "false", "True", "TRUE", "true", options=TEXT),
+    Content(
+        "bool-words",
+        (False, True),
+        ("no", "yes"),
+        "bool",
+        {"true_values": ["yes"], "false_values": ["no"]},
+        ANOTHER,
+    ),
     Content("integers", (1, 2, 3), ("1", "2", "3")),
     Content("integers-gap", (1, 2, 5), ("1", "2", "5")),
     Content("floats", (0.5, 1.0, 1.5, 2.0), ("0.5", "1.0", "1.5", "2.0")),
+    Content(
+        "decimal-comma",
+        (0.5, 1.0, 1.5, 2.0),
+        ("0,5", "1,0", "1,5", "2,0"),
+        None,
+        {"sep": ";", "decimal": ","},
+        ANOTHER,
+        sep=";",
+        decimal=",",
+    ),
     Content("whole-floats", (1.0, 2.0, 3.0), ("1.0", "2.0", "3.0")),
     _texts("text", "free", "owner", "rents"),
     _texts("string-dtype", "free", "owner", "rents", dtype="string", options=STRING),
@@ -82,6 +104,14 @@ CONTENTS = (
         left_out={"csv": ONLY_FRAME, "parquet": ONLY_FRAME},
     ),
     Content("nan-text", ("owner", "rents", NAN), EMPTY, "object"),
+    Content(
+        "question-mark",
+        ("owner", "rents", NAN),
+        ("owner", "rents", "?"),
+        "object",
+        {"na_values": ["?"]},
+        ANOTHER,
+    ),
     Content("nan-number", (1.0, 2.0, NAN), ("1", "2", "")),
     Content("na-string", ("owner", "rents", pd.NA), EMPTY, "string", STRING),
     Content("na-integer", (1, 2, pd.NA), ("1", "2", ""), "Int64", {"dtype": {COLUMN: "Int64"}}),
