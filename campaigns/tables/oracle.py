@@ -1,0 +1,175 @@
+"""Oracle: the truth about a case, by the pipeline's own predict on the user's frame.
+
+Nothing here comes from FETA but the list of values that it was asked about.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from campaigns.tables.answers import Domain
+from campaigns.tables.case import OUTCOMES, Case
+from campaigns.tables.contents import is_missing
+
+NEAR = 1e-9  # a probability this close to one half decides nothing
+NULLABLE = ("boolean", "Int64")  # scikit-learn converts them to float64
+
+Table = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """One entry per row; `problems` describes values that the domain lacks or the encoder does not know."""
+
+    unfair: Table
+    own: tuple[str, ...]
+    fair: tuple[str, ...]
+    near: Table
+    problems: tuple[str, ...]
+
+
+def truth_of(case: Case, domain: Domain) -> Truth:
+    """Evaluate all counterparts of all rows."""
+    column = case.people[case.sensitive]
+    cells = _distinct(column)
+    problems = [*_lacking(cells, domain), *_unknown(case, domain)]
+    own = _evaluate(case.pipeline, case.people)
+    tables, refused = _tables(case, _counterparts(cells, domain))
+    favorable = tables[:, :, 0] == 1.0
+    votes = favorable.sum(axis=0)
+    distances = np.abs(np.concatenate([own[None], tables])[:, :, 1] - 0.5)
+    return Truth(
+        favorable.any(axis=0) & ~favorable.all(axis=0),
+        tuple(OUTCOMES[int(row)] for row in own[:, 0]),
+        tuple(OUTCOMES[int(2 * n >= len(favorable))] for n in votes),  # a tie is favorable
+        distances.min(axis=0) < NEAR,
+        (*problems, *refused),
+    )
+
+
+def _tables(case: Case, values: list[object]) -> tuple[NDArray[np.float64], list[str]]:
+    """Evaluate the people with each value, (values, rows, 2), and describe values that are refused."""
+    try:
+        everybody = _with(case.people, case.sensitive, values)
+        return _evaluate(case.pipeline, everybody).reshape(len(values), -1, 2), []
+    except (TypeError, ValueError):
+        tables, refused = [], []
+    for value in values:
+        try:
+            tables.append(_evaluate(case.pipeline, _with(case.people, case.sensitive, [value])))
+        except (TypeError, ValueError) as error:
+            refused.append(f"the pipeline refuses {value!r}: {str(error).splitlines()[0]}")
+    return np.stack(tables), refused
+
+
+def _evaluate(pipeline: Pipeline, people: pd.DataFrame) -> NDArray[np.float64]:
+    """Return each row's decision, 1 if favorable, and its probability."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        decisions = np.asarray(pipeline.predict(people)) == OUTCOMES[1]
+        return np.column_stack([decisions, pipeline.predict_proba(people)[:, 1]])
+
+
+def _distinct(column: "pd.Series[Any]") -> list[object]:
+    """Return a column's distinct cells as Python values; None, NaN and pd.NA stay distinct."""
+    cells: list[object] = []
+    for cell in column.astype(object):
+        if not any(_same(cell, other) for other in cells):
+            cells.append(cell)
+    return cells
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two cells are equal in value and in kind: text, number, boolean or marker."""
+    one, other = _plain(one), _plain(other)
+    if is_missing(one) or is_missing(other):
+        return type(one) is type(other) and is_missing(one) and is_missing(other)
+    if isinstance(one, bool | str) or isinstance(other, bool | str):
+        return type(one) is type(other) and one == other
+    return bool(one == other)
+
+
+def _similar(one: object, other: object) -> bool:
+    """Return whether two cells are spelled alike, whatever their kinds are."""
+    if is_missing(one) or is_missing(other):
+        return False
+    if str(one).casefold() == str(other).casefold():
+        return True
+    try:
+        return float(str(one)) == float(str(other))
+    except ValueError:
+        return False
+
+
+def _lacking(cells: list[object], domain: Domain) -> list[str]:
+    """Describe cells of the table that the domain lacks."""
+    return [
+        f"the table holds {cell!r}; the schema lists {list(domain.values)!r}"
+        + (" and missing" if domain.missing else "")
+        for cell in cells
+        if not (domain.missing if is_missing(cell) else any(_same(cell, v) for v in domain.values))
+    ]
+
+
+def _unknown(case: Case, domain: Domain) -> list[str]:
+    """Describe values of the domain that the fitted encoder of the sensitive column does not know."""
+    if not case.combination.sensitive:
+        return []
+    step = case.pipeline.steps[0][1].named_transformers_["column"]
+    imputed = isinstance(step, Pipeline)
+    encoder = step.steps[-1][1] if imputed else step
+    if not hasattr(encoder, "categories_"):
+        return []
+    known = [_plain(one) for one in encoder.categories_[0]]
+    numbers = case.people[case.sensitive].dtype.name in NULLABLE
+    problems = [
+        f"the schema lists {value!r}; the encoder knows {known!r}"
+        for value in domain.values
+        if not any(_same(value, one) or (numbers and value == one) for one in known)
+    ]
+    if domain.missing and not imputed and not any(map(is_missing, known)):
+        problems.append("the schema lists missing; the encoder knows no missing value")
+    return problems
+
+
+def _counterparts(cells: list[object], domain: Domain) -> list[object]:
+    """Return the values to substitute, in the kinds that the user's table has.
+
+    A listed value of another kind stands for the cell that is spelled alike; cells that the
+    domain lacks are added, since the user asked about them, too.
+    """
+    values: list[object] = []
+    for value in domain.values:
+        exact = [cell for cell in cells if _same(cell, value)]
+        alike = [cell for cell in cells if _similar(cell, value)]
+        values.append((exact or alike or [value])[0])
+    markers = [cell for cell in cells if is_missing(cell)]
+    values += markers or ([float("nan")] if domain.missing else [])
+    values += [cell for cell in cells if not is_missing(cell)]
+    distinct: list[object] = []
+    for value in values:
+        if not any(_same(value, other) for other in distinct):
+            distinct.append(value)
+    return distinct
+
+
+def _with(people: pd.DataFrame, name: str, values: list[object]) -> pd.DataFrame:
+    """Repeat the rows with each value; the column keeps its dtype where it can hold the values."""
+    everybody = people.iloc[np.tile(np.arange(len(people)), len(values))].reset_index(drop=True)
+    cells = [value for value in values for _ in range(len(people))]
+    try:
+        column = pd.Series(cells, dtype=people[name].dtype)
+    except (TypeError, ValueError):
+        column = pd.Series(cells)
+    if column.isna().sum() != sum(map(is_missing, cells)):
+        column = pd.Series(cells, dtype="category")  # the dtype lists fewer categories
+    return everybody.assign(**{name: column})
