@@ -15,6 +15,7 @@ from feta.engine.protocol import UNLIMITED, Budget
 from feta.errors import DomainError
 from feta.model import Model
 from feta.runtime import Replay, Runtime
+from feta.space.column_format import formats_of
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ def _compare(
     named = given.set_axis([str(name) for name in given.columns], axis=1) if whole else None
     rows = range(0, len(people), max(1, -(-len(people) // COMPARED_ROWS)))
     part = None if named is None else named.iloc[list(rows)]
+    if named is not None:
+        formats_of(named[name] for name in columns or ())  # refuses two kinds of missing values
     compared = compare(model, runtime, people[list(rows)], part, rows=list(rows))
     compared.check()
     return replace(compared, on_table=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix
+from feta.arrays import Flags, Matrix, Vector
 from feta.audit.answer import in_words
 from feta.errors import NetworkError
 from feta.model import Model
@@ -100,7 +100,7 @@ def compare(
     if surprising.any():
         place = int(np.argmax(surprising))
         row = place if rows is None else rows[place]
-        first = _in_words(model, theirs, people, scores, place, row)
+        first = f"row {row + 1} {_in_words(model, theirs, people[place], place)}"
     return Comparison(
         runtime.name,
         len(people),
@@ -139,25 +139,24 @@ def _decisions_apart(
     return np.asarray(different), np.asarray(different & settled.safe)
 
 
-def _in_words(
-    model: Model, theirs: SourceAnswers, people: Matrix, scores: Bounded, place: int, row: int
-) -> str:
+def _in_words(model: Model, theirs: SourceAnswers, person: Vector, place: int) -> str:
     """Describe one person, and both answers."""
-    person = ", ".join(f"{name} {_shown(value)}" for name, value in _decoded(model, people[place]))
+    who = ", ".join(f"{name} {_shown(value)}" for name, value in _decoded(model, person))
+    scores = Rows(model.exact, person[None, :]).scores(model.network.arithmetic).values
     if isinstance(model.rule, Tolerance):
-        both = (float(theirs.answers[place]), float(scores.values[place, 0]))
-        return f"row {row + 1} ({person}): the model gives {both[0]:.6g}, FETA {both[1]:.6g}"
-    ours = model.settle(Rows(model.exact, people[place : place + 1]), model.rule).decisions[0]
+        their_score, our_score = float(theirs.answers[place]), float(scores[0, 0])
+        return f"({who}): the model's score is {their_score:.6g}, FETA's {our_score:.6g}"
+    ours = model.settle(Rows(model.exact, person[None, :]), model.rule).decisions[0]
     names = [in_words(model, int(one)) for one in (theirs.answers[place], ours)]
     if names[0] != names[1] or theirs.outputs is None:
-        return f"row {row + 1} ({person}): the model decides {names[0]!r}, FETA {names[1]!r}"
-    output = squashed(scores.values[place : place + 1], theirs.squash)[0]
+        return f"({who}): the model decides {names[0]!r}, FETA {names[1]!r}"
+    output = squashed(scores, theirs.squash)[0]
     what = "probability" if theirs.squash else "score"
     worst = int(np.argmax(np.abs(output - theirs.outputs[place])))
-    return f"row {row + 1} ({person}): the model's {what} is {theirs.outputs[place, worst]:.6g}, FETA's {output[worst]:.6g}"
+    return f"({who}): the model's {what} is {theirs.outputs[place, worst]:.6g}, FETA's {output[worst]:.6g}"
 
 
-def _decoded(model: Model, person: Matrix) -> list[tuple[str, Value]]:
+def _decoded(model: Model, person: Vector) -> list[tuple[str, Value]]:
     return [
         (one.name, one.decode(person[model.space.columns_of(one)]))
         for one in model.space.attributes
