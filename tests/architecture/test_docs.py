@@ -88,7 +88,7 @@ def test_an_example_runs_and_writes_its_report(
 
 def test_the_site_is_built_and_its_links_lead_somewhere(tmp_path: Path) -> None:
     builder = [sys.executable, str(ROOT / "scripts" / "build_docs.py"), str(tmp_path)]
-    subprocess.run(builder, check=True, timeout=60, env=os.environ)
+    subprocess.run(builder, check=True, timeout=600, env=os.environ)
     built = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     assert "feta audit" in built["cli.html"]
     for name in feta_names:

@@ -29,7 +29,7 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=600,  # only against hanging
         check=False,
         cwd=cwd,
         env={**os.environ, "COLUMNS": "160"},
@@ -195,11 +195,11 @@ def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) 
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     part = folder.path / "out" / ".verdicts.csv.part"
-    deadline = time.monotonic() + 30
-    while not (part.exists() and part.stat().st_size > 0) and time.monotonic() < deadline:
+    while not (part.exists() and part.stat().st_size > 0):
+        assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Traceback" not in stderr
     told = json.loads(stdout)
@@ -291,7 +291,7 @@ def test_a_reader_who_leaves_early_is_not_told_off(folder: Folder) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=60) == 141  # not Ctrl-C's
+    assert process.wait(timeout=600) == 141  # not Ctrl-C's
 
 
 def figures(folder: Folder) -> object:

@@ -111,7 +111,7 @@ def seen_by_a_browser(
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     told = re.search(r"SEEN(.*)SEEN", done.stdout, re.DOTALL)
     assert told, done.stderr
