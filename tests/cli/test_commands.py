@@ -240,6 +240,37 @@ def test_a_guess_that_does_not_fit_the_network_says_so(folder: Folder) -> None:
     assert "The network has 4 inputs, not 3" in done.stderr
 
 
+WITHOUT_KERNEL = """
+import sys
+sys.modules["feta._native"] = None
+from feta.cli.entry import main
+main()
+"""
+
+
+def without_kernel(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as if the package had been installed without a compiler."""
+    command = [sys.executable, "-c", WITHOUT_KERNEL, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_a_missing_kernel_is_said_with_its_cost_and_remedy(folder: Folder) -> None:
+    said = "FETA's compiled kernel is missing: answers stay exact, but finite lattices are about 6 "
+    listed = without_kernel("engines")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert said in listed.stdout
+    assert "pip install --force-reinstall" in listed.stdout
+    assert json.loads(without_kernel("engines", "--json").stdout)["kernel"] == {"installed": False}
+    assert json.loads(run("engines", "--json").stdout)["kernel"] == {"installed": True}
+    model, schema = str(folder.path / "model.onnx"), str(folder.path / "schema.toml")
+    doctor = without_kernel("doctor", model, "--schema", schema)
+    assert doctor.returncode == 0, doctor.stderr
+    assert said in doctor.stdout
+    audit = without_kernel(*folder.audit())
+    assert audit.returncode == run(*folder.audit()).returncode
+    assert audit.stderr.count(f"feta: warning: {said}") == 1
+
+
 def test_engines_are_listed_for_machines() -> None:
     done = run("engines", "--json")
     told = json.loads(done.stdout)

@@ -15,6 +15,8 @@ from feta.cli.comparison import REPLAYED_PEOPLE, Replayed, contradiction, drawn_
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.progress import progress_bar
+from feta.engine.compiled import MISSING
+from feta.engine.lattice import Lattice
 from feta.engine.protocol import Budget
 from feta.engine.registry import choose
 from feta.model import Model
@@ -109,6 +111,8 @@ def _show(
     lines.append(_reading(model))
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))
+    if not Lattice.available():
+        lines.append(MISSING)
     lines.append(_comparison(opened, compared))
     lines += _proxy_lines(found, table[2])
     if table[1]:
@@ -207,6 +211,7 @@ def _content(
         "reading": model.network.reading,
         "counterparts": model.space.lattice.size if model.space.finite else None,
         "engine": choose(model, "auto").name if model.space.finite else None,
+        "kernel": Lattice.available(),
         "seconds_a_person": seconds,
         "sensitive_never_read": list(never_read(model)),
         "never_read": list(unread(model.network.first, model.space)),

@@ -52,7 +52,7 @@ class Lattice:
     about: ClassVar[str] = (
         "the same as exhaustive, compiled: proved bounds, exact where they fail"
         if compiled.native is not None
-        else "not built: it was installed without a C++ compiler; exhaustive is used instead"
+        else f"not built: exhaustive is used instead, {compiled.SLOWER}"
     )
 
     def __init__(self, *, threads: int | None = None, simd: bool = True) -> None:

@@ -1,5 +1,9 @@
 """Blocks of the input: slices, embeddings and joins, as torch and its exporters write them."""
 
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 import logging
 import warnings
 from collections.abc import Callable, Mapping
@@ -8,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
