@@ -23,4 +23,4 @@ def read_vote_weights(path: Path | None, space: FeatureSpace) -> VoteWeights | N
         found = VoteWeights.from_people(sensitive, chunk.encode(sensitive))
         votes.update(dict(zip(found.numbers.tolist(), found.votes.tolist(), strict=True)))
     numbers = np.array(sorted(votes), dtype=np.int64)
-    return VoteWeights(numbers, np.array([votes[one] for one in numbers.tolist()]))
+    return VoteWeights(numbers, np.array([votes[one] for one in numbers.tolist()]), sensitive)

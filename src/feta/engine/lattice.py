@@ -101,6 +101,8 @@ class Lattice:
     ) -> Tally:
         """Count the counterparts' decisions, over threads."""
         _refuse_real(model)
+        if weights is not None:
+            weights.check(model.space)
         return self._kernel(model).tally(people, budget, until, weights, self.threads)
 
     def majority(self, model: Model, people: Matrix) -> Answers | None:

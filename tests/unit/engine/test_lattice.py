@@ -123,7 +123,7 @@ def test_votes_listed_in_any_order_are_counted_alike(bias: float, expected: list
     numbers = np.array([120, 3, 77, 40])
     votes = np.array([1, 5, 2, 7])
     for engine in ("lattice", "exhaustive"):
-        weights = feta.VoteWeights(numbers, votes)
+        weights = feta.VoteWeights(numbers, votes, model.space)
         counts = choose(model, engine).tally(
             model, PERSON[None, :], UNLIMITED, until="all", weights=weights
         )

@@ -737,6 +737,7 @@ def test_a_clone_has_the_same_parameters_and_nothing_learned() -> None:
         copy.predict(X)
 
 
+OTHER_AGES = FeatureSpace((Integer("age", 17, 24, sensitive=True), *SPACE.attributes[1:]))
 REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
 
 
@@ -790,10 +791,12 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         ),
         (
             FairClassifier(
-                LogisticRegression(), SPACE, weights=VoteWeights(np.array([16]), np.array([1]))
+                LogisticRegression(),
+                SPACE,
+                weights=VoteWeights(np.array([15]), np.array([1]), OTHER_AGES),
             ),
             Y,
-            "an assignment's number must be below 16, got 16",
+            "vote weights belong to another space",
         ),
         (
             FairClassifier(LogisticRegression(), REALS),
