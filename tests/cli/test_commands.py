@@ -13,6 +13,7 @@ import pytest
 
 import feta
 from tests.bad_files import CSV, ROWS, SCHEMA, WEIGHTS, Folder, good_model, safetensors_layers
+from tests.extras import needs
 
 ESCAPE = "\x1b[31m"
 OVERRIDE = "\u202e"
@@ -78,6 +79,7 @@ def test_no_time_is_exit_code_3(folder: Folder) -> None:
     assert "4 people are undecided: raise --seconds" in done.stdout
 
 
+@needs("onnxruntime")
 def test_json_on_standard_output_is_pure_and_equal_to_the_file(folder: Folder) -> None:
     done = run(*folder.audit("--json"))
     assert (done.returncode, done.stderr) == (1, "")
@@ -329,6 +331,7 @@ def figures(folder: Folder) -> object:
     return json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))["summary"]
 
 
+@needs("pyarrow")
 def test_parquet_gives_the_same_answers_as_csv(folder: Folder) -> None:
     first = run(*folder.audit())
     expected = figures(folder)

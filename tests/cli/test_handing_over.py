@@ -16,6 +16,7 @@ from feta.audit.finding import Finding
 from feta.cli.audit_files import AuditFiles
 from tests.bad_files import ROWS, Folder
 from tests.cli.test_commands import insensitive, rows_of, run
+from tests.extras import needs
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder.filled(tmp_path)
 
 
+@needs("onnxruntime")
 def test_the_report_is_written_with_the_command_to_run_it_again(folder: Folder) -> None:
     run(*folder.audit("--seconds", "5"))
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
