@@ -19,8 +19,11 @@ def needs(*packages: str) -> pytest.MarkDecorator:
 
 def missing_by(message: str) -> str | None:
     """Return the package that a message names as missing, if it really is."""
-    named = re.search(r"(?:No module named '|\b)(\w+)(?:'|[\w.]* is not installed)", message)
-    return named.group(1) if named and missing(named.group(1)) else None
+    for names in re.findall(r"No module named '(\w+)|\b(\w+) is not installed; pip", message):
+        for package in names:
+            if package and missing(package):
+                return str(package)
+    return None
 
 
 def skip_if_missing(message: object) -> None:

@@ -146,6 +146,35 @@ def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
     assert told["summary"]["people"] == 2
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
     assert "asked about every row of data.csv that could be read, each" in page
+    kinds = ("'age': below the minimum 18 (row 2)", "the row: wrong number of cells (row 3)")
+    for kind in kinds:
+        assert f"not read: {kind}" in done.stdout
+        assert kind.replace("'", "&#39;") in page
+    assert told["bad_rows"][0] == {
+        "column": "age",
+        "reason": "below the minimum 18",
+        "rows": 1,
+        "first_row": 2,
+    }
+    shown = run(*arguments, "--skip-bad-rows", "--format", "md")
+    assert f"- Not read: {kinds[0]}" in shown.stdout
+
+
+def test_all_kinds_of_problems_of_a_table_are_reported_at_once(folder: Folder) -> None:
+    rows = [ROWS[0], "17,male,3", "30,male", "16,mle,3", *ROWS * 3000, "30,male,much"]
+    arguments = folder.table("age,sex,income\n" + "\n".join(rows))
+    kinds = ["'income': not a number: 'much' (row 12,005)"]
+    for command, count, more in (
+        (arguments, 4, ["'age': below the minimum 18 (2 rows, the first is row 2)"]),
+        (["predict", *arguments[1:-2]], 2, []),  # sensitive cells are not read
+    ):
+        done = run(*command)
+        assert (done.returncode, done.stdout) == (2, "")
+        first, *notes = done.stderr.splitlines()
+        assert first.startswith("feta: ")
+        assert f"    {count} rows of the table cannot be read, by column and reason:" in notes
+        for kind in [*kinds, *more, "the row: wrong number of cells (row 3)"]:
+            assert f"    - {kind}" in notes
 
 
 def test_a_counterexample_beats_a_skipped_row(folder: Folder) -> None:

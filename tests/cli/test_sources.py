@@ -370,6 +370,8 @@ def test_bad_rows_are_left_undecided_and_told_once(folder: Path, feta_: Run) -> 
     assert out.count('"not read"') == 11
     assert told.count("not read: people.csv, row") == 5
     assert "and 6 more rows were not read" in told
+    kind = "'income': not a number: 'much' (11 rows, the first is row 1)"
+    assert f"rows not read: {kind}" in told
 
 
 def test_decimal_commas_are_hinted_at(folder: Path, feta_: Run) -> None:

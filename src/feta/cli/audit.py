@@ -31,6 +31,7 @@ from feta.cli.progress import progress_bar
 from feta.cli.uninterrupted import terminable, uninterrupted
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
+from feta.errors import DomainError
 from feta.model import Model
 from feta.plain import json_text, listed, plain
 from feta.report.audit_json import audit_json
@@ -38,6 +39,7 @@ from feta.report.junit import junit
 from feta.report.markdown import markdown
 from feta.report.report import Gathering, Report, Source
 from feta.space.attribute import Derived
+from feta.space.bad_rows import BadRows, note_all_problems
 from feta.space.table_file import TableFile
 
 Format = Literal["text", "md", "json", "junit"]
@@ -89,13 +91,20 @@ def run_audit(options: Options) -> ExitCode:
         terminable(),
         _asking(gathering.auditor, opened, options) as asking,
     ):
+        bad_rows = BadRows(opened.model.space)
         try:
-            _go(asking, table, wanted, options, gathering, files)
+            _go(asking, table, wanted, options, gathering, files, bad_rows)
         except KeyboardInterrupt:
             partial_results = True
+        except DomainError as error:
+            if not options.skip_bad_rows:
+                note_all_problems(error, table, wanted, opened.model.space)
+            raise
         source = _source(opened, options)
         seconds = time.perf_counter() - started
-        report = gathering.report(source, partial=partial_results, seconds=seconds)
+        report = gathering.report(
+            source, partial=partial_results, seconds=seconds, bad_rows=bad_rows.kinds
+        )
         files.finish(report)
         if asking.journal is not None and not partial_results:
             asking.journal.remove()
@@ -113,13 +122,14 @@ def _go(
     options: Options,
     gathering: Gathering,
     files: AuditFiles,
+    bad_rows: BadRows,
 ) -> None:
     columns = Columns(options.label, options.id_column, options.skip_bad_rows)
     with progress_bar() as progress:
         task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
         base = 0.0
         for chunk in table.chunks(wanted):
-            for row in audited(asking, chunk, columns):
+            for row in audited(asking, chunk, columns, bad_rows):
                 with uninterrupted():  # counted and written, or neither
                     gathering.take(row.finding, row.person, row.label, row.name)
                     files.write(row.finding, row.name)

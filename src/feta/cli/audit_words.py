@@ -15,6 +15,7 @@ from feta.model import Model
 from feta.plain import plain
 from feta.report.report import Report
 from feta.report.words import Headline, Words, caveats, cell, figures, headline, notes, words_for
+from feta.space.bad_rows import listed_kinds
 from feta.verdict.counterexample import Counterexample
 
 COLORS = {"unfair": "red", "fair": "green", "open": "yellow"}
@@ -32,6 +33,8 @@ def show(opened: Opened, report: Report, *, out: Path | None) -> None:
         console.print(_pair_table(model, words, pairs))
     for line in [*figures(summary, words), *notes(summary, opened.runtime), *caveats(model)]:
         console.print(Text(line))
+    for line in listed_kinds(report.bad_rows):
+        console.print(Text(f"  not read: {plain(line)}"))
     for doubt in summary.doubts:
         console.print(Text(f"Doubtful: {plain(doubt)}", style="bold yellow"))
     if out is not None:

@@ -17,6 +17,7 @@ from feta.report.report import Report
 from feta.report.template import environment, short
 from feta.report.words import caveats, cell, duration, either, headline, notes, words_for
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.space.bad_rows import listed_kinds
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -81,6 +82,7 @@ def html(report: Report) -> str:
         caveats=list(caveats(model)),
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,
         most_unanswered=MOST_UNANSWERED,
+        bad_kinds=listed_kinds(report.bad_rows),
         enough=ENOUGH_FOR_A_RATIO,
         fairlearn=installed(),
         disparities=_disparities(report),

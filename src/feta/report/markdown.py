@@ -8,6 +8,7 @@ from feta.audit.lead import leads
 from feta.plain import plain, shortened
 from feta.report.report import Report
 from feta.report.words import caveats, cell, figures, headline, notes, words_for
+from feta.space.bad_rows import listed_kinds
 
 # What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$@#]|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -44,6 +45,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
     told = [*figures(summary, words), *notes(summary, report.source.runtime), *caveats(model)]
     yield from (f"- {sentence(line)}" for line in told)
+    yield from (f"- Not read: {sentence(line)}" for line in listed_kinds(report.bad_rows))
     yield from (f"- Doubtful: {sentence(doubt)}" for doubt in summary.doubts)
     yield f"\nModel `{model.fingerprint}`, FETA {md(report.versions['FETA'])}."
 
