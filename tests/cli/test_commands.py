@@ -160,6 +160,26 @@ def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
     assert f"- Not read: {kinds[0]}" in shown.stdout
 
 
+def test_init_says_what_looks_odd_and_strips_blanks_if_asked(folder: Folder) -> None:
+    table = folder.path / "odd.csv"
+    table.write_text("age,sex,income\n30, male,1\n31,male,1\n-1,female,1\n")
+    files = [str(folder.path / "model.onnx"), str(table), "--sensitive", "age,sex"]
+    done = run("init", *files, "--out", str(folder.path / "odd.toml"))
+    assert done.returncode == 0, done.stderr
+    for said in (
+        "'sex': '␠male', 'male' differ only in blanks; each is a value of its own and votes",
+        "'age' has the minimum -1, which looks impossible, and would become a counterpart",
+        "'income' is constant: every row holds 1",
+    ):
+        assert said in done.stderr
+    done = run("init", *files, "--strip", "--out", str(folder.path / "stripped.toml"))
+    assert "differ only in" not in done.stderr
+    assert feta.read_schema(folder.path / "stripped.toml").space.attribute("sex").values == (  # type: ignore[union-attr]  # a category
+        "female",
+        "male",
+    )
+
+
 def test_all_kinds_of_problems_of_a_table_are_reported_at_once(folder: Folder) -> None:
     rows = [ROWS[0], "17,male,3", "30,male", "16,mle,3", *ROWS * 3000, "30,male,much"]
     arguments = folder.table("age,sex,income\n" + "\n".join(rows))

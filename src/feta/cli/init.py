@@ -20,6 +20,7 @@ from feta.schema import Schema, write_schema
 from feta.space.attribute import Attribute, Categorical
 from feta.space.feature_space import FeatureSpace
 from feta.space.guess import FILL, ColumnSummary
+from feta.space.oddities import oddities, stripped
 from feta.space.schema_file import Decision, SchemaFile
 from feta.space.table_file import TableFile, comma_hint, parse_number
 
@@ -44,6 +45,8 @@ def run_init(
     leave_out: list[str],
     out: Path,
     options: SourceOptions,
+    *,
+    strip: bool = False,
 ) -> ExitCode:
     """Guess types, domains and units; say what a person has to check."""
     source = open_source(model, options)
@@ -63,7 +66,7 @@ def run_init(
         raise SchemaError(message)
     if both := [name for name in sensitive if name in leave_out]:
         raise SchemaError(f"{both[0]!r} must be sensitive or left out, not both")
-    space, notes = _guessed(table, names, sensitive, missing=pipeline)
+    space, notes = _guessed(table, names, sensitive, missing=pipeline, strip=strip)
     schema = Schema(SchemaFile(space, {}, {}, _units(space.attributes), _guessed_decision(source)))
     _ = schema.rule  # more classes than a rule can have are told before anything is written
     write_schema(schema, out)
@@ -123,7 +126,7 @@ def _stripped(told: list[str], known: list[str]) -> list[str]:
 
 
 def _guessed(
-    table: TableFile, names: list[str], sensitive: list[str], *, missing: bool
+    table: TableFile, names: list[str], sensitive: list[str], *, missing: bool, strip: bool
 ) -> tuple[FeatureSpace, list[str]]:
     """Guess every column; also say what looks odd."""
     summaries = {name: ColumnSummary(name, missing=missing) for name in names}
@@ -133,7 +136,7 @@ def _guessed(
             chunk.check()
             for name, cells in chunk.columns.items():
                 with _located(name, table.path):
-                    summaries[name].add([_read(cell) for cell in cells])
+                    summaries[name].add([_read(cell, strip=strip) for cell in cells])
             progress.update(task, completed=chunk.progress)
     found = []
     for name in names:
@@ -144,6 +147,8 @@ def _guessed(
         f"{one.name!r} became a category, since it holds texts such as {one.values[0]!r}: write numbers with a decimal point and without thousands separators, and run this again"
         for one in commas
     ]
+    for attribute in found:
+        notes += oddities(attribute, summaries[attribute.name].numbers)
     return FeatureSpace(tuple(found)), notes
 
 
@@ -171,8 +176,9 @@ def _located(name: str, path: Path) -> Iterator[None]:
         raise SchemaError(f"{path}: {error}; {advice}") from None
 
 
-def _read(cell: object) -> object:
+def _read(cell: object, *, strip: bool) -> object:
     """Read a cell as a number where it is one."""
+    cell = stripped(cell) if strip else cell
     return parse_number(cell) if isinstance(cell, str) else cell
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from feta.audit.clearest import Shown
 from feta.audit.lead import leads
-from feta.plain import plain, shortened
+from feta.plain import plain, shortened, visible
 from feta.report.report import Report
 from feta.report.words import caveats, cell, figures, headline, notes, words_for
 from feta.space.bad_rows import listed_kinds
@@ -20,7 +20,7 @@ def md(value: object) -> str:
     A character reference means the same inside and outside of a table, and no renderer takes one
     for markup, a link or a mention.
     """
-    text = shortened(plain(value), 120)
+    text = shortened(visible(value), 120)
     return SPECIAL.sub(lambda found: f"&#{ord(found.group())};", text)
 
 

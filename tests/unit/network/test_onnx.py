@@ -192,7 +192,8 @@ def test_a_fixed_number_of_rows_may_be_written_out_in_a_reshape(tmp_path: Path) 
 def test_a_last_sigmoid_is_taken_off(tmp_path: Path) -> None:
     path = written(tmp_path, good_model())
     network, runtime = read_onnx(path), onnx_scores(path)
-    assert runtime is not None
+    if runtime is None:
+        pytest.skip("onnxruntime is not installed")
     assert network.sigmoid
     np.testing.assert_allclose(1 / (1 + np.exp(-network(PEOPLE))), runtime(PEOPLE), atol=1e-6)
     bare = written(
@@ -211,7 +212,8 @@ def test_a_softmax_of_two_outputs_becomes_their_difference(tmp_path: Path) -> No
     ]
     path = written(tmp_path, small(nodes))
     network, runtime = read_onnx(path), onnx_scores(path)
-    assert runtime is not None
+    if runtime is None:
+        pytest.skip("onnxruntime is not installed")
     assert network.sigmoid
     assert network.outputs == 2
     score = network.difference()(PEOPLE)[:, 0]
@@ -227,7 +229,8 @@ def test_a_softmax_of_many_outputs_is_taken_off(tmp_path: Path) -> None:
     ]
     path = written(tmp_path, small(nodes))
     network, runtime = read_onnx(path), onnx_scores(path)
-    assert runtime is not None
+    if runtime is None:
+        pytest.skip("onnxruntime is not installed")
     assert (network.sigmoid, network.outputs) == (True, 3)
     powers = np.exp(network(PEOPLE) - network(PEOPLE).max(axis=1, keepdims=True))
     chances = powers / powers.sum(axis=1, keepdims=True)
