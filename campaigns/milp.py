@@ -250,6 +250,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     here = [one for one in engines().values() if isinstance(one, Milp) and one.available()]
+    for one in engines().values():
+        if isinstance(one, Milp) and not one.available():
+            print(f"skipped: {one.name}, since {one.backend.package} is not installed")
     chosen: list[Engine] = [*here]
     # The same on intervals alone: there a solver's word is all there is, and must stay Unknown.
     chosen += [

@@ -169,7 +169,7 @@ def random_weights(rng: np.random.Generator, model: Model) -> VoteWeights | None
         return None
     size = model.space.lattice.size
     numbers = rng.permutation(size)[: rng.integers(1, size + 1)]
-    return VoteWeights(numbers, rng.integers(1, 4, len(numbers)))
+    return VoteWeights(numbers, rng.integers(1, 4, len(numbers)), model.space)
 
 
 def random_case(rng: np.random.Generator, edge: Edge, *, plain: bool = True) -> Case:

@@ -3,6 +3,7 @@
 It verifies, enforces and explains the individual fairness of neural networks, with exact answers.
 """
 
+import importlib.metadata
 from importlib import import_module
 
 from feta.api import spread, tally, verify, worst
@@ -101,6 +102,12 @@ __all__ = [
     "write_onnx",
     "write_schema",
 ]
+
+
+try:
+    __version__ = importlib.metadata.version("feta-fair")
+except importlib.metadata.PackageNotFoundError:  # imported from a source folder, not installed
+    __version__ = "0+unknown"
 
 
 # What is imported only when it is asked for: scikit-learn and training are slow to import.

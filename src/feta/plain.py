@@ -2,16 +2,26 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable
 from typing import IO
 
 # What a spreadsheet takes for the start of a formula; some take the wide forms too.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant
 
+# Blanks that cannot be seen in print, and how they are shown.
+BLANKS = re.compile(r"^ +| +$| {2,}")
+BLANK = "␠"
+
 
 def plain(value: object) -> str:
     """Show a value with control, escape and direction characters spelled out."""
     return "".join(one if one.isprintable() else _escaped(one) for one in str(value))
+
+
+def visible(value: object) -> str:
+    """Do the same, and show blanks that a reader would overlook: around a text, and several in a row."""
+    return BLANKS.sub(lambda found: BLANK * len(found.group()), plain(value))
 
 
 def _escaped(character: str) -> str:

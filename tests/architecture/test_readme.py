@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from feta import MissingExtra
+from tests.extras import skip_if_missing
+
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -15,4 +18,8 @@ def test_every_python_block_of_the_readme_runs(
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, str(README), "exec"), {})
+        try:
+            exec(compile(block, str(README), "exec"), {})
+        except (MissingExtra, ModuleNotFoundError) as error:
+            skip_if_missing(error)
+            raise

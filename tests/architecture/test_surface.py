@@ -1,3 +1,4 @@
+import importlib.metadata
 import inspect
 import subprocess
 import sys
@@ -31,6 +32,10 @@ def test_the_public_names_are_all_there_is() -> None:
         and name != "import_module"
     ]
     assert set(public) | LAZY == set(feta.__all__)
+
+
+def test_the_version_is_the_distribution_s() -> None:
+    assert feta.__version__ == importlib.metadata.version("feta-fair")
 
 
 def test_what_is_imported_lazily_is_there_and_nothing_else() -> None:

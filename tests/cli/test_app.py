@@ -25,7 +25,7 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=600,
         check=False,
         env={**inherited, "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", **environment},
     )

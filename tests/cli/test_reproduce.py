@@ -13,6 +13,7 @@ from feta.errors import SchemaError
 from feta.reproduce.bench import people_of
 from feta.reproduce.protocol import protocol_of
 from tests.cli.test_commands import run
+from tests.extras import needs
 from tests.unit.reproduce.tiny import timeless
 
 COMMAND = [sys.executable, "-m", "feta", "reproduce", "german", "--quick", "--folds", "1"]
@@ -40,6 +41,7 @@ def interrupted(folder: Path, jobs: int, seen: str, by: signal.Signals) -> tuple
     return process.returncode, told
 
 
+@needs("torch")
 def test_killed_twice_and_started_again_it_ends_with_the_same_results(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole", tmp_path / "part"
     assert interrupted(part, 2, "*.feta", signal.SIGKILL)[0] == -signal.SIGKILL
@@ -58,6 +60,7 @@ def test_killed_twice_and_started_again_it_ends_with_the_same_results(tmp_path: 
     assert not list(part.glob("models/*.training"))
 
 
+@needs("torch")
 def test_a_data_set_that_is_not_at_hand_is_asked_for_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +90,7 @@ def test_wrong_options_are_refused_in_words(options: Options, told: str) -> None
         run_reproduce(options)
 
 
+@needs("torch")
 def test_a_folder_goes_on_with_the_same_rows_or_begins_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from onnx import helper
 import feta
 from tests.bad_files import graph_model, stored
 from tests.cli.test_commands import rows_of, run
+from tests.extras import needs
 
 COLUMNS = """
 [columns]
@@ -66,6 +67,7 @@ def raw(folder: Path) -> list[dict[str, object]]:
     ]
 
 
+@needs("onnxruntime")
 def test_several_classes_are_audited_in_their_names(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "classes", "--label", "tier", "--out", str(out)))
@@ -115,6 +117,7 @@ def test_fair_classes_are_predicted_without_the_sensitive_columns(folder: Path) 
     assert done.stdout.split() == ['"row","decision"', *lines]
 
 
+@needs("onnxruntime")
 def test_a_regression_is_audited_by_its_tolerance(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "limit", "--label", "limit", "--out", str(out)))

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-import onnxruntime
 import pandas as pd
 import pytest
-import skops.io
-import torch
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -24,7 +21,6 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     StandardScaler,
 )
-from torch import nn
 
 import feta
 from feta.cli import app
@@ -267,12 +263,13 @@ def test_the_favorable_class_must_be_on_its_side(folder: Path, feta_: Run) -> No
 
 
 def test_a_model_of_skops_is_opened_unless_it_holds_strange_types(folder: Path, feta_: Run) -> None:
+    skops_io = pytest.importorskip("skops.io", reason="skops is not installed")
     made_schema(feta_)
-    skops.io.dump(pipeline(), "model.skops")
+    skops_io.dump(pipeline(), "model.skops")
     code, out, _ = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
     assert code == 1
     assert "replayed in the pipeline's own predict" in out
-    skops.io.dump(pipeline(FunctionTransformer(own_code)), "model.skops")
+    skops_io.dump(pipeline(FunctionTransformer(own_code)), "model.skops")
     code, _, told = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
     assert code == 2
     assert (
@@ -288,6 +285,8 @@ def own_code(table: object) -> object:
 
 
 def test_a_torch_module_in_a_pickle_is_read_and_replayed(folder: Path, feta_: Run) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    nn = torch.nn
     torch.manual_seed(0)
     module = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
     torch.save(module, "model.pt")
@@ -312,6 +311,7 @@ def test_an_absorbed_model_is_exported_and_scores_as_before(folder: Path, feta_:
     assert "0: age, a whole number from" in out
     schema = feta.read_schema("schema.toml")
     people = schema.space.encode(X)
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     session = onnxruntime.InferenceSession("raw.onnx")
     kind = np.float64 if session.get_inputs()[0].type == "tensor(double)" else np.float32
     theirs = session.run(None, {"people": people.astype(kind)})[0].ravel()
@@ -370,12 +370,15 @@ def test_bad_rows_are_left_undecided_and_told_once(folder: Path, feta_: Run) -> 
     assert out.count('"not read"') == 11
     assert told.count("not read: people.csv, row") == 5
     assert "and 6 more rows were not read" in told
+    kind = "'income': not a number: 'much' (11 rows, the first is row 1)"
+    assert f"rows not read: {kind}" in told
 
 
 def test_decimal_commas_are_hinted_at(folder: Path, feta_: Run) -> None:
     X.assign(income=[f"{n},5" for n in range(80)]).to_csv("people.csv", index=False, sep=";")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
     torch.manual_seed(0)
-    module = nn.Linear(3, 1)
+    module = torch.nn.Linear(3, 1)
     torch.save(module, "model.pt")
     code, _, told = feta_(
         "init",

@@ -13,6 +13,7 @@ import pytest
 from feta import read_onnx, read_schema
 from feta.network.readers.onnx_runtime import onnx_scores
 from tests.cli.test_commands import run
+from tests.extras import needs
 from tests.unit.train.people import LABELS, PEOPLE, RECORDS
 
 SCHEMA = """
@@ -50,6 +51,7 @@ def train(folder: Path, *more: str, label: str = "loan") -> subprocess.Completed
     )
 
 
+@needs("torch")
 def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> None:
     done = train(folder)
     assert (done.returncode, done.stderr.splitlines()) == (
@@ -73,6 +75,7 @@ def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> N
     ).returncode in (0, 1)
 
 
+@needs("torch")
 def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folder: Path) -> None:
     more = ("--epochs", "500")  # long enough to be caught at it
     assert train(folder, *more, "--out", "whole.onnx").returncode == 0

@@ -20,7 +20,7 @@ from tests.examples import PERSON, SPACE
 from tests.strategies import random_case
 
 BACKENDS: tuple[Backend, ...] = (Highs(), Scip(), Gurobi())
-LONG = 100.0
+LONG = 600.0
 
 
 @pytest.fixture(params=BACKENDS, ids=lambda one: one.name)

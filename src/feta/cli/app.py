@@ -106,6 +106,9 @@ def init(
         str, typer.Option(help="Columns the network does not read: id,label.")
     ] = "",
     out: Annotated[Path, typer.Option(help="The schema to write.")] = Path("schema.toml"),
+    strip: Annotated[
+        bool, typer.Option("--strip", help="Strip blanks around texts before values are listed.")
+    ] = False,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
@@ -121,6 +124,7 @@ def init(
         split_names(leave_out),
         out,
         SourceOptions(layers, external_data, trust_pickle),
+        strip=strip,
     )
 
 

@@ -32,6 +32,7 @@ from feta.cli.progress import progress_bar
 from feta.cli.uninterrupted import terminable, uninterrupted
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
+from feta.errors import DomainError
 from feta.model import Model
 from feta.plain import json_text, listed, plain
 from feta.report.audit_json import audit_json
@@ -39,6 +40,7 @@ from feta.report.junit import junit
 from feta.report.markdown import markdown
 from feta.report.report import Gathering, Report, Source
 from feta.space.attribute import Derived
+from feta.space.bad_rows import BadRows, note_all_problems
 from feta.space.column_format import Formats
 from feta.space.table_file import TableFile
 
@@ -98,13 +100,20 @@ def run_audit(options: Options) -> ExitCode:
         terminable(),
         _asking(gathering.auditor, opened, options) as asking,
     ):
+        bad_rows = BadRows(opened.model.space)
         try:
-            _go(asking, opened, wanted, options, gathering, files)
+            _go(asking, opened, wanted, options, gathering, files, bad_rows)
         except KeyboardInterrupt:
             partial_results = True
+        except DomainError as error:
+            if not options.skip_bad_rows:
+                note_all_problems(error, table, wanted, opened.model.space, opened.formats)
+            raise
         source = _source(opened, options, compared)
         seconds = time.perf_counter() - started
-        report = gathering.report(source, partial=partial_results, seconds=seconds)
+        report = gathering.report(
+            source, partial=partial_results, seconds=seconds, bad_rows=bad_rows.kinds
+        )
         files.finish(report)
         if asking.journal is not None and not partial_results:
             asking.journal.remove()
@@ -122,6 +131,7 @@ def _go(
     options: Options,
     gathering: Gathering,
     files: AuditFiles,
+    bad_rows: BadRows,
 ) -> None:
     columns = Columns(options.label, options.id_column, options.skip_bad_rows)
     with progress_bar() as progress:
@@ -129,7 +139,7 @@ def _go(
         base = 0.0
         assert opened.table is not None
         for chunk in opened.table.chunks(wanted, typed=opened.formats):
-            for row in audited(asking, chunk, columns):
+            for row in audited(asking, chunk, columns, bad_rows):
                 with uninterrupted():  # counted and written, or neither
                     gathering.take(row.finding, row.person, row.label, row.name)
                     files.write(row.finding, row.name)

@@ -11,6 +11,7 @@ from feta.audit.asking import Asking
 from feta.audit.finding import Finding
 from feta.errors import DomainError
 from feta.model import Model
+from feta.space.bad_rows import BadRows
 from feta.space.table_file import Chunk
 
 
@@ -33,8 +34,8 @@ class Columns:
     skip_bad_rows: bool
 
 
-def audited(asking: Asking, chunk: Chunk, columns: Columns) -> Iterator[Row]:
-    """Ask about a chunk in blocks; bad rows stop the audit unless they are to be skipped."""
+def audited(asking: Asking, chunk: Chunk, columns: Columns, bad_rows: BadRows) -> Iterator[Row]:
+    """Ask about a chunk in blocks; bad rows stop the audit unless they are to be skipped and counted."""
     model = asking.auditor.model
     rows: list[tuple[int, Vector | None, str]] = []
     try:
@@ -43,7 +44,7 @@ def audited(asking: Asking, chunk: Chunk, columns: Columns) -> Iterator[Row]:
     except DomainError:
         if not columns.skip_bad_rows:
             raise
-        rows = [_single(model, chunk, columns, place) for place in range(len(chunk))]
+        rows = [_single(chunk, columns, place, bad_rows) for place in range(len(chunk))]
     for start in range(0, len(rows), asking.at_once):
         block = rows[start : start + asking.at_once]
         good = [person for _, person, _ in block if person is not None]
@@ -63,12 +64,13 @@ def audited(asking: Asking, chunk: Chunk, columns: Columns) -> Iterator[Row]:
 
 
 def _single(
-    model: Model, chunk: Chunk, columns: Columns, place: int
+    chunk: Chunk, columns: Columns, place: int, bad_rows: BadRows
 ) -> tuple[int, Vector | None, str]:
+    row = chunk.row(place)
     try:
-        one = chunk.row(place).encode(model.space, id_column=columns.id)
-        return place, one[0], ""
+        return place, row.encode(bad_rows.space, id_column=columns.id)[0], ""
     except DomainError as error:
+        bad_rows.add(row, error)
         return place, None, str(error)
 
 

@@ -25,6 +25,7 @@ from feta.report.words import (
     notes,
     words_for,
 )
+from feta.space.bad_rows import listed_kinds
 from feta.verdict.counterexample import Counterexample
 
 COLORS = {"unfair": "red", "fair": "green", "open": "yellow"}
@@ -47,6 +48,8 @@ def show(opened: Opened, report: Report, *, out: Path | None) -> None:
         *caveats(model),
     ]:
         console.print(Text(line))
+    for line in listed_kinds(report.bad_rows):
+        console.print(Text(f"  not read: {plain(line)}"))
     for doubt in summary.doubts:
         console.print(Text(f"Doubtful: {plain(doubt)}", style="bold yellow"))
     if out is not None:

@@ -16,6 +16,8 @@ from feta.cli.comparison import compare_drawn, compare_table, drawn_from
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.progress import progress_bar
+from feta.engine.compiled import MISSING
+from feta.engine.lattice import Lattice
 from feta.engine.protocol import Budget
 from feta.engine.registry import choose
 from feta.model import Model
@@ -117,6 +119,8 @@ def _show(
     lines.append(_reading(model))
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))
+    if not Lattice.available():
+        lines.append(MISSING)
     lines.append(_comparison(compared))
     lines += opened.notes
     lines += _proxy_lines(found, table[2])
@@ -203,6 +207,7 @@ def _content(
         "reading": model.network.reading,
         "counterparts": model.space.lattice.size if model.space.finite else None,
         "engine": choose(model, "auto").name if model.space.finite else None,
+        "kernel": Lattice.available(),
         "seconds_a_person": seconds,
         "sensitive_never_read": list(never_read(model)),
         "never_read": list(unread(model.network.first, model.space)),

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from feta.cli.exit_code import ExitCode
+from feta.engine.compiled import MISSING
+from feta.engine.lattice import Lattice
 from feta.engine.milp.backends.protocol import Backend
 from feta.engine.milp.engine import Milp
 from feta.engine.registry import engines
@@ -46,7 +48,8 @@ def run_engines(*, as_json: bool) -> ExitCode:
             }
             for name, one in solvers.items()
         }
-        answer = {"engines": found, "solvers": told, "packages": installed}
+        kernel = {"installed": Lattice.available()}
+        answer = {"engines": found, "kernel": kernel, "solvers": told, "packages": installed}
         sys.stdout.write(json.dumps(answer, indent=2) + "\n")
         return ExitCode.DONE
     table = Table(box=SIMPLE_HEAD)
@@ -70,4 +73,6 @@ def run_engines(*, as_json: bool) -> ExitCode:
     console.print(table)
     console.print(listed)
     console.print(packages)
+    if not Lattice.available():
+        console.print(MISSING, soft_wrap=True, markup=False, highlight=False)
     return ExitCode.DONE

@@ -1,6 +1,7 @@
 """Entry: where the command starts; an interruption is one even while modules are imported."""
 
 import sys
+import warnings
 
 
 def main() -> None:
@@ -8,6 +9,20 @@ def main() -> None:
     try:
         from feta.cli.app import main as run
 
+        warnings.formatwarning = _formatted
         run()
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _formatted(
+    message: Warning | str,
+    category: type[Warning],  # noqa: ARG001 - the signature is the standard library's
+    filename: str,  # noqa: ARG001
+    lineno: int,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> str:
+    """Format a warning as one line for a user, without a place in the source."""
+    from feta.plain import plain
+
+    return f"feta: warning: {plain(message)}\n"

@@ -24,6 +24,7 @@ from feta.schema import Schema, write_schema
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.space.guess import FILL, ColumnSummary
+from feta.space.oddities import oddities
 from feta.space.schema_file import Decision, SchemaFile
 from feta.space.table_file import TableFile, comma_hint, parse_number
 from feta.space.table_options import TableOptions
@@ -49,12 +50,14 @@ def run_init(
     leave_out: list[str],
     out: Path,
     options: SourceOptions,
+    *,
+    strip: bool = False,
 ) -> ExitCode:
     """Guess types, domains and units; say what a person has to check."""
     source = open_source(model, options)
-    table = TableFile(data)
+    table = TableFile(data, TableOptions(strip=strip))
     if table.delimiter not in (None, ","):
-        table = TableFile(data, TableOptions(sep=table.delimiter))
+        table = TableFile(data, TableOptions(sep=table.delimiter, strip=strip))
     sensitive, leave_out = (_stripped(names, table.names) for names in (sensitive, leave_out))
     table.require([*sensitive, *leave_out])
     names = [name for name in table.names if name and name not in leave_out]
@@ -158,6 +161,8 @@ def _guessed(
         f"{one.name!r} became a category, since it holds texts such as {one.values[0]!r}: write numbers with a decimal point and without thousands separators, and run this again"
         for one in commas
     ]
+    for attribute in found:
+        notes += oddities(attribute, summaries[attribute.name].numbers)
     return FeatureSpace(tuple(found)), notes, table
 
 

@@ -27,6 +27,7 @@ from feta.predict.fair_predictor import FairPredictor
 from feta.report.words import NOT_COMPARED
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
+from feta.space.bad_rows import BadRows, listed_kinds, note_all_problems
 from feta.space.table_file import Chunk
 
 # Decisions kept in memory before they go to a temporary file, in characters.
@@ -86,10 +87,16 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         writer = _Writer(stream, options, answer)
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
-        problems = Problems()
-        for chunk in table.chunks(wanted, typed=opened.formats):
-            undecided |= _decide(predictor, chunk, writer, options, problems)
-            progress.update(task, completed=chunk.progress)
+        problems = Problems(BadRows(space, ignore_sensitive=True))
+        try:
+            for chunk in table.chunks(wanted, typed=opened.formats):
+                undecided |= _decide(predictor, chunk, writer, options, problems)
+                progress.update(task, completed=chunk.progress)
+        except DomainError as error:
+            if not options.skip_bad_rows:
+                formats = opened.formats
+                note_all_problems(error, table, wanted, space, formats, ignore_sensitive=True)
+            raise
         progress.stop()
         problems.tell()
         if part is not None and options.out is not None:
@@ -103,23 +110,25 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
 
 @dataclass
 class Problems:
-    """Rows that could not be read: how many, and what is wrong with the first few."""
+    """Rows that could not be read: by column and reason, and what is wrong with the first few."""
 
-    count: int = 0
+    rows: BadRows
     first: list[str] = field(default_factory=list)
 
-    def add(self, what: str) -> None:
+    def add(self, row: Chunk, error: DomainError) -> None:
         """Count one more."""
-        self.count += 1
+        self.rows.add(row, error)
         if len(self.first) < SHOWN_PROBLEMS:
-            self.first.append(what)
+            self.first.append(str(error))
 
     def tell(self) -> None:
         """Say them."""
         for what in self.first:
             notice(f"not read: {what}")
-        if self.count > len(self.first):
-            notice(f"and {self.count - len(self.first):,} more rows were not read")
+        if self.rows.rows > len(self.first):
+            notice(f"and {self.rows.rows - len(self.first):,} more rows were not read")
+        for line in listed_kinds(self.rows.kinds):
+            notice(f"rows not read: {plain(line)}")
 
 
 def _decide(
@@ -156,12 +165,12 @@ def _people(
     rows: list[Matrix] = [np.zeros((0, model.space.width))]
     good: list[int] = []
     for place in range(len(chunk)):
+        one = chunk.row(place)
         try:
-            one = chunk.row(place)
             rows.append(one.encode(model.space, ignore_sensitive=True, id_column=options.id_column))
             good.append(place)
         except DomainError as error:
-            problems.add(str(error))
+            problems.add(one, error)
     return np.concatenate(rows), good
 
 

@@ -26,4 +26,4 @@ def read_vote_weights(
         found = VoteWeights.from_people(sensitive, chunk.encode(sensitive))
         votes.update(dict(zip(found.numbers.tolist(), found.votes.tolist(), strict=True)))
     numbers = np.array(sorted(votes), dtype=np.int64)
-    return VoteWeights(numbers, np.array([votes[one] for one in numbers.tolist()]))
+    return VoteWeights(numbers, np.array([votes[one] for one in numbers.tolist()]), sensitive)

@@ -23,6 +23,8 @@ def blocks(
     model: Model, people: Matrix, weights: VoteWeights | None
 ) -> Iterator[tuple[Counterparts, Counts]]:
     """Give counterparts a block at a time, and the votes that each number has."""
+    if weights is not None:
+        weights.check(model.space)
     size = model.space.lattice.size if weights is None else len(weights.numbers)
     step = max(1, block_size(model) // len(people))
     for start in range(0, size, step):

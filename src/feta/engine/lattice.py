@@ -52,7 +52,7 @@ class Lattice:
     about: ClassVar[str] = (
         "the same as exhaustive, compiled: proved bounds, exact where they fail"
         if compiled.native is not None
-        else "not built: it was installed without a C++ compiler; exhaustive is used instead"
+        else f"not built: exhaustive is used instead, {compiled.SLOWER}"
     )
 
     def __init__(self, *, threads: int | None = None, simd: bool = True) -> None:
@@ -101,6 +101,8 @@ class Lattice:
     ) -> Tally:
         """Count the counterparts' decisions, over threads."""
         _refuse_real(model)
+        if weights is not None:
+            weights.check(model.space)
         return self._kernel(model).tally(people, budget, until, weights, self.threads)
 
     def majority(self, model: Model, people: Matrix) -> Answers | None:

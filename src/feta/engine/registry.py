@@ -4,6 +4,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from feta.bounds.first_layer import MOST_ROWS, tabulable
+from feta.engine import compiled
 from feta.engine.exhaustive import Exhaustive
 from feta.engine.lattice import Lattice
 from feta.engine.milp.backends.gurobi import Gurobi
@@ -46,12 +47,16 @@ def choose(model: Model, name: str = "auto") -> Engine:
     """Take the engine named, or the first that accepts the model."""
     known = engines()
     if name == "auto":
+        if not Lattice.available():
+            compiled.warn_without_kernel()
         for engine in known.values():
             if engine.accepts(model) and (engine.name != Exhaustive.name or _is_small(model)):
                 return engine
         raise EngineError(f"no engine can answer for this model: {_why_not(model)}")
     if name not in known:
         raise EngineError(f"an engine must be {one_of(name, ['auto', *known])}")
+    if name == Lattice.name and not Lattice.available():
+        raise EngineError(f"the engine {name!r} cannot answer: {compiled.MISSING}")
     if not known[name].accepts(model):
         raise EngineError(f"the engine {name!r} cannot answer for this model: {_why_not(model)}")
     return known[name]

@@ -47,7 +47,7 @@ class CEFairClassifier(FairClassifier):
     engine
         What counts the counterparts.
     random_state
-        The seed: equal seeds and data give the same network, bit for bit.
+        The seed: equal seeds and data give the same network on the same kind of processor.
 
     Attributes
     ----------

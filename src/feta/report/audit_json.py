@@ -9,6 +9,7 @@ from feta.report.groups import Group
 from feta.report.report import Report
 from feta.report.words import never_read
 from feta.rule import Tolerance
+from feta.space.bad_rows import bad_kinds_json
 
 FORMAT = "feta-audit"
 VERSION = 1
@@ -52,6 +53,7 @@ def audit_json(report: Report) -> dict[str, Any]:
         },
         "clearest_pairs": [_pair(model, shown) for shown in report.pairs],
         "unanswered": list(report.unanswered),
+        "bad_rows": bad_kinds_json(report.bad_rows),
     }
 
 

@@ -26,6 +26,7 @@ from feta.report.words import (
     words_for,
 )
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.space.bad_rows import listed_kinds
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -91,6 +92,7 @@ def html(report: Report) -> str:
         compared=compared(report.source),
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,
         most_unanswered=MOST_UNANSWERED,
+        bad_kinds=listed_kinds(report.bad_rows),
         enough=ENOUGH_FOR_A_RATIO,
         fairlearn=installed(),
         disparities=_disparities(report),

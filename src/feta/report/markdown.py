@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from feta.audit.clearest import Shown
 from feta.audit.lead import leads
-from feta.plain import plain, shortened
+from feta.plain import plain, shortened, visible
 from feta.report.report import Report
 from feta.report.words import caveats, cell, compared, figures, headline, notes, words_for
+from feta.space.bad_rows import listed_kinds
 
 # What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$@#]|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -19,7 +20,7 @@ def md(value: object) -> str:
     A character reference means the same inside and outside of a table, and no renderer takes one
     for markup, a link or a mention.
     """
-    text = shortened(plain(value), 120)
+    text = shortened(visible(value), 120)
     return SPECIAL.sub(lambda found: f"&#{ord(found.group())};", text)
 
 
@@ -49,6 +50,7 @@ def _lines(report: Report) -> Iterator[str]:
         *caveats(model),
     ]
     yield from (f"- {sentence(line)}" for line in told)
+    yield from (f"- Not read: {sentence(line)}" for line in listed_kinds(report.bad_rows))
     yield from (f"- Doubtful: {sentence(doubt)}" for doubt in summary.doubts)
     yield f"\nModel `{model.fingerprint}`, FETA {md(report.versions['FETA'])}."
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from feta.arrays import Counts, Vector
 from feta.model import Model
 from feta.network.points import Rows
-from feta.plain import plain, shortened
+from feta.plain import shortened, visible
 from feta.rule import Tolerance
 from feta.space.attribute import Categorical, Derived
 from feta.space.lattice import Axis
@@ -202,4 +202,4 @@ def _axis(picture: Grid, wide: float) -> Iterator[Markup]:
 
 
 def _shown(content: str) -> str:
-    return shortened(plain(content), 60)
+    return shortened(visible(content), 60)

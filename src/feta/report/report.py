@@ -18,6 +18,7 @@ from feta.engine.registry import choose
 from feta.model import Model
 from feta.report.groups import Groups
 from feta.report.latency import MOST_PEOPLE, Latency, measure
+from feta.space.bad_rows import BadKind
 
 LISTED_ROWS = 1000  # rows without an answer that are named; verdicts.csv has all
 
@@ -53,6 +54,7 @@ class Report:
     partial: bool
     seconds: float | None = None  # that it took
     latency: Latency | None = None
+    bad_rows: tuple[BadKind, ...] = ()  # rows that were not read, by column and reason
 
     @property
     def engine_used(self) -> str:
@@ -104,7 +106,12 @@ class Gathering:
             self.unanswered.append(row | {"reason": finding.reason})
 
     def report(
-        self, source: Source, *, partial: bool = False, seconds: float | None = None
+        self,
+        source: Source,
+        *,
+        partial: bool = False,
+        seconds: float | None = None,
+        bad_rows: tuple[BadKind, ...] = (),
     ) -> Report:
         """Put it together; what was interrupted is not kept waiting for simpler pairs or latencies."""
         auditor = self.auditor
@@ -115,7 +122,7 @@ class Gathering:
         limit = auditor.budget.seconds
         return Report(
             auditor.model, source, auditor.engine, limit, self.summary, self.groups, tuple(pairs),
-            tuple(self.unanswered), tuple(self.tipping), partial, seconds, measured,
+            tuple(self.unanswered), tuple(self.tipping), partial, seconds, measured, bad_rows,
         )  # fmt: skip
 
     def _people(self) -> Matrix:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from feta.plain import plain, shortened
+from feta.plain import plain, shortened, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,7 +31,7 @@ def environment(package: str) -> "Environment":
 
 def short(value: object, most: int) -> Markup:
     """Escape a text, shorten what is longer, and say where a long word may be broken."""
-    pieces = LONG_RUN.split(shortened(plain(value), most))
+    pieces = LONG_RUN.split(shortened(visible(value), most))
     return Markup("<wbr>").join(escape(piece) for piece in pieces if piece)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from feta.audit.summary import Summary
 from feta.model import Model
 from feta.network.unread import unread
-from feta.plain import plain
+from feta.plain import plain, visible
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.space.attribute import Value
 
@@ -181,10 +181,10 @@ def figures(summary: Summary, words: Words) -> Iterator[str]:
 
 
 def cell(value: Value) -> str:
-    """Write a person's value."""
+    """Write a person's value; blanks that differ can be seen."""
     if value is None:
         return "missing"
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+    return f"{value:.10g}" if isinstance(value, float) else visible(value)
 
 
 def duration(seconds: float) -> str:

@@ -230,6 +230,12 @@ class FeatureSpace:
         listed = [[a.kind, *_fields(a)] for a in self.attributes]
         return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
+    @cached_property
+    def sensitive_fingerprint(self) -> str:
+        """A sha256 of the sensitive attributes, in order: it says which assignment a number is."""
+        listed = [[axis.attribute.kind, *_fields(axis.attribute)] for axis in self.lattice.axes]
+        return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
+
     def encode(
         self,
         records: "pd.DataFrame | Record | Sequence[Record]",

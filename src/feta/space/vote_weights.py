@@ -1,10 +1,12 @@
 """VoteWeights: how many votes each sensitive assignment has, the same for everybody.
 
-Fair decisions stay fair whatever the weights, as long as they do not depend on the person.
+Fair decisions stay fair whatever the weights, as long as they do not depend on the person. Weights
+belong to the sensitive attributes they were made for: in another order of values, the same number is
+another assignment.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 
 import numpy as np
 
@@ -22,12 +24,14 @@ MOST_ASSIGNMENTS = 2**62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteWeights:
-    """A finite list of assignments, by their number on the lattice, and each one's votes."""
+    """A finite list of assignments, by their number on the lattice of `space`, and each one's votes."""
 
     numbers: Counts
     votes: Counts
+    space: InitVar[FeatureSpace]
+    fingerprint: str = field(init=False)  # of the space's sensitive attributes
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, space: FeatureSpace) -> None:
         numbers, votes = np.asarray(self.numbers), np.asarray(self.votes)
         if numbers.dtype.kind not in "iu" or votes.dtype.kind not in "iu":
             raise SchemaError("vote weights must be whole numbers")
@@ -44,6 +48,10 @@ class VoteWeights:
             or len(np.unique(numbers)) != len(numbers)
         ):
             raise SchemaError("each assignment must be listed once")
+        if int(numbers.max()) >= space.lattice.size:
+            message = f"an assignment's number must be below {space.lattice.size}, got {int(numbers.max())}"
+            raise SchemaError(message)
+        object.__setattr__(self, "fingerprint", space.sensitive_fingerprint)
         object.__setattr__(self, "numbers", numbers.astype(np.int64))
         object.__setattr__(self, "votes", votes.astype(np.int64))
 
@@ -53,7 +61,7 @@ class VoteWeights:
         space.check(people)
         _check_lattice(space)
         numbers, votes = np.unique(space.lattice.numbers(people), return_counts=True)
-        return cls(numbers, votes)
+        return cls(numbers, votes, space)
 
     @classmethod
     def of(cls, space: FeatureSpace, votes: Mapping[tuple[Value, ...], int]) -> "VoteWeights":
@@ -80,7 +88,7 @@ class VoteWeights:
         counts = list(votes.values())
         if not all(isinstance(count, int | np.integer) for count in counts):
             raise SchemaError("vote weights must be whole numbers")
-        return cls(np.array(numbers, dtype=np.int64), np.array(counts, dtype=np.int64))
+        return cls(np.array(numbers, dtype=np.int64), np.array(counts, dtype=np.int64), space)
 
     @property
     def total(self) -> int:
@@ -88,9 +96,10 @@ class VoteWeights:
         return int(self.votes.sum())
 
     def check(self, space: FeatureSpace) -> None:
-        """Raise unless every assignment exists in the space."""
-        if int(self.numbers.max()) >= space.lattice.size:
-            message = f"an assignment's number must be below {space.lattice.size}, got {int(self.numbers.max())}"
+        """Raise unless the space has the sensitive attributes that the weights were made for."""
+        if self.fingerprint != space.sensitive_fingerprint:
+            names = ", ".join(f"{one.name!r} ({one.domain()})" for one in space.sensitive)
+            message = f"vote weights belong to another space: got weights for other sensitive attributes, or for their values in another order; expected {names}; make them with VoteWeights.of or VoteWeights.from_people on the model's space"
             raise SchemaError(message)
 
 

@@ -158,9 +158,11 @@ class _Search:
     @property
     def compilable(self) -> bool:
         """Whether the kernel can search it."""
+        if compiled.native is None:
+            compiled.warn_without_kernel()
+            return False
         return (
-            compiled.native is not None
-            and max(map(len, self.lattice.axes)) <= compiled.LONGEST_AXIS
+            max(map(len, self.lattice.axes)) <= compiled.LONGEST_AXIS
             and self.lattice.size < compiled.MOST_COUNTERPARTS
             and (self.line is None or compiled.fits_line(*self._ends(self.line)))
             and compiled.fits(self.network, self.space.magnitudes)

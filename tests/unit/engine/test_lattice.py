@@ -33,8 +33,11 @@ def test_auto_takes_it() -> None:
 
 def test_without_the_kernel_auto_takes_exhaustive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "native", None)
-    assert choose(linear(age=1.0)).name == "exhaustive"
-    with pytest.raises(EngineError, match="'lattice' cannot answer"):
+    compiled.warn_without_kernel.cache_clear()
+    with pytest.warns(RuntimeWarning, match=r"kernel is missing: .* 460 times .*`pip install"):
+        assert choose(linear(age=1.0)).name == "exhaustive"
+    assert choose(linear(age=1.0)).name == "exhaustive"  # a second warning would be an error here
+    with pytest.raises(EngineError, match=r"'lattice' cannot answer: .* compiler"):
         choose(linear(age=1.0), "lattice")
 
 
@@ -101,7 +104,7 @@ def test_a_lattice_of_billions_on_the_edge_is_unknown_in_time() -> None:
     network = feta.Network.from_layers([([[0.1, -0.1, 0.1, -0.1]], [0.05])])
     model = feta.Model(space, network, threshold=0.0)
     counts = feta.tally(model, np.zeros((1, 4)), engine="lattice", budget=Budget(seconds=0.2))
-    assert 0 < counts.undecided[0] < 10**12
+    assert counts.undecided[0] > 0  # how many depends on the machine
     assert not counts.settled[0]
 
 
@@ -120,7 +123,7 @@ def test_votes_listed_in_any_order_are_counted_alike(bias: float, expected: list
     numbers = np.array([120, 3, 77, 40])
     votes = np.array([1, 5, 2, 7])
     for engine in ("lattice", "exhaustive"):
-        weights = feta.VoteWeights(numbers, votes)
+        weights = feta.VoteWeights(numbers, votes, model.space)
         counts = choose(model, engine).tally(
             model, PERSON[None, :], UNLIMITED, until="all", weights=weights
         )

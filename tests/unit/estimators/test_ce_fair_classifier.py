@@ -1,9 +1,12 @@
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 import pickle
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks

@@ -1,5 +1,9 @@
 """Blocks of the input: slices, embeddings and joins, as torch and its exporters write them."""
 
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 import logging
 import warnings
 from collections.abc import Callable, Mapping
@@ -8,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
@@ -334,7 +337,9 @@ def test_a_category_takes_the_place_of_the_number_that_is_embedded() -> None:
     assert not model.network.first.tables
     people = SPACE.encode([{"a": 0.5, "b": 2, "sex": "m", "town": "B"}])
     assert unexpanded(people, network, SPACE).tolist() == [[0.5, 2.0, 1.0, 1.0]]
-    assert model.network(people) == network(np.array([[0.5, 2.0, 1.0, 1.0]]))
+    # Products of different shapes: their last bits depend on the processor.
+    due = network(np.array([[0.5, 2.0, 1.0, 1.0]]))
+    np.testing.assert_allclose(model.network(people), due, rtol=1e-12)
     frame = [{"a": 0.5, "b": b, "sex": sex, "town": "C"} for b in range(4) for sex in ("f", "m")]
     found = audit(model, frame, replay=runtime_of(module, model))
     assert all(one.replayed for one in found.pairs)

@@ -1,5 +1,9 @@
 """Files that Keras itself wrote, read without it and compared with its own predict."""
 
+import pytest
+
+pytest.importorskip("h5py", reason="h5py is not installed")
+
 import io
 import json
 import os
@@ -11,7 +15,6 @@ from typing import Any
 
 import h5py
 import numpy as np
-import pytest
 
 from feta import MissingExtra, NetworkError, read_keras
 from feta.arrays import Matrix
@@ -23,9 +26,9 @@ Keras = Any  # the package, or a model of it: it ships no types
 
 @pytest.fixture(scope="module")
 def keras() -> Keras:
+    pytest.importorskip("torch", reason="torch is not installed")
     os.environ["KERAS_BACKEND"] = "torch"
-    import keras as package  # noqa: PLC0415 - slow
-
+    package: Keras = pytest.importorskip("keras", reason="keras is not installed")
     package.utils.set_random_seed(0)
     return package
 

@@ -33,7 +33,8 @@ def test_what_is_written_is_read_back_as_the_same_function(tmp_path: Path, seed:
             assert oracle.scores(again, other) == oracle.scores(case.model, other)
     assert network.source == precision
     replay = onnx_scores(path)
-    assert replay is not None
+    if replay is None:
+        pytest.skip("onnxruntime is not installed")
     tolerance = 1e-4 if precision == "float32" else 1e-10
     ours = case.model.network(case.people)
     assert np.abs(replay(case.people) - ours).max() <= tolerance * (1 + np.abs(ours).max())

@@ -99,7 +99,7 @@ def test_reading_leaves_the_estimator_as_it_was() -> None:
     before = estimator.predict_proba(ROWS)
     read_sklearn(estimator)
     assert estimator.out_activation_ == "logistic"
-    np.testing.assert_array_equal(estimator.predict_proba(ROWS), before)
+    np.testing.assert_allclose(estimator.predict_proba(ROWS), before, rtol=1e-12)
 
 
 def test_a_score_of_exactly_zero_is_for_the_first_class_as_in_scikit_learn() -> None:

@@ -1,7 +1,11 @@
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("skorch", reason="skorch is not installed")
+
 from typing import Any
 
 import numpy as np
-import pytest
 import skorch
 import torch
 from sklearn.compose import make_column_transformer

@@ -1,8 +1,11 @@
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor, nn
 

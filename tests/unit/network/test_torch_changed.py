@@ -1,10 +1,13 @@
 """Modules that do something besides their weights, or hold what cannot be read: refused, or read right."""
 
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional

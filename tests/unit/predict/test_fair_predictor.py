@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+import feta
 from feta import (
     Argmax,
     Budget,
+    Categorical,
     DomainError,
     EngineError,
     FairPredictor,
@@ -17,6 +19,8 @@ from feta import (
     VoteWeights,
 )
 from feta.engine import blocks
+from feta.engine.protocol import UNLIMITED
+from feta.engine.registry import choose
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 from tests.strategies import random_case
@@ -129,7 +133,7 @@ SCORES = Network.from_layers([([[1.0, 0, 0, 0.5]], [0.0])])
 def weighted(*votes: int) -> VoteWeights:
     """Give so many votes to women of 18, men of 18, women of 19, and so on."""
     held = [(number, count) for number, count in enumerate(votes) if count]
-    return VoteWeights(np.array([n for n, _ in held]), np.array([c for _, c in held]))
+    return VoteWeights(np.array([n for n, _ in held]), np.array([c for _, c in held]), SPACE)
 
 
 def test_several_classes_are_decided_by_the_most_votes() -> None:
@@ -220,9 +224,28 @@ def test_several_scores_have_no_median() -> None:
 
 
 def test_weights_of_another_space_are_refused() -> None:
-    other = VoteWeights(np.array([146]), np.array([1]))
-    with pytest.raises(SchemaError, match="an assignment's number must be below 146, got 146"):
-        FairPredictor(OLD, weights=other)
+    sexes = Categorical("sex", ("male", "female"), sensitive=True)  # in another order
+    ages = Integer("age", 17, 89, sensitive=True)  # as many, but others
+    for changed in (sexes, ages):
+        attributes = [changed if one.name == changed.name else one for one in SPACE.attributes]
+        other = VoteWeights(np.array([1]), np.array([1]), FeatureSpace(tuple(attributes)))
+        with pytest.raises(
+            SchemaError, match=r"vote weights belong to another space: .* expected 'age' \("
+        ):
+            FairPredictor(OLD, weights=other)
+        for engine in ("exhaustive", "lattice"):
+            with pytest.raises(SchemaError, match="vote weights belong to another space"):
+                choose(OLD, engine).tally(
+                    OLD, PERSON[None, :], UNLIMITED, until="all", weights=other
+                )
+        with pytest.raises(SchemaError, match="vote weights belong to another space"):
+            feta.audit(OLD, [{"age": 30, "sex": "male", "income": 5.0}], weights=other)
+
+
+def test_weights_hold_wherever_the_sensitive_attributes_are_the_same() -> None:
+    other = FeatureSpace((*SPACE.sensitive, Integer("children", 0, 9)))
+    weights = VoteWeights(np.array([1]), np.array([1]), other)
+    assert FairPredictor(OLD, weights=weights).decide(PERSON[None, :]).tolist() == [False]
 
 
 def test_raw_records_are_sent_to_be_encoded_first() -> None:

@@ -1,5 +1,9 @@
 """No name or value comes alive in what is handed over."""
 
+import pytest
+
+pytest.importorskip("html5lib", reason="html5lib is not installed")
+
 import json
 import re
 import shutil
@@ -10,7 +14,6 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import html5lib
-import pytest
 from markdown_it import MarkdownIt
 
 from feta.report.diff import Diff
@@ -111,7 +114,7 @@ def seen_by_a_browser(
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     told = re.search(r"SEEN(.*)SEEN", done.stdout, re.DOTALL)
     assert told, done.stderr

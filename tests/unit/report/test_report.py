@@ -12,12 +12,14 @@ from feta.cli.audit_words import show
 from feta.cli.open_model import Opened
 from feta.engine.registry import choose
 from feta.model import Model
+from feta.plain import json_text, visible
+from feta.report.audit_json import audit_json
 from feta.report.bands import Bands
 from feta.report.html import html
 from feta.report.junit import junit
 from feta.report.markdown import markdown, md
 from feta.report.picture import grid
-from feta.report.report import Gathering
+from feta.report.report import Gathering, Source
 from feta.report.words import Words, duration, headline, words_for
 from tests.payloads import evil_model, report_of
 
@@ -174,6 +176,25 @@ def test_a_value_falls_into_its_band(
     bands = Bands.of(attribute)
     assert bands.name(attribute.encode([value])[0]) == name
     assert name in bands.names
+
+
+def test_blanks_that_differ_can_be_seen_in_every_format_for_people() -> None:
+    races = (" White", "White", "Non  white")
+    space = feta.FeatureSpace(
+        (feta.Categorical("race", races, sensitive=True), feta.Real("income", 0, 9))
+    )
+    model = feta.Model(space, feta.Network.from_layers([([[1.0, -1.0, -1.0, 0.1]], [-0.5])]))
+    found = feta.audit(model, [{"race": "White", "income": 3.0}])
+    gathering = Gathering(found.auditor)
+    for finding in found.findings:
+        gathering.take(finding, found.people[finding.row])
+    report = gathering.report(Source())
+    assert "␠White" in html(report)
+    assert "race White → ␠White" in markdown(report)
+    assert "␠" not in json_text(audit_json(report))
+    assert [visible(one) for one in (*races, " ", "a b", 3)] == [
+        "␠White", "White", "Non␠␠white", "␠", "a b", "3",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from feta.reproduce.bench import Bench, bench_of, people_of
 from feta.reproduce.protocol import PROTOCOLS, Protocol, protocol_of
 from feta.reproduce.steps import units_of
 from feta.reproduce.training import grid
+from tests.extras import needs
 from tests.unit.reproduce.tiny import TINY
 
 
@@ -93,6 +94,7 @@ def test_a_share_of_the_fold_is_drawn_by_the_fold() -> None:
     assert not np.array_equal(drawn[0], drawn[2])
 
 
+@needs("torch")
 def test_networks_are_three_times_sixteen() -> None:
     run = grid(bench(0)).train_folds([bench(0).split])[0]
     assert [layer.weight.shape for layer in run.network.layers] == [(16, 16), (16, 16), (1, 16)]

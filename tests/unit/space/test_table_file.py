@@ -10,6 +10,7 @@ import pytest
 from feta import Categorical, Derived, DomainError, FeatureSpace, Integer, MissingExtra, Real
 from feta.space import table_file
 from feta.space.table_file import Chunk, TableFile, parse_number
+from tests.extras import needs
 
 SPACE = FeatureSpace(
     (
@@ -59,6 +60,7 @@ def test_csv_comes_in_many_forms(content: str, tmp_path: Path) -> None:
     assert encoded(table(tmp_path, content)) == [ROW]
 
 
+@needs("pyarrow")
 def test_parquet_and_csv_say_the_same(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"age": [41, 30], "sex": ["male", "female"], "code": [0, 1], "income": [12.5, 3]}
@@ -90,6 +92,7 @@ def test_where_no_column_is_wanted_the_rows_are_still_counted(tmp_path: Path) ->
     assert [len(chunk) for chunk in table(tmp_path, "a,b\n1,2\n3,4\n").chunks(set())] == [2]
 
 
+@needs("pyarrow")
 def test_parquet_is_read_in_chunks(tmp_path: Path) -> None:
     pd.DataFrame({"age": range(10)}).to_parquet(tmp_path / "p.parquet")
     chunks = list(TableFile(tmp_path / "p.parquet").chunks({"age"}, rows=4))
@@ -192,10 +195,12 @@ def parquet(path: Path, **columns: object) -> TableFile:
     return TableFile(path / "p.parquet")
 
 
+@needs("pyarrow")
 def test_parquet_has_more_kinds_of_cells(tmp_path: Path) -> None:
     assert encoded(parquet(tmp_path, age=[41.0], income=[Decimal("12.5")])) == [ROW]
 
 
+@needs("pyarrow")
 @pytest.mark.parametrize(
     ("column", "cell", "message"),
     [
@@ -215,6 +220,7 @@ def test_parquet_cells_are_told_too(
         encoded(parquet(tmp_path, **{column: [cell]}))
 
 
+@needs("pyarrow")
 def test_damaged_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet(tmp_path).path
     content = path.read_bytes()

@@ -10,7 +10,7 @@ WIDE = FeatureSpace(tuple(Integer(f"n{n}", 1, 2**40, sensitive=True) for n in ra
 
 
 def weights(numbers: list[int], votes: list[int]) -> VoteWeights:
-    return VoteWeights(np.array(numbers), np.array(votes))
+    return VoteWeights(np.array(numbers), np.array(votes), SPACE)
 
 
 def people(*ages: int) -> np.ndarray:
@@ -33,7 +33,7 @@ def test_votes_may_be_given_by_the_sensitive_values() -> None:
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_any_kind_of_whole_number_counts(kind: type[np.integer]) -> None:
-    found = VoteWeights(np.array([3, 0], dtype=kind), np.array([1, 2], dtype=kind))
+    found = VoteWeights(np.array([3, 0], dtype=kind), np.array([1, 2], dtype=kind), SPACE)
     assert found.numbers.dtype == found.votes.dtype == np.int64
     assert found.total == 3
 
@@ -42,15 +42,15 @@ def test_any_kind_of_whole_number_counts(kind: type[np.integer]) -> None:
     ("make", "message"),
     [
         (
-            lambda: VoteWeights(np.array([0.0]), np.array([1])),
+            lambda: VoteWeights(np.array([0.0]), np.array([1]), SPACE),
             "vote weights must be whole numbers",
         ),
         (
-            lambda: VoteWeights(np.array([0]), np.array([1.5])),
+            lambda: VoteWeights(np.array([0]), np.array([1.5]), SPACE),
             "vote weights must be whole numbers",
         ),
         (
-            lambda: VoteWeights(np.array([0]), np.array([True])),
+            lambda: VoteWeights(np.array([0]), np.array([True]), SPACE),
             "vote weights must be whole numbers",
         ),
         (
@@ -58,7 +58,7 @@ def test_any_kind_of_whole_number_counts(kind: type[np.integer]) -> None:
             r"must list assignments and one count each, got the shapes \(2,\) and \(1,\)",
         ),
         (
-            lambda: VoteWeights(np.array([[0]]), np.array([[1]])),
+            lambda: VoteWeights(np.array([[0]]), np.array([[1]]), SPACE),
             r"must list assignments and one count each, got the shapes \(1, 1\) and \(1, 1\)",
         ),
         (
@@ -81,7 +81,7 @@ def test_any_kind_of_whole_number_counts(kind: type[np.integer]) -> None:
             r"an assignment must give values for \['age', 'sex'\], got \(18, 'male', 50\.0\)",
         ),
         (
-            lambda: weights([0, 146], [1, 1]).check(SPACE),
+            lambda: weights([0, 146], [1, 1]),
             "an assignment's number must be below 146, got 146",
         ),
     ],
@@ -129,7 +129,7 @@ def test_no_votes_at_all_are_refused_for_what_they_are() -> None:
     [
         lambda: VoteWeights.of(WIDE, {(2**24 + 1, 7): 1}),
         lambda: VoteWeights.from_people(WIDE, np.array([[2.0**24 + 1, 7.0]])),
-        lambda: VoteWeights(np.array([2**63], dtype=np.uint64), np.array([1])),
+        lambda: VoteWeights(np.array([2**63], dtype=np.uint64), np.array([1]), SPACE),
     ],
 )
 def test_an_assignment_whose_number_int64_cannot_hold_is_refused(

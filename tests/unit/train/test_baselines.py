@@ -11,6 +11,7 @@ from feta.train.lcifr import LCIFRTrainer
 from feta.train.plain import PlainTrainer
 from feta.train.split import Split
 from feta.train.task import Task
+from tests.extras import needs
 from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE
 
 THREE = Argmax(("a", "b", "c"))
@@ -41,6 +42,7 @@ def test_a_blind_regression_of_scores_and_of_classes_that_nobody_has() -> None:
     assert np.mean(decided == two) > 0.8
 
 
+@needs("torch")
 def test_lcifr_certifies_only_people_without_a_counterexample() -> None:
     trainer = LCIFRTrainer(SPACE, gamma=1.0, encoder=(8, 4), batch_size=16, epochs=30)
     run = trainer.train(PEOPLE, LABELS)
@@ -55,6 +57,7 @@ def test_lcifr_certifies_only_people_without_a_counterexample() -> None:
     assert free.train(PEOPLE, LABELS).certified(PEOPLE).mean() < certified.mean()
 
 
+@needs("torch")
 def test_lcifr_takes_numbers_too_and_needs_something_to_vary() -> None:
     trainer = LCIFRTrainer(SPACE, attributes=("age", "sex"), encoder=(4,), epochs=2)
     told: list[float] = []
@@ -87,6 +90,7 @@ def test_the_most_accurate_fair_predictor_is_chosen_with_the_reason() -> None:
         choose_fair({}, PEOPLE, LABELS)
 
 
+@needs("torch")
 @pytest.mark.parametrize(("rule", "labels"), [CASES[0], CASES[3]])
 @pytest.mark.filterwarnings("ignore:.*nearly constant")
 def test_everything_there_is_to_choose_from_is_trained(rule: Rule, labels: np.ndarray) -> None:

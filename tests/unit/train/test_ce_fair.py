@@ -1,9 +1,12 @@
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import feta
 from feta import Argmax, FairPredictor, Model, NetworkError, SchemaError, Tolerance

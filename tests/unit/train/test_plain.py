@@ -20,6 +20,7 @@ from feta.train.plain import PlainTrainer
 from feta.train.split import Split
 from feta.train.subset import draw
 from feta.train.task import Task
+from tests.extras import needs
 from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE
 
 TRAINER = PlainTrainer(
@@ -27,6 +28,7 @@ TRAINER = PlainTrainer(
 )
 
 
+@needs("torch")
 def test_it_learns_what_there_is_to_learn() -> None:
     run = replace(TRAINER, epochs=60).train(PEOPLE, LABELS)
     own = Model(SPACE, run.network).decide(PEOPLE)
@@ -36,12 +38,14 @@ def test_it_learns_what_there_is_to_learn() -> None:
     assert (run.learning_rate, run.batch_size, run.epoch, run.loss) in run.grid
 
 
+@needs("torch")
 def test_the_same_seed_gives_the_same_network_to_the_bit_and_another_does_not() -> None:
     first, again = (TRAINER.train(PEOPLE, LABELS).network.fingerprint for _ in range(2))
     assert first == again
     assert replace(TRAINER, seed=1).train(PEOPLE, LABELS).network.fingerprint != first
 
 
+@needs("torch")
 def test_several_classes_and_regression_are_learned_too() -> None:
     several = replace(TRAINER, rule=Argmax(("a", "b", "c")), epochs=60).train(PEOPLE, CLASSES)
     assert (np.argmax(several.network(PEOPLE), axis=1) == CLASSES).mean() > 0.85
@@ -49,12 +53,14 @@ def test_several_classes_and_regression_are_learned_too() -> None:
     assert np.mean((scores[:, 0] - SCORES) ** 2) < 0.1 * SCORES.var()
 
 
+@needs("torch")
 def test_a_threshold_that_favors_low_scores_is_learned_the_other_way_round() -> None:
     rule = feta.Threshold(0.0, favors="below")
     run = replace(TRAINER, rule=rule, epochs=60).train(PEOPLE, LABELS)
     assert (Model(SPACE, run.network, rule).decide(PEOPLE) == LABELS).mean() > 0.93
 
 
+@needs("torch")
 def test_folds_side_by_side_are_trained_like_folds_alone() -> None:
     task = Task(feta.Threshold(0.0))
     splits = [
@@ -67,11 +73,13 @@ def test_folds_side_by_side_are_trained_like_folds_alone() -> None:
     assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-9)  # another order of sums
 
 
+@needs("torch")
 def test_the_last_epoch_can_be_asked_for() -> None:
     run = replace(TRAINER, epoch="last").train(PEOPLE, LABELS)
     assert {one[2] for one in run.grid} == {12}
 
 
+@needs("torch")
 def test_a_learning_rate_that_runs_away_is_not_chosen_and_alone_is_told() -> None:
     wild = replace(TRAINER, rule=Tolerance(1.0), learning_rates=(1e200, 0.01), epoch="last")
     assert wild.train(PEOPLE, SCORES).learning_rate == 0.01
@@ -79,6 +87,7 @@ def test_a_learning_rate_that_runs_away_is_not_chosen_and_alone_is_told() -> Non
         replace(wild, learning_rates=(1e200,)).train(PEOPLE, SCORES)
 
 
+@needs("torch")
 def test_a_blind_network_cannot_see_the_sensitive_columns() -> None:
     run = replace(TRAINER, blind=True).train(PEOPLE, LABELS)
     assert not run.network.first.slopes[:, SPACE.sensitive_columns].any()
@@ -87,6 +96,7 @@ def test_a_blind_network_cannot_see_the_sensitive_columns() -> None:
     assert (FairPredictor(model).decide(PEOPLE) == model.decide(PEOPLE)).all()
 
 
+@needs("torch")
 def test_a_fixed_subset_is_the_same_each_epoch_and_a_fresh_one_is_not() -> None:
     fixed = replace(TRAINER, sample_fraction=0.05, subset="fixed", epoch="last", epochs=30)
     fresh = replace(fixed, subset="fresh")
@@ -101,6 +111,7 @@ def test_a_fixed_subset_is_the_same_each_epoch_and_a_fresh_one_is_not() -> None:
     assert {len(one) for one in kept + drawn} == {7}
 
 
+@needs("torch")
 @pytest.mark.parametrize("stop", [1, 5, 11])
 def test_an_interrupted_training_goes_on_at_its_epoch(
     stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -122,6 +133,7 @@ def test_an_interrupted_training_goes_on_at_its_epoch(
     assert run.network.fingerprint == TRAINER.train(PEOPLE, LABELS).network.fingerprint
 
 
+@needs("torch")
 def test_another_trainings_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "training"
     single = replace(TRAINER, batch_sizes=(16,))
@@ -156,6 +168,7 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, object], messag
         replace(TRAINER, **settings)  # type: ignore[arg-type]  # wrong on purpose
 
 
+@needs("torch")
 def test_people_and_labels_are_checked() -> None:
     with pytest.raises(feta.DomainError, match=r"labels must be 0 to 1, got 2 \(row 3\)"):
         TRAINER.train(PEOPLE, [0, 1, 1, 2] + [0] * 156)

@@ -1,8 +1,11 @@
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 import sys
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
 from feta import MissingExtra, Network, NetworkError

@@ -53,7 +53,7 @@ def test_a_program_holds_every_counterpart_treated_apart_and_how_far_it_is(case:
                 continue
             axes = model.space.lattice.axes
             places = np.array([axis.places(other[None, :])[0] for axis in axes], dtype=float)
-            outcome = HighsSession().solve(fixed(encoded, places).program, seconds=10)
+            outcome = HighsSession().solve(fixed(encoded, places).program, seconds=600)
             assert outcome.status is Status.OPTIMAL
             assert outcome.point is not None
             np.testing.assert_array_equal(encoded.places(outcome.point), places)

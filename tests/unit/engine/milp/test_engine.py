@@ -185,7 +185,7 @@ def test_several_classes_over_a_real_attribute(rule: feta.Argmax | feta.OneVsRes
         ),
         (
             lambda: feta.FairPredictor(
-                FAIR, "milp", weights=feta.VoteWeights(np.array([0]), np.array([1]))
+                FAIR, "milp", weights=feta.VoteWeights(np.array([0]), np.array([1]), FAIR.space)
             ).decide(PERSON[None, :]),
             "'milp' counts every counterpart once; vote weights need 'lattice' or 'exhaustive'",
         ),
