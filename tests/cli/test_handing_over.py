@@ -1,6 +1,8 @@
+import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,13 +87,20 @@ def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
     undecided = run("diff", str(before), str(out))
     assert undecided.returncode == 3
     assert "4 people: fair → undecided" in undecided.stdout
-    assert "Less settled: answers are missing that were there" in undecided.stdout
+    assert "time limit per person was no limit and is 0.0 s" in undecided.stdout
+    accepted = run("diff", str(before), str(out), "--allow-other-question")
+    assert accepted.returncode == 3
+    assert "Less settled: answers are missing that were there" in accepted.stdout
     assert run("diff", str(out), str(before)).returncode == 0
     told = json.loads((before / "audit.json").read_text())
     told["model"]["space"] = "another"
     (before / "audit.json").write_text(json.dumps(told | {"partial": True}))
-    partial = run("diff", str(before), str(before), "--json")
+    again = folder.path / "again"
+    shutil.copytree(before, again)
+    partial = run("diff", str(before), str(again), "--json")
     assert (partial.returncode, json.loads(partial.stdout)["less_settled"]) == (3, True)
+    same = run("diff", str(before), str(before / "audit.json"))
+    assert (same.returncode, "both arguments name the same audit" in same.stderr) == (2, True)
     other = run("diff", str(out), str(before))
     assert other.returncode == 3
     assert "differs: the columns, their domains or which are sensitive" in other.stdout
@@ -143,10 +152,13 @@ def test_diff_says_what_is_worse(
     for place, letters in (("a", before), ("b", after)):
         (folder.path / place).mkdir()
         counts = {"people": len(letters), "unfair": letters.count("u"), "fair": letters.count("f")}
-        made = told | {"summary": told["summary"] | counts}
+        counts |= {"ce_rate": letters.count("u") / len(letters), "one_attribute_is_enough": {}}
+        rows = [f"{n},p{n},{names[one]}" for n, one in enumerate(letters, start=1)]
+        verdicts = "\n".join(["row,id,verdict", *rows]).encode()
+        digests = {"verdicts.csv": hashlib.sha256(verdicts).hexdigest()}
+        made = told | {"summary": told["summary"] | counts, "files": digests, "id_column": "id"}
         (folder.path / place / "audit.json").write_text(json.dumps(made))
-        rows = [f"{n},p{n},{names[one]}" for n, one in enumerate(letters)]
-        (folder.path / place / "verdicts.csv").write_text("\n".join(["row,id,verdict", *rows]))
+        (folder.path / place / "verdicts.csv").write_bytes(verdicts)
     both = str(folder.path / "a"), str(folder.path / "b")
     plain = run("diff", *both)
     assert (plain.returncode, said in plain.stdout) == (strict, True)

@@ -381,7 +381,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what an old terminal cannot show is spelled out
             stream.reconfigure(errors="backslashreplace")
-    code = _run()
+    code = exit_code_of()
     if anybody_busy():  # interrupted in the middle of a long computation: nobody waits for it
         sys.stdout.flush()
         sys.stderr.flush()
@@ -389,9 +389,10 @@ def main() -> None:
     sys.exit(code)
 
 
-def _run() -> int:
+def exit_code_of(arguments: list[str] | None = None) -> int:
+    """Run a command, by default the one of this process; return its exit code."""
     try:
-        code = int(app(prog_name="feta", standalone_mode=False) or ExitCode.DONE)
+        code = int(app(arguments, prog_name="feta", standalone_mode=False) or ExitCode.DONE)
         sys.stdout.flush()
     except typer.Exit as done:
         return done.exit_code

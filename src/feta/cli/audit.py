@@ -122,7 +122,7 @@ def _go(
             for row in audited(asking, chunk, columns):
                 with uninterrupted():  # counted and written, or neither
                     gathering.take(row.finding, row.person, row.label, row.name)
-                    files.write(row.finding, row.name)
+                    files.write(row.finding, row.name, row.person)
                 share = (row.finding.row + 1 - chunk.start) / len(chunk)
                 progress.update(task, completed=base + share * (chunk.progress - base))
             base = chunk.progress
@@ -184,6 +184,7 @@ def _source(opened: Opened, options: Options) -> Source:
         opened.unit,
         opened.runtime,
         "" if options.source.external else _digest(options.model_path),
+        options.id_column,
     )
 
 

@@ -1,10 +1,14 @@
 """Audit files: report.html, pairs.csv, verdicts.csv, audit.json; docs/formats.md describes them."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
+from feta.arrays import Vector
 from feta.audit.answer import in_words
 from feta.audit.finding import Finding
 from feta.audit.lead import leads
@@ -29,7 +33,17 @@ PAIR_HEADER = [
     "one alone is enough",
 ]
 WRITTEN = ("pairs.csv", "verdicts.csv", "report.html", "audit.json")
-VERDICT_HEADER = ["row", "id", "verdict", "decision", "fair decision", "gap", "runtime", "reason"]
+VERDICT_HEADER = [
+    "row",
+    "id",
+    "verdict",
+    "decision",
+    "fair decision",
+    "gap",
+    "runtime",
+    "reason",
+    "record",
+]
 
 
 class AuditFiles:
@@ -75,8 +89,8 @@ class AuditFiles:
         others = [f"counterpart {name}" for name in self.sensitive]
         return [*PAIR_HEADER, *self.names, *others]
 
-    def write(self, finding: Finding, name: str) -> None:
-        """Add one person."""
+    def write(self, finding: Finding, name: str, person: Vector | None = None) -> None:
+        """Add one person; `person` is the encoded record, if the row could be read."""
         if self.folder is None:
             return
         pair = finding.pair
@@ -84,7 +98,7 @@ class AuditFiles:
         own, fair = (in_words(self.model, one) for one in (finding.decision, finding.fair_decision))
         verdict = [finding.row + 1, name, finding.status, own, fair]
         runtime = "" if finding.status == "not audited" else finding.runtime
-        verdict += [gap, runtime, finding.reason]
+        verdict += [gap, runtime, finding.reason, record_digest(person)]
         with self._told():
             write_row(self.streams["verdicts.csv"], verdict)
             if pair is not None:
@@ -126,12 +140,26 @@ class AuditFiles:
         """Put the files in their places."""
         if self.folder is None:
             return
-        content = json_text(audit_json(report), indent=2)
         with self._told():
-            self._part("report.html").write_text(html(report), encoding="utf-8")
-            self._part("audit.json").write_text(content, encoding="utf-8")
             for stream in self.streams.values():
                 stream.close()
+            digests = {name: _digest(self._part(name)) for name in sorted(self.streams)}
+            content = json_text(audit_json(report) | {"files": digests}, indent=2)
+            self._part("report.html").write_text(html(report), encoding="utf-8")
+            self._part("audit.json").write_text(content, encoding="utf-8")
             for name in WRITTEN:
                 self._part(name).replace(self.folder / name)
         self.streams.clear()
+
+
+def record_digest(person: Vector | None) -> str:
+    """Identify an encoded record, so that two audits can tell whether an id still names it."""
+    if person is None:
+        return ""
+    # + 0.0 makes −0.0 the 0.0 that it equals.
+    return hashlib.sha256((np.asarray(person, "<f8") + 0.0).tobytes()).hexdigest()[:32]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,5 +1,6 @@
 """Audit JSON: a report for programs, as audit.json holds it; docs/formats.md describes it."""
 
+from dataclasses import fields
 from typing import Any
 
 from feta.audit.clearest import Shown
@@ -31,6 +32,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "counterparts": model.space.lattice.size if model.space.finite else None,
             "rule": type(model.rule).__name__,
             "outcomes": list(model.outcomes),
+            "rule_options": {one.name: getattr(model.rule, one.name) for one in fields(model.rule)},
             "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
             "sensitive": {one.name: one.domain() for one in model.space.sensitive},
             "reading": model.network.reading,
@@ -38,9 +40,11 @@ def audit_json(report: Report) -> dict[str, Any]:
         },
         "data": source.data,
         "data_sha256": source.data_sha256,
+        "id_column": source.id_column,
         "vote_weights": source.vote_weights,
         "engine": report.engine,
         "engine_used": report.engine_used,
+        "seconds_per_person": report.seconds_a_person,
         "seconds": report.seconds,
         "latency": None if latency is None else {"forward": latency.forward, "fair": latency.fair},
         "summary": report.summary.as_dict(),
