@@ -24,6 +24,7 @@ from feta.cli.audit_rows import Columns, audited
 from feta.cli.audit_words import show
 from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
+from feta.cli.folder_lock import FolderLock
 from feta.cli.open_model import Opened, open_model
 from feta.cli.open_source import SourceOptions
 from feta.cli.out import check_folder
@@ -85,6 +86,7 @@ def run_audit(options: Options) -> ExitCode:
     partial_results = False
     started = time.perf_counter()
     with (
+        FolderLock(options.out, work="audit"),
         AuditFiles(options.out, opened.model) as files,
         terminable(),
         _asking(gathering.auditor, opened, options) as asking,
@@ -96,7 +98,7 @@ def run_audit(options: Options) -> ExitCode:
         source = _source(opened, options)
         seconds = time.perf_counter() - started
         report = gathering.report(source, partial=partial_results, seconds=seconds)
-        files.finish(report)
+        report = files.finish(report)
         if asking.journal is not None and not partial_results:
             asking.journal.remove()
     if options.format == "text":

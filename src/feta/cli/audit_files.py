@@ -1,8 +1,11 @@
 """Audit files: report.html, pairs.csv, verdicts.csv, audit.json; docs/formats.md describes them."""
 
 import hashlib
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -47,20 +50,21 @@ VERDICT_HEADER = [
 
 
 class AuditFiles:
-    """An audit's four files; they appear whole when it ends, or not at all."""
+    """An audit's four files; they appear whole when it ends, or not at all.
+
+    The folder must exist and be locked by this process (`folder_lock.py`).
+    """
 
     def __init__(self, folder: Path | None, model: Model) -> None:
         self.folder, self.model = folder, model
         self.streams: dict[str, IO[str]] = {}
         self.names = [attribute.name for attribute in model.space.attributes]
         self.sensitive = [attribute.name for attribute in model.space.sensitive]
-        self.made: list[Path] = []  # folders that were not there before
+        self.token = f"{os.getpid()}-{secrets.token_hex(4)}"  # of this process's part files
 
     def __enter__(self) -> "AuditFiles":
         if self.folder is not None:
-            above = [self.folder, *self.folder.parents]
-            self.made = [one for one in above if not one.exists()]
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._remove_old_parts()
             for name, header in (
                 ("pairs.csv", self._pair_header()),
                 ("verdicts.csv", VERDICT_HEADER),
@@ -77,13 +81,17 @@ class AuditFiles:
                 stream.close()
         for name in WRITTEN:
             self._part(name).unlink(missing_ok=True)
-        for folder in self.made:
-            with suppress(OSError):  # somebody else put something there
-                folder.rmdir()
 
     def _part(self, name: str) -> Path:
         assert self.folder is not None
-        return self.folder / f".{name}.part"
+        return self.folder / f".{name}.{self.token}.part"
+
+    def _remove_old_parts(self) -> None:
+        """Delete what a killed audit left; the folder's lock is held, so nobody writes to it."""
+        assert self.folder is not None
+        for name in WRITTEN:
+            for part in self.folder.glob(f".{name}.*part"):
+                part.unlink(missing_ok=True)
 
     def _pair_header(self) -> list[str]:
         others = [f"counterpart {name}" for name in self.sensitive]
@@ -136,20 +144,22 @@ class AuditFiles:
             *(after[one] for one in self.sensitive),
         ]
 
-    def finish(self, report: Report) -> None:
-        """Put the files in their places."""
+    def finish(self, report: Report) -> Report:
+        """Put the files in their places; return the report with their digests."""
         if self.folder is None:
-            return
+            return report
         with self._told():
             for stream in self.streams.values():
                 stream.close()
             digests = {name: _digest(self._part(name)) for name in sorted(self.streams)}
-            content = json_text(audit_json(report) | {"files": digests}, indent=2)
+            report = replace(report, files=digests)
+            content = json_text(audit_json(report), indent=2)
             self._part("report.html").write_text(html(report), encoding="utf-8")
             self._part("audit.json").write_text(content, encoding="utf-8")
             for name in WRITTEN:
                 self._part(name).replace(self.folder / name)
         self.streams.clear()
+        return report
 
 
 def record_digest(person: Vector | None) -> str:

@@ -54,6 +54,7 @@ def audit_json(report: Report) -> dict[str, Any]:
         },
         "clearest_pairs": [_pair(model, shown) for shown in report.pairs],
         "unanswered": list(report.unanswered),
+        "files": dict(report.files),
     }
 
 

@@ -1,6 +1,7 @@
 """Report: everything an audit found, gathered person by person and then handed to whoever shows it."""
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -52,6 +53,7 @@ class Report:
     partial: bool
     seconds: float | None = None  # that it took
     latency: Latency | None = None
+    files: Mapping[str, str] = field(default_factory=dict)  # sha256 of the tables written, by name
 
     @property
     def engine_used(self) -> str:
