@@ -209,7 +209,7 @@ def test_an_audit_goes_on_where_it_was_and_refuses_another_model(folder: Folder)
     folder = Folder.filled(folder.path)
     again = run(*folder.table("age,sex,income\n" + "\n".join(ROWS[3:] * 4400)))
     assert again.returncode == 0
-    assert "going on with 1 people known from" in again.stderr  # equal people are one
+    assert "resuming with 1 people known from" in again.stderr  # equal people are one
     assert len(rows_of(folder.path / "out" / "verdicts.csv")) == 4400
     assert not journal.exists()
 

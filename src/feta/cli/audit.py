@@ -99,7 +99,11 @@ def run_audit(options: Options) -> ExitCode:
         seconds = time.perf_counter() - started
         report = gathering.report(source, partial=partial_results, seconds=seconds)
         report = files.finish(report)
-        if asking.journal is not None and not partial_results:
+        if asking.lost:
+            notice(
+                f"{asking.lost:,} people have no answer because a process died: give the same command again with --out, and only they are asked again"
+            )
+        if asking.journal is not None and not (partial_results or asking.lost):
             asking.journal.remove()
     if options.format == "text":
         show(opened, report, out=options.out)
@@ -158,8 +162,12 @@ def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Aski
             "version of FETA": version("feta-fair"),
         }
         journal = Journal(options.out / JOURNAL, opened.model, settings)
+        if journal.set_aside is not None:
+            notice(
+                f"the journal was damaged: it is now {plain(journal.set_aside)}, and the audit starts afresh"
+            )
         if not journal.empty:
-            notice(f"going on with {len(journal):,} people known from {plain(journal.path)}")
+            notice(f"resuming with {len(journal):,} people known from {plain(journal.path)}")
     try:
         yield Asking(auditor, workers, journal)
     finally:
