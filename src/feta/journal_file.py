@@ -141,11 +141,13 @@ class JournalFile:
                 raise Damaged
             stored[name.decode()] = value.decode()
         count = stored.pop("count", None)
-        if stored and count != str(len(stored)):
+        if count is not None and count != str(len(stored)):
             raise Damaged
-        if stored:
+        if count is not None:
             self._compare(stored)
             return False
+        if stored:
+            raise Damaged
         rows = {**self._settings, "count": str(len(self._settings))}
         with self.transaction():
             self.base.executemany(

@@ -360,3 +360,24 @@ def test_an_audit_survives_a_worker_s_death(folder: Folder) -> None:
     assert (process.returncode, killed) == (1, True), told
     for name in ("verdicts.csv", "pairs.csv"):
         assert (out / name).read_text() == (due / name).read_text()
+
+
+@pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
+def test_a_second_interruption_ends_the_process_with_130(tmp_path: Path, engine: str) -> None:
+    process = subprocess.Popen(
+        [*slow_audit(tmp_path)[:-1], engine],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "journal.sqlite").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    while process.poll() is None:  # a signal wherever the process is on its way out
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.003)
+    assert process.stderr is not None
+    with process.stderr as stderr:
+        assert "Traceback" not in stderr.read()
+    assert process.returncode == 130

@@ -11,6 +11,7 @@ import typer
 
 from feta.audit.patience import anybody_busy
 from feta.cli.exit_code import ExitCode
+from feta.cli.leave import leave_at_once, stop_listening
 from feta.errors import CertificateError, FetaError
 from feta.plain import plain, shortened
 from feta.reproduce.protocol import SEED
@@ -382,10 +383,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # what an old terminal cannot show is spelled out
             stream.reconfigure(errors="backslashreplace")
     code = exit_code_of()
-    if anybody_busy():  # interrupted in the middle of a long computation: nobody waits for it
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    if code == ExitCode.INTERRUPTED or anybody_busy():
+        leave_at_once(code)
+    stop_listening()
     sys.exit(code)
 
 

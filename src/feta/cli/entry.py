@@ -1,6 +1,8 @@
 """Entry: where the command starts; an interruption is one even while modules are imported."""
 
-import sys
+from feta.cli.leave import leave_at_once
+
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -10,4 +12,5 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        sys.exit(130)
+        # The first one, or a second one while the first is handled.
+        leave_at_once(INTERRUPTED)

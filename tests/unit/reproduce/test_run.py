@@ -120,7 +120,6 @@ def test_a_damaged_journal_is_set_aside(tmp_path: Path) -> None:
         assert journal.done() == {("step", 0): ({"figures": {"x": 1.0}}, 2.0)}
 
 
-
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     with (
         Journal(tmp_path / "journal.sqlite", {}),
