@@ -1,17 +1,20 @@
 """Campaign: an audit killed (-9) again and again ends with the same files as an undisturbed one.
 
-    python -m campaigns.kills [--kills 50] [--people 1000] [--seed 0]
+    python -m campaigns.kills [--kills 50] [--workers 10] [--people 1000] [--seed 0]
 
 German credit, the command line itself, with one process and with two by turns. A third of the kills
 fall anywhere from the process's start on, the others soon after it has noted something. Files are compared byte
-for byte, but for what a clock measured.
+for byte, but for what a clock measured. `--workers` audits with two processes then have their workers killed
+at random moments; the same command, given again, must answer everybody (Linux only: workers are found in /proc).
 """
 
 import argparse
 import contextlib
 import json
+import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -79,10 +82,52 @@ def wait_to_kill(process: subprocess.Popen[bytes], out: Path, dice: random.Rando
         time.sleep(0.005)
 
 
+def workers_of(process: int) -> list[int]:
+    """Find the workers of an audit."""
+    found = []
+    with contextlib.suppress(FileNotFoundError):
+        children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+        for child in map(int, children.split()):
+            with contextlib.suppress(FileNotFoundError):
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(child)
+    return found
+
+
+def kill_workers(
+    command: list[str], out: Path, due: dict[str, str], counts: Counter[str], dice: random.Random
+) -> None:
+    """Kill workers of one audit, then resume it; everybody must be answered as in `due`."""
+    process = start(command, out, 2)
+    before = noted(out)
+    until, left = time.monotonic() + dice.uniform(0.2, 2.0), dice.randint(1, 8)
+    while process.poll() is None:
+        workers = workers_of(process.pid)
+        if left and workers and noted(out) > before and time.monotonic() > until:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(dice.choice(workers), signal.SIGKILL)
+                counts["workers killed"] += 1
+            left -= 1
+            until = time.monotonic() + dice.uniform(0.1, 2.0)
+        time.sleep(0.01)
+    counts[f"audits with killed workers, exit {process.returncode}"] += 1
+    if process.returncode not in (1, 2, 3):
+        counts["WRONG end of an audit with killed workers"] += 1
+    if process.returncode == 1 and contents(out) != due:
+        counts["WRONG files after killed workers"] += 1
+    # Exit 1 with people lost leaves the journal; 2 means that too many died in a row.
+    start(command, out, 2).wait()
+    counts["resumed after killed workers"] += 1
+    counts["WRONG files after a resumed run"] += contents(out) != due
+    for path in out.iterdir():
+        path.unlink()
+
+
 def main() -> int:
     """Run from the command line; exit 1 if any audit ended with other files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--people", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -116,6 +161,8 @@ def main() -> int:
             for path in out.iterdir():
                 path.unlink()
             killed_once = False
+        for _ in range(options.workers if Path("/proc/self/task").exists() else 0):
+            kill_workers(command, folder / "workers", due, counts, dice)
     return finish(counts, started)
 
 

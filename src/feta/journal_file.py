@@ -1,75 +1,170 @@
-"""JournalFile: an SQLite file that keeps what is done of a long piece of work, so that it can go on.
+"""JournalFile: an SQLite file that stores the finished part of a long task, so that it can resume.
 
-What is written together is one transaction (WAL): after a crash or a kill it is there whole, or not at all.
+What is written together is one transaction (WAL): after a crash or a kill it is there whole, or not at
+all. Each row has a digest over its key and content, bound to the settings; a row that fails it counts
+as missing. A file that is damaged as a whole is set aside, and the task starts afresh.
 """
 
 import errno
+import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from feta.errors import SchemaError
 
-SETTINGS = "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
+SETTINGS = """
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL);
+"""
 
-# The low byte of SQLite's codes for a file that cannot be opened or may not be written.
+# The low byte of SQLite's codes for a file that cannot be opened or may not be written, that another
+# process holds, and for a disk that is full or fails.
 NOT_OPEN = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
+
+SUFFIXES = ("", "-wal", "-shm")
+
+Cell = str | bytes | int | float | None
+
+
+class Damaged(Exception):
+    """The file is no journal of this version, or a damaged one."""
 
 
 class JournalFile:
-    """An open journal; `settings` are all that its content hangs on, `work` is what users call the work."""
+    """An open journal; its content depends on `settings`, and `work` is what users call the task."""
 
     def __init__(
         self, path: Path, tables: str, settings: Mapping[str, object], *, work: str
     ) -> None:
         self.path, self.work = path, work
-        with self.told():
-            self.base = sqlite3.connect(path, timeout=1.0, isolation_level=None)
+        self.set_aside: Path | None = None  # where a damaged journal was put
+        self._settings = {name: json.dumps(value) for name, value in settings.items()}
+        self._bond = hashlib.sha256(json.dumps(sorted(self._settings.items())).encode()).digest()
         try:
-            with self.told():
-                # One at a time writes here; the lock goes with the process, however it ends.
+            self._open(SETTINGS + tables)
+        except Damaged:
+            self.set_aside = self._put_aside()
+            self._open(SETTINGS + tables)
+
+    def _open(self, tables: str) -> None:
+        """Open the file, or make a new one; raise `Damaged` unless it is whole and of this version."""
+        with self.told():
+            self.base = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
+            self.base.text_factory = bytes  # damaged texts are no texts
+        try:
+            with self.told(), self._damage():
+                # One process at a time writes here; the lock ends with the process.
                 for setting in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL"):
                     self.base.execute(f"PRAGMA {setting}").fetchall()
-                self.base.executescript(SETTINGS + tables)
-                self.new = self._check(settings)
+                self._check_whole(tables)
+                self.new = self._check_settings()
         except BaseException:
-            self.close()
+            with suppress(sqlite3.Error):
+                self.base.close()
             raise
 
     @contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Distinguish a damaged file from one that is locked, not writable, or on a full disk."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if code in (*BUSY, *NO_ROOM) or (code in NOT_OPEN and not self._writable()):
+                raise
+            raise Damaged from None
+
+    def _writable(self) -> bool:
+        """Whether the system lets the file be written: then SQLite's refusal is the file's fault."""
+        return os.access(self.path, os.R_OK | os.W_OK) and os.access(self.path.parent, os.W_OK)
+
+    def _check_whole(self, tables: str) -> None:
+        listed = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+        with self.transaction():
+            if not self.base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                for statement in tables.split(";")[:-1]:
+                    self.base.execute(statement)
+        expected = sqlite3.connect(":memory:")
+        expected.text_factory = bytes
+        try:
+            expected.executescript(tables)
+            same = self.base.execute(listed).fetchall() == expected.execute(
+                listed
+            ).fetchall() and self.base.execute("PRAGMA integrity_check(1)").fetchall() == [(b"ok",)]
+        finally:
+            expected.close()
+        if not same:
+            raise Damaged
+
+    def _put_aside(self) -> Path:
+        """Rename a damaged journal, so that nothing is lost and nothing of it is believed."""
+        number = 1
+        while (target := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
+            number += 1
+        for suffix in SUFFIXES:
+            with suppress(FileNotFoundError):
+                file = self.path.with_name(self.path.name + suffix)
+                file.replace(target.with_name(target.name + suffix))
+        return target
+
+    @contextmanager
     def told(self) -> Iterator[None]:
-        """Say what is wrong with the file in words."""
+        """Explain in words what is wrong with the file."""
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "locked" in str(error):
+            code = error.sqlite_errorcode & 0xFF
+            if code in BUSY:
                 message = f"{self.path}: another {self.work} is writing to this folder; wait for it, or name another --out"
                 raise SchemaError(message) from None
-            if error.sqlite_errorcode & 0xFF in NOT_OPEN:
+            if code in NOT_OPEN:
                 what = f"the journal cannot be opened ({error}); let its folder be written to, or name another --out"
                 raise PermissionError(errno.EACCES, what, str(self.path)) from None
             what = f"the journal cannot be written ({error}); what is done is kept: make room, and run the same command again"
             raise OSError(errno.ENOSPC, what, str(self.path)) from None
         except sqlite3.DatabaseError as error:
             message = (
-                f"{self.path}: the journal must be whole, got {error}; delete it to begin again"
+                f"{self.path}: the journal is damaged: got {error}; run the same command again"
             )
             raise SchemaError(message) from None
 
-    def _check(self, settings: Mapping[str, object]) -> bool:
-        """Raise unless the journal is of this work; a new one is given its settings, and is said to be new."""
-        now = {name: json.dumps(value) for name, value in settings.items()}
-        before = dict(self.base.execute("SELECT name, value FROM settings").fetchall())
-        for name in now if before else ():
-            if now[name] != before.get(name):
-                message = f"{self.path} is the journal of another {self.work}: the {name} was {before.get(name)}, and is {now[name]} now; name another --out, or delete the journal to begin again"
+    def _check_settings(self) -> bool:
+        """Raise unless the journal belongs to this task; a new one gets its settings."""
+        stored: dict[str, str] = {}
+        for name, value, digest in self.base.execute("SELECT name, value, digest FROM settings"):
+            if digest != _digest(b"settings", name, value):
+                raise Damaged
+            stored[name.decode()] = value.decode()
+        count = stored.pop("count", None)
+        if count is not None and count != str(len(stored)):
+            raise Damaged
+        if count is not None:
+            self._compare(stored)
+            return False
+        if stored:
+            raise Damaged
+        rows = {**self._settings, "count": str(len(self._settings))}
+        with self.transaction():
+            self.base.executemany(
+                "INSERT INTO settings VALUES (?, ?, ?)",
+                [(name, value, _digest(b"settings", name, value)) for name, value in rows.items()],
+            )
+        return True
+
+    def _compare(self, before: dict[str, str]) -> None:
+        for name, value in self._settings.items():
+            if value != before.get(name):
+                message = f"{self.path} is the journal of another {self.work}: the {name} was {before.get(name)}, and is {value} now; name another --out, or delete the journal to begin again"
                 raise SchemaError(message)
-        if not before:
-            with self.transaction():
-                self.base.executemany("INSERT INTO settings VALUES (?, ?)", now.items())
-        return not before
+
+    def digest(self, *cells: Cell) -> bytes:
+        """Return the digest of a row: over its key and content, bound to the settings."""
+        return _digest(self._bond, *cells)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -91,5 +186,14 @@ class JournalFile:
     def remove(self) -> None:
         """Close and delete the file: its work is complete."""
         self.close()
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in SUFFIXES:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+
+def _digest(bond: bytes, *cells: Cell) -> bytes:
+    """Hash cells with their lengths, so that no two rows give the same bytes."""
+    hashed = hashlib.sha256(bond)
+    for cell in cells:
+        content = cell if isinstance(cell, bytes) else str(cell).encode()
+        hashed.update(f"{len(content)}:".encode() + content)
+    return hashed.digest()

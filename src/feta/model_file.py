@@ -17,6 +17,7 @@ from feta.model import Model
 from feta.network.activation import Activation
 from feta.network.network import Affine, Columns, Network, Table
 from feta.network.readers.stored import Array, read_bytes
+from feta.part_file import written_whole
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
@@ -40,10 +41,8 @@ def save_model(model: Model, path: str | Path) -> None:
     """Write a model to a `.feta` file; an existing file is replaced at once or not at all."""
     save = _safetensors()[0]
     content = save(_arrays(model.network), {FORMAT: json.dumps(_description(model))})
-    target = Path(path)
-    part = target.with_name(f".{target.name}.part")
-    part.write_bytes(content)
-    part.replace(target)
+    with written_whole(Path(path)) as part:
+        part.write_bytes(content)
 
 
 def load_model(path: str | Path) -> Model:

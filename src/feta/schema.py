@@ -11,6 +11,7 @@ from feta.model import Model
 from feta.network.embedding import embedded_inputs, expanded
 from feta.network.fold import fold_scaling
 from feta.network.network import Network
+from feta.part_file import written_whole
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
@@ -186,7 +187,5 @@ def read_schema(path: str | Path) -> Schema:
 
 def write_schema(schema: Schema, path: str | Path) -> None:
     """Write a schema as TOML; an existing file is replaced at once or not at all."""
-    target = Path(path)
-    part = target.with_name(f".{target.name}.part")
-    part.write_text(format_schema(schema.file), encoding="utf-8")
-    part.replace(target)
+    with written_whole(Path(path)) as part:
+        part.write_text(format_schema(schema.file), encoding="utf-8")

@@ -1,6 +1,8 @@
+import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,13 +89,20 @@ def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
     undecided = run("diff", str(before), str(out))
     assert undecided.returncode == 3
     assert "4 people: fair → undecided" in undecided.stdout
-    assert "Less settled: answers are missing that were there" in undecided.stdout
+    assert "time limit per person was no limit and is 0.0 s" in undecided.stdout
+    accepted = run("diff", str(before), str(out), "--allow-other-question")
+    assert accepted.returncode == 3
+    assert "Less settled: answers are missing that were there" in accepted.stdout
     assert run("diff", str(out), str(before)).returncode == 0
     told = json.loads((before / "audit.json").read_text())
     told["model"]["space"] = "another"
     (before / "audit.json").write_text(json.dumps(told | {"partial": True}))
-    partial = run("diff", str(before), str(before), "--json")
+    again = folder.path / "again"
+    shutil.copytree(before, again)
+    partial = run("diff", str(before), str(again), "--json")
     assert (partial.returncode, json.loads(partial.stdout)["less_settled"]) == (3, True)
+    same = run("diff", str(before), str(before / "audit.json"))
+    assert (same.returncode, "both arguments name the same audit" in same.stderr) == (2, True)
     other = run("diff", str(out), str(before))
     assert other.returncode == 3
     assert "differs: the columns, their domains or which are sensitive" in other.stdout
@@ -145,10 +154,13 @@ def test_diff_says_what_is_worse(
     for place, letters in (("a", before), ("b", after)):
         (folder.path / place).mkdir()
         counts = {"people": len(letters), "unfair": letters.count("u"), "fair": letters.count("f")}
-        made = told | {"summary": told["summary"] | counts}
+        counts |= {"ce_rate": letters.count("u") / len(letters), "one_attribute_is_enough": {}}
+        rows = [f"{n},p{n},{names[one]}" for n, one in enumerate(letters, start=1)]
+        verdicts = "\n".join(["row,id,verdict", *rows]).encode()
+        digests = {"verdicts.csv": hashlib.sha256(verdicts).hexdigest()}
+        made = told | {"summary": told["summary"] | counts, "files": digests, "id_column": "id"}
         (folder.path / place / "audit.json").write_text(json.dumps(made))
-        rows = [f"{n},p{n},{names[one]}" for n, one in enumerate(letters)]
-        (folder.path / place / "verdicts.csv").write_text("\n".join(["row,id,verdict", *rows]))
+        (folder.path / place / "verdicts.csv").write_bytes(verdicts)
     both = str(folder.path / "a"), str(folder.path / "b")
     plain = run("diff", *both)
     assert (plain.returncode, said in plain.stdout) == (strict, True)
@@ -199,7 +211,7 @@ def test_an_audit_goes_on_where_it_was_and_refuses_another_model(folder: Folder)
     folder = Folder.filled(folder.path)
     again = run(*folder.table("age,sex,income\n" + "\n".join(ROWS[3:] * 4400)))
     assert again.returncode == 0
-    assert "going on with 1 people known from" in again.stderr  # equal people are one
+    assert "resuming with 1 people known from" in again.stderr  # equal people are one
     assert len(rows_of(folder.path / "out" / "verdicts.csv")) == 4400
     assert not journal.exists()
 
@@ -345,3 +357,24 @@ def test_an_audit_survives_a_worker_s_death(folder: Folder) -> None:
     assert (process.returncode, killed) == (1, True), told
     for name in ("verdicts.csv", "pairs.csv"):
         assert (out / name).read_text() == (due / name).read_text()
+
+
+@pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
+def test_a_second_interruption_ends_the_process_with_130(tmp_path: Path, engine: str) -> None:
+    process = subprocess.Popen(
+        [*slow_audit(tmp_path)[:-1], engine],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "journal.sqlite").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    while process.poll() is None:  # a signal wherever the process is on its way out
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.003)
+    assert process.stderr is not None
+    with process.stderr as stderr:
+        assert "Traceback" not in stderr.read()
+    assert process.returncode == 130

@@ -1,10 +1,14 @@
-"""Journal: what is done of a long audit, one row a person, so that it can go on.
+"""Journal: the finished part of a long audit, one row per person, so that it can resume.
 
-A pair is replayed exactly when it is read back; what does not replay is asked again.
+A row that fails its digest, or that no audit writes, counts as missing: its person is asked again. The
+digest detects damage, not forgery. A pair is therefore replayed exactly when it is read back, and a
+"fair" of an earlier session must be proved again (`confirm.py`).
 """
 
 import hashlib
 import json
+import math
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,28 +17,37 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.audit.finding import Finding
-from feta.errors import CertificateError
+from feta.errors import CertificateError, DomainError
 from feta.journal_file import JournalFile
 from feta.model import Model
+from feta.rule import Tolerance
 from feta.verdict.counterexample import Counterexample
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS people (
-    model TEXT NOT NULL, space TEXT NOT NULL, person BLOB NOT NULL, finding TEXT NOT NULL,
-    PRIMARY KEY (model, space, person)
+CREATE TABLE people (
+    person BLOB NOT NULL PRIMARY KEY, finding TEXT NOT NULL, session BLOB NOT NULL, digest BLOB NOT NULL
 ) WITHOUT ROWID;
 """
 
+FIELDS = {"status", "decision", "fair_decision", "alone", "runtime", "replayed", "reason", "span"}
+
 
 class Journal:
-    """An open journal of one audit; `settings` are all that its answers hang on, besides the model."""
+    """An open journal of one audit; its answers depend on the model and on `settings`."""
 
     def __init__(self, path: Path, model: Model, settings: Mapping[str, object] = {}) -> None:
         self.path, self.model = path, model
         self._moving = model.space.sensitive_columns
-        known = {"model": model.fingerprint, **settings}
+        self._names = tuple(attribute.name for attribute in model.space.sensitive)
+        self._session = secrets.token_bytes(16)
+        known = {"model": model.fingerprint, "space": model.space.fingerprint, **settings}
         self._file = JournalFile(path, TABLES, known, work="audit")
         self.empty = len(self) == 0
+
+    @property
+    def set_aside(self) -> Path | None:
+        """Where a damaged journal was put; None if there was none."""
+        return self._file.set_aside
 
     def __enter__(self) -> "Journal":
         return self
@@ -55,60 +68,93 @@ class Journal:
             return int(self._file.base.execute("SELECT count(*) FROM people").fetchone()[0])
 
     def known(self, people: Matrix) -> list[Finding | None]:
-        """Give what is known about each of these people; None where they are to be asked."""
+        """Return what is known about each of these people; None where they must be asked."""
+        return [finding for finding, _ in self.known_since(people)]
+
+    def known_since(self, people: Matrix) -> list[tuple[Finding | None, bool]]:
+        """Return what is known, and whether this session itself found it."""
         found = []
         for row, person in enumerate(people):
+            key = self._key(person)
             with self._file.told():
-                text = self._file.base.execute(
-                    "SELECT finding FROM people WHERE model = ? AND space = ? AND person = ?",
-                    self._key(person),
+                cells = self._file.base.execute(
+                    "SELECT finding, session, digest FROM people WHERE person = ?", (key,)
                 ).fetchone()
-            found.append(None if text is None else self._read(person, row, text[0]))
+            finding = None
+            if cells is not None and cells[2] == self._file.digest(key, *cells[:2]):
+                finding = self._read(person, row, cells[0])
+            found.append((finding, cells is not None and cells[1] == self._session))
         return found
 
     def write(self, people: Matrix, findings: Sequence[Finding]) -> None:
-        """Note what was found about these people, all of it or nothing."""
-        rows = [
-            (*self._key(person), self._text(one))
-            for person, one in zip(people, findings, strict=True)
-        ]
-        self.empty = False
+        """Store what was found about these people, all of it or nothing."""
+        rows = []
+        for person, finding in zip(people, findings, strict=True):
+            cells = self._key(person), self._text(finding), self._session
+            rows.append((*cells, self._file.digest(*cells)))
+        self.empty = self.empty and not rows
         with self._file.told(), self._file.transaction():
             self._file.base.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows)
 
-    def _key(self, person: Vector) -> tuple[str, str, bytes]:
+    def _key(self, person: Vector) -> bytes:
         # + 0.0 makes −0.0 the 0.0 that it equals.
-        digest = hashlib.sha256((np.asarray(person) + 0.0).tobytes()).digest()
-        return self.model.fingerprint, self.model.space.fingerprint, digest
+        return hashlib.sha256((np.asarray(person) + 0.0).tobytes()).digest()
 
     def _text(self, finding: Finding) -> str:
-        told: dict[str, Any] = {
-            "status": finding.status,
-            "decision": finding.decision,
-            "fair_decision": finding.fair_decision,
-            "alone": finding.alone,
-            "runtime": finding.runtime,
-            "replayed": finding.replayed,
-            "reason": finding.reason,
-            "span": finding.span,
-        }
+        content: dict[str, Any] = {name: getattr(finding, name) for name in sorted(FIELDS)}
         if finding.pair is not None:
-            told["counterpart"] = finding.pair.counterpart[self._moving].tobytes().hex()
-        return json.dumps(told)
+            ends = (finding.pair.person, finding.pair.counterpart)
+            content["pair"] = [end[self._moving].tobytes().hex() for end in ends]
+        return json.dumps(content)
 
-    def _read(self, person: Vector, row: int, text: str) -> Finding | None:
-        """Read a finding back; None if it is damaged or its pair is not one."""
+    def _read(self, person: Vector, row: int, text: object) -> Finding | None:
+        """Read a finding back; None unless an audit could have written it and its pair replays."""
         try:
-            told = json.loads(text)
-            told["alone"] = tuple(told["alone"])
-            code = told.pop("counterpart", None)
-            pair = None
-            if code is not None:
-                other = np.array(person)
-                other[self._moving] = np.frombuffer(bytes.fromhex(code))
-                pair = Counterexample(self.model, person, other)
-            if (told["status"] == "unfair") != (pair is not None):
+            content = json.loads(text)  # type: ignore[arg-type]  # what is no text is refused
+            ends = content.pop("pair", None)
+            pair = None if ends is None else self._pair(person, ends)
+            if content.keys() != FIELDS or not self._is_possible(content, pair):
                 return None
-            return Finding(row, pair=pair, **told)
-        except (ValueError, TypeError, KeyError, AttributeError, CertificateError):
+            content["alone"] = tuple(content["alone"])
+            return Finding(row, pair=pair, **content)
+        except (ValueError, TypeError, KeyError, AttributeError, CertificateError, DomainError):
             return None
+
+    def _pair(self, person: Vector, ends: list[str]) -> Counterexample:
+        both = []
+        for code in ends:
+            end = np.array(person)
+            end[self._moving] = np.frombuffer(bytes.fromhex(code))
+            both.append(end)
+        first, second = both
+        return Counterexample(self.model, first, second)
+
+    def _is_possible(self, content: dict[str, Any], pair: Counterexample | None) -> bool:
+        """Check the values that reports rely on; the pair itself has been replayed."""
+        status, reason = content["status"], content["reason"]
+        decisions = (content["decision"], content["fair_decision"])
+        if (status == "unfair") != (pair is not None):
+            return False
+        return (
+            status in ("fair", "unfair", "undecided")
+            and content["runtime"] in ("safe", "sensitive")
+            and content["replayed"] in (None, True, False)
+            and isinstance(reason, str)
+            and (status == "undecided") == bool(reason)
+            and isinstance(content["alone"], list)
+            and all(name in self._names for name in content["alone"])
+            and all(self._is_answer(decision) for decision in decisions)
+            and (content["span"] is None or _is_finite(content["span"]))
+        )
+
+    def _is_answer(self, answer: object) -> bool:
+        if answer is None:
+            return True
+        if isinstance(self.model.rule, Tolerance):
+            return _is_finite(answer)
+        classes = range(len(self.model.outcomes))
+        return isinstance(answer, bool | int) and int(answer) in classes
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -11,6 +11,7 @@ import typer
 
 from feta.audit.patience import anybody_busy
 from feta.cli.exit_code import ExitCode
+from feta.cli.leave import leave_at_once, stop_listening
 from feta.errors import CertificateError, FetaError
 from feta.plain import plain, shortened
 from feta.reproduce.protocol import SEED
@@ -388,17 +389,17 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what an old terminal cannot show is spelled out
             stream.reconfigure(errors="backslashreplace")
-    code = _run()
-    if anybody_busy():  # interrupted in the middle of a long computation: nobody waits for it
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    code = exit_code_of()
+    if code == ExitCode.INTERRUPTED or anybody_busy():
+        leave_at_once(code)
+    stop_listening()
     sys.exit(code)
 
 
-def _run() -> int:
+def exit_code_of(arguments: list[str] | None = None) -> int:
+    """Run a command, by default the one of this process; return its exit code."""
     try:
-        code = int(app(prog_name="feta", standalone_mode=False) or ExitCode.DONE)
+        code = int(app(arguments, prog_name="feta", standalone_mode=False) or ExitCode.DONE)
         sys.stdout.flush()
     except typer.Exit as done:
         return done.exit_code

@@ -25,6 +25,7 @@ from feta.cli.audit_rows import Columns, audited
 from feta.cli.audit_words import show
 from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
+from feta.cli.folder_lock import FolderLock
 from feta.cli.open_model import Opened, People, open_model
 from feta.cli.open_source import SourceOptions
 from feta.cli.out import check_folder
@@ -96,6 +97,7 @@ def run_audit(options: Options) -> ExitCode:
     partial_results = False
     started = time.perf_counter()
     with (
+        FolderLock(options.out, work="audit"),
         AuditFiles(options.out, opened.model) as files,
         terminable(),
         _asking(gathering.auditor, opened, options) as asking,
@@ -114,8 +116,12 @@ def run_audit(options: Options) -> ExitCode:
         report = gathering.report(
             source, partial=partial_results, seconds=seconds, bad_rows=bad_rows.kinds
         )
-        files.finish(report)
-        if asking.journal is not None and not partial_results:
+        report = files.finish(report)
+        if asking.lost:
+            notice(
+                f"{asking.lost:,} people have no answer because a process died: give the same command again with --out, and only they are asked again"
+            )
+        if asking.journal is not None and not (partial_results or asking.lost):
             asking.journal.remove()
     if options.format == "text":
         show(opened, report, out=options.out)
@@ -142,7 +148,7 @@ def _go(
             for row in audited(asking, chunk, columns, bad_rows):
                 with uninterrupted():  # counted and written, or neither
                     gathering.take(row.finding, row.person, row.label, row.name)
-                    files.write(row.finding, row.name)
+                    files.write(row.finding, row.name, row.person)
                 share = (row.finding.row + 1 - chunk.start) / len(chunk)
                 progress.update(task, completed=base + share * (chunk.progress - base))
             base = chunk.progress
@@ -182,8 +188,12 @@ def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Aski
             "version of FETA": version("feta-fair"),
         }
         journal = Journal(options.out / JOURNAL, opened.model, settings)
+        if journal.set_aside is not None:
+            notice(
+                f"the journal was damaged: it is now {plain(journal.set_aside)}, and the audit starts afresh"
+            )
         if not journal.empty:
-            notice(f"going on with {len(journal):,} people known from {plain(journal.path)}")
+            notice(f"resuming with {len(journal):,} people known from {plain(journal.path)}")
     try:
         yield Asking(auditor, workers, journal)
     finally:
@@ -211,6 +221,7 @@ def _source(opened: Opened, options: Options, compared: Comparison | None) -> So
         opened.runtime_name,
         "" if options.source.external else _digest(options.model_path),
         compared,
+        options.id_column,
     )
 
 

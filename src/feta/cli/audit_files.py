@@ -1,10 +1,17 @@
 """Audit files: report.html, pairs.csv, verdicts.csv, audit.json; docs/formats.md describes them."""
 
+import hashlib
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
+from feta.arrays import Vector
 from feta.audit.answer import in_words
 from feta.audit.finding import Finding
 from feta.audit.lead import leads
@@ -29,24 +36,35 @@ PAIR_HEADER = [
     "one alone is enough",
 ]
 WRITTEN = ("pairs.csv", "verdicts.csv", "report.html", "audit.json")
-VERDICT_HEADER = ["row", "id", "verdict", "decision", "fair decision", "gap", "runtime", "reason"]
+VERDICT_HEADER = [
+    "row",
+    "id",
+    "verdict",
+    "decision",
+    "fair decision",
+    "gap",
+    "runtime",
+    "reason",
+    "record",
+]
 
 
 class AuditFiles:
-    """An audit's four files; they appear whole when it ends, or not at all."""
+    """An audit's four files; they appear whole when it ends, or not at all.
+
+    The folder must exist and be locked by this process (`folder_lock.py`).
+    """
 
     def __init__(self, folder: Path | None, model: Model) -> None:
         self.folder, self.model = folder, model
         self.streams: dict[str, IO[str]] = {}
         self.names = [attribute.name for attribute in model.space.attributes]
         self.sensitive = [attribute.name for attribute in model.space.sensitive]
-        self.made: list[Path] = []  # folders that were not there before
+        self.token = f"{os.getpid()}-{secrets.token_hex(4)}"  # of this process's part files
 
     def __enter__(self) -> "AuditFiles":
         if self.folder is not None:
-            above = [self.folder, *self.folder.parents]
-            self.made = [one for one in above if not one.exists()]
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._remove_old_parts()
             for name, header in (
                 ("pairs.csv", self._pair_header()),
                 ("verdicts.csv", VERDICT_HEADER),
@@ -63,20 +81,24 @@ class AuditFiles:
                 stream.close()
         for name in WRITTEN:
             self._part(name).unlink(missing_ok=True)
-        for folder in self.made:
-            with suppress(OSError):  # somebody else put something there
-                folder.rmdir()
 
     def _part(self, name: str) -> Path:
         assert self.folder is not None
-        return self.folder / f".{name}.part"
+        return self.folder / f".{name}.{self.token}.part"
+
+    def _remove_old_parts(self) -> None:
+        """Delete what a killed audit left; the folder's lock is held, so nobody writes to it."""
+        assert self.folder is not None
+        for name in WRITTEN:
+            for part in self.folder.glob(f".{name}.*part"):
+                part.unlink(missing_ok=True)
 
     def _pair_header(self) -> list[str]:
         others = [f"counterpart {name}" for name in self.sensitive]
         return [*PAIR_HEADER, *self.names, *others]
 
-    def write(self, finding: Finding, name: str) -> None:
-        """Add one person."""
+    def write(self, finding: Finding, name: str, person: Vector | None = None) -> None:
+        """Add one person; `person` is the encoded record, if the row could be read."""
         if self.folder is None:
             return
         pair = finding.pair
@@ -84,7 +106,7 @@ class AuditFiles:
         own, fair = (in_words(self.model, one) for one in (finding.decision, finding.fair_decision))
         verdict = [finding.row + 1, name, finding.status, own, fair]
         runtime = "" if finding.status == "not audited" else finding.runtime
-        verdict += [gap, runtime, finding.reason]
+        verdict += [gap, runtime, finding.reason, record_digest(person)]
         with self._told():
             write_row(self.streams["verdicts.csv"], verdict)
             if pair is not None:
@@ -122,16 +144,32 @@ class AuditFiles:
             *(after[one] for one in self.sensitive),
         ]
 
-    def finish(self, report: Report) -> None:
-        """Put the files in their places."""
+    def finish(self, report: Report) -> Report:
+        """Put the files in their places; return the report with their digests."""
         if self.folder is None:
-            return
-        content = json_text(audit_json(report), indent=2)
+            return report
         with self._told():
-            self._part("report.html").write_text(html(report), encoding="utf-8")
-            self._part("audit.json").write_text(content, encoding="utf-8")
             for stream in self.streams.values():
                 stream.close()
+            digests = {name: _digest(self._part(name)) for name in sorted(self.streams)}
+            report = replace(report, files=digests)
+            content = json_text(audit_json(report), indent=2)
+            self._part("report.html").write_text(html(report), encoding="utf-8")
+            self._part("audit.json").write_text(content, encoding="utf-8")
             for name in WRITTEN:
                 self._part(name).replace(self.folder / name)
         self.streams.clear()
+        return report
+
+
+def record_digest(person: Vector | None) -> str:
+    """Identify an encoded record, so that two audits can tell whether an id still names it."""
+    if person is None:
+        return ""
+    # + 0.0 makes −0.0 the 0.0 that it equals.
+    return hashlib.sha256((np.asarray(person, "<f8") + 0.0).tobytes()).hexdigest()[:32]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from feta.cli.exit_code import ExitCode
+from feta.errors import SchemaError
 from feta.plain import json_text, plain
-from feta.report.diff import Diff, change, compare, read_audit, shown
+from feta.report.audited import read_audit
+from feta.report.diff import Diff, change, compare, shown
 from feta.report.diff_formats import diff_junit, diff_markdown, remarks
 from feta.report.gate import Gate, Outcome, conclusion
 
@@ -25,6 +27,8 @@ def run_diff(
 ) -> ExitCode:
     """Compare two audits, given by folder or by audit.json."""
     audits = read_audit(old), read_audit(new)
+    if audits[0].path.samefile(audits[1].path):
+        raise SchemaError(f"{new}: both arguments name the same audit; name two folders")
     found = compare(*audits)
     match output:
         case "json":
@@ -34,7 +38,7 @@ def run_diff(
         case "junit":
             sys.stdout.write(diff_junit(found, gate))
         case "text":
-            _show(found, gate, [one.path for one in audits if one.told.get("partial")])
+            _show(found, gate, [one.path for one in audits if one.partial])
     return ENDS.get(gate.outcome(found), ExitCode.UNDECIDED)
 
 
@@ -44,6 +48,7 @@ def _answers(found: Diff, gate: Gate) -> dict[str, object]:
         "outcome": outcome,
         "worse": outcome == Outcome.WORSE,
         "less_settled": outcome == Outcome.LESS_SETTLED,
+        "rate_only": gate.rate_only,
     }
 
 

@@ -1,7 +1,10 @@
 """Entry: where the command starts; an interruption is one even while modules are imported."""
 
-import sys
 import warnings
+
+from feta.cli.leave import leave_at_once
+
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -12,7 +15,8 @@ def main() -> None:
         warnings.formatwarning = _formatted
         run()
     except KeyboardInterrupt:
-        sys.exit(130)
+        # The first one, or a second one while the first is handled.
+        leave_at_once(INTERRUPTED)
 
 
 def _formatted(

@@ -22,6 +22,7 @@ from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.model import Model
+from feta.part_file import part_of
 from feta.plain import json_text, plain, write_row
 from feta.predict.fair_predictor import FairPredictor
 from feta.report.words import NOT_COMPARED
@@ -74,7 +75,7 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     predictor = FairPredictor(model, options.engine, weights=weights)
     answer = "score" if isinstance(model.rule, Tolerance) else "decision"
     undecided = False
-    part = options.out and options.out.with_name(f".{options.out.name}.part")
+    part = options.out and part_of(options.out)
     with ExitStack() as stack:
         stream: IO[str]
         if part is not None:

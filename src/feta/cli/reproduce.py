@@ -66,6 +66,11 @@ def run_reproduce(options: Options) -> ExitCode:
         "version of FETA": version("feta-fair"),
     }
     with Journal(out / JOURNAL, settings) as journal:
+        if journal.set_aside is not None:
+            typer.echo(
+                f"note: the journal was damaged: it is now {plain(journal.set_aside)}, and the run starts afresh",
+                err=True,
+            )
         if journal.new:
             run.tidy()  # what a run with a deleted journal kept on its way is another run's
         typer.echo(

@@ -36,8 +36,12 @@ from feta.verdict.verdict import Fair, Reason, Verdict
 # are answered by bounds alone, or not in time.
 ENUMERABLE = 10**7
 
-# People are counted so many at a time that their open counterparts, if all were, take 1 GB.
-OPEN_AT_A_TIME = 2**27
+# People are counted so many at a time that their undecided counterparts take at most 1 GB: eight bytes
+# each, and twice that while a list of them grows.
+OPEN_AT_A_TIME = 2**26
+
+# The kernel gives up on a person who leaves more counterparts undecided (`most_open` in search.hpp).
+MOST_OPEN = 2**24
 
 # A bounded node costs about as much as this many scored counterparts.
 NODE_COST = 5
@@ -188,7 +192,8 @@ class _Kernel:
         threads: int,
     ) -> Tally:
         """Count with the kernel, then settle what it left open; some people at a time."""
-        deadline, many = budget.deadline(), max(64, OPEN_AT_A_TIME // self.space.lattice.size)
+        asked = self.space.lattice.size if weights is None else len(weights.numbers)
+        deadline, many = budget.deadline(), max(1, OPEN_AT_A_TIME // max(1, min(asked, MOST_OPEN)))
         parts = []
         for start in range(0, max(1, len(people)), many):
             some = people[start : start + many]
@@ -226,7 +231,7 @@ class _Kernel:
                 and _tally(self.rule, counts[row : row + 1], total, safe[row : row + 1]).settled[0]
             ):
                 continue
-            self._settle(people[row], numbers.astype(np.int64), counts[row], weights, deadline)
+            self._settle(people[row], numbers.view(np.int64), counts[row], weights, deadline)
         return _tally(self.rule, counts, total, safe)
 
     def _settle(
@@ -239,17 +244,19 @@ class _Kernel:
     ) -> None:
         """Count open counterparts by exact arithmetic, until the deadline."""
         assert not isinstance(self.rule, Tolerance)
-        votes = np.ones(len(numbers), dtype=np.int64)
-        if weights is not None:
-            order = np.argsort(weights.numbers)
-            votes = weights.votes[order[np.searchsorted(weights.numbers, numbers, sorter=order)]]
+        order = None if weights is None else np.argsort(weights.numbers)
         for start in range(0, len(numbers), EXACT_CHUNK):
             if time.monotonic() > deadline:
                 return
             chunk = numbers[start : start + EXACT_CHUNK]
             points = self.tabulated.counterparts(person[None, :], chunk)
             decisions = self.rule.settle_exactly(points.exact_scores(np.arange(len(chunk))))
-            np.add.at(counts, decisions, votes[start : start + EXACT_CHUNK])
+            votes: Counts | int = 1
+            if weights is not None:
+                votes = weights.votes[
+                    order[np.searchsorted(weights.numbers, chunk, sorter=order)]  # type: ignore[index]  # sorted above
+                ]
+            np.add.at(counts, decisions, votes)
 
 
 class _Search:

@@ -15,6 +15,7 @@ from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError, one_of
 from feta.network.activation import Activation, identity, relu
 from feta.network.network import Columns, Network
+from feta.part_file import written_whole
 
 if TYPE_CHECKING:
     import onnx
@@ -47,10 +48,8 @@ def write_onnx(
     if precision not in (None, "float32", "float64"):
         raise NetworkError(f"precision must be {one_of(precision, ('float32', 'float64'))}")
     chosen = precision or _precision(network)
-    target = Path(path)
-    part = target.with_name(f".{target.name}.part")
-    part.write_bytes(_Writing(network).graph(chosen).SerializeToString())
-    part.replace(target)
+    with written_whole(Path(path)) as part:
+        part.write_bytes(_Writing(network).graph(chosen).SerializeToString())
     return chosen
 
 

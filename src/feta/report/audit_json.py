@@ -1,5 +1,6 @@
 """Audit JSON: a report for programs, as audit.json holds it; docs/formats.md describes it."""
 
+from dataclasses import fields
 from typing import Any
 
 from feta.audit.clearest import Shown
@@ -33,6 +34,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "counterparts": model.space.lattice.size if model.space.finite else None,
             "rule": type(model.rule).__name__,
             "outcomes": list(model.outcomes),
+            "rule_options": {one.name: getattr(model.rule, one.name) for one in fields(model.rule)},
             "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
             "sensitive": {one.name: one.domain() for one in model.space.sensitive},
             "reading": model.network.reading,
@@ -41,9 +43,11 @@ def audit_json(report: Report) -> dict[str, Any]:
         "data": source.data,
         "data_sha256": source.data_sha256,
         "compared": None if source.compared is None else _compared(source.compared),
+        "id_column": source.id_column,
         "vote_weights": source.vote_weights,
         "engine": report.engine,
         "engine_used": report.engine_used,
+        "seconds_per_person": report.seconds_a_person,
         "seconds": report.seconds,
         "latency": None if latency is None else {"forward": latency.forward, "fair": latency.fair},
         "summary": report.summary.as_dict(),
@@ -54,6 +58,7 @@ def audit_json(report: Report) -> dict[str, Any]:
         "clearest_pairs": [_pair(model, shown) for shown in report.pairs],
         "unanswered": list(report.unanswered),
         "bad_rows": bad_kinds_json(report.bad_rows),
+        "files": dict(report.files),
     }
 
 

@@ -16,6 +16,7 @@ def remarks(found: Diff) -> Iterator[str]:
     same = "The same model" if found.same_model else "Another model"
     yield f"{same}, {'the same table' if found.same_data else 'another table'}."
     yield from (f"The question differs: {plain(one)}." for one in found.question_changes)
+    yield from (f"People cannot be matched: {plain(one)}." for one in found.unmatched)
     for first, second, count in found.moves:
         people = "person" if count == 1 else "people"
         yield f"{count:,} {people}: {plain(first)} → {plain(second)}"
@@ -36,10 +37,11 @@ def diff_markdown(found: Diff, gate: Gate) -> str:
 def diff_junit(found: Diff, gate: Gate) -> str:
     """Render a diff as tests that fail where the gate closes, whatever the audits say by themselves."""
     outcome = gate.outcome(found)
-    suite = ET.Element("testsuite", name="feta diff", tests="3")
+    suite = ET.Element("testsuite", name="feta diff", tests="4")
     told = plain(conclusion(found, gate))
     names = {
         Outcome.NOT_COMPARABLE: "both audits asked the same question",
+        Outcome.NOT_MATCHED: "the people of both audits can be matched one to one",
         Outcome.WORSE: "no more people are treated apart than before",
         Outcome.LESS_SETTLED: "no answer is missing that was there",
     }
@@ -49,7 +51,7 @@ def diff_junit(found: Diff, gate: Gate) -> str:
         if one == outcome:
             ET.SubElement(case, kinds.get(one, "error"), message=told)
     suite.set("failures", str(int(outcome == Outcome.WORSE)))
-    suite.set("errors", str(int(outcome in (Outcome.NOT_COMPARABLE, Outcome.LESS_SETTLED))))
+    suite.set("errors", str(int(outcome not in (Outcome.WORSE, Outcome.NOT_WORSE))))
     ET.SubElement(suite, "system-out").text = "\n".join([told, *remarks(found)])
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'

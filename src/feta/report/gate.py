@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from feta.plain import plain
 from feta.report.diff import Diff
 
 
@@ -13,6 +14,7 @@ class Outcome(StrEnum):
     WORSE = "worse"
     LESS_SETTLED = "less settled"
     NOT_COMPARABLE = "not comparable"
+    NOT_MATCHED = "not matched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Gate:
     """What may change; by default nobody may newly have a counterexample, and the question stays."""
 
     allow_new: int = 0  # people who may newly have one
-    rate_only: bool = False  # only the share of people who have one counts
+    rate_only: bool = False  # only the share of people who have one counts, not who they are
     other_question: bool = (
         False  # other columns, domains, sensitive ones or decisions may be asked about
     )
@@ -29,6 +31,8 @@ class Gate:
         """Judge: what was not the same question is never called better or worse."""
         if not (found.same_question or self.other_question):
             return Outcome.NOT_COMPARABLE
+        if found.contradicted or (found.unmatched and not self.rate_only):
+            return Outcome.NOT_MATCHED
         if self.worse(found):
             return Outcome.WORSE
         return Outcome.LESS_SETTLED if self._less_settled(found) else Outcome.NOT_WORSE
@@ -59,13 +63,21 @@ def conclusion(found: Diff, gate: Gate) -> str:
     match gate.outcome(found):
         case Outcome.NOT_COMPARABLE:
             return "Not comparable: the two audits asked different questions. Audit both with one schema, or accept it with --allow-other-question."
+        case Outcome.NOT_MATCHED:
+            remedy = "Audit both with the same --id, or compare the rates alone with --rate-only"
+            if found.contradicted:
+                remedy = "Audit again: the files of an audit must stay as they were written"
+            reasons = plain("; ".join(found.unmatched))
+            return f"Not matched: people cannot be matched one to one, so somebody may be newly unfair: {reasons}. {remedy}."
         case Outcome.LESS_SETTLED:
-            return 'Less settled: answers are missing that were there, so "not worse" would say too much. Audit again with more --seconds, or go on with the audit that was interrupted.'
+            return 'Less settled: answers are missing that were there, so "not worse" would say too much. Audit again with more --seconds, or resume the audit that was interrupted.'
         case Outcome.WORSE:
             return f"Worse: {_figures(found, gate)}."
         case Outcome.NOT_WORSE:
-            missing = "" if gate.rate_only else ", and no answer is missing"
-            return f"Not worse: {_figures(found, gate)}{missing}."
+            scope = ", and no answer is missing"
+            if gate.rate_only:
+                scope = "; only the rates were compared, not who is unfair"
+            return f"Not worse: {_figures(found, gate)}{scope}."
 
 
 def _figures(found: Diff, gate: Gate) -> str:

@@ -1,6 +1,7 @@
 """Report: everything an audit found, gathered person by person and then handed to whoever shows it."""
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -36,6 +37,7 @@ class Source:
     runtime: str = ""  # the user's own, in which pairs were replayed
     model_sha256: str = ""  # of the file, if it holds the whole model
     compared: Comparison | None = None  # with the user's own model, on the user's own table
+    id_column: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +57,7 @@ class Report:
     seconds: float | None = None  # that it took
     latency: Latency | None = None
     bad_rows: tuple[BadKind, ...] = ()  # rows that were not read, by column and reason
+    files: Mapping[str, str] = field(default_factory=dict)  # sha256 of the tables written, by name
 
     @property
     def engine_used(self) -> str:

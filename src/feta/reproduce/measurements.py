@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from feta.errors import SchemaError
+from feta.part_file import written_whole
 
 FORMAT, VERSION = "feta-reproduction", 1
 
@@ -46,8 +47,7 @@ class Measurements:
 
     def write(self, path: Path) -> None:
         """Write as JSON, at once or not at all."""
-        part = path.with_name(f".{path.name}.part")
         told = {"format": FORMAT, "version": VERSION, **asdict(self)}
         text = json.dumps(told, indent=1, sort_keys=True)
-        part.write_text(text + "\n", encoding="utf-8")
-        part.replace(path)
+        with written_whole(path) as part:
+            part.write_text(text + "\n", encoding="utf-8")

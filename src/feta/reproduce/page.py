@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from feta.part_file import written_whole
 from feta.report.template import environment, short
 from feta.reproduce.agreement import agreement
 from feta.reproduce.claims import claims_table
@@ -25,9 +26,8 @@ LONGEST = 2000  # characters of a note or setting that somebody still reads
 def write_page(measured: Measurements, folder: Path) -> Path:
     """Write the page into a folder; at once or not at all."""
     target = Path(folder) / NAME
-    part = target.with_name(f".{NAME}.part")
-    part.write_text(html(measured), encoding="utf-8")
-    part.replace(target)
+    with written_whole(target) as part:
+        part.write_text(html(measured), encoding="utf-8")
     return target
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from feta.arrays import Matrix
 from feta.errors import NetworkError
 from feta.network.readers.stored import read_bytes
+from feta.part_file import written_whole
 
 FORMAT = "feta-training"
 
@@ -69,7 +70,6 @@ class Checkpoint:
 
         told = json.dumps({"digest": self.digest, "state": state})
         whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        part = self.path.with_name(f".{self.path.name}.part")
-        part.write_bytes(save(whole, {FORMAT: told}))
-        part.replace(self.path)
+        with written_whole(self.path) as part:
+            part.write_bytes(save(whole, {FORMAT: told}))
         self._written = time.monotonic()

@@ -3,18 +3,18 @@
 import json
 from pathlib import Path
 
+from feta.part_file import written_whole
 from feta.train.run import TrainingRun
 
 
 def write_curve(run: TrainingRun, path: str | Path) -> None:
     """Write the curve: `.json` as plain values, anything else as SVG; at once or not at all."""
     target = Path(path)
-    part = target.with_name(f".{target.name}.part")
-    if target.suffix.lower() == ".json":
-        part.write_text(json.dumps(run.as_json(), indent=1) + "\n", encoding="utf-8")
-    else:
-        _draw(run, part)
-    part.replace(target)
+    with written_whole(target) as part:
+        if target.suffix.lower() == ".json":
+            part.write_text(json.dumps(run.as_json(), indent=1) + "\n", encoding="utf-8")
+        else:
+            _draw(run, part)
 
 
 def _draw(run: TrainingRun, path: Path) -> None:

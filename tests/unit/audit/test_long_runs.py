@@ -1,5 +1,8 @@
 import os
+import re
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -70,28 +73,106 @@ def test_two_audits_do_not_write_to_one_journal(tmp_path: Path) -> None:
         Journal(tmp_path / "j", model_of())
 
 
-def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "j").write_bytes(b"not a database, but long enough to be looked at" * 99)
-    with pytest.raises(SchemaError, match="the journal must be whole"):
-        Journal(tmp_path / "j", model_of())
+@pytest.mark.parametrize(
+    "content", [b"not a database, but long enough to be looked at" * 99, b"SQLite format 3\0" * 9]
+)
+def test_a_file_that_is_no_journal_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    for number in (1, 2):
+        (tmp_path / "j").write_bytes(content)
+        with Journal(tmp_path / "j", model_of()) as journal:
+            aside = journal.set_aside
+            assert (aside, len(journal)) == (tmp_path / f"j.damaged-{number}", 0)
+            assert aside is not None
+            assert aside.read_bytes() == content
 
 
-def test_a_pair_that_does_not_replay_is_asked_again(tmp_path: Path) -> None:
+def test_a_journal_with_other_tables_or_damaged_settings_is_set_aside(tmp_path: Path) -> None:
+    for number, damage in enumerate(
+        (
+            "CREATE TRIGGER t AFTER INSERT ON people BEGIN DELETE FROM people; END",
+            "UPDATE settings SET value = '1' WHERE name = 'model'",
+            "DELETE FROM settings WHERE name = 'space'",
+            "ALTER TABLE people RENAME COLUMN finding TO found",
+        )
+    ):
+        with Journal(tmp_path / f"j{number}", model_of()) as journal:
+            journal.write(PEOPLE, Auditor(model_of()).ask(PEOPLE))
+        with closing(sqlite3.connect(tmp_path / f"j{number}")) as base, base:
+            base.execute(damage)
+        with Journal(tmp_path / f"j{number}", model_of()) as journal:
+            assert (journal.set_aside is None, len(journal)) == (False, 0), damage
+
+
+def rewritten(path: Path, model: Model, change: Callable[[str], str], *, signed: bool) -> None:
+    """Change all findings of a journal; `signed` ones have right digests, as a forger makes them."""
+    with Journal(path, model) as journal:
+        base, digest = journal._file.base, journal._file.digest
+        for key, text, session, old in base.execute("SELECT * FROM people").fetchall():
+            new = change(text.decode())
+            row = (new, digest(key, new, session) if signed else old, key)
+            base.execute("UPDATE people SET finding = ?, digest = ? WHERE person = ?", row)
+
+
+FORGERIES = [
+    lambda _: "{",
+    lambda _: "[]",
+    lambda _: "7",
+    lambda text: text.replace('"unfair"', '"fair"'),
+    lambda text: text.replace('"fair"', '"unfair"'),
+    lambda text: text.replace('"decision": ', '"decision": 5, "x": '),
+    lambda text: text.replace('"alone": [', '"alone": ["no such column", '),
+    lambda text: re.sub(
+        r'"pair": \["[0-9a-f]*"', f'"pair": ["{np.array([91.0]).tobytes().hex()}"', text
+    ),
+    lambda text: re.sub(r'"pair": .*\]', '"pair": ["00", 1]', text),
+]
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_row_that_fails_its_digest_or_its_evidence_is_asked_again(
+    tmp_path: Path, forgery: Callable[[str], str]
+) -> None:
     model = model_of()
-    with Journal(tmp_path / "j", model) as journal:
-        journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
-    base = sqlite3.connect(tmp_path / "j")
-    forged = '"counterpart": "' + np.array([30.0]).tobytes().hex() + '"'
-    base.execute(
-        "UPDATE people SET finding = substr(finding, 1, instr(finding, '\"counterpart\"') - 1) || ? || '}'"
-        " WHERE instr(finding, '\"counterpart\"')",
-        (forged,),
-    )
-    base.execute("UPDATE people SET finding = '{' WHERE instr(finding, '\"fair\"')")
-    base.commit()
-    base.close()
-    with Journal(tmp_path / "j", model) as journal:
-        assert journal.known(PEOPLE) == [None] * 3
+    due = Auditor(model).ask(PEOPLE)
+    for signed in (False, True):
+        path = tmp_path / str(signed)
+        with Journal(path, model) as journal:
+            journal.write(PEOPLE, due)
+        rewritten(path, model, forgery, signed=signed)
+        with Journal(path, model) as journal:
+            found = Asking(Auditor(model), journal=journal).ask(PEOPLE)
+        assert all(same(one, other) for one, other in zip(found, due, strict=True))
+
+
+def test_a_forged_fair_is_not_believed(tmp_path: Path) -> None:
+    model = model_of()
+    due = Auditor(model).ask(PEOPLE)
+    unfair = [row for row, one in enumerate(due) if one.status == "unfair"]
+    assert unfair
+    forged = [Finding(0, "fair", one.decision, one.fair_decision, runtime="safe") for one in due]
+    for engine in ("lattice", "exhaustive", "milp"):
+        with Journal(tmp_path / engine, model) as journal:
+            journal.write(PEOPLE, forged)
+        with Journal(tmp_path / engine, model) as journal:
+            assert [one and one.status for one in journal.known(PEOPLE)] == ["fair"] * 3
+            found = Asking(Auditor(model, engine), journal=journal).ask(PEOPLE)
+        assert [one.status for one in found] == [one.status for one in due]
+
+
+def test_the_death_of_a_worker_is_not_an_answer(tmp_path: Path) -> None:
+    people = people_of(12.0, 13.0, 14.0)
+    workers = Workers(partial(deadly, model_of()), 1)
+    try:
+        with Journal(tmp_path / "j", model_of()) as journal:
+            asking = Asking(Auditor(model_of()), workers, journal)
+            assert asking.ask(people)[1].reason == DIED
+            assert (asking.lost, len(journal)) == (1, 2)
+    finally:
+        workers.stop()
+    with Journal(tmp_path / "j", model_of()) as journal:
+        again = Asking(Auditor(model_of()), journal=journal).ask(people)
+    due = Auditor(model_of()).ask(people)
+    assert all(same(one, other) for one, other in zip(again, due, strict=True))
 
 
 def test_only_people_who_are_not_known_are_asked(

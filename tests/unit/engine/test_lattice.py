@@ -1,6 +1,7 @@
 """The compiled engine: what is its own; its answers are compared in tests/properties."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,6 +160,44 @@ def test_people_counted_in_parts_are_counted_alike(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(whole.by_class, parts.by_class)
     np.testing.assert_array_equal(whole.safe, parts.safe)
     assert len(Lattice().tally(model, people[:0], UNLIMITED, until="all").by_class) == 0
+
+
+class Watched:
+    """The kernel, which notes how many undecided counterparts each call hands back."""
+
+    def __init__(self, native: Any) -> None:  # noqa: ANN401 - compiled
+        self.native, self.held = native, []  # type: ignore[var-annotated]
+
+    def tally(self, *arguments: object) -> dict[str, Any]:
+        return self.noted(self.native.tally(*arguments))
+
+    def tally_listed(self, *arguments: object) -> dict[str, Any]:
+        return self.noted(self.native.tally_listed(*arguments))
+
+    def noted(self, answers: dict[str, Any]) -> dict[str, Any]:
+        self.held.append(sum(len(numbers) for numbers in answers["open"].values()))
+        return answers
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_undecided_counterparts_are_held_for_few_people_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    model = feta.Model(SPACE, feta.Network.from_layers([([[0.0] * 4], [0.25])]), threshold=0.25)
+    size = SPACE.lattice.size
+    people = np.tile(PERSON, (70, 1))
+    people[:, 3] = np.arange(70)
+    weights = None
+    if weighted:
+        weights = feta.VoteWeights.from_people(SPACE, next(SPACE.lattice.counterparts(PERSON)))
+    engine = Lattice()
+    watched = Watched(engine._kernel(model).native)
+    engine._kernel(model).native = watched
+    monkeypatch.setattr("feta.engine.lattice.OPEN_AT_A_TIME", 4 * size)
+    found = engine.tally(model, people, UNLIMITED, until="all", weights=weights)
+    assert found.favorable.tolist() == [size] * 70
+    assert sum(watched.held) == 70 * size  # nothing but exact arithmetic decides these
+    assert max(watched.held) <= 4 * size
 
 
 def test_a_constant_score_on_the_threshold_is_a_tie_for_everybody() -> None:

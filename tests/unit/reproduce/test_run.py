@@ -112,10 +112,16 @@ def test_another_seed_needs_another_folder(whole: Path) -> None:
         measure(whole, seed=4)
 
 
-def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
-    (tmp_path / "journal.sqlite").write_bytes(b"not a journal, but long enough to be looked at" * 9)
-    with pytest.raises(SchemaError, match="delete it to begin again"):
-        measure(tmp_path)
+def test_a_damaged_journal_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.write_bytes(b"not a journal, but long enough to be looked at" * 9)
+    with Journal(path, {}) as journal:
+        assert journal.set_aside == tmp_path / "journal.sqlite.damaged-1"
+        journal.note(("step", 0), {"figures": {"x": 1.0}}, 2, 3.0)
+        journal.note(("step", 1), {"figures": {"x": 2.0}}, 2.5, 3.0)
+        journal._file.base.execute("UPDATE outcomes SET outcome = '{}' WHERE fold = 1")
+    with Journal(path, {}) as journal:  # an outcome that fails its digest is made again
+        assert journal.done() == {("step", 0): ({"figures": {"x": 1.0}}, 2.0)}
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:

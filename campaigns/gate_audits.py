@@ -1,0 +1,164 @@
+"""Gate audits: real audit folders for the campaign `gate`, and edits of their files."""
+
+import csv
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import feta
+from feta.cli import app, audit
+from feta.model import Model
+from feta.rule import Rule
+
+INCOMES = [20 + 2.5 * number for number in range(24)]
+AGE = (18, 90)
+
+# Scores are income + age / 10 − the level: who is unfair depends on the level alone.
+BEFORE, AFTER = 50.0, 60.0
+
+Row = dict[str, str]
+
+
+def table() -> list[Row]:
+    """List made-up people with two columns that could serve as ids."""
+    return [
+        {"id": f"p{n}", "other": f"q{n}", "age": str(20 + 3 * n), "income": str(income)}
+        for n, income in enumerate(INCOMES)
+    ]
+
+
+def model_of(
+    level: float,
+    *,
+    rule: Rule | None = None,
+    sensitive: tuple[str, ...] = ("age",),
+    ages: tuple[int, int] = AGE,
+    reading: str = "proved",
+) -> Model:
+    """Make a linear model over age and income."""
+    space = feta.FeatureSpace(
+        (
+            feta.Integer("age", *ages, sensitive="age" in sensitive),
+            feta.Levels("income", tuple(INCOMES), sensitive="income" in sensitive),
+        )
+    )
+    network = feta.Network.from_layers([([[0.1, 1.0]], [-level])])
+    return Model(space, replace(network, reading=reading), rule or feta.Threshold(0.0))  # type: ignore[arg-type]  # one of the readings
+
+
+@dataclass
+class Audits:
+    """Real audits, made once each, in one folder; ways copy them before they change anything."""
+
+    root: Path
+    made: dict[str, Path] = field(default_factory=dict)
+    copies: int = 0
+
+    def audit(
+        self,
+        name: str,
+        model: Model,
+        rows: list[Row] | None = None,
+        *options: str,
+        stop_after: int | None = None,
+    ) -> Path:
+        """Audit a table with the command line itself; the same name gives the same folder."""
+        if name not in self.made:
+            place = self.root / name
+            place.mkdir()
+            feta.save_model(model, place / "model.feta")
+            write_table(place / "people.csv", table() if rows is None else rows)
+            files = [str(place / "model.feta"), "--data", str(place / "people.csv")]
+            with _stopping(stop_after):
+                code = run("audit", *files, "--out", str(place / "out"), *options)
+            assert code in (0, 1, 3, 130), f"{name}: the audit ended with {code}"
+            self.made[name] = place / "out"
+        return self.made[name]
+
+    def copy(self, out: Path) -> Path:
+        """Copy an audit's folder, to be changed."""
+        self.copies += 1
+        place = self.root / f"copy-{self.copies}"
+        shutil.copytree(out, place)
+        return place
+
+    def before(self, *options: str) -> Path:
+        """Audit the accepted model."""
+        return self.audit(f"before{''.join(options)}", model_of(BEFORE), None, *options)
+
+    def after(self, *options: str) -> Path:
+        """Audit a model with as many unfair people, but other ones."""
+        return self.audit(f"after{''.join(options)}", model_of(AFTER), None, *options)
+
+
+@contextmanager
+def _stopping(rows: int | None) -> Iterator[None]:
+    """Interrupt the audit after some rows, as Ctrl-C does."""
+    original = audit.audited
+
+    def interrupted(*arguments: Any) -> Iterator[Any]:  # noqa: ANN401 - passed on
+        for number, row in enumerate(original(*arguments)):
+            if number == rows:
+                raise KeyboardInterrupt
+            yield row
+
+    if rows is not None:
+        audit.audited = interrupted  # type: ignore[assignment]  # the same arguments
+    try:
+        yield
+    finally:
+        audit.audited = original
+
+
+def run(*arguments: str) -> int:
+    """Run the command line in this process; return its exit code."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        return app.exit_code_of(list(arguments))
+
+
+def write_table(path: Path, rows: list[Row]) -> None:
+    """Write a table as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def edit_json(out: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change audit.json in place."""
+    content = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    change(content)
+    (out / "audit.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def edit_text(out: Path, name: str, change: Callable[[str], str]) -> None:
+    """Change a file of an audit in place, as a text."""
+    text = (out / name).read_text(encoding="utf-8")
+    changed = change(text)
+    assert changed != text, f"nothing to change in {name}"
+    (out / name).write_text(changed, encoding="utf-8")
+
+
+def all_fair(out: Path) -> None:
+    """Call everybody fair in verdicts.csv."""
+    edit_text(out, "verdicts.csv", lambda text: text.replace('"unfair"', '"fair"'))
+
+
+def fair_summary(content: dict[str, Any]) -> None:
+    """Call everybody fair in the summary."""
+    summary = content["summary"]
+    summary |= {"unfair": 0, "fair": summary["people"], "ce_rate": 0.0}
+    summary["one_attribute_is_enough"] = dict.fromkeys(summary["one_attribute_is_enough"], 0)
+
+
+def new_digests(out: Path) -> None:
+    """Name the files as they are now by their digests."""
+    names = ("pairs.csv", "verdicts.csv")
+    digests = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names}
+    edit_json(out, lambda content: content.update(files=digests))

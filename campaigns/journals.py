@@ -1,0 +1,178 @@
+"""Campaign: resumed audits with damaged journals give the files of an undisturbed audit.
+
+    python -m campaigns.journals [--mutants 1000] [--people 60] [--seed 0] [--processes 10]
+
+A real audit is killed (its journal has a write-ahead log) or interrupted (its journal is one file).
+Mutants change bytes anywhere in either file: bits, bytes, runs of bytes, cuts, exchanged blocks, and
+the texts "fair" and "unfair". The audit is then resumed in this process; some of the mutants are
+resumed by the command line in a process of its own. Compared are the exit code, all verdicts and pairs,
+and the summary.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import feta
+from campaigns.result import finish
+from feta.cli import app, audit
+
+Contents = dict[str, bytes]
+MAIN, LOG = "journal.sqlite", "journal.sqlite-wal"
+
+
+def prepare(folder: Path, people: int) -> list[str]:
+    """Write a model and a table; return the command without --out."""
+    space = feta.FeatureSpace(
+        (
+            feta.Integer("age", 18, 60, sensitive=True),
+            feta.Categorical("sex", ("f", "m"), sensitive=True),
+            feta.Real("income", 0, 100),
+        )
+    )
+    rng = np.random.default_rng(3)
+    layers = [(rng.normal(size=(4, 4)), rng.normal(size=4)), (rng.normal(size=(1, 4)), np.zeros(1))]
+    model = feta.Model(space, feta.Network.from_layers(layers, activation="relu"), threshold=2.0)
+    feta.save_model(model, folder / "model.feta")
+    rows = [f"p{n},{18 + n % 43},{'fm'[n % 2]},{100 * n / people}" for n in range(people)]
+    (folder / "people.csv").write_text("\n".join(["id,age,sex,income", *rows]), encoding="utf-8")
+    files = [str(folder / "model.feta"), "--data", str(folder / "people.csv"), "--id", "id"]
+    return ["audit", *files, "--out"]
+
+
+@contextlib.contextmanager
+def _stopped(rows: int, folder: Path | None) -> Iterator[None]:
+    """Interrupt the audit after some rows; copy the journal as a killed process leaves it."""
+    original = audit.audited
+
+    def interrupted(asking: audit.Asking, *rest: object) -> Iterator[object]:
+        for number, row in enumerate(original(asking, *rest)):  # type: ignore[arg-type]  # the same
+            if number == rows:
+                if folder is not None:
+                    for name in (MAIN, LOG):
+                        shutil.copy(folder / name, folder / f"{name}.copy")
+                raise KeyboardInterrupt
+            yield row
+
+    audit.audited = interrupted  # type: ignore[assignment]  # the same arguments
+    try:
+        yield
+    finally:
+        audit.audited = original
+
+
+def journals(command: list[str], folder: Path, rows: int) -> list[Contents]:
+    """Make the journals of an interrupted and of a killed audit."""
+    with _stopped(rows, None):
+        code, _ = run([*command, str(folder / "interrupted")])
+    assert code == 130
+    (folder / "killed").mkdir()
+    with _stopped(rows, folder / "killed"):
+        run([*command, str(folder / "killed")])
+    killed = {name: (folder / "killed" / f"{name}.copy").read_bytes() for name in (MAIN, LOG)}
+    return [{MAIN: (folder / "interrupted" / MAIN).read_bytes()}, killed]
+
+
+def run(arguments: list[str]) -> tuple[int, str]:
+    """Run the command line in this process; return its exit code and messages."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        return app.exit_code_of(arguments), said.getvalue()
+
+
+def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
+    """Damage one of the files."""
+    name = dice.choice([one for one in sorted(contents) if contents[one]])
+    data = bytearray(contents[name])
+    place, length = dice.randrange(len(data)), dice.randint(1, 64)
+    kind = dice.choice(("bit", "byte", "used byte", "run", "cut", "removed", "exchanged", "word"))
+    if kind == "bit":
+        data[place] ^= 1 << dice.randrange(8)
+    elif kind == "byte":
+        data[place] = dice.randrange(256)
+    elif kind == "used byte":
+        used = [at for at, byte in enumerate(data) if byte]
+        data[dice.choice(used)] = dice.choice((0, 1, 0x7F, 0xFF, dice.randrange(256)))
+    elif kind == "run":
+        data[place : place + length] = dice.randbytes(len(data[place : place + length]))
+    elif kind == "cut":
+        del data[place:]
+    elif kind == "removed":
+        del data[place : place + length]
+    elif kind == "exchanged":
+        size = dice.choice((32, 512, 4096))
+        other = dice.randrange(len(data))
+        first, second = data[place : place + size], data[other : other + size]
+        data[place : place + len(second)], data[other : other + len(first)] = second, first
+    else:
+        old, new = dice.choice(((b'"unfair"', b'"fair"  '), (b'"fair"', b'"f4ir"')))
+        places = [at for at in range(len(data)) if data.startswith(old, at)]
+        if places:
+            at = dice.choice(places)
+            data[at : at + len(old)] = new
+    return kind, contents | {name: bytes(data)}
+
+
+def answers(out: Path) -> dict[str, object]:
+    """Read what must be equal."""
+    content = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    tables = {name: (out / name).read_bytes() for name in ("verdicts.csv", "pairs.csv")}
+    return {**tables, "summary": content["summary"], "partial": content["partial"]}
+
+
+def main() -> int:
+    """Run from the command line; exit 1 if any resumed audit differs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mutants", type=int, default=1000)
+    parser.add_argument("--people", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=10)
+    options = parser.parse_args()
+    dice, started = random.Random(options.seed), time.perf_counter()
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = prepare(folder, options.people)
+        code, _ = run([*command, str(folder / "undisturbed")])
+        due = (code, answers(folder / "undisturbed"))
+        assert due[0] == 1
+        real = journals(command, folder, rows=options.people * 4 // 5)
+        for number in range(options.mutants):
+            kind, mutant = mutate(real[number % 2], dice)
+            out = folder / f"out-{number}"
+            out.mkdir()
+            for file, data in mutant.items():
+                (out / file).write_bytes(data)
+            arguments = [*command, str(out)]
+            if number * options.processes // options.mutants != (number + 1) * options.processes // options.mutants:  # fmt: skip
+                process = [sys.executable, "-m", "feta", *arguments]
+                done = subprocess.run(process, capture_output=True, text=True, check=False)
+                code, said = done.returncode, done.stderr
+                counts["resumed in a process"] += 1
+            else:
+                code, said = run(arguments)
+            counts[f"mutants: {kind}"] += 1
+            counts["set aside"] += "the journal was damaged" in said
+            counts["resumed"] += "resuming with" in said
+            if code != due[0]:
+                counts[f"WRONG exit {code}: {said[-200:]}"] += 1
+            else:
+                counts[f"WRONG answers: {kind}"] += answers(out) != due[1]
+            shutil.rmtree(out)
+    return finish(+counts, started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,303 @@
+"""Audited: an audit's folder read back and validated; what diff compares.
+
+A file that cannot be an audit is refused. Verdicts that do not belong to their audit.json are kept
+apart as a doubt: rates may still be compared where the summary itself is consistent.
+"""
+
+import csv
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from feta.errors import SchemaError
+from feta.report.audit_json import FORMAT, VERSION
+
+# Figures compared, in the order shown; shares are shown as per cent.
+COUNTS = ("people", "fair", "unfair", "undecided", "not_audited", "runtime_sensitive")
+SHARES = ("ce_rate", "flip_rate", "accuracy", "fair_accuracy")
+
+# What verdicts.csv calls an answer, and what the summary calls the number of them.
+VERDICTS = {
+    "fair": "fair",
+    "unfair": "unfair",
+    "undecided": "undecided",
+    "not audited": "not_audited",
+}
+
+# Files that audit.json names by digest.
+DIGESTED = ("pairs.csv", "verdicts.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One line of verdicts.csv."""
+
+    id: str
+    verdict: str
+    record: str  # digest of the encoded record; empty if the row could not be read
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audited:
+    """An audit: the content of audit.json, and its people if verdicts.csv belongs to it."""
+
+    path: Path
+    content: dict[str, Any]
+    people: tuple[Person, ...]
+    doubt: str = ""  # why people cannot be compared, in words
+    contradicted: bool = False  # the files contradict each other, so the summary is in doubt too
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """What audit.json says about the model and the question."""
+        model: dict[str, Any] = self.content["model"]
+        return model
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The counts and rates."""
+        summary: dict[str, Any] = self.content["summary"]
+        return summary
+
+    @property
+    def partial(self) -> bool:
+        """Whether the audit was interrupted."""
+        return bool(self.content["partial"])
+
+    @property
+    def id_column(self) -> str:
+        """The column with the ids; empty without `--id`."""
+        return str(self.content.get("id_column") or "")
+
+
+def read_audit(path: Path) -> Audited:
+    """Read an audit's folder, or its audit.json."""
+    file = path / "audit.json" if path.is_dir() else path
+    content = _load(file)
+    _validate(file, content)
+    if not file.with_name("verdicts.csv").is_file():
+        return Audited(file, content, (), "verdicts.csv is missing")
+    rows = list(_rows(file.with_name("verdicts.csv")))
+    doubt = (
+        _other_files(file, content.get("files", {}))
+        or _contradiction(rows, content["summary"])
+        or _other_pairs(file, rows)
+    )
+    if doubt:
+        return Audited(file, content, (), doubt, contradicted=True)
+    if "verdicts.csv" not in content.get("files", {}):
+        doubt = "audit.json does not name its verdicts.csv by digest (an earlier version)"
+    return Audited(file, content, tuple(person for _, person in rows), doubt)
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SchemaError(f"{file}: there is no such file; feta audit --out writes it") from None
+    except UnicodeError:
+        raise SchemaError(f"{file}: there must be an audit.json here, got no JSON") from None
+    try:
+        content = json.loads(
+            text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_once
+        )
+    except SchemaError as error:
+        raise SchemaError(f"{file}: {error}") from None
+    except (ValueError, RecursionError):
+        raise SchemaError(f"{file}: there must be an audit.json here, got no JSON") from None
+    known = isinstance(content, dict) and content.get("format") == FORMAT
+    if not known or not _is_count(content.get("version")) or content["version"] != VERSION:
+        raise SchemaError(f"{file}: there must be a {FORMAT} file, version {VERSION}, here")
+    return dict(content)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise SchemaError(f"invalid number: got {name}; expected finite numbers only; audit again")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that occurs twice: two readers would see different values."""
+    keys = Counter(key for key, _ in pairs)
+    twice = [key for key, count in keys.items() if count > 1]
+    if twice:
+        raise SchemaError(f"the key {twice[0]!r} occurs twice; audit again")
+    return dict(pairs)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_share(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (number and 0 <= value <= 1)  # type: ignore[operator]  # a number
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_optional_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_limit(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (number and value >= 0)  # type: ignore[operator]  # a number
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _are_counts(value: object) -> bool:
+    return isinstance(value, dict) and all(_is_count(one) for one in value.values())
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+Check = tuple[Callable[[object], bool], str]
+
+COUNT: Check = (_is_count, "a count")
+SHARE: Check = (_is_share, "a share from 0 to 1, or null")
+TEXT: Check = (_is_text, "a text")
+OBJECT: Check = (_is_mapping, "an object")
+
+REQUIRED: dict[tuple[str, ...], Check] = {
+    ("partial",): (_is_flag, "true or false"),
+    ("model",): OBJECT,
+    ("summary",): OBJECT,
+    ("data_sha256",): TEXT,
+    ("model", "space"): TEXT,
+    ("model", "rule"): TEXT,
+    ("model", "outcomes"): (_are_names, "a list of texts"),
+    ("model", "sensitive"): (_are_texts, "an object of texts"),
+    **{("summary", name): COUNT for name in COUNTS},
+    **{("summary", name): SHARE for name in SHARES},
+    ("summary", "one_attribute_is_enough"): (_are_counts, "an object of counts"),
+}
+
+# Checked where they are present; audits of earlier versions do not have them.
+OPTIONAL: dict[tuple[str, ...], Check] = {
+    ("id_column",): (_is_optional_text, "a text or null"),
+    ("seconds_per_person",): (_is_limit, "a number of seconds or null"),
+    ("files",): (_are_texts, "an object of texts"),
+    ("model", "reading"): TEXT,
+    ("model", "network"): (_is_optional_text, "a text or null"),
+    ("model", "file_sha256"): (_is_optional_text, "a text or null"),
+    ("model", "rule_options"): OBJECT,
+}
+
+
+def _validate(file: Path, content: dict[str, Any]) -> None:
+    """Raise unless every field that is compared has its type, and the summary adds up."""
+    for place, (holds, expected) in {**REQUIRED, **OPTIONAL}.items():
+        inside: Any = content
+        for key in place[:-1]:
+            inside = inside[key]  # objects come before their fields
+        name = ".".join(place)
+        if place[-1] not in inside:
+            if place in REQUIRED:
+                raise SchemaError(f"{file}: {name!r} is missing; audit again")
+        elif not holds(inside[place[-1]]):
+            got = repr(inside[place[-1]])[:80]
+            message = f"{file}: invalid {name!r}: got {got}; expected {expected}; audit again"
+            raise SchemaError(message)
+    _check_sums(file, content["summary"])
+
+
+def _check_sums(file: Path, summary: dict[str, Any]) -> None:
+    people, unfair = summary["people"], summary["unfair"]
+    answered = sum(summary[name] for name in ("fair", "unfair", "undecided"))
+    rate = unfair / people if people else 0.0
+    attributes = summary["one_attribute_is_enough"].values()
+    if people != answered:
+        wrong = f"{people} people, but {answered} verdicts"
+    elif summary["ce_rate"] is None or not math.isclose(summary["ce_rate"], rate, abs_tol=1e-12):
+        wrong = f"{unfair} of {people} people unfair, but a CE rate of {summary['ce_rate']}"
+    elif any(count > unfair for count in attributes):
+        wrong = f"{unfair} people unfair, but {max(attributes)} of them by one attribute alone"
+    else:
+        return
+    raise SchemaError(f"{file}: the summary contradicts itself: got {wrong}; audit again")
+
+
+def _other_files(file: Path, digests: dict[str, str]) -> str:
+    changed = [
+        name
+        for name in DIGESTED
+        if name in digests and not _is_whole(file.with_name(name), digests[name])
+    ]
+    return f"{' and '.join(changed)} changed after audit.json was written" if changed else ""
+
+
+def _is_whole(path: Path, digest: str) -> bool:
+    """Compare a file with its digest; pairs.csv need not be kept."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+
+
+def _contradiction(rows: list[tuple[str, Person]], summary: dict[str, Any]) -> str:
+    counted = Counter(person.verdict for _, person in rows)
+    strange = sorted(set(counted) - set(VERDICTS))
+    if strange:
+        return f"verdicts.csv has the verdict {strange[0]!r}"
+    if [row for row, _ in rows] != [str(number) for number in range(1, len(rows) + 1)]:
+        return "the rows of verdicts.csv are not numbered from 1 in order"
+    for verdict, name in VERDICTS.items():
+        if counted[verdict] != summary[name]:
+            return f"verdicts.csv has {counted[verdict]:,} people {verdict}, and audit.json {summary[name]:,}"
+    return ""
+
+
+def _other_pairs(file: Path, rows: list[tuple[str, Person]]) -> str:
+    pairs = file.with_name("pairs.csv")
+    if not pairs.is_file():
+        return ""
+    listed = [line.get("row") for line in _lines(pairs)]
+    unfair = [row for row, person in rows if person.verdict == "unfair"]
+    return "" if listed == unfair else "verdicts.csv and pairs.csv name different unfair people"
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Person]]:
+    for line in _lines(path):
+        cells = [line.get(name) for name in ("row", "id", "verdict")]
+        if None in cells or not line["verdict"]:
+            raise SchemaError(f"{path}: every line must have a verdict; audit again")
+        row, name, verdict = map(str, cells)
+        yield row, Person(name, verdict, line.get("record") or "")
+
+
+def _lines(path: Path) -> Iterator[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            names = reader.fieldnames or []
+            if len(set(names)) != len(names):
+                raise SchemaError(f"{path}: every column must occur once; audit again")
+            yield from reader
+    except (UnicodeDecodeError, csv.Error) as error:
+        message = f"{path}: must be a table as an audit writes it, got {error}; audit again"
+        raise SchemaError(message) from None
