@@ -103,8 +103,8 @@ def _activated(told: object, value: Values, how: KerasRun) -> Values:
         if told.get("class_name") in ("ReLU", "LeakyReLU"):
             return _rectified(str(told["class_name"]), config, value)
         told = config if isinstance(config, str) else told.get("class_name")
-    if told in ("sigmoid", "softmax", "log_softmax") and not how.squash:
-        return value
+    if told in ("sigmoid", "softmax", "log_softmax"):
+        return _squashed(str(told), value) if how.squash else value
     match told:
         case "relu":
             return np.maximum(value, 0)
@@ -116,14 +116,16 @@ def _activated(told: object, value: Values, how: KerasRun) -> Values:
             return np.clip(value, -1, 1)
         case "hard_sigmoid":
             return np.clip(value / 6 + 0.5 if how.model.version > 2 else 0.2 * value + 0.5, 0, 1)  # noqa: PLR2004 - of Keras
-        case "sigmoid":
-            return np.asarray(1 / (1 + np.exp(-value)))
-        case "softmax" | "log_softmax":
-            below = value - value.max(axis=-1, keepdims=True)
-            logs = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
-            return np.asarray(np.exp(logs) if told == "softmax" else logs)
         case _:
             return value
+
+
+def _squashed(kind: str, value: Values) -> Values:
+    if kind == "sigmoid":
+        return np.asarray(1 / (1 + np.exp(-value)))
+    below = value - value.max(axis=-1, keepdims=True)
+    logs = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
+    return np.asarray(np.exp(logs) if kind == "softmax" else logs)
 
 
 def _rectified(kind: str, config: dict[str, Any], value: Values) -> Values:

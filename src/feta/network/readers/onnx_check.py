@@ -49,9 +49,7 @@ def check_graph(model: "onnx.ModelProto", network: Network, reading: Reading) ->
             raise NetworkError(message) from None
         compared = network if scale == 1 else replace(network, source="float64")
         # Far out, what cancels in an inner layer may round by more than the last one's terms say.
-        check_agreement(
-            compared, rows, theirs, "the graph's own", squash=squash, rounded=scale > 1
-        )
+        check_agreement(compared, rows, theirs, "the graph's own", squash=squash, rounded=scale > 1)
 
 
 def _without_squash(model: "onnx.ModelProto") -> None:
@@ -73,7 +71,7 @@ def _batch_norm() -> type:
     class BatchNormalization(OpRun):
         op_domain = ""
 
-        def _run(  # noqa: PLR0913 - the operator's inputs
+        def _run(
             self,
             x: Array,
             scale: Array,

@@ -110,9 +110,7 @@ def in_short(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _running(
-    network: Network, *, squash: bool = True, double: bool = True
-) -> "TorchFunctionMode":
+def _running(network: Network, *, squash: bool = True, double: bool = True) -> "TorchFunctionMode":
     """Make forwards that ask for float32 take float64, and with or without their sigmoids."""
     import torch  # noqa: PLC0415 - torch is an extra
     from torch.overrides import TorchFunctionMode  # noqa: PLC0415 - torch is an extra

@@ -281,6 +281,8 @@ class TorchReading:
             raise NetworkError(
                 f"{where} must work on the value before it; branches and skip connections are not read"
             )
+        if cuts_to_integers(node, name):
+            raise NetworkError(f"{where} cuts values to integers, which is not read; leave it out")
         self._take(node, step, name, where)
         for one in node.args:
             if self._is_value(one):
@@ -316,8 +318,6 @@ class TorchReading:
             width = self.builder.width or sum(self.widths)
             factor, shift = self._affine(node, name, width, where)
             self.builder.scale(factor, shift, width)
-        elif cuts_to_integers(node, name):
-            raise NetworkError(f"{where} cuts values to integers, which is not read; leave it out")
         elif name in SAME or kind in SAME_MODULES:
             pass
         elif kind.lower().replace("_", "") in SMOOTH:
