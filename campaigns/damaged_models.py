@@ -36,12 +36,11 @@ HOWS = ("flip", "cut off", "insert", "swap", "extreme", "overwrite", "delete")
 WEIGHTS = "model.weights.h5"
 PROCESSOR_SECONDS = 1  # a small file takes a few milliseconds; one in a hundred never ends
 EXTREMES = (0, 1, 2**7, 2**8 - 1, 2**15, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
-SCHEMA = """[[attributes]]
-name = "a"
-type = "integer"
-min = 0
-max = 3
-sensitive = true
+SCHEMA = """[decision]
+threshold = 0.5
+
+[columns]
+a = { type = "integer", min = 0, max = 3, sensitive = true }
 """
 
 
@@ -221,7 +220,9 @@ def judged(good: Good, path: Path, parser: Parser) -> str:
         told = str(error)
         if not told.startswith(f"{path}: ") or len(told) < len(str(path)) + 20:
             return f"WRONG message: {told}"
-        return "refused: the library crashed" if "crashed" in told else "refused with a message"
+        ends = {"crashed on it": "the library crashed", "takes longer": "the library did not end"}
+        found = [end for words, end in ends.items() if words in told]
+        return f"refused: {found[0]}" if found else "refused with a message"
     except BaseException as error:  # whatever gets here is what we look for
         return f"WRONG end: {type(error).__name__}: {error}"
     if network.width != good.rows.shape[1]:
@@ -243,7 +244,8 @@ def command_end(path: Path, schema: Path) -> str:
     program = Path(sys.executable).with_name("feta")
     arguments = [str(program), "doctor", str(path), "--schema", str(schema)]
     ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
-    said = [line for line in ended.stderr.splitlines() if line.startswith("feta: ")]
+    begin = f"feta: {path}: "  # the model's file, not the schema's
+    said = [line for line in ended.stderr.splitlines() if line.startswith(begin)]
     if ended.returncode != 2 or len(said) != 1 or "Traceback" in ended.stderr:
         return f"WRONG command: exit {ended.returncode}: {ended.stderr[-300:]}"
     return "command line: exit 2 with a message"
@@ -270,7 +272,7 @@ def main() -> int:
             path.write_bytes(damaged_file(good.content, how, rng))
             ended = judged(good, path, parsing)
             counts[f"{good.path.suffix}: {ended}" if "WRONG" not in ended else ended] += 1
-            kind = "crashed" if "crashed" in ended else ended.partition(" ")[0]
+            kind = "crashed" if ended.startswith("refused: ") else ended.partition(" ")[0]
             if left.get(kind):
                 left[kind] -= 1
                 counts[command_end(path, folder / "schema.toml")] += 1

@@ -358,12 +358,15 @@ def export(
     trust_pickle: TrustPickle = False,
 ) -> int:
     """Write the model with its preprocessing inside: ONNX that takes raw columns, or a .feta file."""
+    from feta.cli.audit import notice
     from feta.cli.comparison import check_reading
     from feta.cli.export import run_export
     from feta.cli.open_model import open_model
     from feta.cli.open_source import SourceOptions
 
     opened = open_model(model, schema, SourceOptions(layers, external_data, trust_pickle))
+    for note in opened.notes:
+        notice(note)
     check_reading(opened)
     return run_export(opened.model, out, tuple(one for one in (model, schema) if one is not None))
 

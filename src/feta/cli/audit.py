@@ -77,6 +77,8 @@ def run_audit(options: Options) -> ExitCode:
     opened = open_model(
         options.model_path, options.schema, options.source, one_vs_rest=options.one_vs_rest
     )
+    for note in opened.notes:
+        notice(note)
     check_reading(opened)
     check_folder(options.out)
     table = TableFile(options.data)
@@ -184,6 +186,7 @@ def _source(opened: Opened, options: Options) -> Source:
         opened.unit,
         opened.runtime,
         "" if options.source.external else _digest(options.model_path),
+        opened.notes,
     )
 
 

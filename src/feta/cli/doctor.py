@@ -46,7 +46,11 @@ def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) 
     )
     if as_json:
         sys.stdout.write(
-            json_text(_content(model, compared, seconds, found, n_rows, n_bad), indent=2)
+            json_text(
+                _content(model, compared, seconds, found, n_rows, n_bad)
+                | {"notes": list(opened.notes)},
+                indent=2,
+            )
         )
     else:
         _show(opened, path, compared, seconds, found, (n_rows, n_bad, data))
@@ -107,6 +111,7 @@ def _show(
     )
     lines = [f"Network: {shape} neurons; its source computes in {model.network.source}."]
     lines.append(_reading(model))
+    lines += [f"Note: {note}." for note in opened.notes]
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))
     lines.append(_comparison(opened, compared))

@@ -34,6 +34,7 @@ class Opened:
     unit: str = ""
     runtime: str = ""  # what that runtime is called
     gap: Callable[[Matrix], float] | None = None  # how far its outputs are from FETA's
+    notes: tuple[str, ...] = ()  # what a user should know about how the model was read
 
 
 Runtime = tuple[Replay | None, str, Callable[[Matrix], float] | None]
@@ -63,7 +64,9 @@ def open_model(
     except SchemaError as error:
         raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
     replay, runtime, gap = _replay(path, source, told, model)
-    return Opened(model, replay, told.decision.unit, runtime, gap)
+    notes = (*source.notes, told.score_note(network) if source.network else "")
+    shown = tuple(note for note in notes if note)
+    return Opened(model, replay, told.decision.unit, runtime, gap, shown)
 
 
 def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:

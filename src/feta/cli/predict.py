@@ -51,6 +51,8 @@ class Options:
 
 def run_predict(opened: Opened, options: Options) -> ExitCode:
     """Decide each row of a table, streaming; undecided rows say so, and the exit code too."""
+    for note in opened.notes:
+        notice(note)
     model = opened.model
     space = model.space
     check_file(options.out, options.inputs)

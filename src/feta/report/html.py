@@ -15,7 +15,16 @@ from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import Grid, grid, svg
 from feta.report.report import Report
 from feta.report.template import environment, short
-from feta.report.words import caveats, cell, duration, either, headline, notes, words_for
+from feta.report.words import (
+    caveats,
+    cell,
+    duration,
+    either,
+    headline,
+    notes,
+    source_notes,
+    words_for,
+)
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 
 if TYPE_CHECKING:
@@ -77,7 +86,7 @@ def html(report: Report) -> str:
         picture=chosen[0] if chosen else None,
         picture_of=chosen[1] if chosen else None,
         svg=svg,
-        notes=list(notes(summary, report.source.runtime)),
+        notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
         caveats=list(caveats(model)),
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,
         most_unanswered=MOST_UNANSWERED,

@@ -7,7 +7,7 @@ from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.plain import plain, shortened
 from feta.report.report import Report
-from feta.report.words import caveats, cell, figures, headline, notes, words_for
+from feta.report.words import caveats, cell, figures, headline, notes, source_notes, words_for
 
 # What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$@#]|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -43,6 +43,7 @@ def _lines(report: Report) -> Iterator[str]:
             yield _row(_pair(report, shown))
         yield ""
     told = [*figures(summary, words), *notes(summary, report.source.runtime), *caveats(model)]
+    told += source_notes(report.source.notes)
     yield from (f"- {sentence(line)}" for line in told)
     yield from (f"- Doubtful: {sentence(doubt)}" for doubt in summary.doubts)
     yield f"\nModel `{model.fingerprint}`, FETA {md(report.versions['FETA'])}."

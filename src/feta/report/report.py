@@ -33,6 +33,7 @@ class Source:
     unit: str = ""  # of the scores
     runtime: str = ""  # the user's own, in which pairs were replayed
     model_sha256: str = ""  # of the file, if it holds the whole model
+    notes: tuple[str, ...] = ()  # what a reader should know about how the model was read
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,6 @@
 """Words: an audit's answers in sentences, whatever the rule; only names and values are strangers'."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -123,6 +123,11 @@ def caveats(model: Model) -> Iterator[str]:
         yield f"The model never reads the sensitive {which}: no decision can hang on {'them' if len(names) > 1 else 'it'} directly; other columns may still stand for {'them' if len(names) > 1 else 'it'} (feta doctor --data)."
     if model.network.reading == "sampled":
         yield "Sampled, not proved: a preprocessing step of unknown code was tried out on many people, and its columns' shares add up there; verdicts hold as far as that tells."
+
+
+def source_notes(told: Iterable[str]) -> list[str]:
+    """Write what was noted when the model was read, as sentences."""
+    return [f"Note: {note}." for note in told]
 
 
 def notes(summary: Summary, runtime: str) -> Iterator[str]:
