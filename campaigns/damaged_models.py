@@ -259,7 +259,8 @@ def main() -> int:
     parser.add_argument("--commands", type=int, default=20)
     options = parser.parse_args()
     started, counts = time.perf_counter(), Counter[str]()
-    keras_file.parse_hdf5 = parsing = Parser()
+    parsing = Parser()
+    vars(keras_file)["parse_hdf5"] = parsing
     left = {"crashed": options.commands // 2, "refused": options.commands - options.commands // 2}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -15,7 +15,7 @@ from torch import nn
 from feta import NetworkError, read_onnx
 from feta.network.exact import ExactNetwork
 from feta.network.points import Rows
-from feta.network.readers import onnx as onnx_reader
+from feta.network.readers.onnx_operators import OPERATORS
 from feta.network.readers.onnx_runtime import MOST_FIXED_ROWS, onnx_scores
 from tests.bad_files import NODES, WEIGHTS, good_model, graph_model, stored
 
@@ -557,7 +557,7 @@ def test_a_batch_norm_of_every_opset_uses_its_stored_statistics(opset: int, tmp_
     ],
 )  # fmt: skip
 def test_a_batch_norm_in_training_is_refused(
-    opset: int, options: dict[str, int], outputs: list[str], message: str, tmp_path: Path
+    opset: int, options: dict[str, Any], outputs: list[str], message: str, tmp_path: Path
 ) -> None:
     norm = node("BatchNormalization", NORM_INPUTS, outputs, **options)
     model = small([GEMM, norm, node("Relu", ["i"], ["a"]), LAST], opset=opset)
@@ -571,6 +571,6 @@ def test_scores_are_compared_far_from_0_and_without_the_last_sigmoid(
     limits = node("Clip", ["s"], ["t"], min=-300.0, max=300.0)  # reached by rows of scale 1e3 only
     ends = [node("MatMul", ["a", "V"], ["s"]), limits, node("Sigmoid", ["t"], ["y"])]
     path = written(tmp_path, small([GEMM, node("Relu", ["h"], ["a"]), *ends], opset=10))
-    monkeypatch.setitem(onnx_reader.OPERATORS, "Clip", lambda *_: None)
+    monkeypatch.setitem(OPERATORS, "Clip", lambda *_: None)
     with pytest.raises(NetworkError, match="scores must equal the graph's own, but differ"):
         read_onnx(path)

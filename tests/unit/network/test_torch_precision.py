@@ -73,7 +73,7 @@ def multiplied_coarsely(own: Forward, x: Tensor) -> Tensor:
 class Decorated(Forward):
     """A forward that is decorated."""
 
-    @torch.autocast("cpu", dtype=torch.bfloat16)
+    @torch.autocast("cpu", dtype=torch.bfloat16)  # type: ignore[untyped-decorator]  # of torch
     def forward(self, x: Tensor) -> Tensor:
         return self.last(self.hidden(x))
 

@@ -190,8 +190,8 @@ def _content(answer: bytes, *, whole: bool) -> Hdf5Content:
             raise _missing(str(told.get("detail")))
         if told.get("error") in REFUSALS:
             raise _refusal(told["error"], str(told.get("detail", "")))
-        texts = [told["config"], told["version"]] if whole else ["", ""]
-        if not all(isinstance(one, str) for one in texts):
+        config, version = (told["config"], told["version"]) if whole else ("", "")
+        if not isinstance(config, str) or not isinstance(version, str):
             raise ValueError("texts")
         groups, rest = [], memoryview(data)
         for folder, name, shown in told["groups"]:
@@ -208,7 +208,7 @@ def _content(answer: bytes, *, whole: bool) -> Hdf5Content:
         if isinstance(error, NetworkError):
             raise
         raise _refusal("damaged", "its parts do not fit together") from None
-    return Hdf5Content(*texts, tuple(groups))
+    return Hdf5Content(config, version, tuple(groups))
 
 
 def _missing(detail: str) -> NetworkError:
