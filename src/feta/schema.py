@@ -102,6 +102,27 @@ class Schema:
                 message = f"the network embeds {name!r}, so it must have neither center nor scale: let the network take the column as it is"
                 raise SchemaError(message)
 
+    def score_note(self, network: Network) -> str:
+        """Say what `threshold` means for a network that gives no probabilities; empty if it gives some."""
+        decision, rule = self.decision, self.rule
+        if not isinstance(rule, Threshold) or decision.score is not None or network.sigmoid:
+            return ""
+        probability = 0.5 if decision.probability is None else decision.probability
+        if network.outputs == 1:
+            return f"the model ends in no sigmoid, so its outputs are taken for logits, and threshold = {probability:g} for score = 0.0; write score = 0.0 in [decision] if that is right, or score = 0.5 if the outputs themselves are compared with 0.5"
+        if probability == 0.5:  # noqa: PLR2004 - the larger output decides, with or without a softmax
+            return ""
+        return f"the model gives no probabilities, so threshold = {probability:g} is compared with the softmax of its two outputs; export the model with its softmax if that is right, or write score = … in [decision] for the second output less the first"
+
+    def _check_probability(self, network: Network) -> None:
+        """Refuse a probability other than 0.5 for one output that is none: what it means is open."""
+        probability = self.decision.probability
+        if network.sigmoid or network.outputs != 1 or probability in (None, 0.5):
+            return
+        logit = self._threshold.value
+        message = f"[decision]: threshold = {probability!r} is a probability, but the model ends in no sigmoid and gives scores; write score = {logit!r} if your code applies the sigmoid to its outputs, score = {probability!r} if it compares the outputs themselves, or export the model with its sigmoid"
+        raise SchemaError(message)
+
     def check_classes(self, classes: Sequence[str]) -> None:
         """Refuse outcomes that an estimator's own classes contradict."""
         rule, name = self.rule, self.decision.favorable
@@ -135,6 +156,7 @@ class Schema:
             return Model(self.space, folded, rule)
         if self.file.decision.score is None:
             _check_logits(network)
+            self._check_probability(network)
             folded = replace(folded, sigmoid=True)
         names = (self.decision.unfavorable, self.decision.favorable)
         return Model(self.space, folded, rule, outcomes=names)

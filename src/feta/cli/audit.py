@@ -222,6 +222,7 @@ def _source(opened: Opened, options: Options, compared: Comparison | None) -> So
         "" if options.source.external else _digest(options.model_path),
         compared,
         options.id_column,
+        opened.notes,
     )
 
 

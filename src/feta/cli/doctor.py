@@ -47,7 +47,11 @@ def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) 
     )
     if as_json:
         sys.stdout.write(
-            json_text(_content(model, compared, seconds, found, n_rows, n_bad), indent=2)
+            json_text(
+                _content(model, compared, seconds, found, n_rows, n_bad)
+                | {"notes": list(opened.notes)},
+                indent=2,
+            )
         )
     else:
         _show(opened, path, compared, seconds, found, (n_rows, n_bad, data))
@@ -117,12 +121,12 @@ def _show(
     )
     lines = [f"Network: {shape} neurons; its source computes in {model.network.source}."]
     lines.append(_reading(model))
+    lines += [f"Note: {note}." for note in opened.notes]
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))
     if not Lattice.available():
         lines.append(MISSING)
     lines.append(_comparison(compared))
-    lines += opened.notes
     lines += _proxy_lines(found, table[2])
     if table[1]:
         lines.append(

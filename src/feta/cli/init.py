@@ -118,6 +118,8 @@ def _in_order(estimator: object, names: list[str], sensitive: list[str]) -> list
 def _guessed_decision(source: Source) -> Decision:
     """Name the decisions after the model's own classes, if it has names for them."""
     if source.network is not None:
+        if source.network.outputs == 1 and not source.network.sigmoid:
+            return Decision(score=0.0)  # its outputs are no probabilities
         if source.network.outputs <= 2:
             return Decision(probability=0.5)
         return Decision(classes=tuple(f"class {n}" for n in range(source.network.outputs)))
@@ -260,6 +262,8 @@ def _show(schema: Schema, out: Path, network: Network | None, notes: list[str]) 
         "min and max are what this table holds: widen them to what may occur; in fair decisions all sensitive values in them vote alike, unless --vote-weights says how often each occurs;",
         "[decision] must name the classes, in the order of the network's outputs."
         if schema.decision.classes
+        else "[decision] must name the favorable outcome; the network ends in no sigmoid, so score = 0.0 stands for the probability 0.5: write another score if your program compares its outputs with one; a regression has tolerance = … instead."
+        if schema.decision.score is not None
         else "[decision] must name the favorable outcome and the threshold; a regression has tolerance = … instead.",
     ):
         console.print(Text(f"  - {line}"))

@@ -45,7 +45,7 @@ class Opened:
     unit: str = ""  # of the scores
     table: TableFile | None = None
     formats: Formats = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a user should know about how the model was read
 
     @property
     def runtime_name(self) -> str:
@@ -95,8 +95,10 @@ def open_model(
     except SchemaError as error:
         raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
     runtime = _runtime(path, source, declared, model, formats)
-    notes = tuple(str(one.message) for one in caught if one.category is UnseenValueWarning)
-    return Opened(model, runtime, declared.decision.unit, table, formats, notes)
+    notes = [*source.notes, declared.score_note(network) if source.network else ""]
+    notes += [str(one.message) for one in caught if one.category is UnseenValueWarning]
+    shown = tuple(note for note in notes if note)
+    return Opened(model, runtime, declared.decision.unit, table, formats, shown)
 
 
 def _table(

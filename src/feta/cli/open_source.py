@@ -10,6 +10,7 @@ from feta.network.readers.keras import read_keras
 from feta.network.readers.onnx import read_onnx
 from feta.network.readers.pickled import PICKLES, TORCH_PICKLES, load_pickle, load_skops
 from feta.network.readers.torch import read_torch
+from feta.network.readers.torch_mode import differs_in_training
 from feta.network.readers.weights import read_weights
 
 KERAS = {".keras", ".h5", ".hdf5"}
@@ -33,6 +34,7 @@ class Source:
     network: Network | None = None
     estimator: Any = None
     module: Any = None
+    notes: tuple[str, ...] = ()  # what a user should know about how it was read
 
 
 def open_source(path: Path, options: SourceOptions) -> Source:
@@ -97,7 +99,10 @@ def _opened(path: Path, found: Any) -> Source:  # noqa: ANN401 - anything may be
     if hasattr(found, "predict") and hasattr(found, "get_params"):
         return Source(estimator=found)
     if hasattr(found, "forward") and hasattr(found, "state_dict"):
-        return Source(read_torch(found), module=found)
+        mode = differs_in_training(found)
+        network = read_torch(found.eval() if mode else found)
+        note = f"{path.name} was saved in training mode ({mode}); its evaluation mode is audited, in which trained networks decide: make sure that your program calls module.eval()"
+        return Source(network, module=found, notes=(note,) if mode else ())
     kind = type(found).__name__
     hint = "; a state_dict has no layers: save the whole module" if isinstance(found, dict) else ""
     message = f"{path}: the file must hold a fitted estimator or a torch module, got {kind}{hint}"

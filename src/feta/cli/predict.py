@@ -55,6 +55,8 @@ class Options:
 
 def run_predict(opened: Opened, options: Options) -> ExitCode:
     """Decide each row of a table, streaming; undecided rows say so, and the exit code too."""
+    for note in opened.notes:
+        notice(note)
     model = opened.model
     space = model.space
     check_file(options.out, options.inputs)
@@ -67,8 +69,6 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     wanted = {*needed, *([options.id_column] if options.id_column else [])}
     known = {attribute.name for attribute in space.attributes}
     note_ignored([name for name in table.names if name not in wanted | known])
-    for note in opened.notes:
-        notice(note)
     compared = check_reading(opened, ignore_sensitive=True)
     notice(NOT_COMPARED if compared is None else compared.sentence())
     weights = read_vote_weights(options.vote_weights, space, table.options)

@@ -4,7 +4,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from feta.network.onnx_writer import write_onnx
 from feta.network.readers.onnx import read_onnx
 from feta.plain import json_text, plain
 from feta.predict.fair_predictor import FairPredictor
-from feta.rule import OneVsRest, Threshold, Tolerance
+from feta.rule import OneVsRest, Rule, Threshold, Tolerance
 from feta.schema import Schema, read_schema
 from feta.train.ce_fair import CEFairTrainer
 from feta.train.curve_file import write_curve
@@ -69,7 +69,7 @@ def run_train(options: Options) -> ExitCode:
     schema = read_schema(options.schema)
     _check_rule(options.schema, schema)
     # Labels are read as the model to come will call its decisions.
-    model = schema.model(_zero(schema.space.width, schema.rule.outputs))
+    model = schema.model(_zero(schema.space.width, schema.rule))
     people, labels = read_labelled(
         model, options.data, options.schema, options.label, schema.file.table
     )
@@ -95,9 +95,10 @@ def _check_rule(path: Path, schema: Schema) -> None:
         raise SchemaError(message)
 
 
-def _zero(width: int, outputs: int) -> Network:
+def _zero(width: int, rule: Rule) -> Network:
     """Make a network that gives everybody 0."""
-    return Network.from_layers([(np.zeros((outputs, width)), np.zeros(outputs))])
+    layers = [(np.zeros((rule.outputs, width)), np.zeros(rule.outputs))]
+    return Network.from_layers(layers, sigmoid=isinstance(rule, Threshold))
 
 
 def _trained(options: Options, model: Model, split: Split) -> TrainingRun:
@@ -181,7 +182,10 @@ def _fitting(schema: Schema, network: Network) -> Network:
 
 
 def _write(options: Options, schema: Schema, run: TrainingRun) -> None:
-    write_onnx(_fitting(schema, run.network), options.out)
+    network = _fitting(schema, run.network)
+    if isinstance(schema.rule, Threshold) and schema.decision.score is None:
+        network = replace(network, sigmoid=True)  # or the file's outputs would be no probabilities
+    write_onnx(network, options.out)
     write_curve(run, options.out.with_suffix(".svg"))
     write_curve(run, options.out.with_suffix(".json"))
 

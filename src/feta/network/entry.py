@@ -1,7 +1,7 @@
 """Entry: a network's inputs before its first layer, cut into blocks, scaled, embedded and put together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -21,22 +21,32 @@ class Signal:
     shift: float = 0.0
     folded: float = 0.0  # as in `Columns`
     looked_up: Vector | None = None  # by the numbers 0, 1, …
+    cut: str = ""  # the step that converts it to integers, if any: it may only be looked up then
+    largest: int | None = None  # the largest integer that survives the conversion; None: any
 
     @property
     def plain(self) -> bool:
         """Whether it is the column itself."""
         return self.looked_up is None and self.scale == 1.0 and self.shift == 0.0
 
+    def cut_to_integers(self, where: str, largest: int | None = None) -> "Signal":
+        """Convert it to integers, of which the source keeps those up to the largest."""
+        if not self.plain:
+            raise NetworkError(f"{where} must convert a column of the input itself, not scaled")
+        if self.largest is not None and (largest is None or self.largest < largest):
+            return self
+        return replace(self, cut=where, largest=largest)
+
     def scaled(self, factor: Fraction, shift: Fraction) -> "Signal":
         """Scale and shift it, rounded once."""
         if self.looked_up is not None:
             values = [rounded(Fraction(float(one)) * factor + shift) for one in self.looked_up]
             size = 2 * (abs(float(factor)) * np.abs(self.looked_up).max() + abs(float(shift)))
-            return Signal(self.column, folded=self.folded + size, looked_up=np.array(values))
+            return replace(self, folded=self.folded + size, looked_up=np.array(values))
         scale = rounded(Fraction(self.scale) * factor)
         moved = rounded(Fraction(self.shift) * factor + shift)
         size = 2 * (abs(float(factor)) * (abs(self.shift) + self.folded) + abs(float(shift)))
-        return Signal(self.column, scale, moved, size)
+        return replace(self, scale=scale, shift=moved, folded=size)
 
 
 Signals = list[Signal]
@@ -52,11 +62,22 @@ def embedded(signals: Signals, weight: Matrix, where: str) -> Signals:
     for one in signals:
         if not one.plain:
             raise NetworkError(f"{where} must look up a column of the input itself, not scaled")
+        if one.largest is not None and len(weight) - 1 > one.largest:
+            message = f"{one.cut} must keep the numbers that {where} looks up: got a format that holds integers up to {one.largest}, and a table of {len(weight)} rows; convert to int64 instead"
+            raise NetworkError(message)
     return [
         Signal(one.column, looked_up=weight[:, output])
         for one in signals
         for output in range(weight.shape[1])
     ]
+
+
+def refuse_cut(signals: Signals) -> None:
+    """Refuse integers that go into a layer as numbers: what their fractions were is not known here."""
+    for one in signals:
+        if one.cut and one.looked_up is None:
+            message = f"{one.cut} cuts column {one.column} to integers, which is read only before a lookup; leave it out, or round the column in the table"
+            raise NetworkError(message)
 
 
 @dataclass

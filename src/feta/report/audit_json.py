@@ -38,6 +38,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
             "sensitive": {one.name: one.domain() for one in model.space.sensitive},
             "reading": model.network.reading,
+            "notes": list(source.notes),
             "sensitive_never_read": list(never_read(model)),
         },
         "data": source.data,

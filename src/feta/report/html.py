@@ -23,6 +23,7 @@ from feta.report.words import (
     either,
     headline,
     notes,
+    source_notes,
     words_for,
 )
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
@@ -87,7 +88,7 @@ def html(report: Report) -> str:
         picture=chosen[0] if chosen else None,
         picture_of=chosen[1] if chosen else None,
         svg=svg,
-        notes=list(notes(summary, report.source.runtime)),
+        notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
         caveats=list(caveats(model)),
         compared=compared(report.source),
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,

@@ -7,7 +7,16 @@ from feta.audit.clearest import Shown
 from feta.audit.lead import leads
 from feta.plain import plain, shortened, visible
 from feta.report.report import Report
-from feta.report.words import caveats, cell, compared, figures, headline, notes, words_for
+from feta.report.words import (
+    caveats,
+    cell,
+    compared,
+    figures,
+    headline,
+    notes,
+    source_notes,
+    words_for,
+)
 from feta.space.bad_rows import listed_kinds
 
 # What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
@@ -48,6 +57,7 @@ def _lines(report: Report) -> Iterator[str]:
         *notes(summary, report.source.runtime),
         compared(report.source),
         *caveats(model),
+        *source_notes(report.source.notes),
     ]
     yield from (f"- {sentence(line)}" for line in told)
     yield from (f"- Not read: {sentence(line)}" for line in listed_kinds(report.bad_rows))

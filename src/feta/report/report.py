@@ -38,6 +38,7 @@ class Source:
     model_sha256: str = ""  # of the file, if it holds the whole model
     compared: Comparison | None = None  # with the user's own model, on the user's own table
     id_column: str | None = None
+    notes: tuple[str, ...] = ()  # what a reader should know about how the model was read
 
 
 @dataclass(frozen=True, slots=True, eq=False)

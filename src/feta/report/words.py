@@ -1,6 +1,6 @@
 """Words: an audit's answers in sentences, whatever the rule; only names and values are strangers'."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -135,6 +135,11 @@ NOT_COMPARED = "Not compared with a source: this kind of file, or this installat
 def compared(source: "Source") -> str:
     """State on how many rows the user's own model was compared with FETA's reading of it."""
     return NOT_COMPARED if source.compared is None else source.compared.sentence()
+
+
+def source_notes(told: Iterable[str]) -> list[str]:
+    """Write what was noted when the model was read, as sentences."""
+    return [f"Note: {note}." for note in told]
 
 
 def notes(summary: Summary, runtime: str) -> Iterator[str]:

@@ -385,3 +385,92 @@ def test_whatever_a_graph_raises_is_told_in_words(
         NetworkError, match=r"model\.onnx: the graph cannot be read \(KeyError: 'odd'"
     ):
         read_onnx(tmp_path / "model.onnx")
+
+
+CASTS = {
+    TensorProto.UINT8: 255,
+    TensorProto.INT8: 127,
+    TensorProto.INT16: 2**15 - 1,
+    TensorProto.UINT16: 2**16 - 1,
+    TensorProto.BOOL: 1,
+}
+
+
+def cast_graph(kind: int, size: int) -> onnx.ModelProto:
+    """A graph that looks up its first column after a cast, in a table of this size."""
+    nodes = [
+        node("Gather", ["x", "zero"], ["c"], axis=1),
+        node("Cast", ["c"], ["d"], to=kind),
+        node("Cast", ["d"], ["e"], to=TensorProto.INT64),
+        node("Gather", ["table", "e"], ["f"]),
+        node("Squeeze", ["f", "axis"], ["g"]),
+        node("Slice", ["x", "axis", "end", "axis"], ["a"]),
+        node("Concat", ["a", "g"], ["j"], axis=1),
+        node("MatMul", ["j", "W"], ["y"]),
+    ]
+    table = np.zeros((size, 2), dtype=np.float32)
+    table[-1] = 1.0  # the one row that would be missed
+    arrays: dict[str, Array] = {"zero": whole(0), "axis": whole(1), "end": whole(2), "table": table}
+    arrays["W"] = np.ones((3, 1), dtype=np.float32)
+    return graph(nodes, arrays, {"x": (TensorProto.FLOAT, 2)})
+
+
+@pytest.mark.parametrize(("kind", "largest"), CASTS.items())
+def test_a_lookup_behind_a_narrow_cast_is_read_only_where_nothing_wraps(
+    kind: int, largest: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(cast_graph(kind, largest + 1), path)
+    rows = np.array([[0.0, 1.0], [float(largest), 1.0]])
+    own = onnx_scores(path)
+    assert own is not None
+    np.testing.assert_allclose(read_onnx(path)(rows), own(rows))
+    onnx.save(cast_graph(kind, largest + 2), path)
+    message = rf"operator 1 \(Cast\) must keep the numbers that operator 3 \(Gather\) looks up: got a format that holds integers up to {largest}, and a table of {largest + 2} rows; convert to int64"
+    with pytest.raises(NetworkError, match=message):
+        read_onnx(path)
+
+
+@pytest.mark.parametrize(
+    ("casts", "message"),
+    [
+        ([TensorProto.INT32], r"operator 1 \(Cast\) cuts column 0 to integers"),
+        ([TensorProto.UINT8], r"operator 1 \(Cast\) cuts column 0 to integers"),
+        ([TensorProto.BOOL, TensorProto.INT64], r"operator 1 \(Cast\) cuts column 0 to integers"),
+        ([TensorProto.FLOAT16], r"operator 1 \(Cast\) must convert to float or double.*got type 10"),
+        ([TensorProto.STRING], "got type 8"),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_cut_to_integers_is_refused(
+    casts: list[int], message: str, tmp_path: Path
+) -> None:
+    names = ["c", *(f"d{place}" for place in range(len(casts)))]
+    nodes = [node("Gather", ["x", "zero"], ["c"], axis=1)]
+    for kind, before, after in zip(casts, names, names[1:], strict=False):
+        nodes.append(node("Cast", [before], [after], to=kind))
+    nodes += [
+        node("Cast", [names[-1]], ["e"], to=TensorProto.FLOAT),
+        node("Slice", ["x", "axis", "end", "axis"], ["a"]),
+        node("Concat", ["a", "e"], ["j"], axis=1),
+        node("MatMul", ["j", "W"], ["y"]),
+    ]
+    # Weights too small for the comparison of scores to notice.
+    weights = np.array([[1.0], [1e-12]], dtype=np.float32)
+    arrays: dict[str, Array] = {"zero": whole(0), "axis": whole(1), "end": whole(2), "W": weights}
+    onnx.save(graph(nodes, arrays, {"x": (TensorProto.FLOAT, 2)}), tmp_path / "model.onnx")
+    with pytest.raises(NetworkError, match=message):
+        read_onnx(tmp_path / "model.onnx")
+
+
+def test_a_cast_of_part_of_the_input_to_float32_is_rounding_of_the_source(tmp_path: Path) -> None:
+    nodes = [
+        node("Gather", ["x", "zero"], ["c"], axis=1),
+        node("Cast", ["c"], ["d"], to=TensorProto.FLOAT),
+        node("Cast", ["d"], ["e"], to=TensorProto.DOUBLE),
+        node("MatMul", ["e", "W"], ["y"]),
+    ]
+    arrays: dict[str, Array] = {"zero": whole(0), "W": np.ones((1, 1))}
+    model = graph(nodes, arrays, {"x": (TensorProto.DOUBLE, 2)})
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    onnx.save(model, tmp_path / "model.onnx")
+    assert read_onnx(tmp_path / "model.onnx").source == "float32"

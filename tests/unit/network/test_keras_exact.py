@@ -8,7 +8,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ import numpy as np
 from feta import NetworkError, read_keras
 from feta.arrays import Matrix
 from feta.network.network import Network
+from feta.network.readers import keras_file
+from feta.network.readers.hdf5 import Hdf5Program
 from feta.network.readers.keras_file import load_keras
 from feta.network.readers.keras_run import KerasRun
 
@@ -37,6 +39,14 @@ def keras() -> Keras:
     package: Keras = pytest.importorskip("keras", reason="keras is not installed")
     package.utils.set_random_seed(0)
     return package
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_program() -> Iterator[None]:
+    """Parse all files in forks of one process: starting one for each takes longer than the tests."""
+    with Hdf5Program() as program, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keras_file, "parse_hdf5", program.parse)
+        yield
 
 
 def model_of(keras: Keras, *layers: Keras, **entry: object) -> Keras:

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 from feta import NetworkError, read_onnx
 from feta.network.exact import ExactNetwork
 from feta.network.points import Rows
+from feta.network.readers.onnx_operators import OPERATORS
 from feta.network.readers.onnx_runtime import MOST_FIXED_ROWS, onnx_scores
 from tests.bad_files import NODES, WEIGHTS, good_model, graph_model, stored
 
@@ -439,3 +440,46 @@ def test_weights_may_be_stored_as_lists_of_numbers(tmp_path: Path) -> None:
         model.graph.initializer[place].CopyFrom(listed)
     expected = read_onnx(written(tmp_path, good_model())).fingerprint
     assert read_onnx(written(tmp_path, model)).fingerprint == expected
+
+
+NORM_INPUTS = ["h", "gain", "shift", "mean", "spread"]
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9, 13, 14, 17])
+def test_a_batch_norm_of_every_opset_uses_its_stored_statistics(opset: int, tmp_path: Path) -> None:
+    norm = node("BatchNormalization", NORM_INPUTS, ["i"], epsilon=0.25, momentum=0.5)
+    path = written(tmp_path, small([GEMM, norm, node("Relu", ["i"], ["a"]), LAST], opset=opset))
+    compare(path)
+    first = PEOPLE @ SMALL["W"] + SMALL["b"]
+    scaled = (first - SMALL["mean"]) / np.sqrt(SMALL["spread"] + 0.25)
+    by_hand = np.maximum(scaled * SMALL["gain"] + SMALL["shift"], 0) @ SMALL["V"]
+    np.testing.assert_allclose(read_onnx(path)(PEOPLE), by_hand, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("opset", "options", "outputs", "message"),
+    [
+        (8, {"spatial": 0}, ["i"], r"\(BatchNormalization\) must have statistics per column \(spatial 1\), got spatial 0"),
+        (9, {}, ["i", "m", "v", "sm", "sv"], "must be in inference mode"),
+        (15, {"training_mode": 1}, ["i", "m", "v"], "must be in inference mode"),
+        (15, {"training_mode": 1}, ["i"], "must be in inference mode"),
+    ],
+)  # fmt: skip
+def test_a_batch_norm_in_training_is_refused(
+    opset: int, options: dict[str, Any], outputs: list[str], message: str, tmp_path: Path
+) -> None:
+    norm = node("BatchNormalization", NORM_INPUTS, outputs, **options)
+    model = small([GEMM, norm, node("Relu", ["i"], ["a"]), LAST], opset=opset)
+    with pytest.raises(NetworkError, match=message):
+        read_onnx(written(tmp_path, model))
+
+
+def test_scores_are_compared_far_from_0_and_without_the_last_sigmoid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = node("Clip", ["s"], ["t"], min=-300.0, max=300.0)  # reached by rows of scale 1e3 only
+    ends = [node("MatMul", ["a", "V"], ["s"]), limits, node("Sigmoid", ["t"], ["y"])]
+    path = written(tmp_path, small([GEMM, node("Relu", ["h"], ["a"]), *ends], opset=10))
+    monkeypatch.setitem(OPERATORS, "Clip", lambda *_: None)
+    with pytest.raises(NetworkError, match="scores must equal the graph's own, but differ"):
+        read_onnx(path)

@@ -90,7 +90,7 @@ def torch_scores(module: nn.Module, rows: np.ndarray) -> np.ndarray:
 )
 def test_scores_agree_with_torch(make: Callable[[], nn.Module]) -> None:
     module = make()
-    network = read_torch(module)
+    network = read_torch(module.eval())
     assert not network.sigmoid
     np.testing.assert_allclose(network(ROWS), torch_scores(module, ROWS), rtol=1e-9, atol=1e-9)
 
@@ -99,7 +99,7 @@ def test_scores_agree_with_torch(make: Callable[[], nn.Module]) -> None:
 def test_a_last_sigmoid_is_taken_off(*, inside: bool) -> None:
     sigmoid = nn.Sequential(nn.Sigmoid()) if inside else nn.Sigmoid()
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), sigmoid)
-    network = read_torch(module)
+    network = read_torch(module.eval())
     assert network.sigmoid
     probabilities = 1 / (1 + np.exp(-network(ROWS)))
     np.testing.assert_allclose(probabilities, torch_scores(module, ROWS), rtol=1e-9)
@@ -107,7 +107,7 @@ def test_a_last_sigmoid_is_taken_off(*, inside: bool) -> None:
 
 def test_a_last_softmax_is_taken_off() -> None:
     module = nn.Sequential(nn.Linear(3, 2), nn.Softmax(dim=1))
-    network = read_torch(module)
+    network = read_torch(module.eval())
     powers = np.exp(network(ROWS))
     shares = powers / powers.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares, torch_scores(module, ROWS), rtol=1e-9)
@@ -115,7 +115,7 @@ def test_a_last_softmax_is_taken_off() -> None:
 
 def test_the_numbers_read_are_torchs_own() -> None:
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
-    network = read_torch(module)
+    network = read_torch(module.eval())
     expected = Network.from_layers(
         [
             (one.weight.detach().numpy(), one.bias.detach().numpy())
@@ -128,17 +128,17 @@ def test_the_numbers_read_are_torchs_own() -> None:
 
 def test_a_batch_norm_folds_into_the_layer_before_it() -> None:
     network = read_torch(
-        nn.Sequential(nn.Linear(3, 4), trained_norm(4), nn.ReLU(), nn.Linear(4, 1))
+        nn.Sequential(nn.Linear(3, 4), trained_norm(4), nn.ReLU(), nn.Linear(4, 1)).eval()
     )
     assert len(network.layers) == 1
     assert (network.first.folded > 0).all()
 
 
 def test_reading_leaves_the_module_alone() -> None:
-    module = nn.Sequential(nn.Linear(3, 4), trained_norm(4), nn.Dropout(), nn.Linear(4, 1)).train()
+    module = nn.Sequential(nn.Linear(3, 4), trained_norm(4), nn.Dropout(), nn.Linear(4, 1)).eval()
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     read_torch(module)
-    assert all(one.training for one in module.modules())
+    assert not any(one.training for one in module.modules())
     assert module[0].weight.dtype == torch.float32
     assert all(torch.equal(before[name], now) for name, now in module.state_dict().items())
 
@@ -222,7 +222,7 @@ def test_a_module_that_cannot_be_read_is_refused(
     make: Callable[[], nn.Module], message: str
 ) -> None:
     with pytest.raises(NetworkError, match=message):
-        read_torch(make())
+        read_torch(make().eval())
 
 
 def test_a_missing_torch_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ def test_a_smooth_module_is_refused_and_another_offered(
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_a_last_softmax_over_several_classes_is_taken_off(classes: int) -> None:
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, classes), nn.Softmax(dim=1))
-    network = read_torch(module)
+    network = read_torch(module.eval())
     assert network.sigmoid
     assert network.outputs == classes
     np.testing.assert_array_equal(
@@ -272,7 +272,7 @@ def test_a_last_softmax_over_several_classes_is_taken_off(classes: int) -> None:
 def test_a_module_object_used_twice_is_read_twice() -> None:
     relu, square = nn.ReLU(), nn.Linear(3, 3)
     module = nn.Sequential(square, relu, square, relu, nn.Linear(3, 1))
-    network = read_torch(module)
+    network = read_torch(module.eval())
     assert [one.name for one in network.activations] == ["relu", "relu"]
     assert network.layers[0].weight.tobytes() == network.first.slopes.tobytes()
     np.testing.assert_allclose(network(ROWS), torch_scores(module, ROWS), rtol=1e-9)
@@ -289,7 +289,7 @@ def test_a_module_object_used_twice_is_read_twice() -> None:
 def test_the_source_is_what_the_module_computes_with(
     make: Callable[[], nn.Module], source: str
 ) -> None:
-    assert read_torch(make()).source == source
+    assert read_torch(make().eval()).source == source
 
 
 def test_what_cancels_in_two_batch_norms_leaves_no_decision_safe() -> None:

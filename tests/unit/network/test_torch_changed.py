@@ -133,7 +133,7 @@ def quantized() -> nn.Module:
 )  # fmt: skip
 def test_what_weights_do_not_say_is_refused(make: Callable[[], nn.Module], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
-        read_torch(make())
+        read_torch(make().eval())
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_whatever_else_is_raised_is_told_in_words(monkeypatch: pytest.MonkeyPatc
     def stumble(*_: object) -> None:
         raise KeyError("odd")
 
-    monkeypatch.setattr(reader, "_traced", stumble)
+    monkeypatch.setattr(reader, "traced", stumble)
     with pytest.raises(
         NetworkError, match=r"the module cannot be read \(KeyError: 'odd'\); export"
     ):

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from feta.errors import MissingExtra, NetworkError
+from feta.errors import NetworkError
+from feta.network.readers.hdf5 import parse_hdf5
 from feta.network.readers.keras_checks import (
     Precision,
     check_call,
@@ -25,9 +24,7 @@ from feta.network.readers.keras_checks import (
 from feta.network.readers.stored import LARGEST_FILE, Array, read_bytes
 
 Config = dict[str, Any]
-Group = Any  # a group of h5py, which ships no types
 Arrays = dict[str, tuple[Array, ...]]
-Stored = dict[str, tuple[str | None, tuple[Array, ...]]]  # by folder
 
 NEWEST = 3  # the last Keras whose layers FETA knows
 WHOLE = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -110,56 +107,24 @@ def _from_archive(content: bytes) -> KerasModel:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise NetworkError(f"the file must be a .keras archive: {error}") from None
     listed = _listed(config)
-    with _opened(weights) as file:
-        arrays = _named(_stored(file), listed)
-    return _model(config, listed, arrays, version)
+    parsed = parse_hdf5(weights, whole=False)
+    stored = {group.folder: (group.name, group.arrays) for group in parsed.groups}
+    return _model(config, listed, _named(stored, listed), version)
 
 
 def _from_h5(content: bytes) -> KerasModel:
-    with _opened(content) as file:
-        if "model_config" not in file.attrs:
-            raise NetworkError(
-                "the file must hold the whole model, not its weights only: model.save('model.keras')"
-            )
-        config = json.loads(_text(file.attrs["model_config"]))
-        version = _version(file.attrs.get("keras_version", "2"))
-        stored = _member(file, "model_weights")
-        arrays = {}
-        for name in map(_text, stored.attrs["layer_names"]):
-            group = _member(stored, name)
-            names = [_text(one) for one in group.attrs["weight_names"]]
-            arrays[name] = tuple(_array(_member(group, one)) for one in names)
-    return _model(config, _listed(config), arrays, version)
+    parsed = parse_hdf5(content, whole=True)
+    config = json.loads(parsed.config)
+    arrays = {group.folder: group.arrays for group in parsed.groups}
+    return _model(config, _listed(config), arrays, _version(parsed.version))
 
 
 def _version(told: object) -> int:
-    version = int(_text(told).partition(".")[0])
+    version = int(str(told).partition(".")[0])
     if version > NEWEST:
-        message = f"the file must be of Keras {NEWEST} or older, got {_text(told)}; export the model as ONNX: model.export('model.onnx', format='onnx')"
+        message = f"the file must be of Keras {NEWEST} or older, got {told}; export the model as ONNX: model.export('model.onnx', format='onnx')"
         raise NetworkError(message)
     return version
-
-
-def _opened(content: bytes) -> Group:
-    try:
-        import h5py  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtra("h5py", "keras") from None
-    return h5py.File(io.BytesIO(content), "r")
-
-
-def _stored(file: Group) -> Stored:
-    """Give what each folder of the layers holds: the layer's name, if it is there, and the arrays."""
-    layers = _member(file, "layers") if "layers" in file else {}
-    stored: Stored = {}
-    for folder in layers:
-        group = _member(layers, folder)
-        if "vars" in group:
-            held = _member(group, "vars")
-            name = _text(held.attrs["name"]) if "name" in held.attrs else None
-            arrays = tuple(_array(_member(held, key)) for key in sorted(held, key=int))
-            stored[folder] = (name, arrays)
-    return stored
 
 
 def _named(stored: dict[str, tuple[str | None, tuple[Array, ...]]], listed: list[Config]) -> Arrays:
@@ -184,29 +149,6 @@ def _folders(listed: list[Config]) -> Iterator[tuple[str, str]]:
         folder = re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
         yield (f"{folder}_{seen[folder]}" if seen[folder] else folder), _name(entry)
         seen[folder] += 1
-
-
-def _member(group: Group, path: str) -> Group:
-    """Go down a path of plain members: a link could lead into any other file."""
-    import h5py  # noqa: PLC0415 - an extra
-
-    for part in path.split("/"):
-        if not isinstance(group.get(part, getlink=True), h5py.HardLink):
-            raise NetworkError(f"the file must hold {path!r} itself, not a link to it")
-        group = group[part]
-    return group
-
-
-def _array(dataset: Group) -> Array:
-    if dataset.external or dataset.is_virtual:
-        raise NetworkError("the file must hold its arrays itself, not in other files")
-    if dataset.dtype.kind not in "fiu" or dataset.size * dataset.dtype.itemsize > LARGEST_FILE:
-        raise NetworkError(f"the array {dataset.name!r} must hold plain numbers of moderate size")
-    return np.asarray(dataset[()])
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _listed(config: Config) -> list[Config]:

@@ -16,6 +16,7 @@ class KerasRun:
     """Runs a model on rows of its inputs side by side; nothing is folded here."""
 
     model: KerasModel
+    squash: bool = True  # whether a last sigmoid or softmax is run, too
 
     def __call__(self, rows: Matrix) -> Matrix:
         """Give the last layer's outputs."""
@@ -30,21 +31,21 @@ class KerasRun:
         for layer in self.model.layers:
             if layer.name not in values:
                 taken = [values[name] for name in layer.inbound]
-                values[layer.name] = _run(layer, taken, self.model.version)
+                values[layer.name] = _run(layer, taken, self)
         return values[self.model.end].reshape(len(rows), -1)
 
 
-def _run(layer: KerasLayer, taken: list[Values], version: int) -> Values:
+def _run(layer: KerasLayer, taken: list[Values], how: KerasRun) -> Values:
     value = taken[0]
     arrays = [np.asarray(one, dtype=np.float64) for one in layer.arrays]
     match layer.kind:
         case "Dense":
             sums = value @ arrays[0] + (arrays[1] if len(arrays) > 1 else 0.0)
-            return _activated(layer.config.get("activation", "linear"), sums, version)
+            return _activated(layer.config.get("activation", "linear"), sums, how)
         case "Activation":
-            return _activated(layer.config["activation"], value, version)
+            return _activated(layer.config["activation"], value, how)
         case "Softmax":
-            return _activated("softmax", value, version)
+            return _activated("softmax", value, how)
         case "ReLU" | "LeakyReLU":
             return _rectified(layer.kind, layer.config, value)
         case "PReLU":
@@ -96,12 +97,14 @@ def _stored(told: object, layer: KerasLayer) -> Values:
     )
 
 
-def _activated(told: object, value: Values, version: int) -> Values:
+def _activated(told: object, value: Values, how: KerasRun) -> Values:
     if isinstance(told, dict):
         config = told.get("config", {})
         if told.get("class_name") in ("ReLU", "LeakyReLU"):
             return _rectified(str(told["class_name"]), config, value)
         told = config if isinstance(config, str) else told.get("class_name")
+    if told in ("sigmoid", "softmax", "log_softmax"):
+        return _squashed(str(told), value) if how.squash else value
     match told:
         case "relu":
             return np.maximum(value, 0)
@@ -112,15 +115,17 @@ def _activated(told: object, value: Values, version: int) -> Values:
         case "hard_tanh":
             return np.clip(value, -1, 1)
         case "hard_sigmoid":
-            return np.clip(value / 6 + 0.5 if version > 2 else 0.2 * value + 0.5, 0, 1)  # noqa: PLR2004 - of Keras
-        case "sigmoid":
-            return np.asarray(1 / (1 + np.exp(-value)))
-        case "softmax" | "log_softmax":
-            below = value - value.max(axis=-1, keepdims=True)
-            logs = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
-            return np.asarray(np.exp(logs) if told == "softmax" else logs)
+            return np.clip(value / 6 + 0.5 if how.model.version > 2 else 0.2 * value + 0.5, 0, 1)  # noqa: PLR2004 - of Keras
         case _:
             return value
+
+
+def _squashed(kind: str, value: Values) -> Values:
+    if kind == "sigmoid":
+        return np.asarray(1 / (1 + np.exp(-value)))
+    below = value - value.max(axis=-1, keepdims=True)
+    logs = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
+    return np.asarray(np.exp(logs) if kind == "softmax" else logs)
 
 
 def _rectified(kind: str, config: dict[str, Any], value: Values) -> Values:

@@ -14,7 +14,11 @@ from feta.errors import FetaError, NetworkError
 from feta.network.agreement import with_log_softmax
 from feta.network.entry import inputs
 from feta.network.network import Network
-from feta.network.readers.onnx_blocks import BLOCK_OPERATORS, PART_OPERATORS
+from feta.network.readers.onnx_blocks import (
+    BLOCK_OPERATORS,
+    LARGEST_INTEGERS,
+    PART_OPERATORS,
+)
 from feta.network.readers.onnx_check import check_graph
 from feta.network.readers.onnx_operators import (
     FEWEST_INPUTS,
@@ -134,6 +138,12 @@ def _enter(model: "onnx.ModelProto", reading: Reading) -> None:
                 f"the graph's input must be (rows, columns) with the columns fixed, got {sizes}"
             )
         reading.blocks[entry.name] = inputs(sizes[1], reading.n_columns)
+        if kind.elem_type in INTEGERS:
+            where = f"the input {entry.name!r} of integers"
+            reading.blocks[entry.name] = [
+                one.cut_to_integers(where, LARGEST_INTEGERS[kind.elem_type])
+                for one in reading.blocks[entry.name]
+            ]
         reading.entries[entry.name] = sizes[1]
         reading.n_columns += sizes[1]
         reading.rows = max(reading.rows, sizes[0])

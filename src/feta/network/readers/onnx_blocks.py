@@ -21,12 +21,40 @@ if TYPE_CHECKING:
 
 COLUMN_AXES = (1, -1)
 
+# ONNX's element types FLOAT and DOUBLE, and the largest number of each integer type and of BOOL.
+FLOAT, FLOATS = 1, (1, 11)
+LARGEST_INTEGERS = {
+    2: 2**8 - 1,
+    3: 2**7 - 1,
+    4: 2**16 - 1,
+    5: 2**15 - 1,
+    6: 2**31 - 1,
+    7: 2**63 - 1,
+    9: 1,
+    12: 2**32 - 1,
+    13: 2**64 - 1,
+}
+
 
 def _same(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
     """Take an operator that changes a shape or a type, or nothing."""
     if node.input[0] not in reading.blocks:
         raise NetworkError(f"{where} must work on the value before it")
     return [reading.blocks[node.input[0]]]
+
+
+def _cast(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
+    """Convert a part of the input; integers may only be looked up, as far as the type holds them."""
+    signals = _same(reading, node, where)[0]
+    to = options_of(node, {"to": 0, "saturate": 1})["to"]
+    if to in LARGEST_INTEGERS:
+        return [[one.cut_to_integers(where, LARGEST_INTEGERS[to]) for one in signals]]
+    if to not in FLOATS:
+        message = f"{where} must convert to float or double, or to integers before a lookup, got type {to}; export the model without it"
+        raise NetworkError(message)
+    if to == FLOAT:
+        reading.source = "float32"
+    return [signals]
 
 
 def _concat(reading: Reading, node: "onnx.NodeProto", where: str) -> list[Signals]:
@@ -136,6 +164,9 @@ def batch_norm_of(reading: Reading, node: "onnx.NodeProto", width: int, where: s
     n_outputs = sum(bool(name) for name in node.output)
     if options["training_mode"] or len(node.input) != 5 or n_outputs != 1:  # noqa: PLR2004 - value, scale, shift, mean, variance
         raise NetworkError(f"{where} must be in inference mode, with four stored arrays")
+    if options["spatial"] != 1:
+        message = f"{where} must have statistics per column (spatial 1), got spatial {options['spatial']}; export it again with opset 9 or later"
+        raise NetworkError(message)
     gain, shift, mean, variance = (
         reading.vector(reading.numbers(name, where), width, where) for name in node.input[1:]
     )
@@ -155,7 +186,7 @@ EPSILON = float(np.float32(1e-5))
 LARGEST_ROWS = 2**31 - 1
 
 BLOCK_OPERATORS: dict[str, Callable[[Reading, "onnx.NodeProto", str], list[Signals]]] = {
-    "Cast": _same,
+    "Cast": _cast,
     "Concat": _concat,
     "Gather": _gather,
     "Slice": _slice,

@@ -10,7 +10,7 @@ from feta.arrays import Vector
 from feta.errors import NetworkError
 from feta.network.agreement import Squash
 from feta.network.builder import NetworkBuilder
-from feta.network.entry import Signals
+from feta.network.entry import Signals, refuse_cut
 from feta.network.readers.stored import Array
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Reading:
         """Let the first layer take a block of the input; the others must not be used any more."""
         if name in self.integers:
             raise NetworkError("the graph's input must be float or double numbers")
+        refuse_cut(self.blocks[name])
         self.value, self.width = name, len(self.blocks[name])
         self.builder.enter(self.blocks[name], self.n_columns)
         self.blocks.clear()

@@ -39,7 +39,7 @@ def is_skorch(estimator: object) -> bool:
 def read_skorch(estimator: Any) -> Network:  # noqa: ANN401 - skorch ships no types
     """Read the trained module; all of skorch's classifiers compare strictly."""
     _check_feed(estimator)
-    network, squashed = read_module(estimator.module_)
+    network, squashed = read_module(estimator.module_, any_mode=True)
     _check_end(estimator, squashed)
     match type(estimator).__name__:
         case "NeuralNetRegressor":

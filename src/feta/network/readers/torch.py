@@ -10,7 +10,14 @@ from feta.arrays import Matrix
 from feta.errors import FetaError, MissingExtra, NetworkError
 from feta.network.agreement import Squash
 from feta.network.network import Network
-from feta.network.readers.torch_check import check_scores, in_short, refuse_changed
+from feta.network.readers.torch_check import (
+    check_own_scores,
+    check_scores,
+    in_short,
+    refuse_changed,
+)
+from feta.network.readers.torch_mode import refuse_training
+from feta.network.readers.torch_precision import refuse_around, traced
 from feta.network.readers.torch_reading import SAME_MODULES, Graph, TorchReading
 from feta.network.readers.torch_steps import kind_of
 
@@ -29,19 +36,27 @@ def read_torch(module: "nn.Module", *, columns: int | Sequence[int] | None = Non
     column), slices and `cat` of the input before the first layer, Dropout, shapes. A last Sigmoid,
     Softmax or LogSoftmax is taken off: scores are what goes into it. `columns` says how many columns
     each argument takes, where that does not follow from the layers; arguments stand side by side.
-    The reading is checked against the module's own forward pass in float64.
+    The reading is checked against the module's own forward pass, in float64 and in its own format.
+    A module that computes something else in training mode must be in evaluation mode, and one that
+    computes in reduced precision, as under `torch.autocast`, is refused.
     """
     return read_module(module, columns)[0]
 
 
 def read_module(
-    module: "nn.Module", columns: int | Sequence[int] | None = None
+    module: "nn.Module",
+    columns: int | Sequence[int] | None = None,
+    *,
+    any_mode: bool = False,
 ) -> tuple[Network, Squash | None]:
-    """Read a module as `read_torch` does, and say what was taken off its end."""
+    """Read a module as `read_torch` does, and say what was taken off its end.
+
+    `any_mode` is for sources that put the module into evaluation mode themselves before it decides.
+    """
     if not _installed():
         raise MissingExtra("torch", "torch")
     try:
-        return _read(module, columns)
+        return _read(module, columns, any_mode=any_mode)
     except FetaError:
         raise
     except Exception as error:  # what a module of unknown code holds may be anything
@@ -50,18 +65,23 @@ def read_module(
 
 
 def _read(
-    module: "nn.Module", columns: int | Sequence[int] | None
+    module: "nn.Module", columns: int | Sequence[int] | None, *, any_mode: bool
 ) -> tuple[Network, Squash | None]:
     import torch  # noqa: PLC0415 - torch is an extra
 
+    refuse_around()
     source = _source(module)
     refuse_changed(module)
     still = _still(module)
-    graph = _traced(still)
+    if not any_mode:
+        refuse_training(module)
+    graph = traced(still)
     widths = _widths(still, graph, columns)
     reading = TorchReading(graph, widths, source)
     network = reading.network()
     check_scores(network, _outputs(_still(still).double(), torch.float64, widths), reading.squashed)
+    own = torch.float64 if source == "float64" else torch.float32
+    check_own_scores(network, _outputs(still, own, widths))
     return network, reading.squashed
 
 
@@ -83,6 +103,7 @@ def _outputs(
     import torch  # noqa: PLC0415 - torch is an extra
 
     def outputs(rows: Matrix) -> Matrix:
+        refuse_around()
         entry = torch.from_numpy(np.ascontiguousarray(rows)).to(kind)
         parts = torch.split(entry, list(widths), 1) if len(widths) > 1 else [entry]
         with torch.no_grad():
@@ -112,25 +133,18 @@ def _source(module: "nn.Module") -> Literal["float32", "float64"]:
     """Tell what the module computes with."""
     import torch  # noqa: PLC0415 - torch is an extra
 
+    wide = {torch.float32, torch.float64}
     kinds = {parameter.dtype for parameter in module.parameters()}
     if kinds == {torch.float64}:
         return "float64"
-    if kinds <= {torch.float32, torch.float64}:
+    held = {buffer.dtype for buffer in module.buffers() if buffer.is_floating_point()}
+    kinds |= held - wide
+    if kinds <= wide:
         return "float32"
     shown = ", ".join(sorted(str(kind) for kind in kinds))
     raise NetworkError(
         f"the module must compute in float32 or float64, got {shown}; use module.float()"
     )
-
-
-def _traced(still: "nn.Module") -> Graph:
-    from torch import fx  # noqa: PLC0415 - torch is an extra
-
-    try:
-        return fx.symbolic_trace(still)
-    except Exception as error:  # whatever a user's forward raises
-        message = f"the module's forward must run the same way for every row, without if or for on its values, but cannot be traced ({in_short(error)}); export it as ONNX and read that"
-        raise NetworkError(message) from None
 
 
 def _widths(module: "nn.Module", graph: Graph, told: int | Sequence[int] | None) -> tuple[int, ...]:

@@ -77,6 +77,16 @@ def check_scores(network: Network, theirs: Outputs, squashed: Squash | None) -> 
         check_agreement(in_double, rows, given, what, rounded=scale > 1)
 
 
+def check_own_scores(network: Network, theirs: Outputs) -> None:
+    """Compare scores in the module's own format; what computes with fewer digits shows here."""
+    what, rng = "the module's own", np.random.default_rng(0)
+    for scale in SCALES:
+        rows = drawn_rows(network, scale, rng).astype(network.source).astype(np.float64)
+        with _running(network, squash=False, double=False):
+            given = run(theirs, rows)
+        check_agreement(network, rows, given, what, rounded=True)
+
+
 def drawn_rows(network: Network, scale: float, rng: np.random.Generator) -> Matrix:
     """Draw rows; numbers to look up are drawn from their table."""
     rows = scale * rng.normal(size=(CHECKED_ROWS, network.width))
@@ -100,7 +110,7 @@ def in_short(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _running(network: Network, *, squash: bool = True) -> "TorchFunctionMode":
+def _running(network: Network, *, squash: bool = True, double: bool = True) -> "TorchFunctionMode":
     """Make forwards that ask for float32 take float64, and with or without their sigmoids."""
     import torch  # noqa: PLC0415 - torch is an extra
     from torch.overrides import TorchFunctionMode  # noqa: PLC0415 - torch is an extra
@@ -116,8 +126,18 @@ def _running(network: Network, *, squash: bool = True) -> "TorchFunctionMode":
             name = getattr(func, "__name__", "")
             if name.strip("_") in ("sigmoid", "softmax", "log_softmax") and not squash:
                 return args[0] if args else kwargs["input"]
-            if name == "float" and network.source == "float32":
-                return torch.Tensor.double(args[0])
-            return func(*args, **(kwargs or {}))
+            options = kwargs or {}
+            if double and network.source == "float32":
+                if name == "float":
+                    return torch.Tensor.double(args[0])
+                args = [_wide(one) for one in args]
+                options = {key: _wide(one) for key, one in options.items()}
+            return func(*args, **options)
 
     return Running()
+
+
+def _wide(argument: Any) -> Any:  # noqa: ANN401 - an argument of a call
+    import torch  # noqa: PLC0415 - torch is an extra
+
+    return torch.float64 if argument is torch.float32 else argument

@@ -5,6 +5,7 @@ there on every step must work on the one before it.
 """
 
 import operator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -16,15 +17,19 @@ from feta.errors import NetworkError
 from feta.network.activation import SMOOTH, refuse_smooth
 from feta.network.agreement import Squash, with_log_softmax
 from feta.network.builder import NetworkBuilder
-from feta.network.entry import Signals, embedded, inputs
+from feta.network.entry import Signals, embedded, inputs, refuse_cut
 from feta.network.fold import BatchNorm
 from feta.network.network import Affine, Network
+from feta.network.readers.torch_precision import refuse_dtypes
 from feta.network.readers.torch_steps import (
+    DROPOUTS,
     READ,
     activation_of,
     array,
     batch_norm_of,
     called_activation,
+    cuts_to_integers,
+    dropout_is_on,
     kind_of,
 )
 
@@ -112,6 +117,7 @@ class TorchReading:
     def _enter(self, signals: Signals) -> None:
         if self.entered:
             raise NetworkError("branches and skip connections are not read")
+        refuse_cut(signals)
         self.builder.enter(signals, sum(self.widths))
         self.entered = True
 
@@ -131,6 +137,7 @@ class TorchReading:
             raise NetworkError(
                 f"{where} rounds to float32, but the module computes in float64; use module.float(), or leave it out"
             )
+        self._check_call(node, name, where)
         if name == "cat":
             self.values[node] = self._joined(node, where)
         elif isinstance(value, list) and self._on_block(node, step, name, value, where):
@@ -139,6 +146,19 @@ class TorchReading:
             raise NetworkError(f"{where} must work on the value before it")
         else:
             self._on_trunk(node, step, name, where)
+
+    def _check_call(self, node: Node, name: str, where: str) -> None:
+        """Refuse what a call does besides its step: fewer digits, or a dropout that is always on."""
+        given = [*node.args[1:], *node.kwargs.values()]
+        refuse_dtypes(given, self.source, where)
+        if name == "to" and any(one in self.values for one in given if isinstance(one, Hashable)):
+            raise NetworkError(
+                f"{where} must convert to a fixed format, got that of another tensor; name the format"
+            )
+        if name in DROPOUTS and dropout_is_on(node, name):
+            raise NetworkError(
+                f"{where} is active in evaluation mode, too; pass training=self.training, or leave it out"
+            )
 
     def _joined(self, node: Node, where: str) -> Signals:
         parts = node.args[0] if node.args else node.kwargs.get("tensors", ())
@@ -169,6 +189,8 @@ class TorchReading:
             if step.max_norm is not None:
                 raise NetworkError(f"{where} must have no max_norm, which changes it as it is read")
             self.values[node] = embedded(value, array(step.weight), where)
+        elif cuts_to_integers(node, name):
+            self.values[node] = [one.cut_to_integers(where) for one in value]
         elif name in SAME or kind in SAME_MODULES:
             self.values[node] = value
         elif kind == "BatchNorm1d" and not whole:
@@ -259,6 +281,8 @@ class TorchReading:
             raise NetworkError(
                 f"{where} must work on the value before it; branches and skip connections are not read"
             )
+        if cuts_to_integers(node, name):
+            raise NetworkError(f"{where} cuts values to integers, which is not read; leave it out")
         self._take(node, step, name, where)
         for one in node.args:
             if self._is_value(one):

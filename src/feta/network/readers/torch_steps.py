@@ -20,6 +20,9 @@ from feta.network.fold import BatchNorm
 
 READ = "Linear, ReLU, LeakyReLU, PReLU, Hardtanh, ReLU6, Hardsigmoid, BatchNorm1d, Embedding, slices and cat of the input, sums and products with constants, Dropout, Flatten, Identity and a last Sigmoid, Softmax or LogSoftmax"
 
+# Dropouts that a forward calls, and whether they are on unless the call says otherwise.
+DROPOUTS = {"dropout": True, "alpha_dropout": False}
+
 
 def array(tensor: Any) -> Matrix:  # noqa: ANN401 - a torch tensor
     """Take a tensor's numbers as they are."""
@@ -90,4 +93,19 @@ def batch_norm_of(step: Any, where: str) -> BatchNorm:  # noqa: ANN401 - a modul
         array(step.weight) if step.affine else ones,
         array(step.bias) if step.affine else 0 * ones,
         float(step.eps),
+    )
+
+
+def dropout_is_on(node: Any, name: str) -> bool:  # noqa: ANN401 - a node of torch.fx
+    """Say whether a call drops values in the mode that was traced."""
+    options = dict(zip(("p", "training"), node.args[1:], strict=False)) | dict(node.kwargs)
+    training = options.get("training", options.get("train", DROPOUTS[name]))
+    return bool(training) and options.get("p", 0.5) != 0
+
+
+def cuts_to_integers(node: Any, name: str) -> bool:  # noqa: ANN401 - a node of torch.fx
+    """Say whether a call converts numbers to integers."""
+    given = [str(one) for one in (*node.args[1:], *node.kwargs.values())]
+    return name in ("int", "long") or (
+        name == "to" and any(one in ("torch.int32", "torch.int64") for one in given)
     )

@@ -1,0 +1,288 @@
+"""Campaign: Keras files with their bytes damaged; none may crash, and what still reads must be right.
+
+    python -m campaigns.damaged_models [--files 2000] [--seed 0] [--commands 20]
+
+Every damaged file either ends in a message, which the command line turns into exit 2, or reads as a
+network with finite scores. Where arrays and description are as they were, its scores are equal, too.
+Files are opened by the same code as on the command line; each is parsed in a fork of one parsing
+process, which is started again when it ends. Some files also go through the command line itself.
+"""
+
+import argparse
+import io
+import logging
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from campaigns.result import finish
+from feta.cli.open_source import SourceOptions, open_source
+from feta.errors import NetworkError
+from feta.network.network import Network
+from feta.network.readers import keras_file
+from feta.network.readers.hdf5 import Hdf5Content, Hdf5Program
+
+HOWS = ("flip", "cut off", "insert", "swap", "extreme", "overwrite", "delete")
+WEIGHTS = "model.weights.h5"
+PROCESSOR_SECONDS = 1  # a small file takes a few milliseconds; one in a hundred never ends
+EXTREMES = (0, 1, 2**7, 2**8 - 1, 2**15, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
+SCHEMA = """[decision]
+threshold = 0.5
+
+[columns]
+a = { type = "integer", min = 0, max = 3, sensitive = true }
+"""
+
+
+def good_files(folder: Path) -> list[Path]:
+    """Save a chain of layers and a model with an embedding, each in both formats."""
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    import keras  # noqa: PLC0415 - slow; its backend must be named first
+
+    logging.getLogger("absl").setLevel(logging.ERROR)  # it calls one of the formats old
+
+    keras.utils.set_random_seed(0)
+    layers: Any = keras.layers
+    chain = keras.Sequential(
+        [
+            keras.Input((4,)),
+            layers.Dense(6, activation="relu"),
+            layers.BatchNormalization(),
+            layers.Dense(5, use_bias=False),
+            layers.LeakyReLU(negative_slope=0.125),
+            layers.Dense(1, activation="sigmoid"),
+        ]
+    )
+    numbers, kind = keras.Input((3,)), keras.Input((1,), dtype="int32")
+    joined = layers.Concatenate()([numbers, layers.Flatten()(layers.Embedding(5, 2)(kind))])
+    hidden = layers.Dense(6, activation="relu")(joined)
+    blocks = keras.Model([numbers, kind], layers.Dense(2, activation="softmax")(hidden))
+    paths = []
+    for name, model in (("chain", chain), ("blocks", blocks)):
+        for ending in ("keras", "h5"):
+            paths.append(folder / f"{name}.{ending}")
+            model.save(paths[-1])
+    return paths
+
+
+def damaged(content: bytes, how: str, rng: np.random.Generator) -> bytes:
+    """Damage some bytes."""
+    place = int(rng.integers(len(content)))
+    length = int(rng.integers(1, 1 + min(256, len(content) - place)))
+    before, after = content[:place], content[place + length :]
+    match how:
+        case "flip":
+            flipped = bytearray(content)
+            for _ in range(int(rng.choice([1, 1, 2, 8, 64]))):
+                flipped[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
+            return bytes(flipped)
+        case "cut off":
+            return before
+        case "insert":
+            return before + rng.bytes(length) + content[place:]
+        case "swap":
+            return _swapped(content, rng)
+        case "extreme":
+            return _with_extreme(content, rng)
+        case "overwrite":
+            return before + rng.bytes(length) + after
+        case _:
+            return before + after
+
+
+def _swapped(content: bytes, rng: np.random.Generator) -> bytes:
+    """Swap two blocks of equal size."""
+    size = int(rng.choice([8, 64, 512]))
+    places = rng.choice(max(2, len(content) // size), 2, replace=False) * size
+    first, second = (int(one) for one in sorted(places))
+    one, other = content[first : first + size], content[second : second + size]
+    return (
+        content[:first]
+        + other
+        + content[first + size : second]
+        + one
+        + content[second + len(other) :]
+    )
+
+
+def _with_extreme(content: bytes, rng: np.random.Generator) -> bytes:
+    """Set a field that is not 0, in a header more often than not, to an extreme number."""
+    size, code = ((1, "<B"), (2, "<H"), (4, "<I"), (8, "<Q"))[int(rng.integers(4))]
+    marks = [content.find(mark) for mark in (b"\x89HDF", b"TREE", b"HEAP", b"SNOD", b"OHDR", b"PK")]
+    known = [mark for mark in marks if mark >= 0]
+    start = int(rng.choice(known)) if known and rng.integers(4) else int(rng.integers(len(content)))
+    fields = [at for at in range(start, min(start + 512, len(content) - size)) if content[at]]
+    at = int(rng.choice(fields)) if fields else 0
+    number = EXTREMES[int(rng.integers(len(EXTREMES)))] % 2 ** (8 * size)
+    return content[:at] + struct.pack(code, number) + content[at + size :]
+
+
+def damaged_file(content: bytes, how: str, rng: np.random.Generator) -> bytes:
+    """Damage a file, or the weights within an archive that stays whole."""
+    if not content.startswith(b"PK") or rng.integers(3) == 0:
+        return damaged(content, how, rng)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members[WEIGHTS] = damaged(members[WEIGHTS], how, rng)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return packed.getvalue()
+
+
+@dataclass
+class Parser:
+    """One parsing process for many files, started again after it ends; keeps what it parsed last."""
+
+    program: Hdf5Program | None = None
+    last: Hdf5Content | None = None
+
+    def __call__(self, content: bytes, *, whole: bool) -> Hdf5Content:
+        """Parse a file as `parse_hdf5` does."""
+        self.last = None
+        if self.program is None or not self.program.alive:
+            self.program = Hdf5Program(processor_seconds=PROCESSOR_SECONDS)
+        self.last = self.program.parse(content, whole=whole)
+        return self.last
+
+
+@dataclass
+class Good:
+    """A whole file, what it holds, and the scores of its network."""
+
+    path: Path
+    content: bytes
+    parsed: Hdf5Content
+    description: bytes
+    rows: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
+    scores: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
+
+
+def looked_at(path: Path, parser: Parser) -> Good:
+    """Read a whole file."""
+    network = _network(path)
+    assert parser.last is not None
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20, network.width)) * rng.choice([1.0, 100.0], size=(20, 1))
+    for table in network.first.tables:
+        rows[:, table.column] = rng.choice(table.numbers, len(rows))
+    content = path.read_bytes()
+    return Good(path, content, parser.last, _description(content), rows, network(rows))
+
+
+def _network(path: Path) -> Network:
+    network = open_source(path, SourceOptions()).network
+    assert network is not None
+    return network
+
+
+def _description(content: bytes) -> bytes:
+    """Give what an archive says besides its arrays; nothing for an .h5 file, which has it inside."""
+    if not content.startswith(b"PK"):
+        return b""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.read("config.json") + archive.read("metadata.json")
+
+
+def _same(good: Good, content: bytes, parsed: Hdf5Content) -> bool:
+    """Say whether a damaged file still holds the same description and arrays."""
+    if (parsed.config, parsed.version) != (good.parsed.config, good.parsed.version):
+        return False
+    groups = list(zip(parsed.groups, good.parsed.groups, strict=False))
+    return (
+        len(parsed.groups) == len(good.parsed.groups)
+        and _description(content) == good.description
+        and all((one.folder, one.name) == (other.folder, other.name) for one, other in groups)
+        and all(_equal(one.arrays, other.arrays) for one, other in groups)
+    )
+
+
+def _equal(ones: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    return len(ones) == len(others) and all(map(np.array_equal, ones, others))
+
+
+def judged(good: Good, path: Path, parser: Parser) -> str:
+    """Open a damaged file, and say how that ended."""
+    try:
+        network = _network(path)
+    except NetworkError as error:
+        told = str(error)
+        if not told.startswith(f"{path}: ") or len(told) < len(str(path)) + 20:
+            return f"WRONG message: {told}"
+        ends = {"crashed on it": "the library crashed", "takes longer": "the library did not end"}
+        found = [end for words, end in ends.items() if words in told]
+        return f"refused: {found[0]}" if found else "refused with a message"
+    except BaseException as error:  # whatever gets here is what we look for
+        return f"WRONG end: {type(error).__name__}: {error}"
+    if network.width != good.rows.shape[1]:
+        return "reads: another width"
+    try:
+        scores = network(good.rows)
+    except NetworkError:  # an embedding that became shorter
+        return "reads: another table"
+    if not np.isfinite(scores).all():
+        return "WRONG scores: not finite"
+    assert parser.last is not None
+    if not _same(good, path.read_bytes(), parser.last):
+        return "reads: other numbers or another description"
+    return "reads: the same" if np.array_equal(scores, good.scores) else "WRONG scores: different"
+
+
+def command_end(path: Path, schema: Path) -> str:
+    """Give a file to the command line itself; it must refuse, in words."""
+    program = Path(sys.executable).with_name("feta")
+    arguments = [str(program), "doctor", str(path), "--schema", str(schema)]
+    ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    begin = f"feta: {path}: "  # the model's file, not the schema's
+    said = [line for line in ended.stderr.splitlines() if line.startswith(begin)]
+    if ended.returncode != 2 or len(said) != 1 or "Traceback" in ended.stderr:
+        return f"WRONG command: exit {ended.returncode}: {ended.stderr[-300:]}"
+    return "command line: exit 2 with a message"
+
+
+def main() -> int:
+    """Run from the command line; exit 1 if anything went wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--commands", type=int, default=20)
+    options = parser.parse_args()
+    started, counts = time.perf_counter(), Counter[str]()
+    parsing = Parser()
+    vars(keras_file)["parse_hdf5"] = parsing
+    left = {"crashed": options.commands // 2, "refused": options.commands - options.commands // 2}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "schema.toml").write_text(SCHEMA)
+        goods = [looked_at(path, parsing) for path in good_files(folder)]
+        for number in range(options.files):
+            good, how = goods[number % len(goods)], HOWS[number // len(goods) % len(HOWS)]
+            rng = np.random.default_rng([options.seed, number])
+            path = folder / f"damaged{good.path.suffix}"
+            path.write_bytes(damaged_file(good.content, how, rng))
+            ended = judged(good, path, parsing)
+            counts[f"{good.path.suffix}: {ended}" if "WRONG" not in ended else ended] += 1
+            kind = "crashed" if ended.startswith("refused: ") else ended.partition(" ")[0]
+            if left.get(kind):
+                left[kind] -= 1
+                counts[command_end(path, folder / "schema.toml")] += 1
+            if "WRONG" in ended:
+                print(f"file {number} ({how} of {good.path.name}): {ended}", file=sys.stderr)
+    if parsing.program is not None:
+        parsing.program.close()
+    return finish(counts, started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""What a command says about how a model was read, before its answer and in the report."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import feta
+from feta.cli import app
+
+Run = Callable[..., tuple[int, str, str]]
+
+SCHEMA = """[decision]
+DECISION
+
+[columns]
+age = { type = "integer", min = 0, max = 9, sensitive = true }
+income = { type = "number", min = 0, max = 9 }
+"""
+NOTE = "the model ends in no sigmoid, so its outputs are taken for logits, and threshold = 0.5 for score = 0.0; write score = 0.0 in [decision] if that is right, or score = 0.5"
+
+
+def write_model(path: Path, last: str = "") -> None:
+    """Write age/10 + income − 5, with or without a last operator."""
+    array = numpy_helper.from_array
+    names = [name for name in (last,) if name]
+    nodes = [helper.make_node("Gemm", ["x", "W", "b"], ["s" if names else "y"])]
+    nodes += [helper.make_node(name, ["s"], ["y"]) for name in names]
+    stored = [
+        array(np.array([[0.1], [1.0]], dtype=np.float32), "W"),
+        array(np.array([-5.0], dtype=np.float32), "b"),
+    ]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", TensorProto.FLOAT, ["n", 2])],
+        [value("y", TensorProto.FLOAT, None)],
+        stored,
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    write_model(Path("scores.onnx"))
+    write_model(Path("chances.onnx"), "Sigmoid")
+    Path("half.toml").write_text(SCHEMA.replace("DECISION", "threshold = 0.5"))
+    Path("more.toml").write_text(SCHEMA.replace("DECISION", "threshold = 0.7"))
+    Path("score.toml").write_text(SCHEMA.replace("DECISION", "score = 0.0"))
+    Path("people.csv").write_text("age,income\n1,1\n2,8\n9,4.5\n")
+    return tmp_path
+
+
+@pytest.fixture
+def feta_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["feta", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            app.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_threshold_without_a_sigmoid_is_explained_everywhere(feta_: Run) -> None:
+    given = ("scores.onnx", "--schema", "half.toml")
+    code, _, err = feta_("audit", *given, "--data", "people.csv", "--out", "audit")
+    assert code == 1
+    assert err.count(f"note: {NOTE}") == 1
+    assert json.loads(Path("audit/audit.json").read_text())["model"]["notes"][0].startswith(NOTE)
+    assert "threshold = 0.5 for score = 0.0" in Path("audit/report.html").read_text()
+    _, out, _ = feta_("audit", *given, "--data", "people.csv", "--format", "md")
+    assert "threshold = 0.5 for score = 0.0" in out
+    _, _, err = feta_("predict", *given, "--data", "people.csv")
+    assert NOTE in err
+    _, out, _ = feta_("doctor", *given)
+    assert f"Note: {NOTE}" in out
+    _, out, _ = feta_("doctor", *given, "--json")
+    assert json.loads(out)["notes"][0].startswith(NOTE)
+    _, _, err = feta_("export", *given, "--out", "model.feta")
+    assert NOTE in err
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("model", "schema"),
+    [("scores.onnx", "score.toml"), ("chances.onnx", "half.toml"), ("chances.onnx", "more.toml")],
+)
+def test_nothing_is_noted_where_nothing_is_ambiguous(feta_: Run, model: str, schema: str) -> None:
+    code, out, err = feta_("doctor", model, "--schema", schema)
+    assert code == 0
+    assert "sigmoid" not in out + err
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", ["doctor", "audit", "predict"])
+def test_another_threshold_without_a_sigmoid_is_refused(feta_: Run, command: str) -> None:
+    data = () if command == "doctor" else ("--data", "people.csv")
+    code, _, err = feta_(command, "scores.onnx", "--schema", "more.toml", *data)
+    assert code == 2
+    assert (
+        "more.toml: [decision]: threshold = 0.7 is a probability, but the model ends in no" in err
+    )
+    assert "write score = 0.84729" in err
+    assert "score = 0.7 if it compares the outputs themselves" in err
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("model", "line"), [("scores.onnx", "score = 0.0"), ("chances.onnx", "threshold = 0.5")]
+)
+def test_init_writes_what_the_network_gives(feta_: Run, model: str, line: str) -> None:
+    code, _, _ = feta_("init", model, "people.csv", "--sensitive", "age", "--out", "new.toml")
+    assert code == 0
+    assert line in Path("new.toml").read_text()
+    code, out, err = feta_("doctor", model, "--schema", "new.toml")
+    assert code == 0
+    assert "sigmoid" not in out + err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_module_saved_in_training_mode_is_audited_in_evaluation_mode(feta_: Run) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layers = torch.nn
+    module = layers.Sequential(layers.Linear(2, 4), layers.Dropout(0.5), layers.Linear(4, 1))
+    torch.save(module.train(), "train.pt")
+    torch.save(module.eval(), "still.pt")
+    for name, noted in (("train.pt", True), ("still.pt", False)):
+        given = (name, "--trust-pickle", "--schema", "score.toml")
+        _, out, _ = feta_("doctor", *given)
+        assert "can be audited" in out
+        assert "decided as FETA says" in out
+        note = "train.pt was saved in training mode (module '1' (Dropout) is in training mode); its evaluation mode is audited"
+        assert (note in out) is noted
+        _, _, err = feta_("predict", *given, "--data", "people.csv")
+        assert (note in err) is noted
+
+
+def test_two_outputs_are_compared_as_by_a_softmax(folder: Path) -> None:
+    two = feta.Network.from_layers([(np.ones((2, 2)), [0.0, 1.0])])
+    assert feta.read_schema(folder / "half.toml").score_note(two) == ""
+    more = feta.read_schema(folder / "more.toml")
+    assert "threshold = 0.7 is compared with the softmax of its two outputs" in more.score_note(two)
+    rule = more.model(two).rule
+    assert isinstance(rule, feta.Threshold)
+    assert rule.value == pytest.approx(np.log(0.7 / 0.3))
