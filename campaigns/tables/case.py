@@ -128,8 +128,8 @@ def _write_shared(
     if combination.file == "csv":
         _write_csv(content, kept, left, path)
     elif combination.file == "parquet":
-        columns = [left] if kept is None else [content.column(kept), left]
-        pd.concat(columns, axis=1).to_parquet(path)
+        table = left if kept is None else pd.concat([content.column(kept), left], axis=1)
+        table.to_parquet(path)
 
 
 def _fitted(combination: Combination, frame: pd.DataFrame, seed: int) -> Pipeline:

@@ -10,7 +10,7 @@ from typing import Literal
 from threadpoolctl import threadpool_limits
 
 from campaigns.tables.answers import Answers, Crash, Refusal, ask
-from campaigns.tables.case import Case, LeftOut, make_case
+from campaigns.tables.case import NUMBERS, Case, LeftOut, make_case
 from campaigns.tables.combinations import Combination
 from campaigns.tables.contents import COLUMN, Content, is_missing
 from campaigns.tables.oracle import Truth, truth_of
@@ -93,7 +93,7 @@ def _vague(message: str, content: Content) -> tuple[str, ...]:
     ]
     spelled = [*values, *(text.strip().lower() for text in content.spellings if text.strip())]
     found = {
-        "column": COLUMN in lower,
+        "column": re.search(rf"\b({'|'.join((COLUMN, *NUMBERS))})\b", lower) is not None,
         "value": any(text in lower for text in (*spelled, *MISSING))
         or VALUE.search(lower) is not None,
         "remedy": re.search(rf"(;|, or|, and) ({REMEDIES})\b", lower) is not None,
