@@ -47,6 +47,8 @@ def run_init(
 ) -> ExitCode:
     """Guess types, domains and units; say what a person has to check."""
     source = open_source(model, options)
+    for note in source.notes:
+        notice(note)
     table = TableFile(data)
     sensitive, leave_out = (_stripped(names, table.names) for names in (sensitive, leave_out))
     table.require([*sensitive, *leave_out])
