@@ -55,6 +55,8 @@ def run_init(
 ) -> ExitCode:
     """Guess types, domains and units; say what a person has to check."""
     source = open_source(model, options)
+    for note in source.notes:
+        notice(note)
     table = TableFile(data, TableOptions(strip=strip))
     if table.delimiter not in (None, ","):
         table = TableFile(data, TableOptions(sep=table.delimiter, strip=strip))

@@ -10,6 +10,7 @@ feta. It reads requests from standard input, and writes one answer for each:
 Where the system can fork, each file is parsed in a fresh fork, with limits on memory, time and files.
 """
 
+import codecs
 import io
 import json
 import os
@@ -38,6 +39,8 @@ def main() -> None:
     sys.path[:] = start["path"]
     with suppress(ImportError):
         import h5py  # noqa: F401, PLC0415 - before forks, which then need not load it
+    for name in ("ascii", "latin-1", "utf-8"):
+        codecs.lookup(name)  # no module can be loaded once files are limited
     while kind := entry.read(1):
         answer = _apart(kind, _block(entry), start)
         out.write(len(answer).to_bytes(8, "little") + answer)
