@@ -1,13 +1,25 @@
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from feta.arrays import Answers, Matrix
-from feta.cli.comparison import REPLAYED_PEOPLE, check_reading
+from feta.cli.comparison import DRAWN_PEOPLE, check_reading
 from feta.cli.open_model import Opened
 from feta.errors import NetworkError
+from feta.runtime import Runtime, SourceAnswers
+from feta.space.draw import draw_people
+from feta.space.table_file import TableFile
 from tests.examples import linear
 
 MODEL = linear(age=1.0, bias=-50.5)
+NAMES = [attribute.name for attribute in MODEL.space.attributes]
+
+
+def runtime(decide: Callable[[Matrix], Answers]) -> Runtime:
+    return Runtime("its own predict", lambda people: SourceAnswers(decide(people)), lambda one: one)
 
 
 def otherwise(people: Matrix) -> Answers:
@@ -15,11 +27,25 @@ def otherwise(people: Matrix) -> Answers:
 
 
 def test_a_model_that_decides_as_feta_does_is_answered_for() -> None:
-    check_reading(Opened(MODEL, MODEL.decide, runtime="its own predict"))
-    check_reading(Opened(MODEL))  # nothing to compare with
+    compared = check_reading(Opened(MODEL, runtime(MODEL.decide)))
+    assert compared is not None
+    assert (compared.rows, compared.different, compared.on_table) == (DRAWN_PEOPLE, 0, False)
+    assert check_reading(Opened(MODEL)) is None  # nothing to compare with
 
 
 def test_a_model_that_itself_decides_otherwise_is_not_answered_for() -> None:
-    told = f"its own predict decides {REPLAYED_PEOPLE:,} of {REPLAYED_PEOPLE:,} people otherwise"
-    with pytest.raises(NetworkError, match=told):
-        check_reading(Opened(MODEL, otherwise, runtime="its own predict"))
+    message = f"its own predict differs from FETA's reading of the model for {DRAWN_PEOPLE:,} of"
+    with pytest.raises(NetworkError, match=message):
+        check_reading(Opened(MODEL, runtime(otherwise)))
+
+
+def test_rows_are_spread_over_a_long_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feta.cli.comparison.MAX_ROWS", 100)
+    people = draw_people(MODEL.space, np.random.default_rng(0), 1001)
+    pd.DataFrame([MODEL.space.decode(row) for row in people]).to_csv(tmp_path / "p.csv")
+    table = TableFile(tmp_path / "p.csv")
+    opened = Opened(MODEL, runtime(MODEL.decide), table=table, formats=table.formats(NAMES))
+    compared = check_reading(opened)
+    assert compared is not None
+    assert compared.on_table
+    assert 50 <= compared.rows <= 100

@@ -225,7 +225,11 @@ def _located(name: str, path: Path) -> Iterator[None]:
     except DomainError as error:
         if error.row is None:
             raise DomainError(f"{path}: {error}; {advice}", column=name) from None
-        what = error.what.partition(FILL)[0].replace("got nan", "got an empty cell")
+        what = (
+            error.what.partition(FILL)[0]
+            .replace("got nan", "got an empty cell")
+            .replace("got None", "got an empty cell")
+        )
         message = f"{path}, row {error.row + 1}: {name!r} {what}; {advice}"
         raise DomainError(message, column=name, row=error.row) from None
     except SchemaError as error:

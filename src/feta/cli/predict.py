@@ -70,7 +70,8 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     known = {attribute.name for attribute in space.attributes}
     note_ignored([name for name in table.names if name not in wanted | known])
     compared = check_reading(opened, ignore_sensitive=True)
-    notice(NOT_COMPARED if compared is None else compared.sentence())
+    if compared is None or compared.different:
+        notice(NOT_COMPARED if compared is None else compared.sentence())
     weights = read_vote_weights(options.vote_weights, space, table.options)
     predictor = FairPredictor(model, options.engine, weights=weights)
     answer = "score" if isinstance(model.rule, Tolerance) else "decision"

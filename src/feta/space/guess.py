@@ -55,7 +55,8 @@ class ColumnSummary:
 
     def _add_missing(self, value: object) -> None:
         if not self.takes_missing:
-            what = f"must hold values, got {value!r}{EMPTY_CELLS}"
+            shown = "None" if value is None else "nan"
+            what = f"must hold values, got {shown}{EMPTY_CELLS}"
             raise DomainError.at(self.name, self.rows, what)
         self.missing = True
         self.rows += 1

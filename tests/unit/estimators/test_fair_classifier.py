@@ -850,27 +850,12 @@ def test_votes_for_anything_else_are_refused(
         fair.predict(TWO)
 
 
-@pytest.mark.parametrize(
-    ("space", "dtype", "message"),
-    [
-        (
-            Integer("s", 0, 300, sensitive=True),
-            "int8",
-            "'s' must be able to hold 128, got the type int8 in the table given to fit; give it a wider type there",
-        ),
-        (
-            Levels("s", (0, 0.5, 1), sensitive=True),
-            "int64",
-            r"'s' must be able to hold 0\.5, got the type int64",
-        ),
-    ],
-)
-def test_a_type_that_cannot_hold_all_counterparts_is_refused(
-    space: Integer | Levels, dtype: str, message: str
-) -> None:
+def test_a_type_that_cannot_hold_all_counterparts_is_refused() -> None:
     rule = Rule(lambda table: np.zeros(len(table), dtype=int))
-    fair = FairClassifier(rule, FeatureSpace((space, Real("n", 0, 9))))
-    fair.fit(TWO.astype({"s": dtype}), [0, 0, 1, 1])
+    space = FeatureSpace((Integer("s", 0, 300, sensitive=True), Real("n", 0, 9)))
+    fair = FairClassifier(rule, space)
+    fair.fit(TWO.astype({"s": "int8"}), [0, 0, 1, 1])
+    message = "type for 's' cannot hold all values of the schema: got int8; .+ convert the column"
     with pytest.raises(DomainError, match=message):
         fair.predict(TWO)
 

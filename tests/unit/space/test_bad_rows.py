@@ -32,7 +32,13 @@ def kinds_of(path: Path, content: str, *, ignore_sensitive: bool = False) -> lis
     (path / "t.csv").write_text(HEADER + content)
     table = TableFile(path / "t.csv")
     return listed_kinds(
-        survey(table, set(table.names), SPACE, ignore_sensitive=ignore_sensitive).kinds
+        survey(
+            table,
+            set(table.names),
+            SPACE,
+            table.formats(table.names),
+            ignore_sensitive=ignore_sensitive,
+        ).kinds
     )
 
 
@@ -113,10 +119,10 @@ def test_one_problem_alone_needs_no_list(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(HEADER + "30,f,1\n17,f,1\n")
     table = TableFile(tmp_path / "t.csv")
     error = DomainError("first")
-    note_all_problems(error, table, set(table.names), SPACE)
+    note_all_problems(error, table, set(table.names), SPACE, table.formats(table.names))
     assert not hasattr(error, "__notes__")
     (tmp_path / "t.csv").write_text(HEADER + "30,x,1\n17,f,1\n")
-    note_all_problems(error, table, set(table.names), SPACE)
+    note_all_problems(error, table, set(table.names), SPACE, table.formats(table.names))
     assert error.__notes__ == [
         "2 rows of the table cannot be read, by column and reason:",
         "- 'sex': not one of the listed values: 'x' (row 1)",

@@ -37,10 +37,10 @@ def test_a_columns_values_tell_its_kind(
             [1, None],
             r"'x' must hold values, got None; fill the empty cells, .+missing=True\) does \(row 1\)",
         ),
-        ([[]], r"'x' must hold values, got \[\] \(row 0\)"),
+        ([[]], r"'x' must hold texts, numbers or booleans, got \[\] \(row 0\)"),
         (
             [1.0, np.nan],
-            r"'x' must hold finite numbers, got nan; fill the empty cells, .+missing=True\) does \(row 1\)",
+            r"'x' must hold values, got nan; fill the empty cells, .+missing=True\) does \(row 1\)",
         ),
         ([-np.inf], r"'x' must hold finite numbers, got -inf \(row 0\)"),
         ([1, "one"], "'x' must hold numbers or texts, not both; one of its texts is 'one'"),
@@ -56,7 +56,7 @@ def test_a_column_that_cannot_be_guessed_is_refused(values: list[object], messag
 def test_the_first_text_among_numbers_is_told_by_its_row() -> None:
     summary = guess.ColumnSummary("x")
     summary.add([1, 2, "", "old"])
-    with pytest.raises(DomainError, match="must hold values, got an empty cell") as refused:
+    with pytest.raises(DomainError, match="not both; one of its texts is ''") as refused:
         summary.attribute(sensitive=False)
     assert (refused.value.row, refused.value.column) == (2, "x")
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from feta import (
@@ -42,10 +43,16 @@ def test_a_missing_number_is_its_lowest_one_and_a_flag() -> None:
     assert SPACE.decode(rows[1]) == dict.fromkeys(("age", "sex", "rooms", "income"))
 
 
-@pytest.mark.parametrize("nothing", [None, "", "  ", float("nan"), np.float64("nan")])
+@pytest.mark.parametrize("nothing", [None, pd.NA, float("nan"), np.float64("nan")])
 def test_nothing_is_written_in_many_ways(nothing: object) -> None:
     people = [{"age": nothing, "sex": nothing, "rooms": nothing, "income": nothing}]
     assert SPACE.decode(SPACE.encode(people)[0])["age"] is None
+
+
+@pytest.mark.parametrize("text", ["", "  ", "NA"])
+def test_a_text_is_not_missing(text: str) -> None:
+    with pytest.raises(DomainError, match=f"'sex' must be one of 'f', 'm', got '{text}'"):
+        SPACE.encode([{"age": 19, "sex": text, "rooms": 1, "income": 6}])
 
 
 def test_a_flag_beside_another_number_is_nobody() -> None:
