@@ -13,6 +13,7 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.audit.finding import Finding
+from feta.beyond import model_for
 from feta.errors import CertificateError
 from feta.journal_file import JournalFile
 from feta.model import Model
@@ -106,7 +107,7 @@ class Journal:
             if code is not None:
                 other = np.array(person)
                 other[self._moving] = np.frombuffer(bytes.fromhex(code))
-                pair = Counterexample(self.model, person, other)
+                pair = Counterexample(model_for(self.model, person), person, other)
             if (told["status"] == "unfair") != (pair is not None):
                 return None
             return Finding(row, pair=pair, **told)

@@ -8,6 +8,7 @@ import numpy as np
 from feta.arrays import Vector
 from feta.audit.answer import Answer, read_label
 from feta.audit.asking import Asking
+from feta.audit.auditor import Auditor
 from feta.audit.finding import Finding
 from feta.errors import DomainError
 from feta.model import Model
@@ -38,12 +39,12 @@ def audited(asking: Asking, chunk: Chunk, columns: Columns) -> Iterator[Row]:
     model = asking.auditor.model
     rows: list[tuple[int, Vector | None, str]] = []
     try:
-        people = chunk.encode(model.space, id_column=columns.id)
+        people = chunk.encode(model.space, id_column=columns.id, admit=asking.auditor.admit)
         rows = [(place, people[place], "") for place in range(len(chunk))]
     except DomainError:
         if not columns.skip_bad_rows:
             raise
-        rows = [_single(model, chunk, columns, place) for place in range(len(chunk))]
+        rows = [_single(asking.auditor, chunk, columns, place) for place in range(len(chunk))]
     for start in range(0, len(rows), asking.at_once):
         block = rows[start : start + asking.at_once]
         good = [person for _, person, _ in block if person is not None]
@@ -63,10 +64,11 @@ def audited(asking: Asking, chunk: Chunk, columns: Columns) -> Iterator[Row]:
 
 
 def _single(
-    model: Model, chunk: Chunk, columns: Columns, place: int
+    auditor: Auditor, chunk: Chunk, columns: Columns, place: int
 ) -> tuple[int, Vector | None, str]:
     try:
-        one = chunk.row(place).encode(model.space, id_column=columns.id)
+        row, space = chunk.row(place), auditor.model.space
+        one = row.encode(space, id_column=columns.id, admit=auditor.admit)
         return place, one[0], ""
     except DomainError as error:
         return place, None, str(error)

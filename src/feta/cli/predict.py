@@ -3,8 +3,10 @@
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.audit.answer import fair_answers, in_words
+from feta.beyond import outside
 from feta.cli.audit import note_ignored, notice
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
@@ -20,11 +23,11 @@ from feta.cli.progress import progress_bar
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
-from feta.model import Model
 from feta.plain import json_text, plain, write_row
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
+from feta.space.limits import Outside
 from feta.space.table_file import Chunk, TableFile
 
 # Decisions kept in memory before they go to a temporary file, in characters.
@@ -80,11 +83,14 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
         problems = Problems()
+        beyond: Counter[Outside] = Counter()
         for chunk in table.chunks(wanted):
-            undecided |= _decide(predictor, chunk, writer, options, problems)
+            undecided |= _decide(predictor, chunk, writer, options, problems, beyond)
             progress.update(task, completed=chunk.progress)
         progress.stop()
         problems.tell()
+        for one, count in beyond.items():
+            notice(plain(one.words(count)))
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)
@@ -121,9 +127,11 @@ def _decide(
     writer: "_Writer",
     options: Options,
     problems: Problems,
+    beyond: Counter[Outside],
 ) -> bool:
     model = predictor.model
-    people, good = _people(model, chunk, options, problems)
+    people, good = _people(predictor, chunk, options, problems)
+    beyond.update({one: int(flags.sum()) for one, flags in outside(model.space, people)})
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
@@ -137,21 +145,22 @@ def _decide(
 
 
 def _people(
-    model: Model, chunk: Chunk, options: Options, problems: Problems
+    predictor: FairPredictor, chunk: Chunk, options: Options, problems: Problems
 ) -> tuple[Matrix, list[int]]:
     """Encode a chunk's people; those who cannot be are left out and told, if that is asked for."""
+    space, admit = predictor.model.space, predictor.admit
+    encode = partial(Chunk.encode, space=space, ignore_sensitive=True, admit=admit)
     try:
-        people = chunk.encode(model.space, ignore_sensitive=True, id_column=options.id_column)
+        people = encode(chunk, id_column=options.id_column)
         return people, list(range(len(chunk)))
     except DomainError:
         if not options.skip_bad_rows:
             raise
-    rows: list[Matrix] = [np.zeros((0, model.space.width))]
+    rows: list[Matrix] = [np.zeros((0, space.width))]
     good: list[int] = []
     for place in range(len(chunk)):
         try:
-            one = chunk.row(place)
-            rows.append(one.encode(model.space, ignore_sensitive=True, id_column=options.id_column))
+            rows.append(encode(chunk.row(place), id_column=options.id_column))
             good.append(place)
         except DomainError as error:
             problems.add(str(error))

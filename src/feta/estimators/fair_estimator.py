@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.api import worst
 from feta.arrays import Counts, Matrix
+from feta.beyond import models_for, outside
 from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import Layout, People, is_records, named
@@ -118,8 +119,11 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         check_is_fitted(self, "model_")
         if self.model_ is None:
             raise EngineError(f"explain needs an estimator that FETA can read: {self._obstacle}")
-        people = self.space_.encode(self._frame(X))
-        verdicts = [worst(self.model_, person, engine=self.engine) for person in people]
+        people = self.space_.encode(self._frame(X), limits="open")
+        verdicts = [
+            worst(model, people[row], engine=self.engine)
+            for row, model in enumerate(models_for(self.model_, people))
+        ]
         return self._with_replay(self.model_, verdicts)
 
     def _with_replay(self, model: Model, verdicts: list["Verdict"]) -> list["Verdict"]:
@@ -236,10 +240,21 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return pd.DataFrame(validate_data(self, X, reset=False), columns=self.columns_)
 
     def _people(self, X: People) -> Matrix:
-        """Encode people without a look at their sensitive columns."""
+        """Encode people without a look at their sensitive columns; warn of those outside limits."""
+        people = self._encoded(X)
+        proved = self.model_ is not None
+        notices = [
+            one.words(int(flags.sum()), proved=proved)
+            for one, flags in outside(self.space_, people)
+        ]
+        if notices:
+            warnings.warn("; ".join(notices), stacklevel=3)
+        return people
+
+    def _encoded(self, X: People) -> Matrix:
         space = self.space_
         if is_records(X):
-            return space.encode(X, sensitive="ignore")
+            return space.encode(X, sensitive="ignore", limits="open")
         shared = {a.name for a in space.attributes if not space.is_sensitive(a)}
         if isinstance(X, pd.DataFrame):
             frame = named(X)
@@ -251,7 +266,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             frame = pd.DataFrame(numbers, columns=[self.columns_[n] for n in places])
         if not shared:  # a table without columns would lose its rows
             return np.full((len(frame), space.width), np.nan)
-        return space.encode(frame, sensitive="ignore")
+        return space.encode(frame, sensitive="ignore", limits="open")
 
     def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
         """Equal non-sensitive parts have the same counterparts; they are asked about once."""

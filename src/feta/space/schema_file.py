@@ -5,7 +5,7 @@ import math
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -15,11 +15,12 @@ from feta.space.feature_space import FeatureSpace
 
 Entry = Mapping[str, Any]
 
+_NUMBER_KEYS = {"unit", "sensitive", "missing", "strict", "center", "scale"}
 _KEYS = {
     "category": {"type", "values", "sensitive", "missing"},
-    "integer": {"type", "min", "max", "unit", "sensitive", "missing", "center", "scale"},
-    "number": {"type", "min", "max", "step", "unit", "sensitive", "missing", "center", "scale"},
-    "levels": {"type", "values", "unit", "sensitive", "missing", "center", "scale"},
+    "integer": {"type", "min", "max", *_NUMBER_KEYS},
+    "number": {"type", "min", "max", "step", *_NUMBER_KEYS},
+    "levels": {"type", "values", *_NUMBER_KEYS},
 }
 # A schema names columns and values; a larger file is something else.
 LARGEST_SCHEMA = 16 * 2**20
@@ -171,10 +172,8 @@ def _pairs(attribute: Attribute, schema: SchemaFile) -> dict[str, object]:
     name = attribute.name
     if name in schema.units:
         pairs["unit"] = schema.units[name]
-    if attribute.sensitive:
-        pairs["sensitive"] = True
-    if attribute.missing:
-        pairs["missing"] = True
+    flags = ("sensitive", "missing", "strict")  # a category is never strict
+    pairs |= {key: True for key in flags if getattr(attribute, key, False)}
     if schema.centers.get(name, 0.0) != 0.0 or schema.scales.get(name, 1.0) != 1.0:
         pairs |= {"center": schema.centers[name], "scale": schema.scales[name]}
     return pairs
@@ -188,7 +187,9 @@ def _attribute(name: str, entry: Entry) -> Attribute:
     if not isinstance(kind, str) or kind not in _KEYS:
         raise SchemaError(f"column {name!r}: type must be {one_of(kind, _KEYS)}")
     _check_keys(f"column {name!r}", entry, _KEYS[kind])
-    sensitive, missing = (_flag(name, entry, key) for key in ("sensitive", "missing"))
+    sensitive, missing, strict = (
+        _flag(name, entry, key) for key in ("sensitive", "missing", "strict")
+    )
     if kind == "category":
         return Categorical(name, tuple(_list(name, entry)), sensitive, missing)
     if kind == "levels":
@@ -197,8 +198,10 @@ def _attribute(name: str, entry: Entry) -> Attribute:
             tuple(float(_checked(name, "values", one)) for one in _list(name, entry)),
             sensitive,
             missing,
+            strict,
         )
-    return _interval(name, entry, kind, sensitive=sensitive, missing=missing)
+    attribute = _interval(name, entry, kind, sensitive=sensitive, missing=missing)
+    return replace(attribute, strict=strict)
 
 
 def _flag(name: str, entry: Entry, key: str) -> bool:
@@ -208,7 +211,9 @@ def _flag(name: str, entry: Entry, key: str) -> bool:
     return flag
 
 
-def _interval(name: str, entry: Entry, kind: str, *, sensitive: bool, missing: bool) -> Attribute:
+def _interval(
+    name: str, entry: Entry, kind: str, *, sensitive: bool, missing: bool
+) -> Integer | Levels | Real:
     low, high = _limit(name, entry, "min"), _limit(name, entry, "max")
     if kind == "integer":
         for key, limit in (("min", low), ("max", high)):
