@@ -148,7 +148,7 @@ def _obstacle(model: Model, wider: Wider) -> tuple[str, str]:
         span = _span(network.measured, column)
         if network.measured is not None and span is None:
             return name, "the preprocessing of this column is known only within the limits"
-        if max(abs(low), abs(high)) > LARGEST_ACTIVATION:
+        if max(abs(low), abs(high)) >= LARGEST_ACTIVATION:
             return name, "the number is too large for float64 arithmetic"
     return max(wider, key=lambda one: max(-one[1], one[2]))[0], ""
 
