@@ -297,7 +297,7 @@ def try_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
     counts: Counter[str] = Counter()
     names = list(shapes()) if only is None else [only]
     for number in range(n_shapes):
-        name = names[(number + seed) % len(names)]
+        name = names[(7 * number + seed) % len(names)]  # 7: far from each other
         rng = np.random.default_rng([seed, number, 1])
         pipeline, frame = fitted(name, number, seed)
         model = Model(SPACE, feta.read_sklearn(pipeline, SPACE))

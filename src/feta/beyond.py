@@ -7,12 +7,11 @@ power of ten, so a few models serve many people and nobody's answer depends on w
 Where the network's formula is not known to hold beyond the limits the person is refused, with a reason.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from feta.arrays import Counts, Flags, Matrix, Vector
+from feta.arrays import Counts, Matrix, Vector
 from feta.errors import NetworkError, OutsideLimits
 from feta.model import Model
 from feta.network.bounded import largest_activations
@@ -20,25 +19,13 @@ from feta.network.network import Measured, Network
 from feta.rounding import LARGEST_ACTIVATION
 from feta.space.attribute import Attribute, Real
 from feta.space.feature_space import FeatureSpace
-from feta.space.limits import Number, Outside, beyond, is_open, limits_of
+from feta.space.limits import Number, limits_of
 
 # Wider models that a model keeps; more ways of being outside are made again when they come.
 MOST_KEPT = 64
 
 # The columns outside, by name, with their wider limits.
 Wider = tuple[tuple[str, float, float], ...]
-
-
-def outside(space: FeatureSpace, people: Matrix) -> Iterator[tuple[Outside, Flags]]:
-    """List the columns beyond whose limits there are people, and who they are."""
-    for attribute in space.attributes:
-        if not is_open(attribute, sensitive=space.is_sensitive(attribute)):
-            continue
-        limits = limits_of(attribute)
-        sides = beyond(attribute, people[:, space.columns_of(attribute)])
-        for side, limit, flags in zip(("below", "above"), limits, sides, strict=True):
-            if flags.any():
-                yield Outside(attribute.name, side, limit), flags  # type: ignore[arg-type]  # one of two
 
 
 def groups(model: Model, people: Matrix) -> list[tuple[Model, Counts]]:
@@ -51,10 +38,8 @@ def groups(model: Model, people: Matrix) -> list[tuple[Model, Counts]]:
     OutsideLimits
         For the first person whom no model can decide; it names column, row and reason.
     """
-    if model.space.quick_check.passes(people):
-        return [(model, np.arange(len(people)))]
     rows: dict[int, list[tuple[str, float, float]]] = {}
-    for one, flags in outside(model.space, people):
+    for one, flags in model.space.open_limits.outside(people):
         column = model.space.columns_of(model.space.attribute(one.column)).start
         for row in np.flatnonzero(flags).tolist():
             wider = _wider_limits(model.space.attribute(one.column), float(people[row, column]))
@@ -102,19 +87,20 @@ def _widened(model: Model, wider: Wider, people: Matrix, row: int) -> Model:
     """Make the model over wider limits, or refuse the person for whom it is needed."""
     if not wider:
         return model
-    if wider not in model.wider:
-        column, reason = _obstacle(model, wider)
-        if not reason:
-            try:
-                made = _checked(_made(model, wider))
-            except NetworkError as error:
-                reason = f"the number is too large for this model: {error}"
-        if reason:
-            raise refusal(model, people, row, column=column, reason=reason)
-        if len(model.wider) >= MOST_KEPT:
-            model.wider.clear()
-        model.wider[wider] = made
-    return model.wider[wider]
+    made = model.wider.get(wider)
+    if made is not None:
+        return made
+    column, reason = _obstacle(model, wider)
+    try:
+        made = None if reason else _checked(_made(model, wider))
+    except NetworkError as error:
+        reason = f"the number is too large for this model: {error}"
+    if made is None:
+        raise refusal(model, people, row, column=column, reason=reason)
+    if len(model.wider) >= MOST_KEPT:
+        model.wider.clear()
+    model.wider[wider] = made
+    return made
 
 
 def refusal(model: Model, people: Matrix, row: int, *, column: str, reason: str) -> OutsideLimits:
@@ -133,7 +119,7 @@ def widest(model: Model, people: Matrix, row: int) -> str:
         one.column: abs(
             float(person[0, model.space.columns_of(model.space.attribute(one.column)).start])
         )
-        for one, _ in outside(model.space, person)
+        for one, _ in model.space.open_limits.outside(person)
     }
     return max(sizes, key=lambda name: sizes[name])
 

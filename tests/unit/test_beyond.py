@@ -103,7 +103,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"hours": 2.0**60}, "hours", "must be a whole number from 0 to 60"),
     ({"rooms": 2.25}, "rooms", "must be one of 1, 1.5, 2, got 2.25"),
     ({"rooms": 1.75}, "rooms", "must be one of 1, 1.5, 2, got 1.75"),
-    ({"income": 1e300}, "income", "got .*e.300; expected a number from 0 to 100 or missing, because"),
+    (
+        {"income": 1e300},
+        "income",
+        "got .*e.300; expected a number from 0 to 100 or missing, because",
+    ),
     ({"age": 5}, "age", "must be a whole number from 0 to 4, got 5"),
 ]
 
@@ -131,7 +135,7 @@ def test_numbers_that_overflow_in_the_source_are_refused() -> None:
 
 
 def test_an_engine_that_cannot_take_such_numbers_is_named() -> None:
-    with pytest.raises(OutsideLimits, match="'income' is outside .* because .*lattice") as refused:
+    with pytest.raises(OutsideLimits, match=r"'income' is outside .* because .*lattice") as refused:
         feta.audit(MODEL, [INSIDE | {"income": 1e35}], engine="lattice")
     assert refused.value.column == "income"
     finding = feta.audit(MODEL, [INSIDE | {"income": 1e35}]).findings[0]
@@ -150,7 +154,7 @@ def test_bands_follow_a_source_outside_its_limits() -> None:
 
 def test_a_direct_question_says_who_takes_people_outside() -> None:
     person = SPACE.encode(INSIDE | {"hours": 70}, limits="open")[0]
-    with pytest.raises(DomainError, match="got 70.0; feta.audit and FairPredictor.decide take"):
+    with pytest.raises(DomainError, match=r"got 70\.0; feta.audit and FairPredictor.decide take"):
         feta.FairAt(MODEL, person)
 
 
@@ -173,6 +177,15 @@ def test_votes_and_medians_take_people_outside() -> None:
     assert medians.tolist() == FairPredictor(declared).decide(people).tolist()
     finding = feta.audit(regression, [INSIDE | {"hours": 70}]).findings[0]
     assert finding.fair_decision == medians[1]
+
+
+def test_people_without_an_answer_are_named_by_their_rows() -> None:
+    records = [INSIDE, INSIDE | {"hours": 70}, INSIDE | {"income": 1e4}]
+    people = SPACE.encode(records, limits="open")
+    predictor = FairPredictor(MODEL, "exhaustive", feta.Budget(evaluations=1))
+    with pytest.raises(feta.Undecided) as refused:
+        predictor.decide(people)
+    assert refused.value.rows == (0, 1, 2)
 
 
 def test_a_report_shows_people_outside_and_counts_them(tmp_path: Path) -> None:
@@ -278,7 +291,7 @@ def test_a_column_of_one_value_has_no_slope_beyond() -> None:
     pipeline = sklearn.make_pipeline(StandardScaler(), LogisticRegression())
     pipeline.fit(table, TABLE["income"] > 60)
     model = Model(space, feta.read_sklearn(pipeline, space))
-    with pytest.raises(OutsideLimits, match="'office' is outside .*known only within the limits"):
+    with pytest.raises(OutsideLimits, match=r"'office' is outside .*known only within the limits"):
         feta.audit(model, [INSIDE | {"office": 8}])
 
 
@@ -347,7 +360,9 @@ def test_a_model_file_whose_limits_were_edited_is_refused(tmp_path: Path) -> Non
 
 def test_strict_is_part_of_a_space_only_where_it_holds(tmp_path: Path) -> None:
     def space(**flags: bool) -> FeatureSpace:
-        return FeatureSpace((Categorical("s", ("a", "b"), sensitive=True), Real("n", 0, 9, **flags)))
+        return FeatureSpace(
+            (Categorical("s", ("a", "b"), sensitive=True), Real("n", 0, 9, **flags))
+        )
 
     prints = {
         space(**flags).fingerprint

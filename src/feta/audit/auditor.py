@@ -71,11 +71,13 @@ class Auditor:
         """Take the same auditor over other limits."""
         if model is self.model:
             return self
-        if model not in self._wider:
+        made = self._wider.get(model)
+        if made is None:
             if len(self._wider) >= MOST_KEPT:
                 self._wider.clear()
-            self._wider[model] = replace(self, model=model, origin=self.origin or self.model)
-        return self._wider[model]
+            made = replace(self, model=model, origin=self.origin or self.model)
+            self._wider[model] = made
+        return made
 
     def _ask(self, people: Matrix, start: int) -> list[Finding]:
         regression = isinstance(self.model.rule, Tolerance)

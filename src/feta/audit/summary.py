@@ -7,7 +7,6 @@ from typing import Self
 from feta.arrays import Matrix
 from feta.audit.answer import Answer
 from feta.audit.finding import Finding
-from feta.beyond import outside
 from feta.model import Model
 from feta.rule import Tolerance
 from feta.space.feature_space import FeatureSpace
@@ -57,10 +56,8 @@ class Summary:
     def count_outside(self, people: Matrix) -> None:
         """Count those of some people who are outside the limits of a column."""
         assert self.space is not None  # `of` sets it
-        if not self.space.quick_check.passes(people):
-            self.outside.update(
-                {one: int(flags.sum()) for one, flags in outside(self.space, people)}
-            )
+        for one, flags in self.space.open_limits.outside(people):
+            self.outside[one] += int(flags.sum())
 
     def add(self, finding: Finding, label: Answer | None = None) -> None:
         """Take one more person."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.audit.answer import fair_answers, in_words
-from feta.beyond import outside
 from feta.cli.audit import note_ignored, notice
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
@@ -131,7 +130,8 @@ def _decide(
 ) -> bool:
     model = predictor.model
     people, good = _people(predictor, chunk, options, problems)
-    beyond.update({one: int(flags.sum()) for one, flags in outside(model.space, people)})
+    for one, flags in model.space.open_limits.outside(people):
+        beyond[one] += int(flags.sum())
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)

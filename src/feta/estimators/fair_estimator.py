@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.api import worst
 from feta.arrays import Counts, Matrix
-from feta.beyond import models_for, outside
+from feta.beyond import models_for
 from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import Layout, People, is_records, named
@@ -245,7 +245,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         proved = self.model_ is not None
         notices = [
             one.words(int(flags.sum()), proved=proved)
-            for one, flags in outside(self.space_, people)
+            for one, flags in self.space_.open_limits.outside(people)
         ]
         if notices:
             warnings.warn("; ".join(notices), stacklevel=3)

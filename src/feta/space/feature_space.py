@@ -15,7 +15,7 @@ from feta.errors import DomainError, SchemaError, missing, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 from feta.space.guess import ColumnSummary
 from feta.space.lattice import Axis, Lattice
-from feta.space.limits import Limits, encode_open, is_open, readable
+from feta.space.limits import Limits, OpenLimits, encode_open, is_open, readable
 from feta.space.quick_check import QuickCheck
 
 if TYPE_CHECKING:
@@ -374,6 +374,17 @@ class FeatureSpace:
             "check": QuickCheck(self.attributes, [self.columns_of(a) for a in self.attributes]),
             "ignore": QuickCheck(shared, [self.columns_of(a) for a in shared]),
         }
+
+    @cached_property
+    def open_limits(self) -> OpenLimits:
+        """The limits of columns that are neither sensitive nor strict."""
+        return OpenLimits.of(
+            {
+                self.columns_of(one).start: one
+                for one in self.attributes
+                if is_open(one, sensitive=self.is_sensitive(one))
+            }
+        )
 
     @property
     def quick_check(self) -> QuickCheck:

@@ -4,11 +4,11 @@ Such a person exists, but the limits are what proofs rest on. So a value may be 
 ("open"), and `feta.beyond` then decides whether the proofs can be made again for that person.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypeGuard
+from typing import Literal, TypeGuard, assert_never
 
 import numpy as np
 
@@ -48,6 +48,39 @@ class Outside:
         return f"{who} {self.column} {self.side} the schema's {which} {self.limit:,.10g}: {they} decided{how}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenLimits:
+    """The limits of a space's columns beyond which there may be people."""
+
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
+    lows: Vector
+    highs: Vector
+
+    @classmethod
+    def of(cls, columns: Mapping[int, Number]) -> "OpenLimits":
+        """Take the attributes' limits, by the column that holds their numbers."""
+        limits = np.array([limits_of(one) for one in columns.values()]).reshape(-1, 2)
+        names = tuple(one.name for one in columns.values())
+        return cls(names, tuple(columns), limits[:, 0], limits[:, 1])
+
+    def outside(self, people: Matrix) -> list[tuple[Outside, Flags]]:
+        """List the columns beyond whose limits there are people, and flag these."""
+        numbers = people[:, list(self.columns)]
+        below, above = numbers < self.lows, numbers > self.highs
+        if not (below.any() or above.any()):
+            return []
+        found: list[tuple[Outside, Flags]] = []
+        for place, name in enumerate(self.names):
+            if below[:, place].any():
+                side = Outside(name, "below", float(self.lows[place]))
+                found.append((side, below[:, place]))
+            if above[:, place].any():
+                side = Outside(name, "above", float(self.highs[place]))
+                found.append((side, above[:, place]))
+        return found
+
+
 def is_open(attribute: Attribute, *, sensitive: bool) -> TypeGuard[Number]:
     """Say whether people may lie outside an attribute's limits: a number, neither sensitive nor strict."""
     return isinstance(attribute, Number) and not (sensitive or attribute.strict)
@@ -79,6 +112,8 @@ def readable(attribute: Number, codes: Matrix) -> Flags:
             fits[below | above] = on_grid(attribute, numbers[below | above])
         case Real():
             fits = np.isfinite(numbers)
+        case _:
+            assert_never(attribute)
     return np.asarray(attribute.valid(codes) | ((below | above) & present & fits))
 
 

@@ -814,7 +814,7 @@ OUTSIDE = r"1 person has income above the schema's maximum 100: this person is d
 
 
 @pytest.mark.parametrize("scaled", [False, True])
-def test_people_outside_the_limits_are_decided_with_a_warning(scaled: bool) -> None:  # noqa: FBT001
+def test_people_outside_the_limits_are_decided_with_a_warning(scaled: bool) -> None:
     numbers = ColumnTransformer(
         [("hot", OneHotEncoder(), ["sex", "town"]), ("scale", StandardScaler(), ["age", "income"])]
     )
