@@ -50,6 +50,7 @@ from sklearn.preprocessing import (
 
 import feta
 from campaigns.result import finish
+from feta.estimators.fair_classifier import FairClassifier
 from feta.model import Model
 from feta.space.attribute import Categorical, Integer
 
@@ -208,7 +209,8 @@ def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
 
 def counterparts(row: Row) -> pd.DataFrame:
     """List everybody who differs in sensitive columns only."""
-    names, domains = [], []
+    names: list[str] = []
+    domains: list[list[Any]] = []
     for attribute in SPACE.attributes:
         if isinstance(attribute, Integer) and attribute.sensitive:
             names.append(attribute.name)
@@ -224,7 +226,8 @@ def rows_outside(frame: pd.DataFrame, rng: np.random.Generator) -> Iterator[tupl
     """Move people beyond the limits of a column, and now and then of two."""
     for column, values in BEYOND.items():
         for value in [*values, *HUGE]:
-            row = frame.iloc[int(rng.integers(len(frame)))].to_dict()
+            drawn = frame.iloc[int(rng.integers(len(frame)))]
+            row: Row = {name: drawn[name] for name in frame.columns}
             row[column] = int(value) if float(value).is_integer() and abs(value) < 2**60 else value
             yield column, row
             if rng.random() < 0.2:
@@ -269,7 +272,7 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
 def wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter[str]:
     """Compare FairClassifier's decisions, read or voted by predict, with brute force."""
     counts: Counter[str] = Counter()
-    fair = feta.FairClassifier(FrozenEstimator(pipeline), SPACE).fit(frame)
+    fair = FairClassifier(FrozenEstimator(pipeline), SPACE).fit(frame)
     for row in rows:
         try:
             got = int(fair.predict(pd.DataFrame([row]).drop(columns=["age", "sex"]))[0])
@@ -356,7 +359,7 @@ def sources(folder: Path) -> dict[str, Callable[[Layers], feta.Network]]:
         return feta.read_torch(torch.nn.Sequential(*steps[:-1]).eval())
 
     def from_weights(layers: Layers) -> feta.Network:
-        arrays = {}
+        arrays: dict[str, Any] = {}
         for place, (weight, bias) in enumerate(layers):
             arrays |= {f"{place}.weight": weight, f"{place}.bias": bias}
         np.savez(folder / "model.npz", **arrays)

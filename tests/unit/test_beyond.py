@@ -26,7 +26,9 @@ from feta.audit.auditor import Auditor
 from feta.audit.journal import Journal
 from feta.beyond import groups
 from feta.errors import OutsideLimits
+from feta.network.fold import fold_scaling
 from feta.network.network import Measured
+from feta.space.schema_file import format_schema, parse_schema
 
 SPACE = FeatureSpace(
     (
@@ -385,8 +387,66 @@ rooms = { type = "levels", values = [1.0, 2.0], strict = true }
 rate = { type = "number", min = 0, max = 1, step = 0.5, strict = true }
 income = { type = "number", min = 0, max = 9 }
 """
-    schema = feta.space.schema_file.parse_schema(text)
+    schema = parse_schema(text)
     strict = [getattr(one, "strict", False) for one in schema.space.attributes]
     assert strict == [False, True, True, True, False]
-    again = feta.space.schema_file.parse_schema(feta.space.schema_file.format_schema(schema))
+    again = parse_schema(format_schema(schema))
     assert again.space == schema.space
+
+
+@pytest.mark.parametrize("kind", ["INT32", "INT64"])
+def test_a_graph_that_casts_to_narrow_integers_keeps_its_limits(tmp_path: Path, kind: str) -> None:
+    onnx = pytest.importorskip("onnx")
+    helper, kinds, array = onnx.helper, onnx.TensorProto, onnx.numpy_helper.from_array
+    stored = [
+        array(np.array(0), "first"),
+        array(np.array([1]), "second"),
+        array(np.array([[1.0], [-2.0], [0.5]], dtype=np.float32), "table"),
+        array(np.array([[1.0, -2.0]], dtype=np.float32), "weight"),
+    ]
+    nodes = [
+        helper.make_node("Gather", ["x", "first"], ["code"], axis=1),
+        helper.make_node("Gather", ["x", "second"], ["number"], axis=1),
+        helper.make_node("Cast", ["code"], ["whole"], to=getattr(kinds, kind)),
+        helper.make_node("Gather", ["table", "whole"], ["embedded"]),
+        helper.make_node("Concat", ["embedded", "number"], ["both"], axis=1),
+        helper.make_node("Gemm", ["both", "weight"], ["y"], transB=1),
+    ]
+    entry = helper.make_tensor_value_info("x", kinds.FLOAT, ["rows", 2])
+    end = helper.make_tensor_value_info("y", kinds.FLOAT, ["rows", 1])
+    graph = helper.make_graph(nodes, "cast", [entry], [end], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "model.onnx")
+    network = feta.read_onnx(tmp_path / "model.onnx")
+    assert network.measured == (Measured() if kind == "INT32" else None)
+
+
+@pytest.mark.parametrize(("cast", "narrow"), [("float", False), ("int", True), ("to", True)])
+def test_a_module_that_casts_its_input_keeps_its_limits(cast: str, narrow: bool) -> None:
+    torch = pytest.importorskip("torch")
+
+    class Casting(torch.nn.Module):  # type: ignore[misc,name-defined]  # torch is an extra
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = torch.nn.Embedding(3, 2)
+            self.linear = torch.nn.Linear(4, 1)
+
+        def forward(self, x: Any) -> Any:  # noqa: ANN401 - a tensor
+            code = x[:, 0].long()
+            if cast == "int":
+                code = x[:, 0].int()
+            if cast == "to":
+                code = x[:, 0].to(torch.int32)
+            rest = x[:, 1:].float()
+            return self.linear(torch.cat([self.embedding(code), rest], dim=1))
+
+    network = feta.read_torch(Casting().eval(), columns=3)
+    assert network.measured == (Measured() if narrow else None)
+
+
+def test_scaling_a_column_again_keeps_it_within_its_limits() -> None:
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    _, model = read(preprocessing.MaxAbsScaler(), ["hours"])
+    folded = fold_scaling(model.network, [0.0, 5.0, 0.0, 0.0], [1.0, 2.0, 1.0, 1.0])
+    assert folded.measured is not None
+    assert [one[0] for one in folded.measured.spans] == [0, 2, 3]
