@@ -108,7 +108,7 @@ def refusal(model: Model, people: Matrix, row: int, *, column: str, reason: str)
     attribute = model.space.attribute(column)
     assert isinstance(attribute, Number)
     got = float(people[row, model.space.columns_of(attribute).start])
-    what = f"is outside the schema's limits: got {got:.17g}; expected {attribute.domain()}, because {reason}"
+    what = f"is outside the schema's limits: got {got:.12g}; expected {attribute.domain()}, because {reason}"
     return OutsideLimits.at(column, row, what)
 
 

@@ -8,6 +8,7 @@ from feta.arrays import Matrix
 from feta.audit.answer import Answer
 from feta.audit.finding import Finding
 from feta.model import Model
+from feta.network.network import Reading
 from feta.rule import Tolerance
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Outside
@@ -45,13 +46,15 @@ class Summary:
     span_max: float = 0.0
     outside: Counter[Outside] = field(default_factory=Counter)  # people outside of limits
     space: FeatureSpace | None = None
+    reading: Reading = "proved"
 
     @classmethod
     def of(cls, model: Model) -> Self:
         """Start a summary for a model."""
         names = tuple(attribute.name for attribute in model.space.sensitive)
         epsilon = model.rule.epsilon if isinstance(model.rule, Tolerance) else None
-        return cls(names, epsilon, model.outcomes, space=model.space)
+        reading = model.network.reading
+        return cls(names, epsilon, model.outcomes, space=model.space, reading=reading)
 
     def count_outside(self, people: Matrix) -> None:
         """Count those of some people who are outside the limits of a column."""

@@ -89,7 +89,7 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         progress.stop()
         problems.tell()
         for one, count in beyond.items():
-            notice(plain(one.words(count)))
+            notice(plain(one.words(count, model.network.reading)))
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)

@@ -34,6 +34,7 @@ from feta.verdict.verdict import Unfair
 
 if TYPE_CHECKING:
     from feta.network.network import Network
+    from feta.space.limits import Decided
     from feta.verdict.verdict import Verdict
 
 # What a promise says of a pipeline with steps whose code FETA does not know.
@@ -242,11 +243,9 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def _people(self, X: People) -> Matrix:
         """Encode people without a look at their sensitive columns; warn of those outside limits."""
         people = self._encoded(X)
-        proved = self.model_ is not None
-        notices = [
-            one.words(int(flags.sum()), proved=proved)
-            for one, flags in self.space_.open_limits.outside(people)
-        ]
+        how: Decided = "counted" if self.model_ is None else self.model_.network.reading
+        found = self.space_.open_limits.outside(people)
+        notices = [one.words(int(flags.sum()), how) for one, flags in found]
         if notices:
             warnings.warn("; ".join(notices), stacklevel=3)
         return people

@@ -128,7 +128,7 @@ def caveats(model: Model) -> Iterator[str]:
 def notes(summary: Summary, runtime: str) -> Iterator[str]:
     """Say what is open, and what the model's own arithmetic has to do with it."""
     for one, count in summary.outside.items():
-        yield f"{plain(one.words(count))}."
+        yield f"{plain(one.words(count, summary.reading))}."
     if summary.statuses["undecided"]:
         left = summary.statuses["undecided"]
         yield f"{left:,} {'person is' if left == 1 else 'people are'} undecided: raise --seconds, or narrow the sensitive domains."

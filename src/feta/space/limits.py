@@ -28,6 +28,8 @@ from feta.space.attribute import (
 Limits = Literal["check", "open"]
 Number = Integer | Levels | Real
 Side = Literal["below", "above"]
+# What answers rest on: a proof, sampled preprocessing, or votes counted by the model's own predict.
+Decided = Literal["proved", "sampled", "counted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,18 @@ class Outside:
     side: Side
     limit: float
 
-    def words(self, count: int, *, proved: bool = True) -> str:
-        """Count the people there; `proved` says whether FETA reads the model that decides them."""
+    def words(self, count: int, how: Decided = "proved") -> str:
+        """Count the people there, and say how they are decided."""
         who = "1 person has" if count == 1 else f"{count:,} people have"
         which = "maximum" if self.side == "above" else "minimum"
         they = "this person is" if count == 1 else "they are"
         own = "this person's" if count == 1 else "their"
-        how = f", and proved for {own} own values" if proved else " by the estimator's own predict"
-        return f"{who} {self.column} {self.side} the schema's {which} {self.limit:,.10g}: {they} decided{how}"
+        rests = {
+            "proved": f", and proved for {own} own values",
+            "sampled": f", with error bounds for {own} own values",
+            "counted": " by the estimator's own predict",
+        }
+        return f"{who} {self.column} {self.side} the schema's {which} {self.limit:,.10g}: {they} decided{rests[how]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
