@@ -164,7 +164,11 @@ def _rows_kinds() -> None:
         "empty_number": (",female,50", "'age' must be a whole number", "got an empty cell"),
         "fractional_integer": ("30.5,female,50", "'age' must be a whole number", "got '30.5'"),
         "below_the_domain": ("17,female,50", "'age' must be a whole number", "got '17'"),
-        "above_the_domain": ("30,female,100.01", "'income' must be a number", "got '100.01'"),
+        "above_all_limits": (
+            "30,female,1e39",
+            "'income' is outside the schema's limits: got 1",
+            "because",
+        ),
         "underscored_number": ("3_0,female,50", "'age' must be a whole number", "got '3_0'"),
         "decimal_comma": ('30,female,"12,5"', "'income' must be", "with a decimal point"),
         "long_unseen_category": (f"30,{'x' * 5000},50", "'sex' must be one of", "characters)"),

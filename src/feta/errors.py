@@ -3,6 +3,7 @@
 FetaError
 ├── SchemaError        a space, rule or schema that cannot be             (ValueError)
 ├── DomainError        a person outside the space                         (ValueError)
+│   └── OutsideLimits  a person whom no proof covers beyond the limits
 ├── NetworkError       a network that cannot be read or is not finite     (ValueError)
 ├── DatasetError       a dataset that is not at hand, or is damaged       (ValueError)
 ├── EngineError        an engine that is unknown or cannot do this        (ValueError)
@@ -39,6 +40,10 @@ class DomainError(FetaError, ValueError):
     def at(cls, column: str, row: int, what: str) -> Self:
         """Refuse the value of one column in one row."""
         return cls(f"{column!r} {what} (row {row})", column=column, row=row, what=what)
+
+
+class OutsideLimits(DomainError):
+    """A person outside the limits of a column, for whom the model's proofs cannot be made again."""
 
 
 class NetworkError(FetaError, ValueError):

@@ -127,6 +127,11 @@ class Model:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @cached_property
+    def wider(self) -> "dict[object, Model]":
+        """The same model over wider limits, as `feta.beyond` made it for people outside of them."""
+        return {}
+
+    @cached_property
     def exact(self) -> ExactNetwork:
         """The network in exact numbers."""
         return ExactNetwork(self.network)

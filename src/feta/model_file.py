@@ -4,6 +4,7 @@ The file is in the safetensors format: arrays as they are, and a JSON text in it
 the space, the rule and what is known about the source.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, fields
@@ -15,7 +16,7 @@ import numpy as np
 from feta.errors import FetaError, NetworkError
 from feta.model import Model
 from feta.network.activation import Activation
-from feta.network.network import Affine, Columns, Network, Table
+from feta.network.network import Affine, Columns, Measured, Network, Table
 from feta.network.readers.stored import Array, read_bytes
 from feta.part_file import written_whole
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
@@ -24,6 +25,8 @@ from feta.space.feature_space import FeatureSpace
 
 FORMAT = "feta-model"
 VERSION = 1
+
+CHANGED = "the file's content must match its fingerprint, but was changed; save it again"
 
 # What building a model from a damaged description may raise.
 BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -68,9 +71,7 @@ def _load(path: Path) -> Model:
         message = f"the file must be a complete .feta model, but is damaged ({type(error).__name__}); save it again"
         raise NetworkError(message) from None
     if changed:
-        raise NetworkError(
-            "the file's content must match its fingerprint, but was changed; save it again"
-        )
+        raise NetworkError(CHANGED)
     return model
 
 
@@ -112,7 +113,7 @@ def _description(model: Model) -> dict[str, Any]:
     network = model.network
     return {
         "version": VERSION,
-        "space": [{"kind": a.kind} | asdict(a) for a in model.space.attributes],
+        "space": [{"kind": a.kind} | _entry(a) for a in model.space.attributes],
         "rule": {"kind": type(model.rule).__name__} | asdict(model.rule),
         "outcomes": list(model.outcomes),
         "network": {
@@ -122,13 +123,41 @@ def _description(model: Model) -> dict[str, Any]:
             "reading": network.reading,
             "tables": [table.column for table in network.first.tables],
             "activations": [activation.name for activation in network.activations],
+            "measured": _measured(network),
         },
         "fingerprints": {
             "space": model.space.fingerprint,
             "network": network.fingerprint,
             "model": model.fingerprint,
+            "measured": _digest(model.fingerprint, _measured(network)),
         },
     }
+
+
+def _measured(network: Network) -> dict[str, Any] | None:
+    """Describe which columns hold beyond their limits; None where all do."""
+    if network.measured is None:
+        return None
+    spans = [list(one) for one in network.measured.spans]
+    return {"spans": spans, "largest": network.measured.largest}
+
+
+def _digest(fingerprint: str, measured: object) -> str:
+    """Guard what the model's own fingerprint leaves out, as files of older versions lack it."""
+    return hashlib.sha256(f"{fingerprint}\n{json.dumps(measured)}".encode()).hexdigest()
+
+
+def _read_measured(told: dict[str, Any]) -> Measured | None:
+    """Read which columns hold beyond their limits; files of older versions do not say: none."""
+    about = told["network"]
+    if "measured" not in about:
+        return Measured()
+    due = _digest(told["fingerprints"]["model"], about["measured"])
+    if told["fingerprints"].get("measured") != due:
+        raise NetworkError(CHANGED)
+    if about["measured"] is None:
+        return None
+    return Measured(_tupled(about["measured"]["spans"]), float(about["measured"]["largest"]))
 
 
 def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
@@ -159,6 +188,7 @@ def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
         about["source"],
         bool(about["sigmoid"]),
         about.get("reading", "proved"),
+        _read_measured(told),
     )
     outcomes = tuple(told["outcomes"])
     if not all(isinstance(name, str) for name in outcomes):
@@ -177,6 +207,11 @@ def _attribute(entry: dict[str, Any]) -> Attribute:
     # Older files lack the fields that were added later.
     known = [one.name for one in fields(kind) if one.name in entry or one.default is MISSING]
     return kind(**{name: _tupled(entry[name]) for name in known})
+
+
+def _entry(attribute: Attribute) -> dict[str, Any]:
+    entry = asdict(attribute)
+    return {name: value for name, value in entry.items() if name != "strict" or value}
 
 
 def _tupled(value: Any) -> Any:  # noqa: ANN401 - any JSON value

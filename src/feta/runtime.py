@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feta.arrays import Answers, Matrix
+from feta.arrays import Answers, Counts, Matrix
 from feta.errors import NetworkError
 from feta.model import Model
 from feta.network.agreement import Squash
@@ -37,6 +37,11 @@ class SourceAnswers:
     answers: Answers
     outputs: Matrix | None = None
     squash: Squash | None = None
+
+    def part(self, rows: Counts) -> "SourceAnswers":
+        """Take some people."""
+        outputs = None if self.outputs is None else self.outputs[rows]
+        return SourceAnswers(self.answers[rows], outputs, self.squash)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -97,7 +97,9 @@ def audit(
     model
         The model to ask about.
     frame
-        People in raw columns.
+        People in raw columns. Those outside the limits of columns that are neither sensitive nor
+        strict are asked about as well, and counted in `summary.outside`, where the model's formula
+        is known to hold beyond the limits; others are refused by column and reason.
     labels
         What each person should get, for accuracies: True or False, or the decision's name; several
         classes: the class's name; regression: the score, for mean absolute errors.
@@ -121,15 +123,17 @@ def audit(
     >>> result.ce_rate, result.flip_rate, [finding.row for finding in result.pairs]
     (0.5, 0.5, [0])
     """
-    people = model.space.encode(frame)
+    people = model.space.encode(frame, limits="open")
     if labels is not None and len(labels) != len(people):
         raise DomainError(
             f"there must be a label for each of {len(people)} people, got {len(labels)}"
         )
-    compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
     right = None if labels is None else _read_labels(model, labels)
     auditor = Auditor(model, engine, budget, replay, weights)
+    auditor.admit(people)
+    compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
     summary = Summary.of(model)
+    summary.count_outside(people)
     findings: list[Finding] = []
     for start in range(0, len(people), BLOCK):
         findings += auditor.ask(people[start : start + BLOCK], start)

@@ -11,6 +11,7 @@ from feta.api import tally, verify
 from feta.arrays import Flags, Matrix, Vector
 from feta.audit.answer import Answer, fair_answers, majorities
 from feta.audit.finding import Finding
+from feta.beyond import MOST_KEPT, groups, model_for
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.model import Model
@@ -29,7 +30,8 @@ from feta.verdict.verdict import Fair, Reason, Unfair, Unknown
 class Auditor:
     """Asks about people: a model, the engine, what each person may cost, and a runtime to replay in.
 
-    With `weights` counterparts have votes in the fair decisions; verdicts do not hang on them.
+    With `weights` counterparts have votes in the fair decisions; verdicts do not hang on them. People
+    outside the limits of shared columns are asked about over wider limits (`feta.beyond`).
     """
 
     model: Model
@@ -37,6 +39,7 @@ class Auditor:
     budget: Budget = UNLIMITED
     replay: Replay | None = None
     weights: VoteWeights | None = None
+    origin: Model | None = None  # the model within its limits, where this one has wider limits
 
     @cached_property
     def singles(self) -> dict[str, Model]:
@@ -46,7 +49,37 @@ class Auditor:
 
     def ask(self, people: Matrix, start: int = 0) -> list[Finding]:
         """Ask about each of some people; rows are numbered from start."""
-        self.model.space.check(people)
+        self.model.space.check(people, limits="open")
+        parts = groups(self.model, people)
+        if all(model is self.model for model, _ in parts):
+            return self._ask(people, start)
+        found: dict[int, Finding] = {}
+        for model, rows in parts:
+            asked = self._over(model)._ask(people[rows], 0)  # noqa: SLF001 - its own kind
+            found |= {int(rows[one.row]): one for one in asked}
+        return [replace(found[row], row=start + row) for row in range(len(people))]
+
+    def admit(self, people: Matrix) -> None:
+        """Raise `OutsideLimits` unless everybody outside the limits can be asked about."""
+        FairPredictor(self.model, self.engine).admit(people)
+
+    @cached_property
+    def _wider(self) -> dict[Model, "Auditor"]:
+        return {}
+
+    def _over(self, model: Model) -> "Auditor":
+        """Take the same auditor over other limits."""
+        if model is self.model:
+            return self
+        made = self._wider.get(model)
+        if made is None:
+            if len(self._wider) >= MOST_KEPT:
+                self._wider.clear()
+            made = replace(self, model=model, origin=self.origin or self.model)
+            self._wider[model] = made
+        return made
+
+    def _ask(self, people: Matrix, start: int) -> list[Finding]:
         regression = isinstance(self.model.rule, Tolerance)
         found = self._scored(people) if regression else self._decided(people)
         found = self._with_alone(self._with_replay(found), people)
@@ -75,7 +108,9 @@ class Auditor:
         return self._voted(people)
 
     def _voted(self, people: Matrix) -> list[Answer | None]:
-        predictor = FairPredictor(self.model, self.engine, self.budget, self.weights)
+        # The votes belong to the space as it was declared.
+        model = self.origin or self.model
+        predictor = FairPredictor(model, self.engine, self.budget, self.weights)
         return [one for part in self._parts(people) for one in fair_answers(predictor, part)]
 
     def _scored(self, people: Matrix) -> list[Finding]:
@@ -177,7 +212,8 @@ class Auditor:
         assert finding.pair is not None  # only the unfair have a pair
         if name is None:
             return finding.pair
-        query = WorstAt(self.singles[name], finding.pair.person)
+        person = finding.pair.person
+        query = WorstAt(model_for(self.singles[name], person), person)
         match verify(query, engine=self.engine, budget=self.budget):
             case Unfair(counterexample=pair):
                 return pair

@@ -11,6 +11,7 @@ import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
 from feta.audit.answer import in_words
+from feta.beyond import groups
 from feta.errors import NetworkError
 from feta.model import Model
 from feta.network.agreement import squashed
@@ -92,9 +93,14 @@ def compare(
         if by_frame and frame is not None
         else runtime.evaluate(people)
     )
-    scores = model.runtime_scores(Rows(model.exact, people))
-    far, gap = _outputs_apart(model, theirs, scores)
-    different, certain = _decisions_apart(model, theirs, scores, people)
+    far, different, certain = (np.zeros(len(people), dtype=bool) for _ in range(3))
+    gaps = []
+    for wider, here in groups(model, people):  # people outside the limits have a model of their own
+        part = theirs.part(here)
+        scores = wider.runtime_scores(Rows(wider.exact, people[here]))
+        far[here], gap = _outputs_apart(wider, part, scores)
+        different[here], certain[here] = _decisions_apart(wider, part, scores, people[here])
+        gaps += [] if gap is None else [gap]
     surprising = far | certain
     first = ""
     if surprising.any():
@@ -106,7 +112,7 @@ def compare(
         len(people),
         int((different | far).sum()),
         int(surprising.sum()),
-        gap,
+        max(gaps, default=None),
         first,
         on_table=frame is not None,
     )

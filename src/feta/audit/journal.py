@@ -17,6 +17,7 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.audit.finding import Finding
+from feta.beyond import model_for
 from feta.errors import CertificateError, DomainError
 from feta.journal_file import JournalFile
 from feta.model import Model
@@ -127,7 +128,7 @@ class Journal:
             end[self._moving] = np.frombuffer(bytes.fromhex(code))
             both.append(end)
         first, second = both
-        return Counterexample(self.model, first, second)
+        return Counterexample(model_for(self.model, person), first, second)
 
     def _is_possible(self, content: dict[str, Any], pair: Counterexample | None) -> bool:
         """Check the values that reports rely on; the pair itself has been replayed."""

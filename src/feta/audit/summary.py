@@ -4,10 +4,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Self
 
+from feta.arrays import Matrix
 from feta.audit.answer import Answer
 from feta.audit.finding import Finding
 from feta.model import Model
+from feta.network.network import Reading
 from feta.rule import Tolerance
+from feta.space.feature_space import FeatureSpace
+from feta.space.limits import Outside
 
 # People needed before a share of them says anything.
 ENOUGH = 20
@@ -40,13 +44,23 @@ class Summary:
     spanned: int = 0  # regression: people whose span is known
     span_sum: float = 0.0
     span_max: float = 0.0
+    outside: Counter[Outside] = field(default_factory=Counter)  # people outside of limits
+    space: FeatureSpace | None = None
+    reading: Reading = "proved"
 
     @classmethod
     def of(cls, model: Model) -> Self:
         """Start a summary for a model."""
         names = tuple(attribute.name for attribute in model.space.sensitive)
         epsilon = model.rule.epsilon if isinstance(model.rule, Tolerance) else None
-        return cls(names, epsilon, model.outcomes)
+        reading = model.network.reading
+        return cls(names, epsilon, model.outcomes, space=model.space, reading=reading)
+
+    def count_outside(self, people: Matrix) -> None:
+        """Count those of some people who are outside the limits of a column."""
+        assert self.space is not None  # `of` sets it
+        for one, flags in self.space.open_limits.outside(people):
+            self.outside[one] += int(flags.sum())
 
     def add(self, finding: Finding, label: Answer | None = None) -> None:
         """Take one more person."""
@@ -169,6 +183,13 @@ class Summary:
         """Whether everybody in the table was asked about and proved to be treated fairly."""
         return set(+self.statuses) == {"fair"}
 
+    def _outside(self) -> dict[str, dict[str, int]]:
+        """List by column how many people are below and above its limits."""
+        counts: dict[str, dict[str, int]] = {}
+        for one, count in self.outside.items():
+            counts.setdefault(one.column, {"below": 0, "above": 0})[one.side] += count
+        return counts
+
     def as_dict(self) -> dict[str, object]:
         """Give all figures by name, as audit.json holds them."""
         return {
@@ -189,6 +210,7 @@ class Summary:
             "decisions": dict(self.decisions),
             "fair_decisions": dict(self.fair_decisions),
             "doubts": self.doubts,
+            "outside_limits": self._outside(),
             "accuracy": self.accuracy,
             "fair_accuracy": self.fair_accuracy,
             "mean_span": self.mean_span,

@@ -109,7 +109,14 @@ def run_audit(options: Options) -> ExitCode:
             partial_results = True
         except DomainError as error:
             if not options.skip_bad_rows:
-                note_all_problems(error, table, wanted, opened.model.space, opened.formats)
+                note_all_problems(
+                    error,
+                    table,
+                    wanted,
+                    opened.model.space,
+                    opened.formats,
+                    admit=gathering.auditor.admit,
+                )
             raise
         source = _source(opened, options, compared)
         seconds = time.perf_counter() - started

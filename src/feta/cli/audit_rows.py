@@ -8,6 +8,7 @@ import numpy as np
 from feta.arrays import Vector
 from feta.audit.answer import Answer, read_label
 from feta.audit.asking import Asking
+from feta.audit.auditor import Auditor
 from feta.audit.finding import Finding
 from feta.errors import DomainError
 from feta.model import Model
@@ -39,12 +40,13 @@ def audited(asking: Asking, chunk: Chunk, columns: Columns, bad_rows: BadRows) -
     model = asking.auditor.model
     rows: list[tuple[int, Vector | None, str]] = []
     try:
-        people = chunk.encode(model.space, id_column=columns.id)
+        people = chunk.encode(model.space, id_column=columns.id, admit=asking.auditor.admit)
         rows = [(place, people[place], "") for place in range(len(chunk))]
     except DomainError:
         if not columns.skip_bad_rows:
             raise
-        rows = [_single(chunk, columns, place, bad_rows) for place in range(len(chunk))]
+        auditor = asking.auditor
+        rows = [_single(auditor, chunk, columns, place, bad_rows) for place in range(len(chunk))]
     for start in range(0, len(rows), asking.at_once):
         block = rows[start : start + asking.at_once]
         good = [person for _, person, _ in block if person is not None]
@@ -64,11 +66,12 @@ def audited(asking: Asking, chunk: Chunk, columns: Columns, bad_rows: BadRows) -
 
 
 def _single(
-    chunk: Chunk, columns: Columns, place: int, bad_rows: BadRows
+    auditor: Auditor, chunk: Chunk, columns: Columns, place: int, bad_rows: BadRows
 ) -> tuple[int, Vector | None, str]:
     row = chunk.row(place)
     try:
-        return place, row.encode(bad_rows.space, id_column=columns.id)[0], ""
+        one = row.encode(auditor.model.space, id_column=columns.id, admit=auditor.admit)
+        return place, one[0], ""
     except DomainError as error:
         bad_rows.add(row, error)
         return place, None, str(error)

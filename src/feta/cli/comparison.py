@@ -1,12 +1,14 @@
 """Comparison: FETA's reading of a model next to the model itself, on the user's own table (S7)."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feta.arrays import Counts, Matrix
 from feta.audit.comparison import Comparison, compare
+from feta.beyond import groups
 from feta.cli.open_model import Opened
 from feta.cli.progress import progress_bar
 from feta.errors import DomainError
@@ -89,7 +91,9 @@ def _sampled(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> tup
     for chunk in table.chunks(wanted, typed=opened.formats):
         first = -chunk.start % stride
         picked = chunk.take(range(first, len(chunk), stride)) if stride > 1 else chunk
-        people, good = picked.encode_good(space, ignore_sensitive=ignore_sensitive)
+        people, good = picked.encode_good(
+            space, ignore_sensitive=ignore_sensitive, admit=partial(_admit, opened)
+        )
         rows = np.concatenate([rows, chunk.start + first + stride * np.array(good, dtype=np.int64)])
         parts = np.concatenate([parts, people])
         while len(rows) > MAX_ROWS:  # every other row from here on, and of those before
@@ -101,6 +105,11 @@ def _sampled(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> tup
         hidden = space.sensitive_columns
         parts[:, hidden] = drawn[:, hidden]
     return rows, parts
+
+
+def _admit(opened: Opened, people: Matrix) -> None:
+    """Raise for people outside the limits whom no model can decide."""
+    groups(opened.model, people)
 
 
 def _frames(opened: Opened, table: TableFile) -> "Iterator[tuple[int, pd.DataFrame]]":

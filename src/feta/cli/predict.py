@@ -3,8 +3,10 @@
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +23,6 @@ from feta.cli.progress import progress_bar
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
-from feta.model import Model
 from feta.part_file import part_of
 from feta.plain import json_text, plain, write_row
 from feta.predict.fair_predictor import FairPredictor
@@ -29,6 +30,7 @@ from feta.report.words import NOT_COMPARED
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
 from feta.space.bad_rows import BadRows, listed_kinds, note_all_problems
+from feta.space.limits import Outside
 from feta.space.table_file import Chunk
 
 # Decisions kept in memory before they go to a temporary file, in characters.
@@ -90,17 +92,22 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
         problems = Problems(BadRows(space, ignore_sensitive=True))
+        beyond: Counter[Outside] = Counter()
         try:
             for chunk in table.chunks(wanted, typed=opened.formats):
-                undecided |= _decide(predictor, chunk, writer, options, problems)
+                undecided |= _decide(predictor, chunk, writer, options, problems, beyond)
                 progress.update(task, completed=chunk.progress)
         except DomainError as error:
             if not options.skip_bad_rows:
-                formats = opened.formats
-                note_all_problems(error, table, wanted, space, formats, ignore_sensitive=True)
+                note_all_problems(
+                    error, table, wanted, space, opened.formats,
+                    ignore_sensitive=True, admit=predictor.admit,
+                )  # fmt: skip
             raise
         progress.stop()
         problems.tell()
+        for one, count in beyond.items():
+            notice(plain(one.words(count, model.network.reading)))
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)
@@ -139,9 +146,12 @@ def _decide(
     writer: "_Writer",
     options: Options,
     problems: Problems,
+    beyond: Counter[Outside],
 ) -> bool:
     model = predictor.model
-    people, good = _people(model, chunk, options, problems)
+    people, good = _people(predictor, chunk, options, problems)
+    for one, flags in model.space.open_limits.outside(people):
+        beyond[one] += int(flags.sum())
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
@@ -155,21 +165,23 @@ def _decide(
 
 
 def _people(
-    model: Model, chunk: Chunk, options: Options, problems: Problems
+    predictor: FairPredictor, chunk: Chunk, options: Options, problems: Problems
 ) -> tuple[Matrix, list[int]]:
     """Encode a chunk's people; those who cannot be are left out and told, if that is asked for."""
+    space, admit = predictor.model.space, predictor.admit
+    encode = partial(Chunk.encode, space=space, ignore_sensitive=True, admit=admit)
     try:
-        people = chunk.encode(model.space, ignore_sensitive=True, id_column=options.id_column)
+        people = encode(chunk, id_column=options.id_column)
         return people, list(range(len(chunk)))
     except DomainError:
         if not options.skip_bad_rows:
             raise
-    rows: list[Matrix] = [np.zeros((0, model.space.width))]
+    rows: list[Matrix] = [np.zeros((0, space.width))]
     good: list[int] = []
     for place in range(len(chunk)):
         one = chunk.row(place)
         try:
-            rows.append(one.encode(model.space, ignore_sensitive=True, id_column=options.id_column))
+            rows.append(encode(one, id_column=options.id_column))
             good.append(place)
         except DomainError as error:
             problems.add(one, error)

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from feta.arrays import Counts, Matrix
+from feta.beyond import groups
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from feta.errors import SchemaError
@@ -202,10 +203,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         if self.model_ is None:
             counts = [self._ballot.count(person, self.classes_) for person in first]
             return np.array(counts, dtype=np.int64).reshape(-1, len(self.classes_))[inverse]
-        engine = choose(self.model_, self.engine)
-        counted = engine.tally(self.model_, first, UNLIMITED, until="all", weights=self.weights)
-        by_class: Counts = np.empty_like(counted.by_class)
-        by_class[:, self._places] = counted.by_class
+        by_class = np.empty((len(first), len(self.classes_)), dtype=np.int64)
+        for model, rows in groups(self.model_, first):
+            counted = choose(model, self.engine).tally(
+                model, first[rows], UNLIMITED, until="all", weights=self.weights
+            )
+            by_class[np.ix_(rows, self._places)] = counted.by_class
         return by_class[inverse]
 
 

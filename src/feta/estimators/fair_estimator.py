@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.api import worst
 from feta.arrays import Counts, Matrix
+from feta.beyond import models_for
 from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import People, is_records, named
@@ -41,6 +42,7 @@ from feta.verdict.verdict import Unfair
 
 if TYPE_CHECKING:
     from feta.network.network import Network
+    from feta.space.limits import Decided
     from feta.verdict.verdict import Verdict
 
 # What a promise says of a pipeline with steps whose code FETA does not know.
@@ -129,8 +131,11 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         check_is_fitted(self, "model_")
         if self.model_ is None:
             raise EngineError(f"explain needs an estimator that FETA can read: {self._obstacle}")
-        people = self.space_.encode(self._frame(X))
-        verdicts = [worst(self.model_, person, engine=self.engine) for person in people]
+        people = self.space_.encode(self._frame(X), limits="open")
+        verdicts = [
+            worst(model, people[row], engine=self.engine)
+            for row, model in enumerate(models_for(self.model_, people))
+        ]
         return self._with_replay(self.model_, verdicts)
 
     def _with_replay(self, model: Model, verdicts: list["Verdict"]) -> list["Verdict"]:
@@ -249,10 +254,19 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return pd.DataFrame(validate_data(self, X, reset=False), columns=self.columns_)
 
     def _people(self, X: People) -> Matrix:
-        """Encode people without a look at their sensitive columns."""
+        """Encode people without a look at their sensitive columns; warn of those outside limits."""
+        people = self._encoded(X)
+        how: Decided = "counted" if self.model_ is None else self.model_.network.reading
+        found = self.space_.open_limits.outside(people)
+        notices = [one.words(int(flags.sum()), how) for one, flags in found]
+        if notices:
+            warnings.warn("; ".join(notices), stacklevel=3)
+        return people
+
+    def _encoded(self, X: People) -> Matrix:
         space = self.space_
         if is_records(X):
-            return space.encode(X, sensitive="ignore")
+            return space.encode(X, sensitive="ignore", limits="open")
         shared = {a.name for a in space.attributes if not space.is_sensitive(a)}
         if isinstance(X, pd.DataFrame):
             frame = named(X)
@@ -264,7 +278,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             frame = pd.DataFrame(numbers, columns=[self.columns_[n] for n in places])
         if not shared:  # a table without columns would lose its rows
             return np.full((len(frame), space.width), np.nan)
-        return space.encode(frame, sensitive="ignore")
+        return space.encode(frame, sensitive="ignore", limits="open")
 
     def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
         """Equal non-sensitive parts have the same counterparts; they are asked about once."""

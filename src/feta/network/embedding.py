@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.network.network import Columns, Network, Table
+from feta.network.network import Columns, Measured, Network, Table
 from feta.space.attribute import Categorical
 from feta.space.feature_space import FeatureSpace
 
@@ -33,7 +33,8 @@ def expanded(network: Network, space: FeatureSpace) -> Network:
             tables += [replace(table, column=width)] if table is not None else []
         width += slopes[-1].shape[1]
     new = Columns(first.bias, np.hstack(slopes), tuple(tables), first.folded)
-    return replace(network, first=new)
+    measured = None if network.measured is None else Measured()  # its columns have moved
+    return replace(network, first=new, measured=measured)
 
 
 def embedded_inputs(network: Network) -> str:

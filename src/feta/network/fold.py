@@ -46,7 +46,9 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
             slopes[neuron, column] = rounded(slope)
         folded[neuron] += abs(bias[neuron])
         bias[neuron] = rounded(offset)
-    return replace(network, first=Columns(bias, slopes, first.tables, folded))
+    changed = [n for n in range(first.width) if exact_centers[n] != 0 or exact_scales[n] != 1]
+    measured = network.measured and network.measured.without(changed)  # in other units there
+    return replace(network, first=Columns(bias, slopes, first.tables, folded), measured=measured)
 
 
 def fold_after(layer: Affine, factor: Fraction, shift: Fraction) -> Affine:

@@ -6,7 +6,7 @@ network gives float64 scores, good to look at; decisions go through `Model.settl
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -141,6 +141,30 @@ class Affine:
         _check_folded("a layer", self.folded, self.bias)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Where preprocessing was evaluated to make a first layer, and which slopes hold beyond.
+
+    `spans` lists the columns that go only through steps known to be affine everywhere, each with the
+    two numbers between which its slope was measured. `largest` bounds every number that the steps
+    make between these. Without spans no column may leave its limits.
+    """
+
+    spans: tuple[tuple[int, float, float], ...] = ()  # column, low, high
+    largest: float = 0.0
+
+    def __post_init__(self) -> None:
+        for _, low, high in self.spans:
+            if not (np.isfinite([low, high]).all() and low < high):
+                raise NetworkError(f"a span must be two numbers in order, got {low!r} and {high!r}")
+        if not 0 <= self.largest < np.inf:
+            raise NetworkError(f"the largest feature must be finite, got {self.largest!r}")
+
+    def without(self, columns: Collection[int]) -> "Measured":
+        """Leave columns out: they may not leave their limits."""
+        return replace(self, spans=tuple(one for one in self.spans if one[0] not in columns))
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """A piecewise-linear network: first(x), then for each layer: its activation, then W·a + b."""
@@ -152,6 +176,8 @@ class Network:
     source: Literal["float32", "float64"] = "float32"  # what the user's own runtime computes with
     sigmoid: bool = False  # whether that runtime compares σ(score), not the score
     reading: Reading = "proved"  # "sampled": preprocessing of unknown code was only tried out
+    # None: every slope is the source's own formula and holds for all numbers; no part of the model.
+    measured: Measured | None = None
 
     def __post_init__(self) -> None:
         if len(self.activations) != len(self.layers):

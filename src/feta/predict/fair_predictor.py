@@ -4,11 +4,13 @@ It is a pure function of the model and the columns that are not sensitive (S4): 
 are never read, so nobody's decision can hang on them.
 """
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix
+from feta.beyond import groups, refusal, widest
 from feta.engine.lattice import Lattice
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
@@ -43,6 +45,9 @@ class FairPredictor:
         quick = self._quickly(people)
         if quick is not None:
             return quick
+        parts = groups(self.model, self._checked(people))
+        if any(model is not self.model for model, _ in parts):
+            return self._decide_parts(np.asarray(people, dtype=np.float64), parts)
         counts = (
             self.medians(people) if isinstance(self.model.rule, Tolerance) else self.votes(people)
         )
@@ -52,6 +57,41 @@ class FairPredictor:
         if isinstance(counts, Spread):
             return counts.median
         return counts.winner if isinstance(self.model.rule, Argmax) else counts.decision
+
+    def _decide_parts(self, people: Matrix, parts: list[tuple[Model, Counts]]) -> Answers:
+        """Decide people inside the limits and outside of them separately."""
+        answers: dict[int, object] = {}
+        open_rows: list[int] = []
+        for model, rows in parts:
+            try:
+                decided = self._over(model).decide(people[rows])
+                answers.update(zip(rows.tolist(), decided, strict=True))
+            except Undecided as error:
+                open_rows += rows[list(error.rows)].tolist()
+        if open_rows:
+            raise Undecided(tuple(sorted(open_rows)), self._why_open())
+        return np.array([answers[row] for row in range(len(people))])
+
+    def _over(self, model: Model) -> "FairPredictor":
+        """Take the same predictor over wider limits; the votes are those of the same counterparts."""
+        made = copy(self)
+        object.__setattr__(made, "model", model)
+        return made
+
+    def admit(self, people: Matrix) -> None:
+        """Raise `OutsideLimits` unless everybody outside the limits can be decided.
+
+        The rows must be readable, as `space.encode(..., limits="open")` makes them.
+        """
+        for model, rows in groups(self.model, people):
+            if model is self.model:
+                continue
+            try:
+                choose(model, self.engine)
+            except EngineError as error:
+                row = int(rows[0])
+                column = widest(self.model, people, row)
+                raise refusal(self.model, people, row, column=column, reason=str(error)) from None
 
     def _quickly(self, people: Matrix) -> Answers | None:
         """Take the shortest way, in compiled code, where it is open."""
@@ -72,9 +112,20 @@ class FairPredictor:
         if isinstance(self.model.rule, Tolerance):
             raise EngineError("a regression model has scores, not votes; use medians")
         first, inverse = self._distinct(people)
-        counts = choose(self.model, self.engine).tally(
-            self.model, first, self.budget, until="majority", weights=self.weights
+        parts = groups(self.model, first)
+        counts = Tally.joined(
+            [
+                choose(model, self.engine).tally(
+                    model,
+                    first[rows],
+                    self._share(len(rows), len(first)),
+                    until="majority",
+                    weights=self.weights,
+                )
+                for model, rows in parts
+            ]
         )
+        inverse = _places(parts)[inverse]
         return replace(
             counts,
             by_class=counts.by_class[inverse],
@@ -87,24 +138,31 @@ class FairPredictor:
         if not isinstance(self.model.rule, Tolerance):
             raise EngineError("medians are for regression, with a Tolerance; use votes")
         first, inverse = self._distinct(people)
-        found = choose(self.model, self.engine).spread(
-            self.model, first, self.budget, weights=self.weights
-        )
+        parts = groups(self.model, first)
+        found = [
+            choose(model, self.engine).spread(
+                model, first[rows], self._share(len(rows), len(first)), weights=self.weights
+            )
+            for model, rows in parts
+        ]
+        inverse = _places(parts)[inverse]
         return Spread(
-            found.median[inverse],
-            found.lowest[inverse],
-            found.highest[inverse],
-            found.settled[inverse],
+            *(
+                np.concatenate([getattr(one, name) for one in found])[inverse]
+                for name in ("median", "lowest", "highest", "settled")
+            )
         )
+
+    def _share(self, n_people: int, n_all: int) -> Budget:
+        """Give some of the people their share of the time."""
+        seconds = self.budget.seconds
+        if seconds is None or n_people == n_all:
+            return self.budget
+        return replace(self.budget, seconds=seconds * n_people / n_all)
 
     def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
         """Equal non-sensitive parts have the same counterparts; they are asked about once."""
-        given: object = people
-        if not isinstance(given, np.ndarray | list):
-            message = f"people must come encoded: space.encode(table, sensitive='ignore') does it; got {type(people).__name__}"
-            raise DomainError(message)
-        people = np.asarray(people, dtype=np.float64)
-        self.model.space.check(people, sensitive="ignore")
+        people = self._checked(people)
         # Rows are told apart by their bytes; + 0.0 makes −0.0 the 0.0 that it equals.
         content = (people[:, ~self.model.space.sensitive_columns] + 0.0).tobytes()
         size = len(content) // max(1, len(people))
@@ -117,3 +175,18 @@ class FairPredictor:
                 first.append(row)
             inverse[row] = place
         return people[first], inverse
+
+    def _checked(self, people: Matrix) -> Matrix:
+        """Take rows that are people of the space, inside the limits of shared columns or beyond."""
+        given: object = people
+        if not isinstance(given, np.ndarray | list):
+            message = f"people must come encoded: space.encode(table, sensitive='ignore') does it; got {type(people).__name__}"
+            raise DomainError(message)
+        people = np.asarray(people, dtype=np.float64)
+        self.model.space.check(people, sensitive="ignore", limits="open")
+        return people
+
+
+def _places(parts: list[tuple[Model, Counts]]) -> Counts:
+    """Tell where each person's answer stands when those of the groups follow each other."""
+    return np.argsort(np.concatenate([rows for _, rows in parts]))

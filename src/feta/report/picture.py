@@ -9,6 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from feta.arrays import Counts, Vector
+from feta.beyond import model_for
 from feta.model import Model
 from feta.network.points import Rows
 from feta.plain import shortened, visible
@@ -107,7 +108,8 @@ def _decisions(
 ) -> Counts:
     """Decide exactly; regression: lower than the person's score by more than the tolerance, alike, higher."""
     if not isinstance(model.rule, Tolerance):
-        return np.asarray(model.decide(people)).astype(np.int64)
+        own = model_for(model, pair.person)
+        return np.asarray(own.decide(people)).astype(np.int64)
     scores = Rows(model.exact, people).exact_scores(np.arange(len(people))).floats()[:, 0]
     far = np.abs(scores - pair.scores[0]) > model.rule.epsilon
     return np.where(far, np.where(scores < pair.scores[0], 0, 2), 1).astype(np.int64)

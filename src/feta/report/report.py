@@ -99,6 +99,7 @@ class Gathering:
         self.summary.add(finding, label)
         self.clearest.add(finding, name)
         if person is not None:
+            self.summary.count_outside(person[None, :])
             self.groups.add(person, finding, label)
             if len(self.first) < MOST_PEOPLE:
                 self.first.append(person)

@@ -144,6 +144,8 @@ def source_notes(told: Iterable[str]) -> list[str]:
 
 def notes(summary: Summary, runtime: str) -> Iterator[str]:
     """State what is open, and how the model's own arithmetic matters."""
+    for one, count in summary.outside.items():
+        yield f"{plain(one.words(count, summary.reading))}."
     if summary.statuses["undecided"]:
         left = summary.statuses["undecided"]
         yield f"{left:,} {'person is' if left == 1 else 'people are'} undecided: raise --seconds, or narrow the sensitive domains."

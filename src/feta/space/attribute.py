@@ -137,6 +137,7 @@ class Integer:
     high: int
     sensitive: bool = False
     missing: bool = False
+    strict: bool = False  # whether people outside the limits are refused
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -167,7 +168,7 @@ class Integer:
     def codes(self, places: Counts) -> Matrix:
         """Give the columns of the values at these places, counted from 0; missing is the last."""
         numbers = (self.low + np.asarray(places)).astype(np.float64)
-        return _flagged(self, numbers, np.asarray(places) > self.high - self.low)
+        return flagged(self, numbers, np.asarray(places) > self.high - self.low)
 
     def places(self, codes: Matrix) -> Counts:
         """Tell from the columns which values these are."""
@@ -180,7 +181,7 @@ class Integer:
 
     def decode(self, code: Vector) -> Value:
         """Turn one person's column back into the number."""
-        return None if _is_flagged(self, code) else int(code[0])
+        return None if _isflagged(self, code) else int(code[0])
 
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
@@ -202,6 +203,7 @@ class Levels:
     numbers: tuple[float, ...]
     sensitive: bool = False
     missing: bool = False
+    strict: bool = False  # whether people outside the limits are refused
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -222,6 +224,7 @@ class Levels:
         step: float,
         sensitive: bool = False,
         missing: bool = False,
+        strict: bool = False,
     ) -> "Levels":
         """Make low, low + step, … up to high: a real number made finite."""
         if not np.isfinite([_number(low), _number(high), _number(step)]).all() or not step > 0:
@@ -234,7 +237,7 @@ class Levels:
         if n_steps >= MOST_NUMBERS:
             raise SchemaError(f"{name!r} must have fewer than {MOST_NUMBERS} steps, got {n_steps}")
         numbers = tuple(float(first + by * n) for n in range(n_steps + 1))
-        return cls(name, numbers, sensitive, missing)
+        return cls(name, numbers, sensitive, missing, strict)
 
     @property
     def width(self) -> int:
@@ -254,7 +257,7 @@ class Levels:
     def codes(self, places: Counts) -> Matrix:
         """Give the columns of the values at these places, counted from 0; missing is the last."""
         numbers = np.array([*self.numbers, self.numbers[0]])
-        return _flagged(self, numbers[places], np.asarray(places) == len(self.numbers))
+        return flagged(self, numbers[places], np.asarray(places) == len(self.numbers))
 
     def places(self, codes: Matrix) -> Counts:
         """Tell from the columns which values these are."""
@@ -267,7 +270,7 @@ class Levels:
 
     def decode(self, code: Vector) -> Value:
         """Turn one person's column back into the number."""
-        return None if _is_flagged(self, code) else float(code[0])
+        return None if _isflagged(self, code) else float(code[0])
 
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
@@ -289,6 +292,7 @@ class Real:
     high: float
     sensitive: bool = False
     missing: bool = False
+    strict: bool = False  # whether people outside the limits are refused
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -319,7 +323,7 @@ class Real:
 
     def decode(self, code: Vector) -> Value:
         """Turn one person's column back into the number."""
-        return None if _is_flagged(self, code) else float(code[0])
+        return None if _isflagged(self, code) else float(code[0])
 
     def valid(self, codes: Matrix) -> Flags:
         """Say which rows hold a value of this attribute."""
@@ -382,7 +386,7 @@ Attribute = Finite | Real | Derived
 def _encode_numbers(attribute: Integer | Levels | Real, values: Sequence[object]) -> Matrix:
     column = numbers_of(values)
     absent = missing_cells(values) if attribute.missing else np.zeros(len(column), dtype=bool)
-    codes = _flagged(attribute, column, absent)
+    codes = flagged(attribute, column, absent)
     bad = np.flatnonzero(~attribute.valid(codes))  # NaN, where there is no number, is never valid
     if bad.size:
         got = _plain(values[int(bad[0])])
@@ -391,14 +395,14 @@ def _encode_numbers(attribute: Integer | Levels | Real, values: Sequence[object]
     return codes + 0.0
 
 
-def _flagged(attribute: Integer | Levels | Real, numbers: Vector, absent: Flags) -> Matrix:
+def flagged(attribute: Integer | Levels | Real, numbers: Vector, absent: Flags) -> Matrix:
     """Put numbers into columns; the missing ones become the lowest number and a flag."""
     if not attribute.missing:
         return numbers[:, None]
     return np.stack([np.where(absent, attribute.lowest, numbers), absent], axis=1)
 
 
-def _is_flagged(attribute: Integer | Levels | Real, code: Vector) -> bool:
+def _isflagged(attribute: Integer | Levels | Real, code: Vector) -> bool:
     return attribute.missing and bool(code[1] == 1.0)
 
 

@@ -5,11 +5,12 @@ bounded: of a column with very many different problems, the later ones are count
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from feta.arrays import Matrix
 from feta.errors import DomainError
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.column_format import Formats
@@ -25,6 +26,9 @@ MAX_LISTED = 12
 
 # Characters of a cell that a reason shows.
 SHOWN_CHARACTERS = 40
+
+# Raises for people outside the limits of shared columns who cannot be decided; see `Chunk.encode`.
+Admit = Callable[[Matrix], None] | None
 
 OTHER_REASONS = "other problems"
 OTHER_COLUMNS = "other columns"
@@ -65,9 +69,17 @@ class BadRows:
         found = self._problems(row)
         if not found:
             column = error.column if error.column in row.columns else None
-            found = {column or WHOLE_ROW: _short(error.what or str(error))}
+            found = {column or WHOLE_ROW: self._reason(row, error, column)}
         for column, reason in found.items():
             self._count(column, reason, number)
+
+    def _reason(self, row: Chunk, error: DomainError, column: str | None) -> str:
+        """Return why a row was refused that every column alone would admit: it is outside limits."""
+        what = error.what or str(error)
+        if column is None or "because " not in what:
+            return _short(what)
+        outside = cell_reason(self.space.attribute(column), row.columns[column][0])
+        return _short(f"{outside}; {what.partition('because ')[2]}")
 
     def _problems(self, row: Chunk) -> dict[str, str]:
         """Try each column alone, since reading stops at the first that is wrong."""
@@ -75,7 +87,8 @@ class BadRows:
         for name, (attribute, space) in self._columns.items():
             if name in row.columns:
                 try:
-                    row.encode(space, ignore_sensitive=not self.space.is_sensitive(attribute))
+                    ignored = not self.space.is_sensitive(attribute)
+                    row.encode(space, ignore_sensitive=ignored, admit=_anybody)
                 except DomainError as error:
                     found[name] = cell_reason(attribute, row.columns[name][0]) or _short(error.what)
         return found
@@ -114,18 +127,19 @@ def survey(
     formats: Formats,
     *,
     ignore_sensitive: bool,
+    admit: Admit = None,
 ) -> BadRows:
     """Count the bad rows of a whole table, up to where it cannot be read any further."""
     bad = BadRows(space, ignore_sensitive)
     with suppress(DomainError):
         for chunk in table.chunks(wanted, typed=formats):
             try:
-                chunk.encode(space, ignore_sensitive=ignore_sensitive)
+                chunk.encode(space, ignore_sensitive=ignore_sensitive, admit=admit)
             except DomainError:
                 for place in range(len(chunk)):
                     row = chunk.row(place)
                     try:
-                        row.encode(space, ignore_sensitive=ignore_sensitive)
+                        row.encode(space, ignore_sensitive=ignore_sensitive, admit=admit)
                     except DomainError as error:
                         bad.add(row, error)
     return bad
@@ -139,9 +153,10 @@ def note_all_problems(
     formats: Formats,
     *,
     ignore_sensitive: bool = False,
+    admit: Admit = None,
 ) -> None:
     """Add to an error about one row what else is wrong with its table."""
-    bad = survey(table, wanted, space, formats, ignore_sensitive=ignore_sensitive)
+    bad = survey(table, wanted, space, formats, ignore_sensitive=ignore_sensitive, admit=admit)
     if len(bad.kinds) > 1 or bad.rows > 1:
         error.add_note(f"{bad.rows:,} rows of the table cannot be read, by column and reason:")
         for line in listed_kinds(bad.kinds):
@@ -200,6 +215,10 @@ def bad_kinds_json(kinds: tuple[BadKind, ...]) -> list[Mapping[str, object]]:
         {"column": one.column, "reason": one.reason, "rows": one.rows, "first_row": one.first_row}
         for one in kinds
     ]
+
+
+def _anybody(_people: Matrix) -> None:
+    """Admit people outside limits: that alone is no problem."""
 
 
 def _alone(attribute: Categorical | Integer | Levels | Real) -> FeatureSpace:

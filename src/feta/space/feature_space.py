@@ -15,6 +15,7 @@ from feta.errors import DomainError, SchemaError, missing, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 from feta.space.guess import ColumnSummary
 from feta.space.lattice import Axis, Lattice
+from feta.space.limits import Limits, OpenLimits, encode_open, is_open, readable
 from feta.space.quick_check import QuickCheck
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Record = Mapping[str, object]
 
 # Fields that attributes got after the first file format: part of a fingerprint only where set.
-ADDED = ("missing", "other")
+NAMED = ("other", "strict")
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class FeatureSpace:
         --------
         >>> rows = [{"age": 19, "town": "Ulm"}, {"age": 75, "town": "Bonn"}]
         >>> FeatureSpace.from_frame(rows, sensitive=["age"]).attributes
-        (Integer(name='age', low=19, high=75, sensitive=True, missing=False),
+        (Integer(name='age', low=19, high=75, sensitive=True, missing=False, strict=False),
          Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False, missing=False))
         """
         columns = _columns(records)
@@ -241,6 +242,7 @@ class FeatureSpace:
         records: "pd.DataFrame | Record | Sequence[Record]",
         *,
         sensitive: Literal["check", "ignore"] = "check",
+        limits: Limits = "check",
     ) -> Matrix:
         """Turn raw records into rows of numbers, one a person.
 
@@ -252,6 +254,9 @@ class FeatureSpace:
         sensitive
             "ignore" reads no sensitive cell and puts NaN there; such rows are good for `tally` and
             `FairPredictor.decide` only.
+        limits
+            "open" also takes numbers outside the limits of columns that are neither sensitive nor
+            strict; such rows are for `FairPredictor` only (`feta.audit` takes the table itself).
 
         Raises
         ------
@@ -273,13 +278,14 @@ class FeatureSpace:
             ):
                 self.encode_columns(columns)
             return np.full((len(records), self.width), np.nan)
-        return self.encode_columns(columns, sensitive=sensitive)
+        return self.encode_columns(columns, sensitive=sensitive, limits=limits)
 
     def encode_columns(
         self,
         columns: Mapping[str, Sequence[object]],
         *,
         sensitive: Literal["check", "ignore"] = "check",
+        limits: Limits = "check",
     ) -> Matrix:
         """Do the same for a table that comes as named columns of equal length."""
         n_people = len(next(iter(columns.values()), []))
@@ -290,7 +296,11 @@ class FeatureSpace:
                 continue
             if attribute.name not in columns:
                 raise DomainError(missing(attribute.name, columns), column=attribute.name)
-            rows[:, self.columns_of(attribute)] = attribute.encode(columns[attribute.name])
+            cells = columns[attribute.name]
+            if limits == "open" and is_open(attribute, sensitive=self.is_sensitive(attribute)):
+                rows[:, self.columns_of(attribute)] = encode_open(attribute, cells)
+            else:
+                rows[:, self.columns_of(attribute)] = attribute.encode(cells)
         for attribute in self.attributes:
             if isinstance(attribute, Derived):
                 if sensitive == "ignore" and self.is_sensitive(attribute):
@@ -330,7 +340,7 @@ class FeatureSpace:
         >>> space.decode(np.array([0.0, 1.0]))
         {'sex': 'male'}
         """
-        self.check(np.asarray(person)[None, :])
+        self.check(np.asarray(person)[None, :], limits="open")
         return {a.name: a.decode(person[self.columns_of(a)]) for a in self.attributes}
 
     def contains(self, person: Vector) -> bool:
@@ -340,8 +350,14 @@ class FeatureSpace:
             return False
         return all(self._valid(a, row[None, :]).all() for a in self.attributes)
 
-    def check(self, people: Matrix, *, sensitive: Literal["check", "ignore"] = "check") -> None:
-        """Raise unless every row is a person of this space, naming column and row."""
+    def check(
+        self,
+        people: Matrix,
+        *,
+        sensitive: Literal["check", "ignore"] = "check",
+        limits: Limits = "check",
+    ) -> None:
+        """Raise unless every row is a person of this space, naming column and row; limits as in `encode`."""
         if people.ndim != 2 or people.shape[1] != self.width:  # noqa: PLR2004 - a matrix
             message = f"people must be a matrix with {self.width} columns, got the shape {people.shape}; space.encode makes it"
             raise DomainError(message)
@@ -350,12 +366,14 @@ class FeatureSpace:
         for attribute in self.attributes:
             if sensitive == "ignore" and self.is_sensitive(attribute):
                 continue
-            bad = np.flatnonzero(~self._valid(attribute, people))
+            bad = np.flatnonzero(~self._valid(attribute, people, limits))
             if bad.size:
                 row = int(bad[0])
                 got = people[row, self.columns_of(attribute)].tolist()
                 shown = got[0] if len(got) == 1 else got
                 message = f"must be {attribute.domain()}, got {shown!r}"
+                if self._valid(attribute, people[row : row + 1], "open")[0]:
+                    message += "; feta.audit and FairPredictor.decide take people outside the limits of this column"
                 raise DomainError.at(attribute.name, row, message)
 
     @cached_property
@@ -366,13 +384,26 @@ class FeatureSpace:
             "ignore": QuickCheck(shared, [self.columns_of(a) for a in shared]),
         }
 
+    @cached_property
+    def open_limits(self) -> OpenLimits:
+        """The limits of columns that are neither sensitive nor strict."""
+        return OpenLimits.of(
+            {
+                self.columns_of(one).start: one
+                for one in self.attributes
+                if is_open(one, sensitive=self.is_sensitive(one))
+            }
+        )
+
     @property
     def quick_check(self) -> QuickCheck:
         """The limits of the columns that counterparts share, all at once."""
         return self._quick_checks["ignore"]
 
-    def _valid(self, attribute: Attribute, people: Matrix) -> Flags:
+    def _valid(self, attribute: Attribute, people: Matrix, limits: Limits = "check") -> Flags:
         codes = people[:, self.columns_of(attribute)]
+        if limits == "open" and is_open(attribute, sensitive=self.is_sensitive(attribute)):
+            return readable(attribute, codes)
         if not isinstance(attribute, Derived):
             return attribute.valid(codes)
         source = people[:, self._starts[attribute.source]]
@@ -383,7 +414,8 @@ class FeatureSpace:
 def _fields(attribute: Attribute) -> list[object]:
     """List an attribute's fields; later additions only where they are set, so fingerprints stay."""
     values = {field.name: getattr(attribute, field.name) for field in fields(attribute)}
-    return [value for name, value in values.items() if name not in ADDED or value]
+    named = [name for name in NAMED if values.pop(name, False)]
+    return [value for name, value in values.items() if name != "missing" or value] + named
 
 
 def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, Sequence[object]]:

@@ -4,7 +4,7 @@ import math
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -17,11 +17,12 @@ from feta.space.toml_text import toml, toml_key
 
 Entry = Mapping[str, Any]
 
+_NUMBER_KEYS = {"unit", "sensitive", "missing", "strict", "center", "scale"}
 _KEYS = {
     "category": {"type", "values", "sensitive", "missing", "other"},
-    "integer": {"type", "min", "max", "unit", "sensitive", "missing", "center", "scale"},
-    "number": {"type", "min", "max", "step", "unit", "sensitive", "missing", "center", "scale"},
-    "levels": {"type", "values", "unit", "sensitive", "missing", "center", "scale"},
+    "integer": {"type", "min", "max", *_NUMBER_KEYS},
+    "number": {"type", "min", "max", "step", *_NUMBER_KEYS},
+    "levels": {"type", "values", *_NUMBER_KEYS},
 }
 # A schema names columns and values; a larger file is something else.
 LARGEST_SCHEMA = 16 * 2**20
@@ -190,12 +191,8 @@ def _pairs(attribute: Attribute) -> dict[str, object]:
             pairs = {"type": "number", "min": attribute.low, "max": attribute.high}
         case _:
             assert_never(attribute)
-    if attribute.sensitive:
-        pairs["sensitive"] = True
-    if attribute.missing:
-        pairs["missing"] = True
-    if isinstance(attribute, Categorical) and attribute.other:
-        pairs["other"] = True
+    flags = ("sensitive", "missing", "strict", "other")
+    pairs |= {key: True for key in flags if getattr(attribute, key, False)}
     return pairs
 
 
@@ -207,7 +204,9 @@ def _attribute(name: str, entry: Entry) -> Attribute:
     if not isinstance(kind, str) or kind not in _KEYS:
         raise SchemaError(f"column {name!r}: type must be {one_of(kind, _KEYS)}")
     _check_keys(f"column {name!r}", entry, _KEYS[kind])
-    sensitive, missing = (_flag(name, entry, key) for key in ("sensitive", "missing"))
+    sensitive, missing, strict = (
+        _flag(name, entry, key) for key in ("sensitive", "missing", "strict")
+    )
     if kind == "category":
         other = _flag(name, entry, "other")
         return Categorical(name, tuple(_list(name, entry)), sensitive, missing, other)
@@ -217,8 +216,10 @@ def _attribute(name: str, entry: Entry) -> Attribute:
             tuple(float(_checked(name, "values", one)) for one in _list(name, entry)),
             sensitive,
             missing,
+            strict,
         )
-    return _interval(name, entry, kind, sensitive=sensitive, missing=missing)
+    attribute = _interval(name, entry, kind, sensitive=sensitive, missing=missing)
+    return replace(attribute, strict=strict)
 
 
 def _flag(name: str, entry: Entry, key: str) -> bool:
@@ -228,7 +229,9 @@ def _flag(name: str, entry: Entry, key: str) -> bool:
     return flag
 
 
-def _interval(name: str, entry: Entry, kind: str, *, sensitive: bool, missing: bool) -> Attribute:
+def _interval(
+    name: str, entry: Entry, kind: str, *, sensitive: bool, missing: bool
+) -> Integer | Levels | Real:
     low, high = _limit(name, entry, "min"), _limit(name, entry, "max")
     if kind == "integer":
         for key, limit in (("min", low), ("max", high)):

@@ -6,16 +6,17 @@ header.
 
 import csv
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.errors import DomainError, MissingExtra, missing
+from feta.errors import DomainError, MissingExtra, OutsideLimits, missing
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, is_missing
 from feta.space.column_format import ColumnFormat, FormatSummary
 from feta.space.feature_space import FeatureSpace
@@ -94,28 +95,49 @@ class Chunk:
             raise DomainError(f"{where}: {what}", row=self.start + place, what=what)
 
     def encode(
-        self, space: FeatureSpace, *, ignore_sensitive: bool = False, id_column: str | None = None
+        self,
+        space: FeatureSpace,
+        *,
+        ignore_sensitive: bool = False,
+        id_column: str | None = None,
+        admit: Callable[[Matrix], None] | None = None,
     ) -> Matrix:
-        """Turn the rows into people; messages name file, row and column."""
+        """Turn the rows into people; messages name file, row and column.
+
+        With `admit` rows may lie outside the limits of shared columns; it raises for those that must
+        not.
+        """
         self.check(id_column)
         typed = {name: self._typed(space, name) for name in self.columns}
         try:
-            return space.encode_columns(typed, sensitive="ignore" if ignore_sensitive else "check")
+            people = space.encode_columns(
+                typed,
+                sensitive="ignore" if ignore_sensitive else "check",
+                limits="check" if admit is None else "open",
+            )
+            if admit is not None:
+                admit(people)
+            return people
         except DomainError as error:
             raise self._located(error, space, id_column) from None
 
     def encode_good(
-        self, space: FeatureSpace, *, ignore_sensitive: bool = False
+        self,
+        space: FeatureSpace,
+        *,
+        ignore_sensitive: bool = False,
+        admit: Callable[[Matrix], None] | None = None,
     ) -> tuple[Matrix, list[int]]:
         """Encode the rows that fit the space, and return their places in the chunk."""
+        encode = partial(Chunk.encode, space=space, ignore_sensitive=ignore_sensitive, admit=admit)
         try:
-            return self.encode(space, ignore_sensitive=ignore_sensitive), list(range(len(self)))
+            return encode(self), list(range(len(self)))
         except DomainError:
             parts: list[Matrix] = [np.zeros((0, space.width))]
         good: list[int] = []
         for place in range(len(self)):
             with suppress(DomainError):
-                parts.append(self.row(place).encode(space, ignore_sensitive=ignore_sensitive))
+                parts.append(encode(self.row(place)))
                 good.append(place)
         return np.concatenate(parts), good
 
@@ -145,9 +167,12 @@ class Chunk:
     def _located(
         self, error: DomainError, space: FeatureSpace, id_column: str | None
     ) -> DomainError:
-        if error.row is None or error.column not in self.columns:
+        if error.row is None or error.column is None:
             return DomainError(f"{self.path}: {error}", column=error.column)
         row = self.start + error.row
+        if isinstance(error, OutsideLimits) or error.column not in self.columns:
+            message = f"{self.place_of(error.row, id_column)}: {error.column!r} {error.what}"
+            return DomainError(message, column=error.column, row=row, what=error.what)
         cell = self.columns[error.column][error.row]
         what = error.what
         attribute = space.attribute(error.column)

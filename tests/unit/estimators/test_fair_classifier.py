@@ -29,7 +29,6 @@ from feta import (
     Fair,
     FeatureSpace,
     Integer,
-    Levels,
     Real,
     Schema,
     SchemaError,
@@ -813,12 +812,56 @@ def test_what_cannot_be_fitted_is_refused(
         fair.fit(table, labels)
 
 
+OUTSIDE = r"1 person has income above the schema's maximum 100: this person is decided, and"
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_people_outside_the_limits_are_decided_with_a_warning(scaled: bool) -> None:
+    numbers = ColumnTransformer(
+        [("hot", OneHotEncoder(), ["sex", "town"]), ("scale", StandardScaler(), ["age", "income"])]
+    )
+    towns = X.assign(town=["Ulm", *X["town"][1:]])
+    estimator = make_pipeline(numbers, logistic()) if scaled else logistic()
+    fair = FairClassifier(estimator, SPACE).fit(towns, Y)
+    person = pd.DataFrame({"town": ["Kiel", "Bonn"], "income": [140.0, 50.0]})
+    everybody = [
+        {"age": age, "sex": sex, "town": "Kiel", "income": 140.0}
+        for age, sex in product(range(18, 26), ("female", "male"))
+    ]
+    table = pd.DataFrame(everybody)
+    if scaled:
+        votes = fair.estimator_.predict(table)
+    else:
+        hot = {f"sex_{one}": table["sex"] == one for one in ("female", "male")}
+        hot |= {f"town_{one}": table["town"] == one for one in ("Bonn", "Kiel", "Ulm")}
+        rows = pd.DataFrame({"age": table["age"], **hot, "income": table["income"]})
+        votes = fair.estimator_.predict(rows.to_numpy(dtype=np.float64))
+    second = (votes == fair.classes_[1]).sum()
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        shares = fair.predict_proba(person)
+    assert shares[0, 1] == second / 16
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        assert fair.predict(person)[0] == fair.classes_[int(2 * second >= 16)]
+    same = second in (0, 16)
+    assert isinstance(fair.explain(table[:1])[0], Fair if same else Unfair)
+
+
+def test_votes_by_predict_need_no_limits() -> None:
+    fair = FairClassifier(DecisionTreeClassifier(random_state=0), SPACE)
+    encoded = make_pipeline(
+        ColumnTransformer([("hot", OneHotEncoder(), ["sex"])], remainder="drop"), fair.estimator
+    )
+    fair = FairClassifier(encoded, SPACE).fit(X, Y)
+    with pytest.warns(UserWarning, match="decided by the estimator's own predict"):
+        fair.predict(pd.DataFrame({"town": ["Bonn"], "income": [1e9]}))
+
+
 def test_people_outside_the_space_are_refused_with_column_and_row() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
     with pytest.raises(
-        DomainError, match=r"'income' must be a number from 0 to 100, got 101.*row 1"
+        DomainError, match=r"'income' must be a number from 0 to 100, got inf.*row 1"
     ):
-        fair.predict(pd.DataFrame({"town": ["Bonn", "Kiel"], "income": [5.0, 101.0]}))
+        fair.predict(pd.DataFrame({"town": ["Bonn", "Kiel"], "income": [5.0, np.inf]}))
     with pytest.raises(DomainError, match="must have the column 'income'"):
         fair.predict(X[["town"]])
     with pytest.raises(DomainError, match=r"'age' must be a whole number from 18 to 25, got 17"):

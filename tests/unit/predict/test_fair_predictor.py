@@ -90,11 +90,12 @@ def test_only_the_rows_left_open_are_named(monkeypatch: pytest.MonkeyPatch) -> N
     [
         (np.nan, r"'income' must be a number from 0 to 100, got nan \(row 1\)"),
         (np.inf, "got inf"),
-        (-5e-324, "got -5e-324"),
-        (np.nextafter(100.0, 101), r"got 100\.0000000"),
+        (1e300, "is outside the schema's limits: got 1.0.*e.300; expected a number from 0 to 100"),
     ],
 )
-def test_what_is_not_sensitive_must_be_inside_the_space(income: float, message: str) -> None:
+def test_what_is_not_sensitive_must_be_a_number_that_can_be_decided(
+    income: float, message: str
+) -> None:
     people = np.stack([PERSON, PERSON])
     people[1, 3] = income
     with pytest.raises(DomainError, match=message):

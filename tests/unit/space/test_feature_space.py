@@ -164,8 +164,20 @@ def test_a_row_outside_the_space_is_refused(column: int, value: float, message: 
     with pytest.raises(DomainError, match=message) as refused:
         SPACE.check(np.stack([PERSON, broken]))
     assert refused.value.row == 1
+
+
+@pytest.mark.parametrize(("column", "value"), [(0, np.nan), (0, 30.5), (1, 0.0), (3, np.inf)])
+def test_a_row_that_is_nobody_cannot_be_decoded(column: int, value: float) -> None:
+    broken = np.array(PERSON)
+    broken[column] = value
     with pytest.raises(DomainError):
         SPACE.decode(broken)
+
+
+def test_a_number_outside_the_limits_of_a_shared_column_can_be_decoded() -> None:
+    beyond = np.array(PERSON)
+    beyond[3] = 5000.0
+    assert SPACE.decode(beyond)["income"] == 5000.0
 
 
 def test_a_derived_column_that_does_not_follow_is_outside_the_space() -> None:

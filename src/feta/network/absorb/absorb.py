@@ -7,6 +7,7 @@ its terms are kept beside the biases, for the bound on its rounding error.
 """
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +20,12 @@ from feta.network.absorb.evaluation import Evaluation
 from feta.network.absorb.feature import Feature, bent, raw_feature
 from feta.network.absorb.sampling import TRIED_PEOPLE, sampled
 from feta.network.absorb.walk import Walk
-from feta.network.network import Columns, Network, Table
+from feta.network.network import Columns, Measured, Network, Table
 from feta.rounding import AGREEMENT, AGREEMENT_FLOAT32
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 from feta.space.draw import draw_people
 from feta.space.feature_space import FeatureSpace
+from feta.space.limits import limits_of
 from feta.space.raw_table import TableMaker
 
 # People drawn to compare the absorbed first layer with the source's.
@@ -63,7 +65,27 @@ def absorb(
     _check(network.first, first, evaluation, n_people, allowed)
     if walk.rounded:  # then its rounding is that of float32, whatever comes after
         network = replace(network, source="float32")
-    return replace(network, first=first, reading="sampled" if walk.sampled else network.reading)
+    # A network that must stay within its own limits keeps all columns within theirs.
+    spans = () if network.measured is not None else tuple(_spans(features, evaluation))
+    largest = max([walk.largest, *(one.size for one in features)])
+    return replace(
+        network,
+        first=first,
+        reading="sampled" if walk.sampled else network.reading,
+        measured=Measured(spans, largest),
+    )
+
+
+def _spans(features: list[Feature], evaluation: Evaluation) -> Iterator[tuple[int, float, float]]:
+    """List the columns that are affine everywhere, and where their slopes were measured."""
+    space = evaluation.space
+    tied = frozenset[str]().union(*(one.tables | one.local for one in features))
+    for name in evaluation.roots:
+        attribute = space.attribute(name)
+        if isinstance(attribute, Integer | Levels | Real) and name not in tied:
+            low, high = limits_of(attribute)
+            if low < high:  # one value has no slope
+                yield space.columns_of(attribute).start, low, high
 
 
 def _check_seen(unseen: list[Unseen], space: FeatureSpace) -> None:

@@ -25,7 +25,8 @@ class Feature:
 
     `opaque` features come from code that FETA does not know: their columns may enter in any way,
     until they are sampled. `size` bounds the terms that the source adds up, `roundings` how often it
-    rounds on the way: both are for the bound on its rounding error only.
+    rounds on the way: both are for the bound on its rounding error only. `local` are columns whose
+    line is known only within the schema's limits.
     """
 
     lines: frozenset[str] = frozenset()
@@ -33,6 +34,7 @@ class Feature:
     opaque: bool = False
     size: float = 1.0
     roundings: int = 0
+    local: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> frozenset[str]:
@@ -42,6 +44,10 @@ class Feature:
     def sized(self, size: float, roundings: int) -> "Feature":
         """Take the same with terms of another size, rounded some more times."""
         return replace(self, size=size, roundings=self.roundings + roundings)
+
+    def within_limits(self) -> "Feature":
+        """Take the same, known only within the schema's limits."""
+        return replace(self, local=self.columns)
 
 
 def raw_feature(space: FeatureSpace, name: str) -> Feature:
@@ -74,7 +80,7 @@ def product(space: FeatureSpace, features: Sequence[Feature], where: str) -> Fea
     columns = frozenset[str]().union(*(one.columns for one in features))
     roundings = max((one.roundings for one in features), default=0) + BEND_ROUNDINGS
     if any(one.opaque for one in features):
-        return Feature(tables=columns, opaque=True, roundings=roundings)
+        return Feature(tables=columns, opaque=True, roundings=roundings, local=columns)
     if len(columns) > 1:
         raise NetworkError(
             f"{where} makes an interaction of {quoted(columns)}, so no column's share can be told apart; leave the interaction out, or make one category of these columns"
@@ -95,7 +101,8 @@ def mixture(features: Iterable[Feature], *, size: float, roundings: int) -> Feat
     lines = frozenset[str]().union(*(one.lines for one in parts)) - tables
     opaque = any(one.opaque for one in parts)
     most = max((one.roundings for one in parts), default=0)
-    return Feature(lines, tables, opaque, size, most + roundings)
+    local = frozenset[str]().union(*(one.local for one in parts))
+    return Feature(lines, tables, opaque, size, most + roundings, local)
 
 
 def example(attribute: Real) -> str:

@@ -47,7 +47,11 @@ def sampled(features: list[Feature], evaluation: Evaluation, allowed: float) -> 
     for place, column in enumerate(np.flatnonzero(opaque)):
         names = frozenset(name for name, one in moved.items() if one[place])
         straight = frozenset(name for name in names if lines[name])
-        made[column] = replace(features[column], lines=straight, tables=names - straight)
+        # Nothing was tried beyond the limits, not even whether a column matters there.
+        local = features[column].columns | names
+        made[column] = replace(
+            features[column], lines=straight, tables=names - straight, local=local
+        )
     return made
 
 

@@ -138,7 +138,8 @@ def _imputed(leaf: Leaf, place: int) -> Feature:
         return feature
     cells = np.asarray(_column(leaf.table, place), dtype=np.float64)
     inside = np.nanmin(cells) <= mark <= np.nanmax(cells)
-    return leaf.bent(feature) if inside else feature
+    # Beyond the limits a number may well stand for "missing".
+    return leaf.bent(feature) if inside else feature.within_limits()
 
 
 def _indicate(leaf: Leaf) -> Features:
@@ -162,7 +163,7 @@ def _from_others(leaf: Leaf) -> Features:
         raise NetworkError(
             f"{leaf.where} fills {_columns(gaps)} from other columns, which makes an interaction of them; use SimpleImputer, or remove missing = true from the schema"
         )
-    return leaf.features
+    return [one.within_limits() for one in leaf.features]
 
 
 def _normalize(leaf: Leaf) -> Features:

@@ -18,12 +18,16 @@ PASSING = ("SimpleImputer",)
 
 @dataclass
 class Walk:
-    """One walk; `sampled` names the steps whose code is not known, `rounded` says float32 is met."""
+    """One walk; `sampled` names the steps whose code is not known, `rounded` says float32 is met.
+
+    `largest` bounds every number on the way.
+    """
 
     space: FeatureSpace
     sampled: list[str] = field(default_factory=list)
     rounded: bool = False
     encoded: list[EncoderInput] = field(default_factory=list)  # what the encoders were given
+    largest: float = 0.0
 
     def take(self, step: Transformer, features: Features, table: Data, name: str) -> Features:
         """Take a step, or the steps it is made of; `table` is some rows that go into it."""
@@ -73,7 +77,9 @@ class Walk:
         if values.shape[1] != len(made):
             message = f"{where} must make {len(made)} features as its structure says, but makes {values.shape[1]}; please report this pipeline"
             raise NetworkError(message)
-        return [_at_least(one, values[:, place]) for place, one in enumerate(made)]
+        sized = [_at_least(one, values[:, place]) for place, one in enumerate(made)]
+        self.largest = max([self.largest, *(one.size for one in sized)])
+        return sized
 
     def _check_encoder(
         self, step: Transformer, features: Features, table: Data, where: str

@@ -5,6 +5,7 @@ a chain is read: every operator must work on the value before it and on stored c
 allocated before its size is known, and no other file is opened unless asked for.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import numpy as np
 from feta.errors import FetaError, NetworkError
 from feta.network.agreement import with_log_softmax
 from feta.network.entry import inputs
-from feta.network.network import Network
+from feta.network.network import Measured, Network
 from feta.network.readers.onnx_blocks import (
     BLOCK_OPERATORS,
     LARGEST_INTEGERS,
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 OLDEST_OPSET = 7
 
 # ONNX's element types that an input may have: FLOAT, INT32, INT64, DOUBLE.
-FLOAT, INTEGERS, DOUBLE = 1, (6, 7), 11
+FLOAT, INT32, INT64, DOUBLE = 1, 6, 7, 11
+INTEGERS = (INT32, INT64)
 
 
 def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
@@ -116,7 +118,21 @@ def _network(model: "onnx.ModelProto", reading: Reading) -> Network:
         )
     squashed = reading.squashed in ("sigmoid", "softmax")
     network = reading.builder.network(sigmoid=squashed, source=reading.source)
+    if _narrow(model):
+        network = replace(network, measured=Measured())
     return network if reading.squashed != "log_softmax" else with_log_softmax(network)
+
+
+def _narrow(model: "onnx.ModelProto") -> bool:
+    """Say whether numbers pass a type that wraps large ones, so that no column may leave its limits."""
+    wide = (FLOAT, INT64, DOUBLE)
+    casts = [
+        options_of(node, {"to": 0, "saturate": 1})["to"]
+        for node in model.graph.node
+        if node.op_type == "Cast"
+    ]
+    inputs_ = [entry.type.tensor_type.elem_type for entry in model.graph.input]
+    return any(kind not in wide for kind in casts) or INT32 in inputs_
 
 
 def _enter(model: "onnx.ModelProto", reading: Reading) -> None:

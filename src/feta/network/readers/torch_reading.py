@@ -6,7 +6,7 @@ there on every step must work on the one before it.
 
 import operator
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from feta.network.agreement import Squash, with_log_softmax
 from feta.network.builder import NetworkBuilder
 from feta.network.entry import Signals, embedded, inputs, refuse_cut
 from feta.network.fold import BatchNorm
-from feta.network.network import Affine, Network
+from feta.network.network import Affine, Measured, Network
 from feta.network.readers.torch_precision import refuse_dtypes
 from feta.network.readers.torch_steps import (
     DROPOUTS,
@@ -101,6 +101,9 @@ class TorchReading:
         network = self.builder.network(
             sigmoid=self.squashed in ("sigmoid", "softmax"), source=self.source
         )
+        # These may cast to a type that wraps large numbers, so no column may leave its limits.
+        if any(_name(node) in ("int", "to") for node in self.graph.graph.nodes):
+            network = replace(network, measured=Measured())
         return network if self.squashed != "log_softmax" else with_log_softmax(network)
 
     def _end(self, node: Node) -> None:
