@@ -5,14 +5,15 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import feta
-from feta.cli import app, audit
+from campaigns.stopping import stopped_after
+from feta.cli import app
 from feta.model import Model
 from feta.rule import Rule
 
@@ -75,7 +76,7 @@ class Audits:
             feta.save_model(model, place / "model.feta")
             write_table(place / "people.csv", table() if rows is None else rows)
             files = [str(place / "model.feta"), "--data", str(place / "people.csv")]
-            with _stopping(stop_after):
+            with stopped_after(stop_after):
                 code = run("audit", *files, "--out", str(place / "out"), *options)
             assert code in (0, 1, 3, 130), f"{name}: the audit ended with {code}"
             self.made[name] = place / "out"
@@ -95,25 +96,6 @@ class Audits:
     def after(self, *options: str) -> Path:
         """Audit a model with as many unfair people, but other ones."""
         return self.audit(f"after{''.join(options)}", model_of(AFTER), None, *options)
-
-
-@contextmanager
-def _stopping(rows: int | None) -> Iterator[None]:
-    """Interrupt the audit after some rows, as Ctrl-C does."""
-    original = audit.audited
-
-    def interrupted(*arguments: Any) -> Iterator[Any]:  # noqa: ANN401 - passed on
-        for number, row in enumerate(original(*arguments)):
-            if number == rows:
-                raise KeyboardInterrupt
-            yield row
-
-    if rows is not None:
-        audit.audited = interrupted  # type: ignore[assignment]  # the same arguments
-    try:
-        yield
-    finally:
-        audit.audited = original
 
 
 def run(*arguments: str) -> int:

@@ -199,6 +199,11 @@ def _no_digests(out: Path) -> None:
     edit_json(out, lambda content: content.pop("files"))
 
 
+def _no_tables(out: Path) -> None:
+    for name in ("verdicts.csv", "pairs.csv"):
+        (out / name).unlink()
+
+
 def _header_only(out: Path) -> None:
     edit_text(out, "verdicts.csv", lambda text: text.splitlines(keepends=True)[0])
 
@@ -225,7 +230,7 @@ EDITED = [
     edited("verdicts.csv missing", lambda out: (out / "verdicts.csv").unlink()),
     edited(
         "verdicts.csv and pairs.csv missing",
-        lambda out: [(out / f"{n}.csv").unlink() for n in ("verdicts", "pairs")],
+        _no_tables,
     ),
     edited("verdicts.csv cut", _cut),
     edited("verdicts.csv with its header only", _header_only),

@@ -20,14 +20,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 import feta
 from campaigns.result import finish
-from feta.cli import app, audit
+from campaigns.stopping import stopped_after
+from feta.cli import app
 
 Contents = dict[str, bytes]
 MAIN, LOG = "journal.sqlite", "journal.sqlite-wal"
@@ -52,36 +52,18 @@ def prepare(folder: Path, people: int) -> list[str]:
     return ["audit", *files, "--out"]
 
 
-@contextlib.contextmanager
-def _stopped(rows: int, folder: Path | None) -> Iterator[None]:
-    """Interrupt the audit after some rows; copy the journal as a killed process leaves it."""
-    original = audit.audited
-
-    def interrupted(asking: audit.Asking, *rest: object) -> Iterator[object]:
-        for number, row in enumerate(original(asking, *rest)):  # type: ignore[arg-type]  # the same
-            if number == rows:
-                if folder is not None:
-                    for name in (MAIN, LOG):
-                        shutil.copy(folder / name, folder / f"{name}.copy")
-                raise KeyboardInterrupt
-            yield row
-
-    audit.audited = interrupted  # type: ignore[assignment]  # the same arguments
-    try:
-        yield
-    finally:
-        audit.audited = original
-
-
 def journals(command: list[str], folder: Path, rows: int) -> list[Contents]:
     """Make the journals of an interrupted and of a killed audit."""
-    with _stopped(rows, None):
+    with stopped_after(rows):
         code, _ = run([*command, str(folder / "interrupted")])
     assert code == 130
-    (folder / "killed").mkdir()
-    with _stopped(rows, folder / "killed"):
+    killed: Contents = {}
+
+    def as_killed() -> None:
+        killed.update({name: (folder / "killed" / name).read_bytes() for name in (MAIN, LOG)})
+
+    with stopped_after(rows, as_killed):
         run([*command, str(folder / "killed")])
-    killed = {name: (folder / "killed" / f"{name}.copy").read_bytes() for name in (MAIN, LOG)}
     return [{MAIN: (folder / "interrupted" / MAIN).read_bytes()}, killed]
 
 

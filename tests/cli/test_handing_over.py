@@ -153,7 +153,11 @@ def test_diff_says_what_is_worse(
     names = {"u": "unfair", "f": "fair"}
     for place, letters in (("a", before), ("b", after)):
         (folder.path / place).mkdir()
-        counts = {"people": len(letters), "unfair": letters.count("u"), "fair": letters.count("f")}
+        counts: dict[str, object] = {
+            "people": len(letters),
+            "unfair": letters.count("u"),
+            "fair": letters.count("f"),
+        }
         counts |= {"ce_rate": letters.count("u") / len(letters), "one_attribute_is_enough": {}}
         rows = [f"{n},p{n},{names[one]}" for n, one in enumerate(letters, start=1)]
         verdicts = "\n".join(["row,id,verdict", *rows]).encode()

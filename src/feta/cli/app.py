@@ -157,7 +157,7 @@ def audit(
     """Ask about every row: verdicts, the clearest pairs in plain words, rates by attribute.
 
     Exit code 0: everyone proved fair; 1: a counterexample; 2: bad input; 3: undecided people remain.
-    With --out, an audit that was interrupted or killed goes on where it was: give the same command.
+    With --out, an audit that was interrupted or killed resumes: give the same command again.
     """
     from feta.cli.audit import Options, run_audit
     from feta.cli.open_source import SourceOptions
@@ -191,7 +191,10 @@ def diff(
     ] = 0,
     rate_only: Annotated[
         bool,
-        typer.Option("--rate-only", help="Gate on the CE rate alone: for retrained models."),
+        typer.Option(
+            "--rate-only",
+            help="Compare the CE rates alone, not who is unfair: for retrained models.",
+        ),
     ] = False,
     other_question: Annotated[
         bool,
@@ -203,7 +206,8 @@ def diff(
     """What changed between two audits, for CI gates.
 
     Exit code 0: not worse; 1: somebody has a counterexample who had none; 2: bad input; 3: answers are
-    missing, or the two asked different questions (columns, domains, what is sensitive, the decision).
+    missing, people cannot be matched one to one, or the two asked different questions (columns, domains,
+    what is sensitive, the decision, how far answers are proved).
     """
     from feta.cli.diff import run_diff
     from feta.report.gate import Gate

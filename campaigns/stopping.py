@@ -1,0 +1,27 @@
+"""Stopping: interrupts an audit in this process after some rows, as Ctrl-C does."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from feta.report.report import Gathering
+
+
+@contextmanager
+def stopped_after(rows: int | None, first: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Call `first` and interrupt before the next row is counted; None interrupts nothing."""
+    original, taken = Gathering.take, 0
+
+    def take(self: Gathering, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
+        nonlocal taken
+        if taken == rows:
+            first()
+            raise KeyboardInterrupt
+        taken += 1
+        original(self, *arguments, **options)
+
+    setattr(Gathering, "take", take)  # noqa: B010 - a method is no variable
+    try:
+        yield
+    finally:
+        setattr(Gathering, "take", original)  # noqa: B010 - the same
