@@ -21,16 +21,17 @@ from feta.engine.compiled import LONGEST_AXIS, MOST_COUNTERPARTS, fits_line, ker
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.engine.score_ranges import spread_of
+from feta.engine.span import HIGHEST, LOWEST, Span
 from feta.errors import EngineError
 from feta.model import EXACT_CHUNK, Model
 from feta.network.points import Rows
 from feta.query import Query, WorstAt
-from feta.rule import Argmax, Deciding, OneVsRest, Threshold, Tolerance
+from feta.rule import Argmax, Deciding, Objective, OneVsRest, Threshold, Tolerance
 from feta.space.attribute import Derived, Real
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Fair, Reason, Verdict
+from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 
 # Lattices up to this size are enumerated once bounding has cost a good part of that; larger ones
 # are answered by bounds alone, or not in time.
@@ -88,7 +89,10 @@ class Lattice:
                 along = self._lines[query.model] = Along(query.model, simd=self.simd)
             return along.solve(Question(query, budget, self.name))
         search = _Search(self._kernel(query.model), query, budget)
-        return search.worst() if isinstance(query, WorstAt) else search.any()
+        worst = isinstance(query, WorstAt)
+        if search.question.span is not None:
+            return search.span(search.question.span, worst=worst)
+        return search.worst() if worst else search.any()
 
     def tally(
         self,
@@ -277,19 +281,7 @@ class _Search:
     def worst(self) -> Verdict:
         """Find the counterpart farthest on the other side, the first of them on a tie."""
         question = self.question
-        goal = question.objective
-        offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
-        told = self.kernel.native.worst(
-            *self.constants,
-            np.ascontiguousarray(goal.directions)[None],
-            np.ascontiguousarray(offsets)[None],
-            np.zeros(1, dtype=np.int32),
-            np.array([goal.level]),
-            False,
-            goal.least,
-            *self._limits,
-            1,
-        )
+        told = self._farthest(question.objective, question.objective.level, nearly=False)
         numbers = _open(told)
         if not told["finished"][0]:
             return self._spent(int(numbers[0]) if len(numbers) else None)
@@ -306,12 +298,84 @@ class _Search:
         sure = told["finished"][0] and told["safe"][0] and not told["open"]
         return question.fair(safe=bool(sure))
 
+    def span(self, span: Span, *, worst: bool) -> Verdict:
+        """Find the lowest and the highest score, or prove that all lie in a band.
+
+        Nearly the lowest and nearly the highest are found fast also where many are equal, and mostly
+        they decide. The ends themselves are needed for the worst pair, and where the span differs from
+        the tolerance by rounding errors only.
+        """
+        spent = self._widen(span, nearly=True)
+        if spent is None and span.pair() is None:
+            proved = self._in_band()
+            if proved is not None:
+                return proved
+        if spent is None and (worst or span.pair() is None):
+            spent = self._widen(span, nearly=False)
+        found = span.pair()
+        if found is not None and (spent is None or not worst):
+            return Unfair(found, optimal=worst, effort=self.question.meter.effort())
+        return spent or self._in_band() or self.question.fair(safe=False)
+
+    def _widen(self, span: Span, *, nearly: bool) -> Unknown | None:
+        """Widen the span to both ends, or nearly so; Unknown where the budget is spent."""
+        low, high = span.scores.floats()[:, 0]
+        for goal, known in ((LOWEST, -low), (HIGHEST, high)):
+            told = self._farthest(goal, float(np.nextafter(known, -np.inf)), nearly=nearly)
+            numbers = _open(told)
+            if not told["finished"][0]:
+                return self._spent(int(numbers[0]) if len(numbers) else None)
+            if not len(numbers):  # nobody is beyond the one known
+                continue
+            best = int(numbers[0]) if nearly else self.question.farthest(numbers, goal)
+            if best is None:
+                return self.question.unknown(int(numbers[0]))
+            self.question.witness(best)
+        return None
+
+    def _in_band(self) -> Fair | Unknown | None:
+        """Prove that all lie in the band around the span; None where somebody is beyond it."""
+        told = self._find()
+        if told["found"][0]:
+            self.question.witness(int(told["number"][0]))
+            return None
+        if not told["finished"][0]:
+            return self._spent(None)
+        apart = self.question.apart(_open(told))
+        if apart is None:
+            return self.question.unknown()
+        if len(apart):
+            return None
+        return self.question.fair(safe=bool(told["safe"][0]) and not told["open"])
+
+    def _farthest(self, goal: Objective, floor: float, *, nearly: bool) -> dict[str, Any]:
+        offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
+        told: dict[str, Any] = self.kernel.native.worst(
+            *self.constants,
+            np.ascontiguousarray(goal.directions)[None],
+            np.ascontiguousarray(offsets)[None],
+            np.zeros(1, dtype=np.int32),
+            np.array([floor]),
+            nearly,
+            goal.least,
+            *self._limits,
+            1,
+        )
+        self._count(told)
+        return told
+
+    def _count(self, told: dict[str, Any]) -> None:
+        """Note what a search has cost; several of one question share its budget."""
+        if self.question.span is not None:
+            self.question.meter.evaluations += int(told["bounded"][0]) + int(told["scored"][0])
+
     @property
     def _limits(self) -> tuple[float, int]:
         meter = self.question.meter
-        return _limits(meter.budget, meter.deadline)
+        seconds, evaluations = _limits(meter.budget, meter.deadline)
+        return seconds, max(1, evaluations - meter.evaluations) if evaluations else 0
 
-    def _spent(self, number: int | None) -> Verdict:
+    def _spent(self, number: int | None) -> Unknown:
         """Answer that the budget ran out, and which part of it."""
         meter = self.question.meter
         meter.reason = Reason.OUT_OF_NODES if meter.left() else Reason.OUT_OF_TIME
@@ -321,7 +385,9 @@ class _Search:
         rule = self.model.rule
         own, score, epsilon = 0, 0.0, 0.0
         if isinstance(rule, Tolerance):
-            score, epsilon = float(self.question.own.floats()[0, 0]), rule.epsilon
+            assert self.question.span is not None
+            band = rule.judge(self.question.span.scores)
+            score, epsilon = float(band.center), band.half
         else:
             rows = Rows(self.model.exact, self.question.query.person[None, :])
             own = int(self.model.settle(rows, rule).decisions[0])
@@ -330,10 +396,11 @@ class _Search:
             np.array([own], dtype=np.int32),
             np.array([score]),
             epsilon,
-            self.question.doubt,
+            0.0,
             *self._limits,
             self.kernel.nodes,
         )
+        self._count(told)
         return told
 
 
