@@ -172,9 +172,7 @@ class Model:
         scores = points.scores(self.network.arithmetic)
         return Bounded(scores.values, scores.errors + self.runtime_slack)
 
-    def settle(
-        self, points: Points, judge: Judge, *, deadline: float = float("inf")
-    ) -> Settled:
+    def settle(self, points: Points, judge: Judge, *, deadline: float = float("inf")) -> Settled:
         """Judge points: by float64 and its error bound, and exactly where that is not enough.
 
         After the deadline (by `time.monotonic`) what needs exact arithmetic stays open.

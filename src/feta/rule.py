@@ -23,6 +23,10 @@ from feta.rounding import DIFFERENCE, FLOAT64, Arithmetic, sigmoid_slack
 Decisions = NDArray[np.int8]
 OPEN = -1
 
+# What a tolerance compares, as files name it. The first release compared each counterpart's score with
+# the person's own, which is another question.
+DEFINITION = "span"
+
 # A tolerance below this is so near the end of float64 that half of it may be rounded.
 SMALLEST_EPSILON = 2.0**-900
 

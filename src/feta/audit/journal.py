@@ -16,6 +16,7 @@ from feta.audit.finding import Finding
 from feta.errors import CertificateError
 from feta.journal_file import JournalFile
 from feta.model import Model
+from feta.rule import DEFINITION, Tolerance
 from feta.verdict.counterexample import Counterexample
 
 TABLES = """
@@ -33,6 +34,10 @@ class Journal:
         self.path, self.model = path, model
         self._moving = model.space.sensitive_columns
         known = {"model": model.fingerprint, **settings}
+        if isinstance(
+            model.rule, Tolerance
+        ):  # the first release compared with the person's own score
+            known["what a tolerance compares"] = DEFINITION
         self._file = JournalFile(path, TABLES, known, work="audit")
         self.empty = len(self) == 0
 
@@ -94,19 +99,31 @@ class Journal:
         }
         if finding.pair is not None:
             told["counterpart"] = finding.pair.counterpart[self._moving].tobytes().hex()
+            told["first"] = finding.pair.person[self._moving].tobytes().hex()
         return json.dumps(told)
+
+    def _with(self, person: Vector, code: str) -> Vector:
+        """Put sensitive values into a person's row."""
+        other = np.array(person)
+        other[self._moving] = np.frombuffer(bytes.fromhex(code))
+        return other
+
+    def _asked_about(self, first: Vector, person: Vector) -> bool:
+        """Return whether a pair may begin so: with the person, or, for a tolerance, any counterpart."""
+        return isinstance(self.model.rule, Tolerance) or bool((first == person).all())
 
     def _read(self, person: Vector, row: int, text: str) -> Finding | None:
         """Read a finding back; None if it is damaged or its pair is not one."""
         try:
             told = json.loads(text)
             told["alone"] = tuple(told["alone"])
-            code = told.pop("counterpart", None)
+            codes = [told.pop(name, None) for name in ("first", "counterpart")]
             pair = None
-            if code is not None:
-                other = np.array(person)
-                other[self._moving] = np.frombuffer(bytes.fromhex(code))
-                pair = Counterexample(self.model, person, other)
+            if codes != [None, None]:
+                first, other = (self._with(person, code) for code in codes)
+                if not self._asked_about(first, person):
+                    return None
+                pair = Counterexample(self.model, first, other)
             if (told["status"] == "unfair") != (pair is not None):
                 return None
             return Finding(row, pair=pair, **told)

@@ -113,7 +113,9 @@ def check_coverage(certificate: Certificate, query: Query) -> None:
     proof = certificate.proof
     if isinstance(proof, BoundsProof):
         if isinstance(query.model.rule, Tolerance) != (proof.center is not None):
-            raise CertificateError("a proof by bounds must name a center for a tolerance, and only then")
+            raise CertificateError(
+                "a proof by bounds must name a center for a tolerance, and only then"
+            )
         _parts(proof.cuts, Parts.whole(dimensions(query.model.space)))
         return
     size = query.model.space.lattice.size

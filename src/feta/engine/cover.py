@@ -166,9 +166,7 @@ class _Best:
     def _take(self, found: Counterexample, row: Matrix) -> None:
         scores = self.question.model.exact.scores(row)
         self.found = found
-        self.value = largest(
-            self.goal, scores, np.ones(1, dtype=np.int8), np.zeros(1, np.int64)
-        )[0]
+        self.value = largest(self.goal, scores, np.ones(1, dtype=np.int8), np.zeros(1, np.int64))[0]
         # Parts that cannot exceed this hold nobody whose gap is larger by more than that share.
         value = float(self.value.floats())
         self.ceiling = value + self.share * found.gap - DIFFERENCE * abs(value)

@@ -7,7 +7,7 @@ from feta.model import Model
 from feta.report.groups import Group
 from feta.report.report import Report
 from feta.report.words import never_read
-from feta.rule import Tolerance
+from feta.rule import DEFINITION, Tolerance
 
 FORMAT = "feta-audit"
 VERSION = 1
@@ -32,6 +32,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "rule": type(model.rule).__name__,
             "outcomes": list(model.outcomes),
             "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
+            "tolerance_compares": DEFINITION if isinstance(model.rule, Tolerance) else None,
             "sensitive": {one.name: one.domain() for one in model.space.sensitive},
             "reading": model.network.reading,
             "sensitive_never_read": list(never_read(model)),

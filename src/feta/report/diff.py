@@ -137,6 +137,10 @@ def _question_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]
     decided = [key for key in ("rule", "outcomes", "tolerance") if key in old and key in new]
     if any(old[key] != new[key] for key in decided):  # older files do not tell all of them
         yield "what is decided, or the tolerance"
+    if old.get("tolerance_compares") != new.get(
+        "tolerance_compares"
+    ):  # version 0.1.0 had no such key
+        yield "what a tolerance compares: the span of all counterparts' scores, or the distance to the person's own"
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class Gathering:
     ) -> None:
         """Count one more row; a row that could not be read has no person."""
         self.summary.add(finding, label)
-        self.clearest.add(finding, name)
+        self.clearest.add(finding, name, person)
         if person is not None:
             self.groups.add(person, finding, label)
             if len(self.first) < MOST_PEOPLE:
