@@ -253,3 +253,18 @@ def test_init_refuses_more_classes_than_a_rule_can_have(folder: Path) -> None:
     done = run("init", *files, "--sensitive", "age", "--out", str(out))
     assert (done.returncode, out.exists()) == (2, False)
     assert "there must be at most 127 classes, got 128" in done.stderr
+
+
+def test_a_tolerance_of_the_first_release_was_another_question(folder: Path) -> None:
+    """There each counterpart was compared with the person; audit.json had no word of it."""
+    for out in ("old", "new"):
+        run(*command(folder, "audit", "limit", "--out", str(folder / out)))
+    told = json.loads((folder / "old" / "audit.json").read_text())
+    assert told["model"]["tolerance_compares"] == "span"
+    same = run("diff", str(folder / "old"), str(folder / "new"))
+    assert same.returncode == 0, same.stdout
+    del told["model"]["tolerance_compares"]
+    (folder / "old" / "audit.json").write_text(json.dumps(told))
+    other = run("diff", str(folder / "old"), str(folder / "new"))
+    assert other.returncode == 3, other.stdout
+    assert "what a tolerance compares" in other.stdout

@@ -34,10 +34,9 @@ class Journal:
         self.path, self.model = path, model
         self._moving = model.space.sensitive_columns
         known = {"model": model.fingerprint, **settings}
-        if isinstance(
-            model.rule, Tolerance
-        ):  # the first release compared with the person's own score
-            known["what a tolerance compares"] = DEFINITION
+        self._spans = isinstance(model.rule, Tolerance)
+        if self._spans:  # version 0.1.0 noted answers to another question
+            known["definition of the tolerance"] = DEFINITION
         self._file = JournalFile(path, TABLES, known, work="audit")
         self.empty = len(self) == 0
 
@@ -98,8 +97,9 @@ class Journal:
             "span": finding.span,
         }
         if finding.pair is not None:
+            if self._spans:  # neither of the two need be the person
+                told["first"] = finding.pair.person[self._moving].tobytes().hex()
             told["counterpart"] = finding.pair.counterpart[self._moving].tobytes().hex()
-            told["first"] = finding.pair.person[self._moving].tobytes().hex()
         return json.dumps(told)
 
     def _with(self, person: Vector, code: str) -> Vector:
@@ -108,22 +108,18 @@ class Journal:
         other[self._moving] = np.frombuffer(bytes.fromhex(code))
         return other
 
-    def _asked_about(self, first: Vector, person: Vector) -> bool:
-        """Return whether a pair may begin so: with the person, or, for a tolerance, any counterpart."""
-        return isinstance(self.model.rule, Tolerance) or bool((first == person).all())
-
     def _read(self, person: Vector, row: int, text: str) -> Finding | None:
         """Read a finding back; None if it is damaged or its pair is not one."""
         try:
             told = json.loads(text)
             told["alone"] = tuple(told["alone"])
-            codes = [told.pop(name, None) for name in ("first", "counterpart")]
+            first, code = told.pop("first", None), told.pop("counterpart", None)
+            if (first is not None) != (self._spans and code is not None):
+                return None
             pair = None
-            if codes != [None, None]:
-                first, other = (self._with(person, code) for code in codes)
-                if not self._asked_about(first, person):
-                    return None
-                pair = Counterexample(self.model, first, other)
+            if code is not None:
+                one = person if first is None else self._with(person, first)
+                pair = Counterexample(self.model, one, self._with(person, code))
             if (told["status"] == "unfair") != (pair is not None):
                 return None
             return Finding(row, pair=pair, **told)

@@ -148,7 +148,7 @@ class _Search:
             if best is None:
                 self._widen(ends)
                 return question.unknown()
-            question.witness(best)
+            span.reach(end.objective, question.counterpart(best))
         found = span.pair()
         if found is None:
             return question.fair(safe=self._within(ends))

@@ -327,10 +327,13 @@ class _Search:
                 return self._spent(int(numbers[0]) if len(numbers) else None)
             if not len(numbers):  # nobody is beyond the one known
                 continue
-            best = int(numbers[0]) if nearly else self.question.farthest(numbers, goal)
+            if nearly:
+                self.question.witness(int(numbers[0]))
+                continue
+            best = self.question.farthest(numbers, goal)
             if best is None:
                 return self.question.unknown(int(numbers[0]))
-            self.question.witness(best)
+            span.reach(goal, self.question.counterpart(best))  # the first of equals, whoever asks
         return None
 
     def _in_band(self) -> Fair | Unknown | None:
@@ -383,20 +386,19 @@ class _Search:
 
     def _find(self) -> dict[str, Any]:
         rule = self.model.rule
-        own, score, epsilon = 0, 0.0, 0.0
+        own, center, half = 0, 0.0, 0.0
         if isinstance(rule, Tolerance):
             assert self.question.span is not None
             band = rule.judge(self.question.span.scores)
-            score, epsilon = float(band.center), band.half
+            center, half = float(band.center), band.half
         else:
             rows = Rows(self.model.exact, self.question.query.person[None, :])
             own = int(self.model.settle(rows, rule).decisions[0])
         told: dict[str, Any] = self.kernel.native.find(
             *self.constants,
             np.array([own], dtype=np.int32),
-            np.array([score]),
-            epsilon,
-            0.0,
+            np.array([center]),
+            half,
             *self._limits,
             self.kernel.nodes,
         )

@@ -173,6 +173,10 @@ class Question:
             best = self.span.pair()
         return Unknown(self.meter.reason or Reason.OUT_OF_TIME, best, effort=self.meter.effort())
 
+    def counterpart(self, number: int) -> Vector:
+        """Return the counterpart with this number."""
+        return np.asarray(self.model.space.lattice.counterpart(self.query.person, number))
+
     def witness(self, counterpart: Point) -> Counterexample | None:
         """Replay a counterpart; None if it is treated alike.
 
@@ -180,7 +184,7 @@ class Question:
         """
         person = self.query.person
         if isinstance(counterpart, int):
-            counterpart = self.model.space.lattice.counterpart(person, counterpart)
+            counterpart = self.counterpart(counterpart)
         if self.span is not None:
             self.span.widen(np.asarray(counterpart)[None, :])
             return self.span.pair()
