@@ -18,10 +18,10 @@ from feta.bounds.first_layer import tabulable
 from feta.engine import compiled
 from feta.engine.along import Along, real_attribute
 from feta.engine.compiled import LONGEST_AXIS, MOST_COUNTERPARTS, fits_line, kernel_of
+from feta.engine.lattice_span import SpanSearch, open_numbers
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.engine.score_ranges import spread_of
-from feta.engine.span import HIGHEST, LOWEST, Span
 from feta.errors import EngineError
 from feta.model import EXACT_CHUNK, Model
 from feta.network.points import Rows
@@ -31,7 +31,7 @@ from feta.space.attribute import Derived, Real
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+from feta.verdict.verdict import Fair, Reason, Unknown, Verdict
 
 # Lattices up to this size are enumerated once bounding has cost a good part of that; larger ones
 # are answered by bounds alone, or not in time.
@@ -91,7 +91,7 @@ class Lattice:
         search = _Search(self._kernel(query.model), query, budget)
         worst = isinstance(query, WorstAt)
         if search.question.span is not None:
-            return search.span(search.question.span, worst=worst)
+            return SpanSearch(search, search.question.span).solve(worst=worst)
         return search.worst() if worst else search.any()
 
     def tally(
@@ -266,12 +266,12 @@ class _Search:
     def any(self) -> Verdict:
         """Find a counterpart treated apart, or prove that there is none."""
         question = self.question
-        told = self._find()
+        told = self.find()
         if told["found"][0]:
             return question.unfair(int(told["number"][0]))
         if not told["finished"][0]:
-            return self._spent(None)
-        apart = question.apart(_open(told))
+            return self.spent(None)
+        apart = question.apart(open_numbers(told))
         if apart is None:
             return question.unknown()
         if len(apart):
@@ -281,10 +281,10 @@ class _Search:
     def worst(self) -> Verdict:
         """Find the counterpart farthest on the other side, the first of them on a tie."""
         question = self.question
-        told = self._farthest(question.objective, question.objective.level, nearly=False)
-        numbers = _open(told)
+        told = self.farthest(question.objective, question.objective.level, nearly=False)
+        numbers = open_numbers(told)
         if not told["finished"][0]:
-            return self._spent(int(numbers[0]) if len(numbers) else None)
+            return self.spent(int(numbers[0]) if len(numbers) else None)
         if len(numbers):  # else no counterpart reaches the level at all
             best = question.farthest(numbers)
             if best is None:
@@ -292,66 +292,13 @@ class _Search:
             verdict = question.worst(best, safe=False)
             if not isinstance(verdict, Fair):
                 return verdict
-        told = self._find()  # whether the runtime is sure of it, too, is another question
+        told = self.find()  # whether the runtime is sure of it, too, is another question
         if told["found"][0]:
             return question.unfair(int(told["number"][0]))
         sure = told["finished"][0] and told["safe"][0] and not told["open"]
         return question.fair(safe=bool(sure))
 
-    def span(self, span: Span, *, worst: bool) -> Verdict:
-        """Find the lowest and the highest score, or prove that all lie in a band.
-
-        Nearly the lowest and nearly the highest are found fast also where many are equal, and mostly
-        they decide. The ends themselves are needed for the worst pair, and where the span differs from
-        the tolerance by rounding errors only.
-        """
-        spent = self._widen(span, nearly=True)
-        if spent is None and span.pair() is None:
-            proved = self._in_band()
-            if proved is not None:
-                return proved
-        if spent is None and (worst or span.pair() is None):
-            spent = self._widen(span, nearly=False)
-        found = span.pair()
-        if found is not None and (spent is None or not worst):
-            return Unfair(found, optimal=worst, effort=self.question.meter.effort())
-        return spent or self._in_band() or self.question.fair(safe=False)
-
-    def _widen(self, span: Span, *, nearly: bool) -> Unknown | None:
-        """Widen the span to both ends, or nearly so; Unknown where the budget is spent."""
-        low, high = span.scores.floats()[:, 0]
-        for goal, known in ((LOWEST, -low), (HIGHEST, high)):
-            told = self._farthest(goal, float(np.nextafter(known, -np.inf)), nearly=nearly)
-            numbers = _open(told)
-            if not told["finished"][0]:
-                return self._spent(int(numbers[0]) if len(numbers) else None)
-            if not len(numbers):  # nobody is beyond the one known
-                continue
-            if nearly:
-                self.question.witness(int(numbers[0]))
-                continue
-            best = self.question.farthest(numbers, goal)
-            if best is None:
-                return self.question.unknown(int(numbers[0]))
-            span.reach(goal, self.question.counterpart(best))  # the first of equals, whoever asks
-        return None
-
-    def _in_band(self) -> Fair | Unknown | None:
-        """Prove that all lie in the band around the span; None where somebody is beyond it."""
-        told = self._find()
-        if told["found"][0]:
-            self.question.witness(int(told["number"][0]))
-            return None
-        if not told["finished"][0]:
-            return self._spent(None)
-        apart = self.question.apart(_open(told))
-        if apart is None:
-            return self.question.unknown()
-        if len(apart):
-            return None
-        return self.question.fair(safe=bool(told["safe"][0]) and not told["open"])
-
-    def _farthest(self, goal: Objective, floor: float, *, nearly: bool) -> dict[str, Any]:
+    def farthest(self, goal: Objective, floor: float, *, nearly: bool) -> dict[str, Any]:
         offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
         told: dict[str, Any] = self.kernel.native.worst(
             *self.constants,
@@ -378,13 +325,13 @@ class _Search:
         seconds, evaluations = _limits(meter.budget, meter.deadline)
         return seconds, max(1, evaluations - meter.evaluations) if evaluations else 0
 
-    def _spent(self, number: int | None) -> Unknown:
+    def spent(self, number: int | None) -> Unknown:
         """Answer that the budget ran out, and which part of it."""
         meter = self.question.meter
         meter.reason = Reason.OUT_OF_NODES if meter.left() else Reason.OUT_OF_TIME
         return self.question.unknown(number)
 
-    def _find(self) -> dict[str, Any]:
+    def find(self) -> dict[str, Any]:
         rule = self.model.rule
         own, center, half = 0, 0.0, 0.0
         if isinstance(rule, Tolerance):
@@ -431,13 +378,6 @@ def _limits(budget: Budget, deadline: float) -> tuple[float, int]:
     """
     seconds = -1.0 if budget.seconds is None else max(0.0, deadline - time.monotonic())
     return seconds, 0 if budget.evaluations is None else max(1, int(budget.evaluations))
-
-
-def _open(told: dict[str, Any]) -> Counts:
-    numbers = told["open"].get(0)
-    if numbers is None:
-        return told["number"][:1].astype(np.int64) if told["found"][0] else np.zeros(0, np.int64)
-    return np.sort(numbers.astype(np.int64))
 
 
 def _rule(model: Model) -> tuple[int, float, bool, int, int, int]:
