@@ -19,7 +19,7 @@ def flip_rate(own: ArrayLike, fair: ArrayLike, *, epsilon: float = 0.0) -> float
     """Give the share of people whose own decision differs from the fair one.
 
     For regression, the share whose own score is farther than epsilon from the fair one, which is a
-    counterpart's score: nobody whose counterparts' scores span epsilon at most is counted.
+    counterpart's score. So, but for rounding, only people with a counterexample are counted.
     """
     mine, theirs = _matched(own, fair)
     if mine.dtype.kind == "f":
