@@ -31,7 +31,7 @@ def disagreements(
     wrong = _wrong_verdict(feta.verify(feta.FairAt(model, person), engine=engine), fair=fair)
     match feta.worst(model, person, engine=engine):
         case feta.Unfair(counterexample=found, optimal=optimal):
-            gap = oracle.gap(model, person, found.counterpart)
+            gap = oracle.gap(model, found.person, found.counterpart)
             if not optimal or gap != oracle.worst_gap(model, person) or found.gap != float(gap):
                 wrong.append("worst: gap")
         case verdict:

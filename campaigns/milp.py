@@ -51,8 +51,8 @@ def wrong_answers(
     model: Model, person: Vector, engine: Engine, others: list[Vector], counts: Counter[str]
 ) -> list[str]:
     """Name every answer about one person that some counterparts contradict; count how they ended."""
-    apart = [other for other in others if oracle.apart(model, person, other)]
-    farthest = max((oracle.gap(model, person, other) for other in apart), default=None)
+    farthest = _farthest(model, person, others)
+    apart = farthest is not None
     every = model.space.finite  # whether `others` are all there are
     wrong = []
     for kind in (feta.FairAt, feta.WorstAt):
@@ -66,9 +66,10 @@ def wrong_answers(
                 if apart:
                     wrong.append(f"{name}: fair")
             case feta.Unfair(counterexample=found, optimal=optimal):
-                if not oracle.apart(model, person, found.counterpart) or (every and not apart):
+                pair = (found.person, found.counterpart)
+                if not oracle.apart(model, *pair) or (every and not apart):
                     wrong.append(f"{name}: unfair")
-                gap = oracle.gap(model, person, found.counterpart)
+                gap = oracle.gap(model, *pair)
                 if optimal and farthest is not None and farthest - gap > GAP * farthest:
                     wrong.append(f"{name}: gap")
                 ended += " optimal" * optimal
@@ -78,6 +79,16 @@ def wrong_answers(
                 ended += f" {reason.name}"
         counts[f"{name}: {ended}"] += 1
     return wrong
+
+
+def _farthest(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
+    """Find the largest gap between two people treated apart; regression: between any two."""
+    if not isinstance(model.rule, Tolerance):
+        apart = [other for other in others if oracle.apart(model, person, other)]
+        return max((oracle.gap(model, person, other) for other in apart), default=None)
+    scores = [oracle.score(model, one) for one in (person, *others)]
+    span = max(scores) - min(scores)
+    return span if span > Fraction(model.rule.epsilon) else None
 
 
 def wrong_counts(

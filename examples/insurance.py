@@ -1,4 +1,4 @@
-"""Insurance: generated drivers; a premium may differ by 50 between counterparts, and no more."""
+"""Insurance: generated drivers; premiums of any two counterparts may differ by 50, and no more."""
 
 import numpy as np
 import pandas as pd

@@ -81,12 +81,20 @@ def apart(model: Model, person: Vector, other: Vector) -> bool:
     return decide(model, person) != decide(model, other)
 
 
+def span(model: Model, person: Vector) -> Fraction:
+    """The highest score of all counterparts less the lowest."""
+    found = [score(model, other) for other in counterparts(model, person)]
+    return max(found) - min(found)
+
+
 def is_fair(model: Model, person: Vector) -> bool:
+    if isinstance(model.rule, Tolerance):
+        return span(model, person) <= Fraction(model.rule.epsilon)
     return not any(apart(model, person, other) for other in counterparts(model, person))
 
 
 def gap(model: Model, person: Vector, other: Vector) -> Fraction:
-    """How far on the other side of this person's decision a counterpart is."""
+    """How far on the other side of one's decision the other is; regression: how far apart they are."""
     if isinstance(model.rule, Threshold | Tolerance):
         return abs(score(model, other) - score(model, person))
     theirs = scores(model, other)
@@ -99,6 +107,8 @@ def gap(model: Model, person: Vector, other: Vector) -> Fraction:
 
 
 def worst_gap(model: Model, person: Vector) -> Fraction | None:
+    if isinstance(model.rule, Tolerance):
+        return None if is_fair(model, person) else span(model, person)
     others = [other for other in counterparts(model, person) if apart(model, person, other)]
     return max((gap(model, person, other) for other in others), default=None)
 

@@ -173,7 +173,7 @@ def random_weights(rng: np.random.Generator, model: Model) -> VoteWeights | None
 
 
 def random_case(rng: np.random.Generator, edge: Edge, *, plain: bool = True) -> Case:
-    """Draw a model; "tie" puts the rule on a counterpart's score, "ulp" one step beside it."""
+    """Draw a model; "tie" puts the rule on a counterpart's score or on the span, "ulp" one step off."""
     space = random_space(rng)
     rule = random_threshold(rng) if plain else random_rule(rng)
     network = random_network(rng, space, rule.outputs, plain=plain)
@@ -192,8 +192,7 @@ def _at_the_edge(rng: np.random.Generator, model: Model, person: Vector, edge: E
             value = _beside(rng, float(oracle.score(model, other)), edge)
             return replace(model, rule=replace(model.rule, value=value), threshold=None)
         case Tolerance():
-            distance = abs(oracle.score(model, other) - oracle.score(model, person))
-            epsilon = max(0.0, _beside(rng, float(distance), edge))
+            epsilon = max(0.0, _beside(rng, float(oracle.span(model, person)), edge))
             return replace(model, rule=Tolerance(epsilon), threshold=None)
         case _:
             # Move one class's bias so that it ties with another at this counterpart.

@@ -50,7 +50,7 @@ def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) ->
 def worst(
     model: Model, person: Vector, *, engine: str = "auto", budget: Budget = UNLIMITED
 ) -> Verdict:
-    """Find the counterpart farthest on the other side of the decision.
+    """Find the counterpart farthest on the other side of the decision; regression: the widest pair.
 
     Returns `Unfair` with `optimal=True`, `Fair` if there is none, or `Unknown` with the best so far.
     Where a sensitive attribute is real-valued, optimal is within 1e-9 of the gap; `optimal=False` says

@@ -18,7 +18,8 @@ def ce_rate(counts: Tally) -> float:
 def flip_rate(own: ArrayLike, fair: ArrayLike, *, epsilon: float = 0.0) -> float:
     """Give the share of people whose own decision differs from the fair one.
 
-    For regression, the share whose own score is farther than epsilon from the fair one.
+    For regression, the share whose own score is farther than epsilon from the fair one, which is a
+    counterpart's score. So, but for rounding, only people with a counterexample are counted.
     """
     mine, theirs = _matched(own, fair)
     if mine.dtype.kind == "f":

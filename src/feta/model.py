@@ -61,7 +61,7 @@ class Model:
     >>> tiers.outcomes[FairPredictor(tiers).decide(people)[0]]
     'silver'
 
-    A credit limit that may differ by 500 between counterparts:
+    A credit limit that may differ by 500 between any two counterparts:
 
     >>> limits = Network.from_layers([([[20.0, 50.0]], [400.0])])
     >>> credit = Model(space, limits, Tolerance(500.0))
@@ -172,20 +172,17 @@ class Model:
         rule = OneVsRest(self.rule.classes, chosen)
         return Model(self.space, self.network, rule)
 
-    def runtime_scores(self, points: Points, doubt: float = 0.0) -> Bounded:
+    def runtime_scores(self, points: Points) -> Bounded:
         """Compute scores with a bound that also covers the source's own runtime."""
         scores = points.scores(self.network.arithmetic)
-        return Bounded(scores.values, scores.errors + (self.runtime_slack + doubt))
+        return Bounded(scores.values, scores.errors + self.runtime_slack)
 
-    def settle(
-        self, points: Points, judge: Judge, *, deadline: float = float("inf"), doubt: float = 0.0
-    ) -> Settled:
+    def settle(self, points: Points, judge: Judge, *, deadline: float = float("inf")) -> Settled:
         """Judge points: by float64 and its error bound, and exactly where that is not enough.
 
-        After the deadline (by `time.monotonic`) what needs exact arithmetic stays open. `doubt` is
-        what the source's runtime may add to the error of each score.
+        After the deadline (by `time.monotonic`) what needs exact arithmetic stays open.
         """
-        decisions = judge.settle(self.runtime_scores(points, doubt))
+        decisions = judge.settle(self.runtime_scores(points))
         safe = decisions != OPEN
         rest = np.flatnonzero(~safe)
         if rest.size:

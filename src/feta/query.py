@@ -13,7 +13,10 @@ from feta.model import Model
 
 @dataclass(frozen=True, eq=False)
 class FairAt:
-    """Is this person decided the same, whatever their sensitive attributes were?"""
+    """Is this person decided the same, whatever their sensitive attributes were?
+
+    Regression: do the scores of any two counterparts differ by the tolerance at most?
+    """
 
     model: Model
     person: Vector
@@ -40,7 +43,10 @@ class FairAt:
 
 @dataclass(frozen=True, eq=False)
 class WorstAt(FairAt):
-    """Which counterpart of this person is farthest on the other side of the decision?"""
+    """Which counterpart of this person is farthest on the other side of the decision?
+
+    Regression: which two counterparts have the lowest and the highest score?
+    """
 
 
 Query = FairAt | WorstAt

@@ -1,25 +1,34 @@
 """Rule: how scores become decisions, and when two counterparts are treated apart.
 
 A decision is a small whole number, the class; OPEN where an error bound leaves it undecided. For a
-threshold, 1 is favorable and 0 is not. A `Tolerance` decides nothing: it compares two scores.
+threshold, 1 is favorable and 0 is not. A `Tolerance` decides nothing: it compares the scores of any
+two counterparts. A band of its width around a center reduces that to one point at a time.
 """
 
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feta.arrays import Flags, Matrix, Vector
-from feta.errors import SchemaError, one_of
+from feta.errors import CertificateError, SchemaError, one_of
 from feta.network.bounded import Bounded
 from feta.network.dyadic import Dyadic
 from feta.network.network import Side
-from feta.rounding import DIFFERENCE, Arithmetic, sigmoid_slack
+from feta.rounding import DIFFERENCE, FLOAT64, Arithmetic, sigmoid_slack
 
 Decisions = NDArray[np.int8]
 OPEN = -1
+
+# What a tolerance compares, as files name it. The first release compared each counterpart's score with
+# the person's own, which is another question.
+DEFINITION = "span"
+
+# A tolerance below this is so near the end of float64 that half of it may be rounded.
+SMALLEST_EPSILON = 2.0**-900
 
 # Decisions are int8.
 MOST_CLASSES = 127
@@ -315,7 +324,10 @@ class OneVsRest:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Regression: treated alike when no counterpart's score is farther than epsilon away."""
+    """Regression: fair at a person when no two counterparts' scores are farther apart than epsilon.
+
+    The span of the scores, highest less lowest, decides; so all counterparts get the same verdict.
+    """
 
     epsilon: float
 
@@ -351,15 +363,13 @@ class Tolerance:
         del arithmetic
         return 0.0
 
-    def judge(self, own: Dyadic) -> Judge:
-        """Give what tells counterparts treated apart from this person: too far a score."""
-        return _TooFar(self.epsilon, own[0, :1])
+    def judge(self, known: Dyadic) -> "Band":
+        """Return the band around known scores of counterparts; outside it, the span widens."""
+        return Band.around(self.epsilon, known)
 
-    def objective(self, own: Dyadic) -> Objective:
-        """Give the distance to this person's score, above and below."""
-        mine = own.numerators[0, :1]
-        offsets = Dyadic(np.concatenate([-mine, mine]), own.exponent)
-        return Objective(np.array([[1.0], [-1.0]]), offsets, level=self.epsilon)
+    def objective(self, known: Dyadic) -> Objective:
+        """Return the distance to the center of the band around known scores."""
+        return self.judge(known).objective()
 
     def gap(self, scores: Dyadic) -> float:
         """Say how far apart the scores of a pair are."""
@@ -386,33 +396,85 @@ class _Apart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _TooFar:
-    """1 where the score is farther than epsilon from this person's."""
+class Band:
+    """Judge of scores: 0 within epsilon / 2 of a center, 1 farther away.
+
+    If all counterparts' scores lie in one band, no two are farther apart than epsilon, and that holds
+    for a source's rounded scores as well. A score outside a band around the middle of known scores
+    whose span is at most epsilon is lower or higher than all of them.
+    """
 
     epsilon: float
-    own: Dyadic
+    doubled: Dyadic  # twice the center, (1,): it needs no halving
+
+    @classmethod
+    def around(cls, epsilon: float, known: Dyadic) -> Self:
+        """Put the center in the middle of the lowest and the highest of known scores."""
+        scores = known.numerators[:, 0].tolist()
+        return cls(epsilon, Dyadic(np.array([min(scores) + max(scores)], object), known.exponent))
+
+    @classmethod
+    def at(cls, epsilon: float, center: Fraction) -> Self:
+        """Put the center at an exact number; it must be an integer times a power of two."""
+        exponent = 1 - center.denominator.bit_length()
+        if center.denominator != 1 << -exponent:
+            raise CertificateError(
+                f"invalid center of a band: got {center}; expected an integer times a power of two"
+            )
+        return cls(epsilon, Dyadic(np.array([2 * center.numerator], object), exponent))
+
+    @property
+    def center(self) -> Fraction:
+        """The middle, exactly."""
+        return self.doubled.fractions()[0] / 2
+
+    @property
+    def half(self) -> float:
+        """At most epsilon / 2; 0 where float64 cannot halve, so that nothing is within for sure."""
+        return self.epsilon / 2 if self.epsilon > SMALLEST_EPSILON else 0.0
 
     def settle(self, scores: Bounded) -> Decisions:
-        own = float(self.own.floats()[0])
-        distance = np.abs(scores.values[:, 0] - own)
-        # The person's own score is rounded once, and so is the difference.
-        size = np.abs(scores.values[:, 0]) + abs(own) + self.epsilon
-        reach = scores.errors[:, 0] + DIFFERENCE * size
+        """Sort where the error bound allows it; NaN and infinite errors stay open."""
+        center, values = float(self.doubled.floats()[0]), 2 * scores.values[:, 0]
+        distance = np.abs(values - center)
+        # The center is rounded once, and so is the difference.
+        size = np.abs(values) + abs(center) + self.epsilon
+        reach = 2 * scores.errors[:, 0] + DIFFERENCE * size + FLOAT64.tiny
         open_ = ~(np.abs(distance - self.epsilon) > reach)
         return np.where(open_, OPEN, distance > self.epsilon).astype(np.int8)
 
     def settle_exactly(self, scores: Dyadic) -> Decisions:
-        difference = scores[:, 0] - self.own
+        """Sort exact scores; a score exactly epsilon / 2 away is within."""
+        difference = scores[:, 0] + scores[:, 0] - self.doubled
         size = Dyadic(np.abs(difference.numerators), difference.exponent)
         return (size.compare(Dyadic.of(self.epsilon)) > 0).astype(np.int8)
 
+    def objective(self) -> Objective:
+        """Return the distance to the center, above and below."""
+        center = self.doubled.numerators
+        offsets = Dyadic(np.concatenate([-center, center]), self.doubled.exponent - 1)
+        return Objective(np.array([[1.0], [-1.0]]), offsets, level=self.half)
+
+
+def separates(rule: Rule, pair: Dyadic) -> bool:
+    """Compare the exact scores of two people: other decisions, or more than epsilon apart."""
+    if not isinstance(rule, Tolerance):
+        first, second = rule.settle_exactly(pair)
+        return bool(first != second)
+    difference = pair[1, :1] - pair[0, :1]
+    size = Dyadic(np.abs(difference.numerators), difference.exponent)
+    return bool(size.compare(Dyadic.of(rule.epsilon))[0] > 0)
+
 
 def apart_in_runtime(rule: Rule, own: Dyadic, scores: Bounded) -> Flags:
-    """Say which points the source's runtime is sure to treat apart from the first one."""
-    judge = rule.judge(own)
-    if isinstance(rule, Tolerance):  # there the person's own score is off as well
-        return judge.settle(Bounded(scores.values, scores.errors + scores.errors[0])) == 1
-    return (judge.settle(scores) == 1) & (rule.settle(scores)[0] != OPEN)
+    """Return which points the source's own runtime treats apart from the first one, provably."""
+    if not isinstance(rule, Tolerance):
+        return (rule.judge(own).settle(scores) == 1) & (rule.settle(scores)[0] != OPEN)
+    values, errors = scores.values[:, 0], scores.errors[:, 0]  # both of a pair are rounded there
+    size = np.abs(values) + abs(values[0]) + rule.epsilon
+    with np.errstate(invalid="ignore"):  # inf − inf where nothing is known: NaN, which is not sure
+        distance = np.abs(values - values[0]) - rule.epsilon
+    return np.asarray(distance > errors + errors[0] + DIFFERENCE * size + FLOAT64.tiny)
 
 
 def _margins(n_classes: int, mine: int) -> Matrix:

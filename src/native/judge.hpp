@@ -8,7 +8,7 @@ namespace FETA_ISA {
 constexpr int open_class = -1;
 
 // Outputs known to within some reach, alone and pairwise: of a point or of a node.
-template <class Outputs> int judge(const RuleSpec& rule, const Outputs& out, double own, double epsilon) {
+template <class Outputs> int judge(const RuleSpec& rule, const Outputs& out, double center, double half) {
     switch (rule.kind) {
         case RuleKind::threshold: {
             const double distance = out.value(0) - rule.value, reach = out.reach(0);
@@ -17,10 +17,11 @@ template <class Outputs> int judge(const RuleSpec& rule, const Outputs& out, dou
             return open_class;
         }
         case RuleKind::tolerance: {
-            const double distance = out.value(0) - own;
-            const double reach = out.reach(0) + 0x1p-50 * (std::abs(out.value(0)) + std::abs(own) + epsilon);
-            if (std::abs(distance) + reach < epsilon) return 0;
-            if (std::abs(distance) - reach > epsilon) return 1;
+            // If every counterpart lies in one band center ± half, no two are farther apart than 2 · half.
+            const double distance = out.value(0) - center;
+            const double reach = out.reach(0) + 0x1p-50 * (std::abs(out.value(0)) + std::abs(center) + half);
+            if (std::abs(distance) + reach < half) return 0;
+            if (std::abs(distance) - reach > half) return 1;
             return open_class;
         }
         case RuleKind::argmax: {

@@ -50,7 +50,7 @@ class Kernel {
   public:
     virtual ~Kernel() = default;
     virtual Answers tally(const People&, const Listed*, const Options&) = 0;
-    virtual Answers find(const People&, const int32_t* own, const double* scores, double epsilon, double doubt, const Options&) = 0;
+    virtual Answers find(const People&, const int32_t* own, const double* centers, double half, const Options&) = 0;
     virtual Answers worst(const People&, const Goals&, const Options&) = 0;
     virtual Answers worst_real(const People&, const double* signs, const double* floors, const Options&) = 0;
 

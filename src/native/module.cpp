@@ -180,13 +180,13 @@ NB_MODULE(_native, module) {
              })
         .def("find",
              [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Integers& own,
-                const Numbers& scores, double epsilon, double doubt, double seconds,
+                const Numbers& centers, double half, double seconds,
                 uint64_t evaluations, uint64_t nodes) {
                  const People people = self.people(constants, sizes);
                  Answers all;
                  {
                      nb::gil_scoped_release free;
-                     all = self.kernel->find(people, own.data(), scores.data(), epsilon, doubt,
+                     all = self.kernel->find(people, own.data(), centers.data(), half,
                                              Options{false, seconds, nodes, evaluations, 1});
                  }
                  return told(std::move(all));

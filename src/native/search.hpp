@@ -72,7 +72,7 @@ class Search {
 
     // Count the classes of all counterparts; with `majority`, stop once a majority is certain.
     void tally(Outcome& out, bool majority, const Limits& limits) {
-        start(out, 0.0);
+        start(out);
         leader_only = majority;
         if (settle_root(out) != open_class) return;
         while (!frontier.empty() && !(majority && settled(out.counts, total))) {
@@ -81,11 +81,11 @@ class Search {
         }
     }
 
-    // Find a counterpart of another class than `own`; for a tolerance, one too far from `score`.
-    void find(Outcome& out, int own, double score, double epsilon, double doubt, const Limits& limits) {
-        start(out, doubt);  // what the source may add to each score's error
-        own_score = score;
-        own_epsilon = epsilon;
+    // Find a counterpart of another class than `own`; for a tolerance, one outside the band center ± half.
+    void find(Outcome& out, int own, double center, double half, const Limits& limits) {
+        start(out);
+        band_center = center;
+        band_half = half;
         wanted = own;
         const int whole = settle_root(out);
         if (whole != open_class && whole != own) found(out, 0);
@@ -100,7 +100,7 @@ class Search {
     // `nearly`, one that is certainly above the floor and short of the largest by float32's rounding will do:
     // where many are equal, that is much faster.
     void worst(Outcome& out, const Objective& goal, double floor, bool nearly, const Limits& limits) {
-        start(out, 0.0);
+        start(out);
         Bar bar{floor, floor, nearly ? 8 * goal.error(roots.kernel32(person)) : 0.0};
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), goal.high(roots.bounds(), person));
@@ -140,7 +140,7 @@ class Search {
     // Find the highest score (sign 1) or the lowest (−1) where one attribute is real-valued; it may find
     // nothing if sign · score is certainly below `floor`.
     void worst_real(Outcome& out, double sign, double floor, const Limits& limits) {
-        start(out, 0.0);
+        start(out);
         const int axis = real_axis;
         double most = floor, error = 0;
         Bar bar{floor, floor, 0.0};
@@ -197,8 +197,8 @@ class Search {
     // Count listed assignments with their votes.
     void tally_listed(Outcome& out, const uint64_t* numbers, const uint64_t* votes, size_t many,
                       uint64_t all_votes, bool majority, const Limits& limits) {
-        start(out, 0.0);
-        const int whole = judge(spec.rule, root(), own_score, own_epsilon);
+        start(out);
+        const int whole = judge(spec.rule, root(), band_center, band_half);
         if (whole != open_class) {
             out.counts[size_t(whole)] += all_votes;
             return;
@@ -244,7 +244,7 @@ class Search {
     std::vector<int32_t> ids, children, digits, stack;
     bool ready64 = false;
     std::vector<std::vector<double>> errors64;
-    double own_score = 0, own_epsilon = 0, slack = 0;
+    double band_center = 0, band_half = 0, slack = 0;
     int wanted = open_class;
     bool leader_only = false;  // a certain majority is enough
     Frontier frontier;
@@ -282,10 +282,10 @@ class Search {
         trace.take(lane, line.data(), edge(real, tree.begin[node[real_axis]]), edge(real, tree.end[node[real_axis]]));
     }
 
-    void start(Outcome& out, double doubt) {
+    void start(Outcome& out) {
         out.counts.assign(size_t(std::max(2, spec.rule.classes)), 0);
         out.open.clear();
-        slack = spec.source_slack + doubt;
+        slack = spec.source_slack;
         out.safe = spec.source_slack < 1e300;
         out.finished = true;
         out.found = false;
@@ -323,7 +323,7 @@ class Search {
 
     int settle_root(Outcome& out) {
         out.bounded = 1;
-        const int whole = judge(spec.rule, root(), own_score, own_epsilon);
+        const int whole = judge(spec.rule, root(), band_center, band_half);
         if (whole != open_class) {
             out.counts[size_t(whole)] += total;
             return whole;
@@ -344,7 +344,7 @@ class Search {
             else
                 key = (own_above ? -distance : distance) + node.reach(0);
         }
-        if (spec.rule.kind == RuleKind::tolerance) key = std::abs(node.value(0) - own_score) + node.reach(0);
+        if (spec.rule.kind == RuleKind::tolerance) key = std::abs(node.value(0) - band_center) + node.reach(0);
         return key == key ? key : 0.0;
     }
 
@@ -442,7 +442,7 @@ class Search {
 
     // Count a bounded node if it is decided.
     bool count_node(Outcome& out, int lane) {
-        const int of = judge(spec.rule, node(lane), own_score, own_epsilon);
+        const int of = judge(spec.rule, node(lane), band_center, band_half);
         if (of == open_class) return false;
         const int32_t* child = &children[size_t(lane) * axes];
         out.counts[size_t(of)] += count_of(child);
@@ -510,7 +510,7 @@ class Search {
 
     int judge_point(int point) const {
         const PointOutputs<float> lane{points, point, roots.kernel32(person), roots.source(person), slack};
-        return judge(spec.rule, lane, own_score, own_epsilon);
+        return judge(spec.rule, lane, band_center, band_half);
     }
 
     void score(Outcome& out) {
@@ -569,11 +569,11 @@ class Search {
     int settle_point(const int32_t* places, Outcome& out) {
         score_exactly(places);
         const PointOutputs<double> with_source{exact_points, 0, error64(), roots.source(person), slack};
-        const int sure = judge(spec.rule, with_source, own_score, own_epsilon);
+        const int sure = judge(spec.rule, with_source, band_center, band_half);
         if (sure != open_class) return sure;
         out.safe = false;
         const PointOutputs<double> alone{exact_points, 0, error64(), nullptr, 0.0};
-        return judge(spec.rule, alone, own_score, own_epsilon);
+        return judge(spec.rule, alone, band_center, band_half);
     }
 
     void goal_points(Outcome& out, const Objective& goal, Bar& bar) {

@@ -122,7 +122,8 @@ def test_a_regression_is_audited_by_its_tolerance(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "limit", "--label", "limit", "--out", str(out)))
     assert done.returncode == 1, done.stderr
-    assert "have a counterpart whose score is more than 100 EUR {0} away (CE rate" in done.stdout
+    found = "have two counterparts whose scores are more than 100 EUR {0} apart (CE rate"
+    assert found in done.stdout
     assert (
         "The scores of a person's counterparts span 240 EUR {0} on average, 240 EUR {0} at most."
         in done.stdout
@@ -138,7 +139,7 @@ def test_a_regression_is_audited_by_its_tolerance(folder: Path) -> None:
     assert [float(row["decision"]) for row in verdicts] == own.tolist()
     assert [float(row["fair decision"]) for row in verdicts] == fair.tolist()
     for pair in pairs:
-        gap = abs(float(pair["score"]) - float(pair["counterpart score"]))
+        gap = float(pair["higher score"]) - float(pair["lower score"])
         assert float(pair["gap"]) == gap > 100
         assert (pair["decision"], pair["replayed"]) == ("", "yes")
     told = json.loads((out / "audit.json").read_text())["summary"]
@@ -255,3 +256,18 @@ def test_init_refuses_more_classes_than_a_rule_can_have(folder: Path) -> None:
     done = run("init", *files, "--sensitive", "age", "--out", str(out))
     assert (done.returncode, out.exists()) == (2, False)
     assert "there must be at most 127 classes, got 128" in done.stderr
+
+
+def test_a_tolerance_of_the_first_release_was_another_question(folder: Path) -> None:
+    """There each counterpart was compared with the person; audit.json had no word of it."""
+    for out in ("old", "new"):
+        run(*command(folder, "audit", "limit", "--out", str(folder / out)))
+    told = json.loads((folder / "old" / "audit.json").read_text())
+    assert told["model"]["tolerance_compares"] == "span"
+    same = run("diff", str(folder / "old"), str(folder / "new"))
+    assert same.returncode == 0, same.stdout
+    del told["model"]["tolerance_compares"]
+    (folder / "old" / "audit.json").write_text(json.dumps(told))
+    other = run("diff", str(folder / "old"), str(folder / "new"))
+    assert other.returncode == 3, other.stdout
+    assert "what a tolerance compares" in other.stdout

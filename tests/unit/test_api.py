@@ -80,15 +80,31 @@ def test_a_regression_model_has_no_tally_and_several_classes_no_spread() -> None
         feta.spread(LIMIT, PERSON[None, :], engine="exhaustiv")
 
 
-@pytest.mark.parametrize(("epsilon", "fair"), [(60.5, True), (np.nextafter(60.5, 0), False)])
+@pytest.mark.parametrize(("epsilon", "fair"), [(72.5, True), (np.nextafter(72.5, 0), False)])
 def test_a_tolerance_is_verified_to_the_last_ulp(epsilon: float, *, fair: bool) -> None:
     model = feta.Model(SPACE, LIMIT.network, feta.Tolerance(epsilon))
     for verdict in (feta.verify(feta.FairAt(model, PERSON)), feta.worst(model, PERSON)):
         assert isinstance(verdict, feta.Fair) == fair
         if isinstance(verdict, feta.Unfair):
-            other = SPACE.decode(verdict.counterexample.counterpart)
-            assert (other["age"], other["sex"]) == (90, "male")
-            assert verdict.counterexample.gap == 60.5
+            pair = verdict.counterexample
+            low, high = SPACE.decode(pair.person), SPACE.decode(pair.counterpart)
+            assert (low["age"], low["sex"]) == (18, "female")
+            assert (high["age"], high["sex"]) == (90, "male")
+            assert pair.gap == 72.5
+
+
+@pytest.mark.parametrize("engine", ["exhaustive", "lattice", "milp"])
+@pytest.mark.parametrize("epsilon", [40.0, 72.5])
+def test_the_verdict_of_a_tolerance_does_not_depend_on_which_counterpart_asks(
+    engine: str, epsilon: float
+) -> None:
+    """At 54 nobody is farther than 36.5 away; from 18 to 90 it is twice as far."""
+    model = feta.Model(SPACE, LIMIT.network, feta.Tolerance(epsilon))
+    for age in (18, 54, 90):
+        person = SPACE.encode({"age": age, "sex": "female", "income": 50})[0]
+        for query in (feta.FairAt(model, person), feta.WorstAt(model, person)):
+            verdict = feta.verify(query, engine=engine)
+            assert isinstance(verdict, feta.Fair if epsilon == 72.5 else feta.Unfair)
 
 
 def test_an_audit_does_not_take_a_stranger_s_counts_for_a_proof(

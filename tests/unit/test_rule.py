@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from feta import Argmax, OneVsRest, SchemaError, Threshold, Tolerance
+from feta import Argmax, CertificateError, OneVsRest, SchemaError, Threshold, Tolerance
 from feta.network.bounded import Bounded
 from feta.network.dyadic import Dyadic
 from feta.network.network import Side
 from feta.rounding import SOURCE_FLOAT32
-from feta.rule import OPEN, Judge, Rule, apart_in_runtime
+from feta.rule import OPEN, Band, Judge, Rule, apart_in_runtime, separates
 
 Equality = Literal["favorable", "unfavorable"]
 
@@ -238,10 +238,10 @@ def test_classes_may_come_as_a_list() -> None:
 
 @pytest.mark.parametrize("own", [0.0, 3.0, -0.1, 1e300])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 2.0])
-def test_a_score_exactly_epsilon_away_is_alike_and_one_beyond_is_apart(
+def test_a_score_exactly_half_of_epsilon_away_is_in_the_band_and_one_beyond_is_not(
     own: float, epsilon: float
 ) -> None:
-    judge = Tolerance(epsilon).judge(Dyadic.of([[own]]))
+    judge = Tolerance(2 * epsilon).judge(Dyadic.of([[own]]))
     center, reach = Dyadic.of([[own]]), Dyadic.of([[epsilon]])
     step = Dyadic.of([[5e-324]])
     for edge, beyond in ((center + reach, step), (center - reach, Dyadic.of([[-5e-324]]))):
@@ -254,18 +254,56 @@ def test_a_score_exactly_epsilon_away_is_alike_and_one_beyond_is_apart(
     ("score", "apart"), [(2.0, 0), (2.0 + 2 * ULP, 1), (0.0, 0), (-ULP, 1), (1.0, 0)]
 )
 def test_a_tolerance_reaches_to_the_last_ulp_on_both_sides(score: float, apart: int) -> None:
-    judge = Tolerance(1.0).judge(Dyadic.of([[1.0]]))
+    judge = Tolerance(2.0).judge(Dyadic.of([[1.0]]))
     assert judge.settle_exactly(Dyadic.of([[score]])).tolist() == [apart]
 
 
 def test_a_distance_within_its_error_of_epsilon_is_left_open() -> None:
-    judge = Tolerance(1.0).judge(Dyadic.of([[3.0]]))
+    judge = Tolerance(2.0).judge(Dyadic.of([[3.0]]))
     values = np.array([[3.0], [4.5], [1.5], [4.5], [4.0], [2.0], [np.nan], [9.0]])
     errors = np.array([[0.9], [0.4], [0.4], [0.5], [0.0], [0.0], [0.0], [np.inf]])
     assert judge.settle(Bounded(values, errors)).tolist() == [
         *(0, 1, 1),
         *(OPEN, OPEN, OPEN, OPEN, OPEN),
     ]
+
+
+def test_a_band_lies_around_the_middle_of_known_scores_exactly() -> None:
+    """The middle of 0.1 and 0.75 is no float64."""
+    band = Tolerance(0.5).judge(Dyadic.of([[0.75], [0.1], [0.3]]))
+    assert band.center == (Fraction(0.1) + Fraction(0.75)) / 2
+    middle = Tolerance(0.5).judge(Dyadic.of([[0.75], [0.25], [0.3]]))
+    edges = Dyadic.of([[0.25], [0.75], [0.25 - ULP], [0.75 + ULP]])
+    for one in (middle, Band.at(0.5, middle.center)):
+        assert one.center == Fraction(1, 2)
+        assert one.settle_exactly(edges).tolist() == [0, 0, 1, 1]
+
+
+def test_the_center_of_a_band_is_an_integer_times_a_power_of_two() -> None:
+    assert Band.at(1.0, Fraction(-7)).center == -7
+    with pytest.raises(CertificateError, match=r"^invalid center of a band: got 1/3; expected"):
+        Band.at(1.0, Fraction(1, 3))
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 2.0**-1040, 0.0])
+def test_a_tolerance_that_cannot_be_halved_proves_nothing_by_bounds(epsilon: float) -> None:
+    band = Tolerance(epsilon).judge(Dyadic.of([[0.0]]))
+    assert band.half == 0.0
+    assert band.settle(Bounded(np.zeros((1, 1)), np.zeros((1, 1)))).tolist() == [OPEN]
+    assert band.settle_exactly(Dyadic.of([[0.0]])).tolist() == [0]
+
+
+@pytest.mark.parametrize(("high", "apart"), [(1.5, False), (1.5 + ULP, True), (-0.5, False)])
+def test_two_scores_exactly_epsilon_apart_are_within_the_tolerance(
+    high: float, *, apart: bool
+) -> None:
+    for pair in ([[0.5], [high]], [[high], [0.5]]):
+        assert separates(Tolerance(1.0), Dyadic.of(pair)) is apart
+
+
+def test_two_decisions_are_compared_where_there_are_decisions() -> None:
+    assert separates(Threshold(0.0), Dyadic.of([[-1.0], [1.0]]))
+    assert not separates(Threshold(0.0), Dyadic.of([[0.0], [1.0]]))
 
 
 @pytest.mark.parametrize(

@@ -207,13 +207,18 @@ class Auditor:
             case _:
                 assert_never(verdict)
 
-    def simplest(self, finding: Finding, name: str | None) -> Counterexample | None:
-        """Give a person's farthest pair that differs in one attribute only; None takes any."""
+    def simplest(
+        self, finding: Finding, name: str | None, person: Vector | None = None
+    ) -> Counterexample | None:
+        """Return a person's farthest pair that differs in one attribute only; None takes any.
+
+        `person` is who was asked about, if that is not the first of the pair.
+        """
         assert finding.pair is not None  # only the unfair have a pair
         if name is None:
             return finding.pair
-        person = finding.pair.person
-        query = WorstAt(model_for(self.singles[name], person), person)
+        chosen = finding.pair.person if person is None else person
+        query = WorstAt(model_for(self.singles[name], chosen), chosen)
         match verify(query, engine=self.engine, budget=self.budget):
             case Unfair(counterexample=pair):
                 return pair

@@ -21,7 +21,7 @@ from feta.beyond import model_for
 from feta.errors import CertificateError, DomainError
 from feta.journal_file import JournalFile
 from feta.model import Model
-from feta.rule import Tolerance
+from feta.rule import DEFINITION, Tolerance
 from feta.verdict.counterexample import Counterexample
 
 TABLES = """
@@ -42,6 +42,8 @@ class Journal:
         self._names = tuple(attribute.name for attribute in model.space.sensitive)
         self._session = secrets.token_bytes(16)
         known = {"model": model.fingerprint, "space": model.space.fingerprint, **settings}
+        if isinstance(model.rule, Tolerance):  # version 0.1.0 noted answers to another question
+            known["definition of the tolerance"] = DEFINITION
         self._file = JournalFile(path, TABLES, known, work="audit")
         self.empty = len(self) == 0
 

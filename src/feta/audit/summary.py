@@ -22,7 +22,7 @@ class Summary:
     """Counts and sums over findings; people are added one by one, so any number fits."""
 
     attributes: tuple[str, ...]  # the sensitive ones
-    epsilon: float | None = None  # regression: how far apart scores may be
+    epsilon: float | None = None  # regression: how far apart any two counterparts' scores may be
     outcomes: tuple[str, ...] = ("unfavorable", "favorable")  # what the decisions are called
     decisions: Counter[str] = field(default_factory=Counter)  # the model's own, by name
     fair_decisions: Counter[str] = field(default_factory=Counter)
@@ -80,10 +80,10 @@ class Summary:
             self.span_max = max(self.span_max, finding.span)
         if finding.decision is not None and finding.fair_decision is not None:
             self._compare(finding.decision, finding.fair_decision, label)
+            self.flips += is_flip(finding, self.epsilon)
 
     def _compare(self, own: Answer, fair: Answer, label: Answer | None) -> None:
         self.decided += 1
-        self.flips += own != fair if self.epsilon is None else abs(own - fair) > self.epsilon
         if self.epsilon is None:
             self.decisions[self.outcomes[int(own)]] += 1
             self.fair_decisions[self.outcomes[int(fair)]] += 1
@@ -118,7 +118,10 @@ class Summary:
 
     @property
     def mean_violation(self) -> float:
-        """How far the scores of the farthest pairs lie apart, over people with a counterexample."""
+        """How far the scores of the farthest pairs lie apart, over people with a counterexample.
+
+        Regression: the mean span of their counterparts' scores.
+        """
         return _share(self.violation_sum, self.statuses["unfair"])
 
     @property
@@ -218,6 +221,20 @@ class Summary:
             "mean_absolute_error": self.mean_absolute_error,
             "fair_mean_absolute_error": self.fair_mean_absolute_error,
         }
+
+
+def is_flip(finding: Finding, epsilon: float | None) -> bool:
+    """Return whether the fair answer differs from the model's own; regression: by more than epsilon.
+
+    A fair score is a counterpart's score, so nobody proved fair has another one; rounded scores alone
+    could differ by more.
+    """
+    own, fair = finding.decision, finding.fair_decision
+    if own is None or fair is None:
+        return False
+    if epsilon is None:
+        return own != fair
+    return finding.status != "fair" and abs(own - fair) > epsilon
 
 
 def _share(part: float, whole: float) -> float:

@@ -60,7 +60,7 @@ class OverParts:
         """Which parts hold nobody who is treated apart."""
         return np.asarray(self.highs < self.goal.level)
 
-    def safe(self, doubt: float) -> Flags:
+    def safe(self) -> Flags:
         """Which of them the source's own runtime is sure to treat alike, too (S6)."""
         network, arithmetic = self.model.network, self.model.network.arithmetic
         zeros = np.zeros_like(self.first.size)
@@ -72,7 +72,7 @@ class OverParts:
         with np.errstate(
             invalid="ignore"
         ):  # 0 · inf where nothing is known: NaN, which is not safe
-            reach = (errors + (self.model.runtime_slack + doubt)) @ np.abs(self.goal.directions).T
+            reach = (errors + self.model.runtime_slack) @ np.abs(self.goal.directions).T
         return np.asarray(self.highs + 2 * reach.max(axis=1) < self.goal.level)
 
     def deciding(self, row: int, person: Vector) -> Matrix | None:

@@ -1,5 +1,6 @@
 """Prove: goes through a certificate again, in exact arithmetic or by bounds rounded outward."""
 
+from fractions import Fraction
 from typing import assert_never
 
 import numpy as np
@@ -9,7 +10,7 @@ from feta.bounds.first_layer import Terms, tabulable
 from feta.bounds.over_parts import OverParts
 from feta.errors import CertificateError
 from feta.query import Query
-from feta.rule import Judge
+from feta.rule import Band, Judge, Objective, Tolerance, separates
 from feta.space.parts import Parts, dimensions
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
 
@@ -22,16 +23,18 @@ def prove(certificate: Certificate, query: Query) -> None:
     """
     check_coverage(certificate, query)
     model = query.model
-    own = model.exact.scores(query.person[None, :])
-    judge = model.rule.judge(own)
     match certificate.proof:
+        case LatticeProof() if isinstance(model.rule, Tolerance):
+            _check_span(query)
         case LatticeProof():
+            judge = model.rule.judge(model.exact.scores(query.person[None, :]))
             for block in model.space.lattice.counterparts(query.person):
                 _check_alike(query, judge, block)
-        case BoundsProof(cuts=cuts):
+        case BoundsProof(cuts=cuts, center=center):
+            judge, goal = _bounded(query, center)
             if not tabulable(model):
                 raise CertificateError("bounds need shorter tables than this model's")
-            terms, goal = Terms.of(model), model.rule.objective(own)
+            terms = Terms.of(model)
             for part in _parts(cuts, Parts.whole(terms.dimensions)):
                 over = OverParts.of(model, terms, query.person, part, goal)
                 if not over.alike[0]:
@@ -41,6 +44,32 @@ def prove(certificate: Certificate, query: Query) -> None:
                     _check_alike(query, judge, deciding)
         case _:
             assert_never(certificate.proof)
+
+
+def _bounded(query: Query, center: Fraction | None) -> tuple[Judge, Objective]:
+    """Return what every part must pass: the person's own decision, or a band of scores."""
+    model, rule = query.model, query.model.rule
+    if isinstance(rule, Tolerance):
+        assert center is not None  # the coverage was checked
+        band = Band.at(rule.epsilon, center)
+        return band, band.objective()
+    own = model.exact.scores(query.person[None, :])
+    return rule.judge(own), rule.objective(own)
+
+
+def _check_span(query: Query) -> None:
+    """Score every counterpart, and compare the lowest and the highest score."""
+    model = query.model
+    lowest = highest = query.person[None, :]
+    for block in model.space.lattice.counterparts(query.person):
+        people = np.concatenate([block, lowest, highest])
+        scores = model.exact.scores(people).numerators[:, 0].tolist()
+        first, last = scores.index(min(scores)), scores.index(max(scores))
+        lowest, highest = people[first : first + 1], people[last : last + 1]
+    if separates(model.rule, model.exact.scores(np.concatenate([lowest, highest]))):
+        low, high = (model.space.decode(one[0]) for one in (lowest, highest))
+        message = f"two counterparts are farther apart than the tolerance: {low} and {high}"
+        raise CertificateError(message)
 
 
 def _check_alike(query: Query, judge: Judge, people: Matrix) -> None:
@@ -83,6 +112,10 @@ def check_coverage(certificate: Certificate, query: Query) -> None:
         raise CertificateError("the certificate belongs to another question")
     proof = certificate.proof
     if isinstance(proof, BoundsProof):
+        if isinstance(query.model.rule, Tolerance) != (proof.center is not None):
+            raise CertificateError(
+                "a proof by bounds must name a center for a tolerance, and only then"
+            )
         _parts(proof.cuts, Parts.whole(dimensions(query.model.space)))
         return
     size = query.model.space.lattice.size

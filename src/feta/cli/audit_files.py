@@ -20,6 +20,7 @@ from feta.plain import json_text, write_row
 from feta.report.audit_json import audit_json
 from feta.report.html import html
 from feta.report.report import Report
+from feta.rule import Tolerance
 from feta.verdict.counterexample import Counterexample
 
 PAIR_HEADER = [
@@ -94,8 +95,15 @@ class AuditFiles:
                 part.unlink(missing_ok=True)
 
     def _pair_header(self) -> list[str]:
-        others = [f"counterpart {name}" for name in self.sensitive]
-        return [*PAIR_HEADER, *self.names, *others]
+        """Name the columns; regression: of the lower and of the higher score, often not the row's own."""
+        if not isinstance(self.model.rule, Tolerance):
+            return [*PAIR_HEADER, *self.names, *(f"counterpart {one}" for one in self.sensitive)]
+        renamed = {"score": "lower score", "counterpart score": "higher score"}
+        names = [
+            f"{one} of the lower score" if one in self.sensitive else one for one in self.names
+        ]
+        others = [f"{one} of the higher score" for one in self.sensitive]
+        return [*(renamed.get(one, one) for one in PAIR_HEADER), *names, *others]
 
     def write(self, finding: Finding, name: str, person: Vector | None = None) -> None:
         """Add one person; `person` is the encoded record, if the row could be read."""

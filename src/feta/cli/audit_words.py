@@ -73,7 +73,7 @@ def _styled(answer: Headline, *, partial: bool) -> Text:
 def _pair_table(model: Model, words: Words, pairs: Sequence[Shown]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="The clearest pairs", title_justify="left")
     decides = bool(model.outcomes)
-    headings = ("row", "the same file, but for", *(["decision"] if decides else []), words.lead)
+    headings = ("row", words.same, *(["decision"] if decides else []), words.lead)
     for heading in headings:
         table.add_column(Text(heading))
     for shown in pairs:

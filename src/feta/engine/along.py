@@ -19,7 +19,7 @@ from feta.rounding import DIFFERENCE, OPTIMAL
 from feta.space.attribute import Attribute, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.verdict.counterexample import Counterexample
-from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+from feta.verdict.verdict import Reason, Unfair, Unknown, Verdict
 
 
 def real_attribute(space: FeatureSpace) -> Real | None:
@@ -57,44 +57,48 @@ class Along:
         if found is not None:
             asked = isinstance(question.query, WorstAt)
             return Unfair(found, optimal=asked and optimal, effort=question.meter.effort())
-        proved = Cover(question, self.terms, MOST_PARTS).prove()
-        if isinstance(proved, Fair):
-            return proved
-        if proved is not None:
-            return question.unfair(proved)
+        verdict = Cover(question, self.terms, MOST_PARTS).settle()
+        if verdict is not None:
+            return verdict
         return Unknown(
             question.meter.reason or Reason.NOT_REPRODUCED, effort=question.meter.effort()
         )
 
     def _farthest(self, question: Question) -> tuple[Counterexample | None, bool]:
-        """Replay the farthest counterpart each way; say whether bounds prove that none is farther."""
-        person, own = question.query.person, float(question.own.floats()[0, 0])
-        values, sizes = self.model.network.first.terms(person[None, self.shared], self.shared)
+        """Replay the farthest counterpart each way; return whether bounds prove that none is farther."""
+        own = float(question.own.floats()[0, 0])
         best: Counterexample | None = None
-        ceiling, whole = -np.inf, True
-        evaluations = question.meter.budget.evaluations
+        ceilings, whole = [], True
         for sign in question.objective.directions[:, 0]:
-            told = self.native.worst_real(
-                np.ascontiguousarray(values),
-                np.ascontiguousarray(sizes),
-                np.array([sign]),
-                np.array([-np.inf]),
-                question.meter.left() if question.meter.budget.seconds is not None else -1.0,
-                0 if evaluations is None else max(1, int(evaluations)),  # there 0 is no limit
-                1,
-            )
+            told = self._follow(question, float(sign))
             whole = whole and bool(told["finished"][0])
-            most = float(told["most"][0])
-            # The gap's upper bound; the difference is rounded, too.
-            high = most - sign * own + DIFFERENCE * (abs(most) + abs(own))
-            ceiling = max(ceiling, high) if high == high else np.inf  # noqa: PLR0124 - NaN
+            ceilings.append(float(told["most"][0]))
             if told["found"][0]:
-                other = self._counterpart(person, int(told["number"][0]), float(told["at"][0]))
-                found = question.witness(other)
-                if found is not None and (best is None or found.gap > best.gap):
-                    best = found
+                place = (int(told["number"][0]), float(told["at"][0]))
+                found = question.witness(self._counterpart(question.query.person, *place))
+                best = found or best
+            if question.span is None:
+                ceilings.append(-sign * own)
+        # The gap's upper bound; the sum is rounded, too.
+        ceiling = sum(ceilings) + DIFFERENCE * sum(map(abs, ceilings))
         optimal = whole and best is not None and ceiling <= best.gap * (1 + OPTIMAL)
         return best, bool(optimal)
+
+    def _follow(self, question: Question, sign: float) -> dict[str, Any]:
+        """Find the highest score, or the lowest, and bound it."""
+        person, meter = question.query.person, question.meter
+        values, sizes = self.model.network.first.terms(person[None, self.shared], self.shared)
+        evaluations = meter.budget.evaluations
+        told: dict[str, Any] = self.native.worst_real(
+            np.ascontiguousarray(values),
+            np.ascontiguousarray(sizes),
+            np.array([sign]),
+            np.array([-np.inf]),
+            meter.left() if meter.budget.seconds is not None else -1.0,
+            0 if evaluations is None else max(1, int(evaluations)),  # there 0 is no limit
+            1,
+        )
+        return told
 
     def _counterpart(self, person: Vector, number: int, at: float) -> Vector:
         other = np.array(self.lattice.counterpart(person, number))

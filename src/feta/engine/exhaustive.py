@@ -13,6 +13,7 @@ from feta.engine.blocks import block_size, blocks
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Meter, Question
 from feta.engine.score_ranges import spread_of
+from feta.engine.span import HIGHEST, LOWEST, Span
 from feta.model import Model
 from feta.network.bounded import Bounded
 from feta.network.points import Counterparts, Points
@@ -22,7 +23,7 @@ from feta.rule import OPEN, Objective, Tolerance
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Verdict
+from feta.verdict.verdict import Unfair, Verdict
 
 # Counts and numbers are int64; sums of two of them must fit as well.
 MOST_COUNTERPARTS = 2**62
@@ -42,8 +43,10 @@ class Exhaustive:
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""
-        search = _Search(query, budget)
-        return search.worst() if isinstance(query, WorstAt) else search.any()
+        search, worst = _Search(query, budget), isinstance(query, WorstAt)
+        if search.question.span is not None:
+            return search.span(search.question.span, worst=worst)
+        return search.worst() if worst else search.any()
 
     def tally(
         self,
@@ -95,12 +98,11 @@ class _Search:
     def any(self) -> Verdict:
         """Find the first counterpart treated apart, or prove that there is none."""
         question, safe = self.question, True
+        judge = question.judge
         for points in self._blocks():
             if question.meter.spent(len(points)):
                 return question.unknown()
-            settled = self.model.settle(
-                points, question.judge, deadline=question.meter.deadline, doubt=question.doubt
-            )
+            settled = self.model.settle(points, judge, deadline=question.meter.deadline)
             apart = np.flatnonzero(settled.decisions == 1)
             if apart.size:
                 return question.unfair(int(points.numbers[apart[0]]))
@@ -112,18 +114,64 @@ class _Search:
     def worst(self) -> Verdict:
         """Find the counterpart farthest on the other side, the first of them on a tie."""
         question, safe = self.question, True
-        candidates = _Candidates(question.objective)
+        candidates, judge = _Candidates(question.objective), question.judge
         for points in self._blocks():
             if question.meter.spent(len(points)):
                 return question.unknown(candidates.leader)
-            scores = self.model.runtime_scores(points, question.doubt)
-            safe &= bool((question.judge.settle(scores) == 0).all())
+            scores = self.model.runtime_scores(points)
+            safe &= bool((judge.settle(scores) == 0).all())
             candidates.add(points.numbers, scores)
         numbers = candidates.sharpened(question.counterparts, candidates.numbers())
         best = question.farthest(numbers)
         if best is None:
             return question.unknown(candidates.leader)
         return question.worst(best, safe=safe)
+
+    def span(self, span: Span, *, worst: bool) -> Verdict:
+        """Find the lowest and the highest score; unless asked for the worst, any pair too far apart."""
+        question, ends = self.question, [_Candidates(LOWEST), _Candidates(HIGHEST)]
+        for points in self._blocks():
+            if question.meter.spent(len(points)):
+                self._widen(ends)
+                return question.unknown()
+            scores = self.model.runtime_scores(points)
+            for end in ends:
+                end.add(points.numbers, scores)
+            if not worst and self._far_apart(ends):
+                self._widen(ends)
+                found = span.pair()
+                if found is not None:
+                    return Unfair(found, effort=question.meter.effort())
+        for end in ends:
+            numbers = end.sharpened(question.counterparts, end.numbers())
+            best = question.farthest(numbers, end.objective)
+            if best is None:
+                self._widen(ends)
+                return question.unknown()
+            span.reach(end.objective, question.counterpart(best))
+        found = span.pair()
+        if found is None:
+            return question.fair(safe=self._within(ends))
+        return Unfair(found, optimal=worst, effort=question.meter.effort())
+
+    def _widen(self, ends: "list[_Candidates]") -> None:
+        for end in ends:
+            if end.leader is not None:
+                self.question.witness(end.leader)
+
+    def _far_apart(self, ends: "list[_Candidates]") -> bool:
+        """Guess, by float64, whether two counterparts seen so far are too far apart."""
+        return sum(end.highest for end in ends) > self._epsilon
+
+    def _within(self, ends: "list[_Candidates]") -> bool:
+        """Return whether the source's own rounding keeps all scores within the tolerance (S6)."""
+        most = sum(end.ceiling for end in ends)
+        return bool(np.nextafter(most, np.inf) <= self._epsilon)
+
+    @property
+    def _epsilon(self) -> float:
+        assert isinstance(self.model.rule, Tolerance)
+        return self.model.rule.epsilon
 
     def _blocks(self) -> Iterator[Counterparts]:
         for points, _ in blocks(self.model, self.question.query.person[None, :], None):
@@ -137,16 +185,18 @@ class _Candidates:
         self.objective = objective
         self.floor = -np.inf  # the largest value that some counterpart surely reaches
         self.leader: int | None = None  # the one that seems farthest
-        self._highest = -np.inf
+        self.highest = -np.inf  # what that one seems to reach
+        self.ceiling = -np.inf  # what no counterpart exceeds
         self._kept: list[tuple[Counts, Vector]] = []  # numbers, and what they may reach at most
 
     def add(self, numbers: Counts, scores: Bounded) -> None:
         """Look at a block of counterparts."""
         lows, highs, middles = self.objective.range(scores)
         self.floor = max(self.floor, float(np.max(lows)))
+        self.ceiling = max(self.ceiling, float(np.max(highs)))
         place = int(np.argmax(middles))
-        if middles[place] > self._highest:
-            self._highest, self.leader = float(middles[place]), int(numbers[place])
+        if middles[place] > self.highest:
+            self.highest, self.leader = float(middles[place]), int(numbers[place])
         kept = np.flatnonzero(~(highs < self.floor))
         self._kept.append((numbers[kept], highs[kept]))
 

@@ -18,6 +18,7 @@ from feta.bounds.first_layer import tabulable
 from feta.engine import compiled
 from feta.engine.along import Along, real_attribute
 from feta.engine.compiled import LONGEST_AXIS, MOST_COUNTERPARTS, fits_line, kernel_of
+from feta.engine.lattice_span import SpanSearch, open_numbers
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
 from feta.engine.score_ranges import spread_of
@@ -25,12 +26,12 @@ from feta.errors import EngineError
 from feta.model import EXACT_CHUNK, Model
 from feta.network.points import Rows
 from feta.query import Query, WorstAt
-from feta.rule import Argmax, Deciding, OneVsRest, Threshold, Tolerance
+from feta.rule import Argmax, Deciding, Objective, OneVsRest, Threshold, Tolerance
 from feta.space.attribute import Derived, Real
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Fair, Reason, Verdict
+from feta.verdict.verdict import Fair, Reason, Unknown, Verdict
 
 # Lattices up to this size are enumerated once bounding has cost a good part of that; larger ones
 # are answered by bounds alone, or not in time.
@@ -92,7 +93,10 @@ class Lattice:
                 along = self._lines[query.model] = Along(query.model, simd=self.simd)
             return along.solve(Question(query, budget, self.name))
         search = _Search(self._kernel(query.model), query, budget)
-        return search.worst() if isinstance(query, WorstAt) else search.any()
+        worst = isinstance(query, WorstAt)
+        if search.question.span is not None:
+            return SpanSearch(search, search.question.span).solve(worst=worst)
+        return search.worst() if worst else search.any()
 
     def tally(
         self,
@@ -271,12 +275,12 @@ class _Search:
     def any(self) -> Verdict:
         """Find a counterpart treated apart, or prove that there is none."""
         question = self.question
-        told = self._find()
+        told = self.find()
         if told["found"][0]:
             return question.unfair(int(told["number"][0]))
         if not told["finished"][0]:
-            return self._spent(None)
-        apart = question.apart(_open(told))
+            return self.spent(None)
+        apart = question.apart(open_numbers(told))
         if apart is None:
             return question.unknown()
         if len(apart):
@@ -286,22 +290,10 @@ class _Search:
     def worst(self) -> Verdict:
         """Find the counterpart farthest on the other side, the first of them on a tie."""
         question = self.question
-        goal = question.objective
-        offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
-        told = self.kernel.native.worst(
-            *self.constants,
-            np.ascontiguousarray(goal.directions)[None],
-            np.ascontiguousarray(offsets)[None],
-            np.zeros(1, dtype=np.int32),
-            np.array([goal.level]),
-            False,
-            goal.least,
-            *self._limits,
-            1,
-        )
-        numbers = _open(told)
+        told = self.farthest(question.objective, question.objective.level, nearly=False)
+        numbers = open_numbers(told)
         if not told["finished"][0]:
-            return self._spent(int(numbers[0]) if len(numbers) else None)
+            return self.spent(int(numbers[0]) if len(numbers) else None)
         if len(numbers):  # else no counterpart reaches the level at all
             best = question.farthest(numbers)
             if best is None:
@@ -309,40 +301,64 @@ class _Search:
             verdict = question.worst(best, safe=False)
             if not isinstance(verdict, Fair):
                 return verdict
-        told = self._find()  # whether the runtime is sure of it, too, is another question
+        told = self.find()  # whether the runtime is sure of it, too, is another question
         if told["found"][0]:
             return question.unfair(int(told["number"][0]))
         sure = told["finished"][0] and told["safe"][0] and not told["open"]
         return question.fair(safe=bool(sure))
 
+    def farthest(self, goal: Objective, floor: float, *, nearly: bool) -> dict[str, Any]:
+        offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
+        told: dict[str, Any] = self.kernel.native.worst(
+            *self.constants,
+            np.ascontiguousarray(goal.directions)[None],
+            np.ascontiguousarray(offsets)[None],
+            np.zeros(1, dtype=np.int32),
+            np.array([floor]),
+            nearly,
+            goal.least,
+            *self._limits,
+            1,
+        )
+        self._count(told)
+        return told
+
+    def _count(self, told: dict[str, Any]) -> None:
+        """Note what a search has cost; several of one question share its budget."""
+        if self.question.span is not None:
+            self.question.meter.evaluations += int(told["bounded"][0]) + int(told["scored"][0])
+
     @property
     def _limits(self) -> tuple[float, int]:
         meter = self.question.meter
-        return _limits(meter.budget, meter.deadline)
+        seconds, evaluations = _limits(meter.budget, meter.deadline)
+        return seconds, max(1, evaluations - meter.evaluations) if evaluations else 0
 
-    def _spent(self, number: int | None) -> Verdict:
+    def spent(self, number: int | None) -> Unknown:
         """Answer that the budget ran out, and which part of it."""
         meter = self.question.meter
         meter.reason = Reason.OUT_OF_NODES if meter.left() else Reason.OUT_OF_TIME
         return self.question.unknown(number)
 
-    def _find(self) -> dict[str, Any]:
+    def find(self) -> dict[str, Any]:
         rule = self.model.rule
-        own, score, epsilon = 0, 0.0, 0.0
+        own, center, half = 0, 0.0, 0.0
         if isinstance(rule, Tolerance):
-            score, epsilon = float(self.question.own.floats()[0, 0]), rule.epsilon
+            assert self.question.span is not None
+            band = rule.judge(self.question.span.scores)
+            center, half = float(band.center), band.half
         else:
             rows = Rows(self.model.exact, self.question.query.person[None, :])
             own = int(self.model.settle(rows, rule).decisions[0])
         told: dict[str, Any] = self.kernel.native.find(
             *self.constants,
             np.array([own], dtype=np.int32),
-            np.array([score]),
-            epsilon,
-            self.question.doubt,
+            np.array([center]),
+            half,
             *self._limits,
             self.kernel.nodes,
         )
+        self._count(told)
         return told
 
 
@@ -371,13 +387,6 @@ def _limits(budget: Budget, deadline: float) -> tuple[float, int]:
     """
     seconds = -1.0 if budget.seconds is None else max(0.0, deadline - time.monotonic())
     return seconds, 0 if budget.evaluations is None else max(1, int(budget.evaluations))
-
-
-def _open(told: dict[str, Any]) -> Counts:
-    numbers = told["open"].get(0)
-    if numbers is None:
-        return told["number"][:1].astype(np.int64) if told["found"][0] else np.zeros(0, np.int64)
-    return np.sort(numbers.astype(np.int64))
 
 
 def _rule(model: Model) -> tuple[int, float, bool, int, int, int]:

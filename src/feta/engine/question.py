@@ -4,7 +4,7 @@ It is mutable, and lives no longer than the question.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from feta.arrays import Counts, Vector
 from feta.engine.protocol import Budget
+from feta.engine.span import Span
 from feta.model import EXACT_CHUNK, Model
 from feta.network.bounded import Bounded
 from feta.network.dyadic import Dyadic
@@ -19,7 +20,7 @@ from feta.network.points import Counterparts, Rows
 from feta.query import FairAt
 from feta.rounding import Arithmetic
 from feta.rule import Judge, Objective, Tolerance
-from feta.verdict.certificate import Certificate, LatticeProof, Proof
+from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof, Proof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
 
@@ -78,6 +79,9 @@ class Question:
         self.engine = engine
         self.meter = Meter(budget)
         self.counterparts = Numbered(self.model, query.person)
+        self.span: Span | None = None  # regression: the extremes found so far
+        if isinstance(self.model.rule, Tolerance):
+            self.span = Span(self.model, query.person)
 
     @cached_property
     def own(self) -> Dyadic:
@@ -86,39 +90,43 @@ class Question:
             np.zeros(1, np.int64)
         )
 
-    @cached_property
-    def doubt(self) -> float:
-        """How far off the person's own score may be in the source's runtime, where it is compared."""
-        if not isinstance(self.model.rule, Tolerance):
-            return 0.0
-        person = Rows(self.model.exact, self.query.person[None, :])
-        return float(self.model.runtime_scores(person).errors[0, 0])
+    @property
+    def judge(self) -> Judge:
+        """What distinguishes counterparts treated apart; regression: those beyond the band so far."""
+        return self._judge if self.span is None else self.model.rule.judge(self.span.scores)
+
+    @property
+    def objective(self) -> Objective:
+        """What grows as a counterpart gets worse."""
+        return self._objective if self.span is None else self.model.rule.objective(self.span.scores)
 
     @cached_property
-    def judge(self) -> Judge:
-        """What tells counterparts treated apart."""
+    def _judge(self) -> Judge:
         return self.model.rule.judge(self.own)
 
     @cached_property
-    def objective(self) -> Objective:
-        """What grows as a counterpart gets worse."""
+    def _objective(self) -> Objective:
         return self.model.rule.objective(self.own)
 
     def apart(self, numbers: Counts) -> Counts | None:
         """Give those of the counterparts that are treated apart, exactly; None when out of time."""
-        found = []
+        found, judge = [], self.judge
         for start in range(0, len(numbers), EXACT_CHUNK):
             if self.meter.late():
                 return None
             chunk = numbers[start : start + EXACT_CHUNK]
-            apart = self.judge.settle_exactly(self.counterparts.exact_scores(chunk))
+            apart = judge.settle_exactly(self.counterparts.exact_scores(chunk))
             found.append(chunk[apart == 1])
         return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
-    def farthest(self, numbers: Counts) -> int | None:
-        """Find the farthest of some counterparts, exactly; None when out of time."""
+    def farthest(self, numbers: Counts, goal: Objective | None = None) -> int | None:
+        """Find the farthest of some counterparts, exactly; None when out of time.
+
+        The goal is the question's own objective unless another one is given.
+        """
         if len(numbers) == 1:
             return int(numbers[0])
+        objective, judge = goal or self.objective, self.judge
         best: tuple[Dyadic, int, int] | None = None
         for start in range(0, len(numbers), EXACT_CHUNK):
             if self.meter.late():
@@ -126,8 +134,8 @@ class Question:
             chunk = numbers[start : start + EXACT_CHUNK]
             scores = self.counterparts.exact_scores(chunk)
             # Among equals, one that is treated apart comes first: a margin of 0 may be either.
-            apart = self.judge.settle_exactly(scores)
-            value, is_apart, number = largest(self.objective, scores, apart, chunk)
+            apart = judge.settle_exactly(scores)
+            value, is_apart, number = largest(objective, scores, apart, chunk)
             order = 1 if best is None else int(value.compare(best[0]))
             if best is None or order > 0 or (order == 0 and is_apart > best[1]):
                 best = value, is_apart, number
@@ -137,6 +145,10 @@ class Question:
     def fair(self, *, safe: bool, proof: Proof | None = None) -> Fair:
         """Answer that nobody is treated apart: every counterpart was settled."""
         proof = proof or LatticeProof(self.model.space.lattice.size)
+        rule = self.model.rule
+        if isinstance(rule, Tolerance) and isinstance(proof, BoundsProof):
+            assert self.span is not None
+            proof = replace(proof, center=rule.judge(self.span.scores).center)
         certificate = Certificate(self.query.digest, self.engine, proof)
         return Fair(certificate, "safe" if safe else "sensitive", self.meter.effort())
 
@@ -157,13 +169,25 @@ class Question:
     def unknown(self, number: int | None = None) -> Unknown:
         """Answer that the budget ran out; the counterpart named may be a counterexample."""
         best = None if number is None else self.witness(number)
+        if best is None and self.span is not None:
+            best = self.span.pair()
         return Unknown(self.meter.reason or Reason.OUT_OF_TIME, best, effort=self.meter.effort())
 
+    def counterpart(self, number: int) -> Vector:
+        """Return the counterpart with this number."""
+        return np.asarray(self.model.space.lattice.counterpart(self.query.person, number))
+
     def witness(self, counterpart: Point) -> Counterexample | None:
-        """Replay a counterpart; None if it is treated alike."""
+        """Replay a counterpart; None if it is treated alike.
+
+        Regression: widen the span by it, and replay the two ends.
+        """
         person = self.query.person
         if isinstance(counterpart, int):
-            counterpart = self.model.space.lattice.counterpart(person, counterpart)
+            counterpart = self.counterpart(counterpart)
+        if self.span is not None:
+            self.span.widen(np.asarray(counterpart)[None, :])
+            return self.span.pair()
         return Counterexample.witness(self.model, person, counterpart)
 
 

@@ -51,7 +51,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         columns of an array are called "x0", "x1", and so on, and so are those of a frame that
         are numbered, not named.
     epsilon
-        How far apart the scores of counterparts may be before `explain` calls the estimator unfair.
+        How far apart the scores of any two counterparts may be before `explain` calls the estimator unfair.
     engine
         What asks about the counterparts of an estimator that FETA can read.
     weights

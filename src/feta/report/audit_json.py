@@ -9,7 +9,7 @@ from feta.model import Model
 from feta.report.groups import Group
 from feta.report.report import Report
 from feta.report.words import never_read
-from feta.rule import Tolerance
+from feta.rule import DEFINITION, Tolerance
 from feta.space.bad_rows import bad_kinds_json
 
 FORMAT = "feta-audit"
@@ -36,6 +36,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "outcomes": list(model.outcomes),
             "rule_options": {one.name: getattr(model.rule, one.name) for one in fields(model.rule)},
             "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
+            "tolerance_compares": DEFINITION if isinstance(model.rule, Tolerance) else None,
             "sensitive": {one.name: one.domain() for one in model.space.sensitive},
             "reading": model.network.reading,
             "notes": list(source.notes),

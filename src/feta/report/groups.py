@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 from feta.arrays import Vector
 from feta.audit.answer import Answer
 from feta.audit.finding import Finding
+from feta.audit.summary import is_flip
 from feta.model import Model
 from feta.report.bands import Bands
 from feta.rule import Tolerance
@@ -43,12 +44,11 @@ class Group:
         if own is None or fair is None:
             return
         self.decided += 1
+        self.flips += is_flip(finding, epsilon)
         if epsilon is not None:
-            self.flips += abs(own - fair) > epsilon
             self.own_sum += own
             self.fair_sum += fair
             return
-        self.flips += own != fair
         self.judged[Judged(None if label is None else int(label), int(own), int(fair))] += 1
 
     @property

@@ -121,8 +121,8 @@ def _percent(share: float) -> str:
 def question(report: Report) -> str:
     """Say what was asked about each person."""
     names = either(report.summary.attributes).replace(" or ", " and ")
-    apart = words_for(report.model, report.source.unit).apart
-    return f"Does this person have a counterpart {apart}: somebody equal in every other column, with any values of {names}?"
+    words = words_for(report.model, report.source.unit)
+    return f"Does this person have {words.apart}: {words.who} equal in every other column, with any values of {names}?"
 
 
 def rule_words(model: Model, unit: str) -> str:
@@ -141,7 +141,7 @@ def rule_words(model: Model, unit: str) -> str:
             return f"Whether the class with the largest score is {chosen!r}."
         case Tolerance(epsilon=epsilon):
             amount = f"{epsilon:,.6g} {unit}".strip()
-            return f"The score itself; two scores no more than {amount} apart count as alike."
+            return f"The score itself. The scores of all counterparts of a person, the person among them, may span {amount} at most: highest less lowest."
 
 
 def _disparities(report: Report) -> dict[str, list[Disparity]]:
@@ -162,7 +162,7 @@ def _two_sided(rule: Rule) -> bool:
 def _chosen(report: Report) -> tuple[Grid, Shown] | None:
     """Choose the person for the picture: the first of the clearest pairs."""
     for shown in report.pairs:
-        found = grid(report.model, shown.pair)
+        found = grid(report.model, shown.pair, words_for(report.model, report.source.unit).both)
         if found is not None:
             return found, shown
     return None

@@ -15,9 +15,9 @@ def junit(report: Report) -> str:
     suite = ET.Element("testsuite", name="feta audit")
     failures = 0
     for name in summary.attributes:
-        case = _case(suite, report, f"nobody has a counterpart {words.apart} by {name} alone")
+        case = _case(suite, report, f"nobody has {words.apart} by {name} alone")
         failures += _failed(case, summary.alone[name])
-    every = f"nobody has a counterpart {words.apart} by {either(summary.attributes)} together"
+    every = f"nobody has {words.apart} by {either(summary.attributes)} together"
     failures += _failed(_case(suite, report, every), summary.statuses["unfair"], _pairs(report))
     last = _case(suite, report, "everybody has an answer")
     if open_people or report.partial:

@@ -47,7 +47,7 @@ def _lines(report: Report) -> Iterator[str]:
     answer = headline(summary, words, partial=report.partial)
     yield f"**{md(answer.strong.strip())}** {md(answer.rest.strip())}\n"
     if report.pairs:
-        yield _row(["row", "the same file, but for", "decision", words.lead])
+        yield _row(["row", words.same, "decision", words.lead])
         yield _row(["---"] * 4, raw=True)
         for shown in report.pairs:
             yield _row(_pair(report, shown))

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from feta.arrays import Counts, Vector
 from feta.beyond import model_for
 from feta.model import Model
-from feta.network.points import Rows
+from feta.network.dyadic import Dyadic
 from feta.plain import shortened, visible
 from feta.rule import Tolerance
 from feta.space.attribute import Categorical, Derived
@@ -42,12 +42,15 @@ class Grid:
     groups: tuple[str, ...]
     cells: Counts  # by row and column: the decision's number
     names: tuple[str, ...]  # what the numbers mean
-    marks: tuple[tuple[int, int], ...]  # (row, column) of the person and of the counterpart
-    fixed: tuple[str, ...]  # attributes held at the person's own values
+    marks: tuple[tuple[int, int], ...]  # (row, column) of the two of the pair
+    fixed: tuple[str, ...]  # attributes held at the first one's values
     thinned: bool  # whether values along were left out
+    marked: tuple[str, str] = ("person", "counterpart")  # what the two are called
 
 
-def grid(model: Model, pair: Counterexample) -> Grid | None:
+def grid(
+    model: Model, pair: Counterexample, marked: tuple[str, str] = ("person", "counterpart")
+) -> Grid | None:
     """Decide a person's counterparts for a picture; None where they cannot be counted."""
     space = model.space
     if not space.finite:
@@ -69,6 +72,7 @@ def grid(model: Model, pair: Counterexample) -> Grid | None:
         _marks(pair, along, columns, down),
         tuple(one.attribute.name for one in axes if one is not along and one not in down),
         len(columns) < len(along),
+        marked,
     )
 
 
@@ -106,18 +110,18 @@ def _people(
 def _decisions(
     model: Model, people: np.ndarray[tuple[int, int], np.dtype[np.float64]], pair: Counterexample
 ) -> Counts:
-    """Decide exactly; regression: lower than the person's score by more than the tolerance, alike, higher."""
+    """Decide exactly; regression: whether a score exceeds the pair's lower one by more than epsilon."""
     if not isinstance(model.rule, Tolerance):
         own = model_for(model, pair.person)
         return np.asarray(own.decide(people)).astype(np.int64)
-    scores = Rows(model.exact, people).exact_scores(np.arange(len(people))).floats()[:, 0]
-    far = np.abs(scores - pair.scores[0]) > model.rule.epsilon
-    return np.where(far, np.where(scores < pair.scores[0], 0, 2), 1).astype(np.int64)
+    scores = model.exact.scores(np.concatenate([people, pair.person[None, :]]))[:, 0]
+    above = (scores - scores[-1:]).compare(Dyadic.of(model.rule.epsilon)) > 0
+    return above[:-1].astype(np.int64)
 
 
 def _names(model: Model) -> tuple[str, ...]:
     if isinstance(model.rule, Tolerance):
-        return ("lower than allowed", "alike", "higher than allowed")
+        return ("within the tolerance of the lower score, or below", "higher than allowed")
     return model.outcomes
 
 
@@ -185,11 +189,12 @@ def _runs(picture: Grid, row: int, wide: float) -> Iterator[Markup]:
 
 
 def _dots(picture: Grid, row: int, wide: float) -> Iterator[Markup]:
+    names = dict(zip(("person", "counterpart"), picture.marked, strict=True))
     for (group, column), kind in zip(picture.marks, ("person", "counterpart"), strict=True):
         if group == row:
             yield Markup(
                 '<circle class="{}" cx="{:.2f}%" cy="{}" r="6"><title>the {}</title></circle>'
-            ).format(kind, (column + 0.5) * wide, BAND / 2, kind)
+            ).format(kind, (column + 0.5) * wide, BAND / 2, names[kind])
 
 
 def _axis(picture: Grid, wide: float) -> Iterator[Markup]:

@@ -15,6 +15,7 @@ IDENTITY = (
     "network",
     "counterparts",
     "sensitive_never_read",
+    "notes",
 )
 
 # The strongest kind of answer first.
@@ -52,7 +53,10 @@ def _decision_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]
         yield from _change(f"the rule's {name}", before, after, name)
     if (before is None) != (after is None):
         yield "one audit does not state threshold and favors (an earlier version)"
+    if old.get("tolerance_compares") != new.get("tolerance_compares"):  # 0.1.0 had no such key
+        yield "what a tolerance compares: the span of all counterparts' scores, or the distance to the person's own"
     known = {*IDENTITY, *DECISION, "sensitive", "space", "reading", "rule_options"}
+    known.add("tolerance_compares")
     for name in dict.fromkeys([*old, *new]):
         if name not in known:
             yield from _change(name, old, new, name)

@@ -97,7 +97,7 @@ class Gathering:
     ) -> None:
         """Count one more row; a row that could not be read has no person."""
         self.summary.add(finding, label)
-        self.clearest.add(finding, name)
+        self.clearest.add(finding, name, person)
         if person is not None:
             self.summary.count_outside(person[None, :])
             self.groups.add(person, finding, label)

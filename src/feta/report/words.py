@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 class Words:
     """How a rule's answers are spoken of; the unit may hold anything, so it is never a format."""
 
-    apart: str = "decided the other way"  # what an unfair person's counterpart is
+    apart: str = "a counterpart decided the other way"  # what an unfair person has
+    who: str = "somebody"  # what a counterpart is, in the question
+    same: str = "the same file, but for"  # what the two of a pair have
+    both: tuple[str, str] = ("person", "counterpart")  # what the two of a pair are called
     alike: str = "decided alike"  # what all counterparts of a fair person are
     lead: str = "score"  # what the numbers of a pair are
     violation: str = "Scores of the farthest pairs differ by"
@@ -46,7 +49,10 @@ def words_for(model: Model, unit: str) -> Words:
             most = words.amount(epsilon)
             return replace(
                 words,
-                apart=f"whose score is more than {most} away",
+                apart=f"two counterparts whose scores are more than {most} apart",
+                who="people",
+                same="two people with this file otherwise",
+                both=("lower score", "higher score"),
                 alike=f"scored alike, to within {most}",
                 flip=(
                     "Fair scores (feta predict) would move",
@@ -55,7 +61,9 @@ def words_for(model: Model, unit: str) -> Words:
             )
         case Argmax():
             return Words(
-                apart="given another class", lead="lead of the other class", violation=LEADS
+                apart="a counterpart given another class",
+                lead="lead of the other class",
+                violation=LEADS,
             )
         case OneVsRest(chosen=chosen):
             return Words(lead=f"lead of {plain(chosen)}", violation=LEADS)
@@ -84,7 +92,7 @@ def headline(summary: Summary, words: Words, *, partial: bool) -> Headline:
     if unfair:
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Unfair: {least}{unfair:,} of {people:,} people"
-        rest = f" {'has' if unfair == 1 else 'have'} a counterpart {words.apart} (CE rate {summary.ce_rate:.1%})."
+        rest = f" {'has' if unfair == 1 else 'have'} {words.apart} (CE rate {summary.ce_rate:.1%})."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         strong = f"Fair: all {people:,} people are proved to be {words.alike}"

@@ -172,18 +172,19 @@ class FairLoop:
         return self._ends(network, people, ends, values), float(losses.detach())
 
     def _ends(self, network: Network, people: Matrix, ends: Matrix, values: Vector) -> Violations:
-        """Sum up a span step: of the two ends, the one farther from the person's own score."""
+        """Summarize a span step: of the two ends, the one farther from the person's own score."""
         own = network(people)[:, 0]
         n_people = len(own)
         rises = values[:n_people] - own >= own - values[n_people:]
         decided = self.task.decisions(values[:, None])
         mine = self.task.decisions(own[:, None])
         if isinstance(self.task.rule, Tolerance):
-            reach = np.maximum(values[:n_people] - own, own - values[n_people:])
-            apart = reach > self.task.rule.epsilon
-        else:
-            changed = decided.reshape(2, n_people) != mine
-            apart, rises = changed.any(axis=0), np.where(changed.any(axis=0), changed[0], rises)
+            spans = values[:n_people] - values[n_people:]
+            apart = spans > self.task.rule.epsilon
+            rows = np.where(rises[:, None], ends[:n_people], ends[n_people:])
+            return Violations(mine, apart, rows, np.where(apart, spans, 0.0))
+        changed = decided.reshape(2, n_people) != mine
+        apart, rises = changed.any(axis=0), np.where(changed.any(axis=0), changed[0], rises)
         chosen = np.where(rises, values[:n_people], values[n_people:])
         rows = np.where(rises[:, None], ends[:n_people], ends[n_people:])
         return Violations(mine, apart, rows, np.where(apart, np.abs(chosen - own), 0.0))

@@ -15,7 +15,7 @@ from feta.network.bounded import Bounded, largest_error
 from feta.network.exact import ExactNetwork
 from feta.network.network import Affine, Network
 from feta.rounding import FLOAT64
-from feta.rule import OPEN, Deciding, OneVsRest, Threshold, Tolerance
+from feta.rule import OPEN, Deciding, OneVsRest, Threshold, Tolerance, separates
 from feta.space.feature_space import FeatureSpace
 from feta.train.farthest import Engine, Numbers, farthest
 from feta.train.task import Task
@@ -31,6 +31,9 @@ class Violations:
     apart: Flags  # whether the counterpart is a counterexample
     counterparts: Matrix  # the person, where there is no counterexample
     gaps: Vector  # how far on the other side it is, in scores; 0 where it is no counterexample
+
+    # Regression: `apart` and `gaps` are of the span of all counterparts' scores, and `counterparts` is
+    # the end of the span that is farther from the person's own score.
 
 
 def violations(
@@ -113,18 +116,16 @@ def _margins(
 def _distances(
     search: Search, space: FeatureSpace, network: Network, epsilon: float, people: Matrix
 ) -> Violations:
-    """Find whose score is farthest from the person's own, above or below."""
+    """Find the span of each person's counterparts, and its end farther from the person's own score."""
     own = network(people)[:, 0]
     up = np.ones(len(people), dtype=bool)
     high, above = search(network, people, up)
     low, below = search(network, people, ~up)
-    rises = above - own >= own - below
-    rows = np.where(rises[:, None], high, low)
-    gaps = np.where(rises, above - own, own - below)
+    rows = np.where((above - own >= own - below)[:, None], high, low)
+    spans, rule = above - below, Tolerance(epsilon)
     error = 4 * largest_error(network, space.magnitudes, FLOAT64)
-    apart = gaps > epsilon
-    for row in np.flatnonzero(~(np.abs(gaps - epsilon) > error)):
-        pair = ExactNetwork(network).scores(np.stack([people[row], rows[row]]))
-        judge = Tolerance(epsilon).judge(pair[:1])
-        apart[row] = judge.settle_exactly(pair)[1] == 1
-    return Violations(own, apart, rows, np.where(apart, gaps, 0.0))
+    apart = spans > epsilon
+    for row in np.flatnonzero(~(np.abs(spans - epsilon) > error)):
+        ends = ExactNetwork(network).scores(np.stack([low[row], high[row]]))
+        apart[row] = separates(rule, ends)
+    return Violations(own, apart, rows, np.where(apart, spans, 0.0))

@@ -9,21 +9,25 @@ from feta.arrays import Matrix, Vector, frozen
 from feta.errors import CertificateError
 from feta.model import Model
 from feta.network.points import Rows
-from feta.rule import Tolerance, apart_in_runtime
+from feta.rule import Tolerance, apart_in_runtime, separates
 
 Runtime = Literal["safe", "sensitive"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counterexample:
-    """A person and a counterpart treated apart, proved in exact arithmetic."""
+    """A person and a counterpart treated apart, proved in exact arithmetic.
+
+    Regression: two counterparts of the person asked about, the lower score first; often neither is
+    that person.
+    """
 
     model: InitVar[Model]
     person: Vector
     counterpart: Vector
     scores: Vector | Matrix = field(init=False)  # of person and counterpart, rounded once
     decisions: tuple[int, ...] = field(init=False)  # of both; empty where scores are compared
-    gap: float = field(init=False)  # how far on the other side the counterpart is
+    gap: float = field(init=False)  # how far on the other side the counterpart is, or scores apart
     runtime: Runtime = field(init=False)
     fingerprint: str = field(init=False)  # of the model it was replayed on
 
@@ -39,7 +43,7 @@ class Counterexample:
             )
         points = Rows(model.exact, pair)
         scores = points.exact_scores(np.arange(2))
-        if not model.rule.judge(scores[:1]).settle_exactly(scores)[1]:
+        if not separates(model.rule, scores):
             raise CertificateError("the two people must be treated apart, but exact scores agree")
         safe = apart_in_runtime(model.rule, scores[:1], model.runtime_scores(points))[1]
         decisions: tuple[int, ...] = ()

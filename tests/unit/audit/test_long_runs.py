@@ -243,3 +243,48 @@ def test_patience_gives_results_and_errors() -> None:
     with pytest.raises(ZeroDivisionError):
         patiently(divmod, 7, 0)
     assert not anybody_busy()
+
+
+def scored(epsilon: float) -> Model:
+    return Model(SPACE, model_of().network, feta.Tolerance(epsilon))
+
+
+def test_both_ends_of_a_span_are_read_back(tmp_path: Path) -> None:
+    """Ages from 18 to 90 score 1.8 to 9; nobody of the table is at an end."""
+    model = scored(5.0)
+    found = Auditor(model).ask(PEOPLE)
+    with Journal(tmp_path / "j", model) as journal:
+        journal.write(PEOPLE, found)
+    with Journal(tmp_path / "j", model) as journal:
+        again = journal.known(PEOPLE)
+    for one, other in zip(again, found, strict=True):
+        assert one is not None
+        assert same(one, other)
+        assert one.pair is not None
+        assert (one.pair.person[0], one.pair.counterpart[0]) == (18.0, 90.0)
+
+
+def test_a_journal_of_another_definition_of_the_tolerance_is_refused(tmp_path: Path) -> None:
+    model = scored(5.0)
+    with Journal(tmp_path / "j", model) as journal:
+        journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
+    base = sqlite3.connect(tmp_path / "j")
+    base.execute("DELETE FROM settings WHERE name = 'definition of the tolerance'")
+    base.commit()
+    base.close()
+    with pytest.raises(SchemaError, match="the definition of the tolerance was None, and is"):
+        Journal(tmp_path / "j", model)
+
+
+def test_a_pair_of_decisions_begins_with_the_person(tmp_path: Path) -> None:
+    model = model_of()
+    with Journal(tmp_path / "j", model) as journal:
+        journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
+    base = sqlite3.connect(tmp_path / "j")
+    first = '"first": "' + np.array([18.0]).tobytes().hex() + '", "counterpart"'
+    base.execute("UPDATE people SET finding = replace(finding, '\"counterpart\"', ?)", (first,))
+    base.commit()
+    base.close()
+    with Journal(tmp_path / "j", model) as journal:
+        statuses = [None if one is None else one.status for one in journal.known(PEOPLE)]
+    assert statuses == [None, None, "fair"]

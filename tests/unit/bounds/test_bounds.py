@@ -79,7 +79,7 @@ def test_no_counterpart_is_farther_than_the_objective_s_bound(case: Case) -> Non
     own = Rows(model.exact, person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
     goal, parts = model.rule.objective(own), halves(model)
     over = OverParts.of(model, Terms.of(model), person, parts, goal)
-    safe = over.safe(0.0)
+    safe = over.safe()
     for row in range(len(parts)):
         corners = parts.corners(row, person, 10**6)
         assert corners is not None

@@ -3,11 +3,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from feta import CertificateError, Fair, FairAt, Reason, Unfair, Unknown, WorstAt, verify
+from feta import (
+    CertificateError,
+    Fair,
+    FairAt,
+    Model,
+    Reason,
+    Tolerance,
+    Unfair,
+    Unknown,
+    WorstAt,
+    verify,
+)
 from feta.checker.admit import admit
 from feta.verdict.certificate import Certificate, LatticeProof
 from feta.verdict.verdict import Verdict
-from tests.examples import PERSON, linear
+from tests.examples import PERSON, SPACE, linear
 
 FAIR = FairAt(linear(age=1.0), PERSON)
 UNFAIR = FairAt(linear(age=1.0, bias=-31.0), PERSON)
@@ -102,3 +113,21 @@ def test_a_counterexample_of_another_model_is_refused(*, trusted: bool) -> None:
     for verdict in evidence():
         with pytest.raises(CertificateError, match="the counterexample belongs to another model"):
             admit(other, verdict, trusted=trusted)
+
+
+SPAN = Model(SPACE, linear(age=1.0).network, Tolerance(71.0))
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_two_counterparts_of_the_person_answer_for_a_tolerance(*, trusted: bool) -> None:
+    """Ages from 18 to 90; the person is 30, and another of the counterparts asks as well."""
+    verdict = verify(FairAt(SPAN, PERSON))
+    assert isinstance(verdict, Unfair)
+    pair = verdict.counterexample
+    assert (pair.person[0], pair.counterpart[0], pair.gap) == (18.0, 90.0, 72.0)
+    other = FairAt(SPAN, np.array([54.0, PERSON[2], PERSON[1], PERSON[3]]))
+    assert admit(other, verdict, trusted=trusted) == verdict
+    stranger = FairAt(SPAN, np.array([*PERSON[:3], 51.0]))
+    for one in (verdict, Unknown(Reason.OUT_OF_NODES, pair)):
+        with pytest.raises(CertificateError, match="the counterexample belongs to another person"):
+            admit(stranger, one, trusted=trusted)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -72,16 +73,57 @@ def test_a_forged_certificate_of_several_classes_is_refused(rule: Rule) -> None:
         prove(forged, query)
 
 
-@pytest.mark.parametrize("epsilon", [60.0, np.nextafter(60.0, 0)])
+@pytest.mark.parametrize("epsilon", [72.0, np.nextafter(72.0, 0)])
 def test_a_tolerance_is_proved_to_the_last_ulp(epsilon: float) -> None:
+    """Ages from 18 to 90; the person is 30."""
     model = Model(SPACE, Network.from_layers([([[1.0, 0, 0, 0]], [0.0])]), Tolerance(epsilon))
     query = FairAt(model, PERSON)
     forged = Certificate(query.digest, "forger", LatticeProof(146))
-    if epsilon == 60.0:  # from 30 to 90
+    if epsilon == 72.0:
         prove(forged, query)
         return
-    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 90"):
+    message = r"two counterparts are farther apart than the tolerance: {'age': 18.* and {'age': 90"
+    with pytest.raises(CertificateError, match=message):
         prove(forged, query)
+
+
+LINE = Model(
+    SPACE.with_sensitive(["income"]),
+    Network.from_layers([([[1.0, 0, 0, 0.5]], [-17.0])]),
+    Tolerance(50.0),  # from 13 to 63
+)
+
+
+@pytest.mark.parametrize("epsilon", [50.0, np.nextafter(50.0, 0)])
+@pytest.mark.parametrize("cuts", [(None,), ((0, 25.0), None, None)])
+def test_bounds_prove_a_tolerance_around_a_center(
+    cuts: tuple[tuple[int, float] | None, ...], epsilon: float
+) -> None:
+    model = replace(LINE, rule=Tolerance(epsilon), threshold=None)
+    query = FairAt(model, PERSON)
+    forged = Certificate(query.digest, "forger", BoundsProof(cuts, Fraction(38)))
+    if epsilon == 50.0:
+        prove(forged, query)
+        return
+    with pytest.raises(CertificateError, match="a counterpart is treated apart"):
+        prove(forged, query)
+
+
+@pytest.mark.parametrize(
+    ("model", "center", "message"),
+    [
+        (LINE, None, "must name a center for a tolerance, and only then"),
+        (LINE, Fraction(39), "a counterpart is treated apart"),
+        (LINE, Fraction(115, 3), "invalid center of a band"),
+        (None, Fraction(38), "must name a center for a tolerance, and only then"),
+    ],
+)
+def test_a_center_that_proves_nothing_is_refused(
+    model: Model | None, center: Fraction | None, message: str
+) -> None:
+    query = FairAt(model or REAL, PERSON)
+    with pytest.raises(CertificateError, match=message):
+        prove(Certificate(query.digest, "forger", BoundsProof((None,), center)), query)
 
 
 REAL = Model(

@@ -45,7 +45,9 @@ def test_the_blocks_size_changes_no_answer(
         worst = ENGINE.solve(WorstAt(case.model, person), FREE)
         assert isinstance(worst, Fair) == fair
         if isinstance(worst, Unfair):
-            found = oracle.gap(case.model, person, worst.counterexample.counterpart)
+            found = oracle.gap(
+                case.model, worst.counterexample.person, worst.counterexample.counterpart
+            )
             assert found == oracle.worst_gap(case.model, person)
     counts = ENGINE.tally(case.model, case.people, FREE, until="all")
     assert counts.by_class.tolist() == [oracle.tally(case.model, one) for one in case.people]
@@ -189,7 +191,9 @@ def test_every_rule_activation_and_weight_is_answered_as_by_the_book(
         worst = ENGINE.solve(WorstAt(case.model, person), FREE)
         assert isinstance(worst, Fair) == fair
         if isinstance(worst, Unfair):
-            found = oracle.gap(case.model, person, worst.counterexample.counterpart)
+            found = oracle.gap(
+                case.model, worst.counterexample.person, worst.counterexample.counterpart
+            )
             assert found == oracle.worst_gap(case.model, person)
     if isinstance(case.model.rule, Tolerance):
         spread = ENGINE.spread(case.model, case.people, FREE, weights=case.weights)

@@ -7,7 +7,8 @@ import pytest
 
 import feta
 from feta.audit.audit import audit
-from feta.audit.summary import Summary
+from feta.audit.finding import Finding
+from feta.audit.summary import Summary, is_flip
 from feta.cli.audit_words import show
 from feta.cli.open_model import Opened
 from feta.engine.registry import choose
@@ -210,3 +211,72 @@ def test_blanks_that_differ_can_be_seen_in_every_format_for_people() -> None:
 )
 def test_a_time_is_written_as_people_say_it(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+SPACE = feta.FeatureSpace(
+    (
+        feta.Integer("age", 18, 90, sensitive=True),
+        feta.Categorical("sex", ("f", "m"), sensitive=True),
+        feta.Real("income", 0, 9),
+    )
+)
+SPAN = Model(SPACE, feta.Network.from_layers([([[1.0, 0.0, 5.0, 1.0]], [0.0])]), feta.Tolerance(70))
+PERSON = {"age": 54, "sex": "f", "income": 4}
+
+
+def test_a_span_is_told_by_two_people_with_this_file_otherwise(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report = report_of(SPAN, [PERSON])
+    shown = report.pairs[0].pair
+    assert [SPACE.decode(one)["age"] for one in (shown.person, shown.counterpart)] == [18, 90]
+    page = html(report)
+    for words in (
+        "1 of 1 people has two counterparts whose scores are more than 70 p apart",
+        "Does this person have two counterparts whose scores are more than 70 p apart: people equal",
+        "two people with this file otherwise are named",
+        "<th>lower score</th><th>higher score</th>",
+        "may span 70 p at most: highest less lowest",
+        "the lower score <span",
+    ):
+        assert words in page, words
+    assert "the person <span" not in page
+    show(Opened(SPAN), report, out=None)
+    for told in (markdown(report), capsys.readouterr().out):
+        assert "two people with this file otherwise" in told
+        assert "age 18 → 90" in told
+    told = junit(report)
+    assert "nobody has two counterparts whose scores are more than 70 p apart by age alone" in told
+    assert "row 1: age 18 -&gt; 90" in told
+
+
+def test_the_pair_of_one_attribute_keeps_the_person_s_other_values() -> None:
+    """Age alone is enough; the pair of both attributes is of another sex on one side."""
+    found = audit(SPAN, [PERSON]).findings[0]
+    assert found.alone == ("age",)
+    assert found.pair is not None
+    assert SPACE.decode(found.pair.counterpart)["sex"] == "m"
+    pair = report_of(SPAN, [PERSON]).pairs[0].pair
+    assert {SPACE.decode(one)["sex"] for one in (pair.person, pair.counterpart)} == {"f"}
+    other = report_of(SPAN, [PERSON | {"sex": "m"}]).pairs[0].pair
+    assert {SPACE.decode(one)["sex"] for one in (other.person, other.counterpart)} == {"m"}
+
+
+def test_the_picture_of_a_span_shows_who_is_too_far_above_the_lower_score() -> None:
+    found = audit(SPAN, [PERSON]).findings[0]
+    assert found.pair is not None
+    picture = grid(SPAN, found.pair)
+    assert picture is not None
+    ages = np.arange(18, 91)
+    due = [[age - 18 > 70 for age in ages], [age - 18 + 5 > 70 for age in ages]]
+    assert picture.cells.tolist() == np.array(due, dtype=int).tolist()
+    assert picture.cells[picture.marks[0]] == 0
+    assert picture.cells[picture.marks[1]] == 1
+
+
+def test_a_person_proved_fair_has_no_flip_by_rounding() -> None:
+    found = Finding(0, "fair", 0.1 + 0.2, 0.0)
+    assert not is_flip(found, 0.3)
+    assert is_flip(replace(found, status="unfair"), 0.3)
+    assert not is_flip(replace(found, fair_decision=None, status="unfair"), 0.3)
+    assert is_flip(Finding(0, "unfair", True, False), None)

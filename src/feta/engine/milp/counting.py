@@ -102,7 +102,7 @@ class _Count:
         if len(possible) == 1:  # bounds rule out all others, so nobody needs to be found
             others = [over for over in overs if over.alike.all()]
             self.counts[possible[0]] = math.prod(self.sizes)
-            self.safe = all(bool(over.safe(0.0).all()) for over in others)
+            self.safe = all(bool(over.safe().all()) for over in others)
             return
         programs = [
             self.solver.encode(overs[decision], self.person, maximize=False, listed=True)

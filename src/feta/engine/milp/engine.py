@@ -12,12 +12,13 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.bounds.first_layer import tabulable
-from feta.engine.cover import MOST_PARTS, Cover
+from feta.engine.cover import MOST_MOVES, MOST_PARTS, Cover
 from feta.engine.milp.backends.protocol import Backend, Outcome, Status
 from feta.engine.milp.counting import Counting, count
 from feta.engine.milp.solver import Bounds, Solver
 from feta.engine.protocol import Budget, Until
 from feta.engine.question import Question
+from feta.engine.span import Span
 from feta.errors import EngineError, MissingExtra
 from feta.model import Model
 from feta.network.points import Rows
@@ -72,7 +73,10 @@ class Milp:
         """Answer one question."""
         question = Question(query, budget, self.name)
         search = _Search(self.solver(query.model), question, self.most_parts)
-        return search.worst() if isinstance(query, WorstAt) else search.any()
+        worst = isinstance(query, WorstAt)
+        if question.span is not None:
+            return search.span(question.span, worst=worst)
+        return search.worst() if worst else search.any()
 
     def tally(
         self,
@@ -142,6 +146,34 @@ class _Search:
         best, optimal = self.cover.improve(found)
         return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
 
+    def span(self, span: Span, *, worst: bool) -> Verdict:
+        """Find the lowest and the highest score, or prove that all lie in a band.
+
+        Who is farthest from the middle of the scores known is an end of the span. So a few programs,
+        each around what was found before, give both ends.
+        """
+        person = self.question.query.person
+        span.widen(self._extremes(self.over.likeliest(person)))
+        found = span.pair()
+        while found is None:
+            self.over = self.solver.over(span.model, person, self.question.objective)
+            if self.over.alike.all():
+                return self._fair_at_once()
+            moves = span.moves
+            outcome, found = self._ask(maximize=True)
+            if found is None and (span.moves == moves or span.moves > MOST_MOVES):
+                verdict = self._prove(outcome)
+                if not isinstance(verdict, Unfair):
+                    return verdict
+                found = verdict.counterexample
+        best, optimal = self.cover.improve(found) if worst else (found, False)
+        return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
+
+    def _extremes(self, people: Matrix) -> Matrix:
+        """Choose the lowest and the highest of some people, as float64 has them."""
+        scores = Rows(self.question.model.exact, people).scores(FLOAT64).values[:, 0]
+        return people[[int(np.argmin(scores)), int(np.argmax(scores))]]
+
     def _raise_level(self) -> Counterexample | None:
         """Ask only for what is farther than the farthest of a few; that one is given, if apart."""
         goal, model = self.over.goal, self.question.model
@@ -154,7 +186,7 @@ class _Search:
         return self.question.witness(few[place])
 
     def _fair_at_once(self) -> Fair:
-        safe = bool(self.over.safe(self.question.doubt).all())
+        safe = bool(self.over.safe().all())
         return self.question.fair(safe=safe, proof=self.solver.partition.proof())
 
     def _ask(self, *, maximize: bool) -> tuple[Outcome, Counterexample | None]:
@@ -174,11 +206,9 @@ class _Search:
 
     def _prove(self, outcome: Outcome) -> Verdict:
         """Take the question to the bounds; a solver that found nothing proves nothing."""
-        proved = self.cover.prove()
-        if isinstance(proved, Fair):
-            return proved
-        if proved is not None:
-            return self.question.unfair(proved)
+        verdict = self.cover.settle()
+        if verdict is not None:
+            return verdict
         meter = self.question.meter
         reason = meter.reason or REASONS[outcome.status]
         return Unknown(reason, effort=meter.effort(), solver=self.solver.backend.name)
