@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -130,7 +131,7 @@ def test_decisions_use_booleans_that_are_not_sensitive(tmp_path: Path) -> None:
     assert (decisions[clear] == votes[clear] / 2).all()
 
 
-CONTENTS = {
+CONTENTS: dict[str, tuple[list[object], dict[str, Any]]] = {
     "codes": (["01", "02", "07"], {"dtype": {"group": str}}),
     "digits as text": (["1", "2", "3"], {"dtype": {"group": str}}),
     "NA as text": (["NA", "EU", "AS"], {"keep_default_na": False}),
@@ -147,7 +148,7 @@ CONTENTS = {
 def test_csv_cells_are_what_pandas_reads(tmp_path: Path, content: str) -> None:
     values, options = CONTENTS[content]
     people(values).to_csv(tmp_path / "people.csv", index=False)
-    frame = pd.read_csv(tmp_path / "people.csv", **options)
+    frame: pd.DataFrame = pd.read_csv(tmp_path / "people.csv", **options)
     pipeline = fitted(frame)
     _, unfair = audited(tmp_path, tmp_path / "people.csv", pipeline)
     assert unfair == unfair_rows(pipeline, frame, "group")
@@ -307,7 +308,7 @@ def plantable(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
 def test_a_planted_misreading_is_stopped(
     plant: str, plantable: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    read = feta.cli.open_model.read_sklearn
+    read = feta.read_sklearn
 
     def misread(*words: object, **options: object) -> Network:
         return PLANTS[plant](read(*words, **options))  # type: ignore[arg-type]  # passed through
