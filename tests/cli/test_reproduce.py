@@ -27,6 +27,8 @@ def interrupted(folder: Path, jobs: int, seen: str, by: signal.Signals) -> tuple
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell's background job is started with the signal ignored, and so would be its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     try:
         until = time.monotonic() + PATIENCE

@@ -83,7 +83,14 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
     arguments = ["train", "people.csv", "--schema", "schema.toml", "--label", "loan", *QUICK, *more]
     checkpoint = folder / "model.checkpoint"
     command = [sys.executable, "-m", "feta", *arguments]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell's background job is started with the signal ignored, and so would be its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+    )
     while not checkpoint.exists() and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -130,6 +130,8 @@ class Journal:
             end[self._moving] = np.frombuffer(bytes.fromhex(code))
             both.append(end)
         first, second = both
+        if not isinstance(self.model.rule, Tolerance) and not np.array_equal(first, person):
+            raise CertificateError("a pair of decisions must begin with the person")
         return Counterexample(model_for(self.model, person), first, second)
 
     def _is_possible(self, content: dict[str, Any], pair: Counterexample | None) -> bool:

@@ -102,7 +102,7 @@ def run_audit(options: Options) -> ExitCode:
         terminable(),
         _asking(gathering.auditor, opened, options) as asking,
     ):
-        bad_rows = BadRows(opened.model.space)
+        bad_rows = BadRows(opened.model.space, open_limits=True)
         try:
             _go(asking, opened, wanted, options, gathering, files, bad_rows)
         except KeyboardInterrupt:

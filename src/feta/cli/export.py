@@ -6,6 +6,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from feta.cli.audit import notice
 from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
@@ -30,8 +31,9 @@ def run_export(opened: Opened, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
     suffix = out.suffix.lower()
     console = Console(soft_wrap=True)
     compared = check_reading(opened)
-    for line in (*opened.notes, NOT_COMPARED if compared is None else compared.sentence()):
-        console.print(Text(plain(line)))
+    for note in opened.notes:
+        notice(note)
+    console.print(Text(NOT_COMPARED if compared is None else compared.sentence()))
     if suffix == ".feta":
         save_model(model, out)
         console.print(

@@ -91,7 +91,7 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         writer = _Writer(stream, options, answer)
         progress = stack.enter_context(progress_bar())
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
-        problems = Problems(BadRows(space, ignore_sensitive=True))
+        problems = Problems(BadRows(space, ignore_sensitive=True, open_limits=True))
         beyond: Counter[Outside] = Counter()
         try:
             for chunk in table.chunks(wanted, typed=opened.formats):

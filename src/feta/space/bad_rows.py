@@ -56,6 +56,7 @@ class BadRows:
 
     space: FeatureSpace
     ignore_sensitive: bool = False
+    open_limits: bool = False  # whether people outside the limits of shared columns may be decided
     rows: int = 0
     reasons: dict[str, dict[str, BadKind]] = field(default_factory=dict)  # by column, then reason
 
@@ -88,7 +89,8 @@ class BadRows:
             if name in row.columns:
                 try:
                     ignored = not self.space.is_sensitive(attribute)
-                    row.encode(space, ignore_sensitive=ignored, admit=_anybody)
+                    admit = _anybody if self.open_limits else None
+                    row.encode(space, ignore_sensitive=ignored, admit=admit)
                 except DomainError as error:
                     found[name] = cell_reason(attribute, row.columns[name][0]) or _short(error.what)
         return found
@@ -130,7 +132,7 @@ def survey(
     admit: Admit = None,
 ) -> BadRows:
     """Count the bad rows of a whole table, up to where it cannot be read any further."""
-    bad = BadRows(space, ignore_sensitive)
+    bad = BadRows(space, ignore_sensitive, open_limits=admit is not None)
     with suppress(DomainError):
         for chunk in table.chunks(wanted, typed=formats):
             try:

@@ -86,7 +86,8 @@ class FeatureSpace:
         >>> rows = [{"age": 19, "town": "Ulm"}, {"age": 75, "town": "Bonn"}]
         >>> FeatureSpace.from_frame(rows, sensitive=["age"]).attributes
         (Integer(name='age', low=19, high=75, sensitive=True, missing=False, strict=False),
-         Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False, missing=False))
+         Categorical(name='town', values=('Bonn', 'Ulm'), sensitive=False, missing=False,
+                     other=False))
         """
         columns = _columns(records)
         _check_names(sensitive)

@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import sqlite3
@@ -264,27 +265,23 @@ def test_both_ends_of_a_span_are_read_back(tmp_path: Path) -> None:
         assert (one.pair.person[0], one.pair.counterpart[0]) == (18.0, 90.0)
 
 
-def test_a_journal_of_another_definition_of_the_tolerance_is_refused(tmp_path: Path) -> None:
+def test_a_journal_of_another_definition_of_the_tolerance_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = scored(5.0)
-    with Journal(tmp_path / "j", model) as journal:
-        journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
-    base = sqlite3.connect(tmp_path / "j")
-    base.execute("DELETE FROM settings WHERE name = 'definition of the tolerance'")
-    base.commit()
-    base.close()
-    with pytest.raises(SchemaError, match="the definition of the tolerance was None, and is"):
+    with monkeypatch.context() as earlier:
+        earlier.setattr("feta.audit.journal.DEFINITION", "distance")
+        with Journal(tmp_path / "j", model) as journal:
+            journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
+    with pytest.raises(SchemaError, match="the definition of the tolerance was 'distance', and is"):
         Journal(tmp_path / "j", model)
 
 
 def test_a_pair_of_decisions_begins_with_the_person(tmp_path: Path) -> None:
     model = model_of()
     with Journal(tmp_path / "j", model) as journal:
-        journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
-    base = sqlite3.connect(tmp_path / "j")
-    first = '"first": "' + np.array([18.0]).tobytes().hex() + '", "counterpart"'
-    base.execute("UPDATE people SET finding = replace(finding, '\"counterpart\"', ?)", (first,))
-    base.commit()
-    base.close()
-    with Journal(tmp_path / "j", model) as journal:
-        statuses = [None if one is None else one.status for one in journal.known(PEOPLE)]
-    assert statuses == [None, None, "fair"]
+        (finding, *_) = Auditor(model).ask(PEOPLE[:1])
+        content = json.loads(journal._text(finding))
+        assert journal._read(PEOPLE[0], 0, json.dumps(content)) is not None
+        content["pair"].reverse()
+        assert journal._read(PEOPLE[0], 0, json.dumps(content)) is None

@@ -90,7 +90,7 @@ def test_only_the_rows_left_open_are_named(monkeypatch: pytest.MonkeyPatch) -> N
     [
         (np.nan, r"'income' must be a number from 0 to 100, got nan \(row 1\)"),
         (np.inf, "got inf"),
-        (1e300, "is outside the schema's limits: got 1.0.*e.300; expected a number from 0 to 100"),
+        (1e300, "is outside the schema's limits: got 1e.300; expected a number from 0 to 100"),
     ],
 )
 def test_what_is_not_sensitive_must_be_a_number_that_can_be_decided(
