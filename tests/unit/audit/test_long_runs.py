@@ -2,6 +2,7 @@ import json
 import os
 import re
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -270,7 +271,7 @@ def test_a_journal_of_another_definition_of_the_tolerance_is_refused(
 ) -> None:
     model = scored(5.0)
     with monkeypatch.context() as earlier:
-        earlier.setattr("feta.audit.journal.DEFINITION", "distance")
+        earlier.setattr(sys.modules[Journal.__module__], "DEFINITION", "distance")
         with Journal(tmp_path / "j", model) as journal:
             journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
     with pytest.raises(SchemaError, match="the definition of the tolerance was 'distance', and is"):
