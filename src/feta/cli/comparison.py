@@ -92,7 +92,7 @@ def _sampled(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> tup
         first = -chunk.start % stride
         picked = chunk.take(range(first, len(chunk), stride)) if stride > 1 else chunk
         people, good = picked.encode_good(
-            space, ignore_sensitive=ignore_sensitive, admit=partial(_admit, opened)
+            space, ignore_sensitive=ignore_sensitive, admit=partial(admit, opened)
         )
         rows = np.concatenate([rows, chunk.start + first + stride * np.array(good, dtype=np.int64)])
         parts = np.concatenate([parts, people])
@@ -107,7 +107,7 @@ def _sampled(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> tup
     return rows, parts
 
 
-def _admit(opened: Opened, people: Matrix) -> None:
+def admit(opened: Opened, people: Matrix) -> None:
     """Raise for people outside the limits whom no model can decide."""
     groups(opened.model, people)
 

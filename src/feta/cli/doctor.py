@@ -2,6 +2,7 @@
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from feta.arrays import Matrix
 from feta.audit.auditor import Auditor
 from feta.audit.comparison import Comparison
 from feta.audit.proxies import NOTABLE, Proxy, proxies
-from feta.cli.comparison import compare_drawn, compare_table, drawn_from
+from feta.cli.comparison import admit, compare_drawn, compare_table, drawn_from
 from feta.cli.exit_code import ExitCode
 from feta.cli.open_model import Opened
 from feta.cli.progress import progress_bar
@@ -77,7 +78,7 @@ def _people(opened: Opened) -> tuple[Matrix, int, int]:
     with progress_bar() as progress:
         task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
         for chunk in table.chunks(set(wanted), typed=opened.formats):
-            people, good = chunk.encode_good(model.space)
+            people, good = chunk.encode_good(model.space, admit=partial(admit, opened))
             n_rows, n_bad = n_rows + len(chunk), n_bad + len(chunk) - len(good)
             if sum(map(len, parts)) < MOST_PEOPLE:
                 parts.append(people)
