@@ -22,6 +22,8 @@ from feta.part_file import written_whole
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
+from feta.space.table_options import TableOptions
+from feta.space.table_section import options_json, parse_table_options
 
 FORMAT = "feta-model"
 VERSION = 1
@@ -40,10 +42,18 @@ RULES: dict[str, type[Rule]] = {
 }
 
 
-def save_model(model: Model, path: str | Path) -> None:
-    """Write a model to a `.feta` file; an existing file is replaced at once or not at all."""
+def save_model(model: Model, path: str | Path, *, table: TableOptions | None = None) -> None:
+    """Write a model to a `.feta` file; an existing file is replaced at once or not at all.
+
+    `table` says how pandas reads the user's CSV files, as a schema's `[table]` does.
+    """
     save = _safetensors()[0]
-    content = save(_arrays(model.network), {FORMAT: json.dumps(_description(model))})
+    description = _description(model)
+    listed = options_json(table or TableOptions())
+    if listed:
+        description["table"] = listed
+        description["fingerprints"]["table"] = _digest(model.fingerprint, listed)
+    content = save(_arrays(model.network), {FORMAT: json.dumps(description)})
     with written_whole(Path(path)) as part:
         part.write_bytes(content)
 
@@ -52,6 +62,22 @@ def load_model(path: str | Path) -> Model:
     """Read a model from a `.feta` file."""
     try:
         return _load(Path(path))
+    except FetaError as error:
+        raise NetworkError(f"{path}: {error}") from None
+
+
+def load_table_options(path: str | Path) -> TableOptions:
+    """Read from a `.feta` file how pandas reads the user's CSV files."""
+    try:
+        described, _ = _parts(read_bytes(Path(path)))
+        listed = described.get("table")
+        if listed is None:
+            return TableOptions()
+        if described["fingerprints"].get("table") != _digest(
+            described["fingerprints"]["model"], listed
+        ):
+            raise NetworkError(CHANGED)
+        return parse_table_options(listed)
     except FetaError as error:
         raise NetworkError(f"{path}: {error}") from None
 

@@ -16,6 +16,7 @@ from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.space.schema_file import Decision, SchemaFile, format_schema, read_schema_file
+from feta.space.table_options import TableOptions
 
 # How far rounding may take an output of a clip beyond its limits.
 CLOSE = 1e-6
@@ -36,6 +37,11 @@ class Schema:
     def decision(self) -> Decision:
         """What the decisions are called."""
         return self.file.decision
+
+    @property
+    def table(self) -> TableOptions:
+        """How pandas reads the user's CSV files."""
+        return self.file.table
 
     @property
     def rule(self) -> Rule:

@@ -138,9 +138,7 @@ def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None
         "out",
     )
     assert code == 1
-    assert (
-        "Every pair was replayed in the pipeline's own predict, with the same two decisions." in out
-    )
+    assert "Every pair was replayed in the pipeline's own predict, with the same result." in out
     assert {row["replayed"] for row in rows_of(folder / "out" / "pairs.csv")} == {"yes"}
     content = json.loads((folder / "out" / "audit.json").read_text())
     assert content["model"]["reading"] == "proved"

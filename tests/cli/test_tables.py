@@ -327,3 +327,67 @@ def _nothing(opened: feta.cli.open_model.Opened) -> object:
     from feta.audit.comparison import Comparison  # noqa: PLC0415 - of this test only
 
     return Comparison(opened.runtime_name)
+
+
+def test_a_feta_file_keeps_how_the_table_is_read(tmp_path: Path) -> None:
+    frame = people(["01", "02", " 07"])
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    stripped = frame.assign(group=frame["group"].str.strip())
+    pipeline = fitted(stripped)
+    joblib.dump(pipeline, tmp_path / "model.joblib")
+    where = ("--trust-pickle", "--out", tmp_path / "schema.toml")
+    model, data = tmp_path / "model.joblib", tmp_path / "people.csv"
+    assert run("init", model, data, "--sensitive", "group", "--strip", *where) == 0
+    schema = ("--schema", tmp_path / "schema.toml", "--trust-pickle")
+    assert run("export", model, *schema, "--data", data, "--out", tmp_path / "model.feta") == 0
+    assert run("audit", tmp_path / "model.feta", "--data", data, "--out", tmp_path / "audit") == 1
+    verdicts = pd.read_csv(tmp_path / "audit" / "verdicts.csv")
+    unfair = (verdicts["verdict"] == "unfair").tolist()
+    assert unfair == unfair_rows(pipeline, stripped, "group")
+    options = json.loads((tmp_path / "audit" / "audit.json").read_text())["model"]["table"]
+    assert options == {"dtype": {"group": "str"}, "strip": True}
+
+
+def test_texts_that_differ_in_blanks_only_are_not_other_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = people(["White", "Black"])
+    joblib.dump(fitted(frame), tmp_path / "model.joblib")
+    people(["White", " White", "Black"]).to_csv(tmp_path / "people.csv", index=False)
+    words = ("init", tmp_path / "model.joblib", tmp_path / "people.csv", "--trust-pickle")
+    schema = tmp_path / "schema.toml"
+    message = refusal(*words, "--sensitive", "group", "--out", schema)
+    assert "' White'" in message
+    assert "only in blanks: run this again with --strip" in message
+    assert run(*words, "--sensitive", "sex", "--out", schema) == 0
+    assert "other = true" not in schema.read_text()
+    assert "--strip" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_column_without_any_value_is_read(tmp_path: Path) -> None:
+    frame = people(["x", None, "y"])
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    pipeline = fitted(pd.read_csv(tmp_path / "people.csv"))
+    audited(tmp_path, tmp_path / "people.csv", pipeline, sensitive="sex")
+    frame.assign(group=None).head(3).to_csv(tmp_path / "empty.csv", index=False)
+    given = ("--schema", tmp_path / "schema.toml", "--data", tmp_path / "empty.csv")
+    out = tmp_path / "decisions.csv"
+    model = tmp_path / "model.joblib"
+    assert run("predict", model, *given, "--trust-pickle", "--out", out) == 0
+    empty = pd.read_csv(tmp_path / "empty.csv")
+    votes = sum(pipeline.predict(empty.assign(sex=one)) for one in ("f", "m"))
+    decisions = pd.read_csv(out)["decision"].to_numpy()
+    assert [one for one, vote in zip(decisions, votes, strict=True) if vote != 1] == [
+        vote / 2 for vote in votes if vote != 1
+    ]
+
+
+def test_words_for_booleans_are_read_as_the_encoder_knows_them(tmp_path: Path) -> None:
+    people(["yes", "no"]).to_csv(tmp_path / "people.csv", index=False)
+    options: dict[str, Any] = {"true_values": ["yes"], "false_values": ["no"]}
+    frame: pd.DataFrame = pd.read_csv(tmp_path / "people.csv", **options)
+    assert frame["group"].dtype == bool
+    pipeline = fitted(frame)
+    _, unfair = audited(tmp_path, tmp_path / "people.csv", pipeline)
+    assert unfair == unfair_rows(pipeline, frame, "group")
+    assert any(unfair)

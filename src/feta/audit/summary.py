@@ -45,6 +45,7 @@ class Summary:
     span_sum: float = 0.0
     span_max: float = 0.0
     outside: Counter[Outside] = field(default_factory=Counter)  # people outside of limits
+    unlisted: Counter[str] = field(default_factory=Counter)  # people with other texts, by column
     space: FeatureSpace | None = None
     reading: Reading = "proved"
 
@@ -61,6 +62,7 @@ class Summary:
         assert self.space is not None  # `of` sets it
         for one, flags in self.space.open_limits.outside(people):
             self.outside[one] += int(flags.sum())
+        self.unlisted.update(self.space.unlisted(people))
 
     def add(self, finding: Finding, label: Answer | None = None) -> None:
         """Take one more person."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 
 from feta.arrays import Matrix
 from feta.audit.auditor import Auditor
@@ -26,6 +27,19 @@ Piece = tuple[int, Matrix]  # the first person's place, and the people
 _auditor: Auditor | None = None  # a worker's own
 
 
+@contextmanager
+def _interruptions_blocked() -> Iterator[None]:
+    """Let processes that start here never be interrupted: the one that started them ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Workers:
     """A pool of processes, each with an auditor that `make` gives it; `make` must be picklable."""
 
@@ -42,6 +56,11 @@ class Workers:
             context = multiprocessing.get_context("spawn")
             self.pool = ProcessPoolExecutor(self.jobs, context, _begin, (self.make,))
         return self.pool
+
+    def _submitted(self, piece: Matrix) -> "Future[list[Finding]]":
+        """Hand over some people; this may start a process, which must never be interrupted."""
+        with _interruptions_blocked():
+            return self._started().submit(_ask, piece)
 
     def stop(self) -> None:
         """End all workers at once, in the middle of whatever they do."""
@@ -66,7 +85,7 @@ class Workers:
 
     def _together(self, pieces: Sequence[Piece]) -> Iterator[tuple[int, list[Finding]]]:
         numbers: dict[Future[list[Finding]], int] = {
-            self._started().submit(_ask, piece): number for number, (_, piece) in enumerate(pieces)
+            self._submitted(piece): number for number, (_, piece) in enumerate(pieces)
         }
         waiting = set(numbers)
         while waiting:
@@ -82,7 +101,7 @@ class Workers:
     def _alone(self, piece: Piece) -> Iterator[tuple[int, list[Finding]]]:
         start, people = piece
         try:
-            found = self._started().submit(_ask, people).result()
+            found = self._submitted(people).result()
         except BrokenProcessPool:
             self._buried()
         else:

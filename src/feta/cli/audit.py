@@ -44,6 +44,7 @@ from feta.space.attribute import Derived
 from feta.space.bad_rows import BadRows, note_all_problems
 from feta.space.column_format import Formats
 from feta.space.table_file import TableFile
+from feta.space.table_section import options_json
 
 Format = Literal["text", "md", "json", "junit"]
 
@@ -227,6 +228,7 @@ def _source(opened: Opened, options: Options, compared: Comparison | None) -> So
         opened.unit,
         opened.runtime_name,
         "" if options.source.external else _digest(options.model_path),
+        options_json(opened.options),
         compared,
         options.id_column,
         opened.notes,

@@ -38,15 +38,15 @@ class Columns:
 def audited(asking: Asking, chunk: Chunk, columns: Columns, bad_rows: BadRows) -> Iterator[Row]:
     """Ask about a chunk in blocks; bad rows stop the audit unless they are to be skipped and counted."""
     model = asking.auditor.model
-    rows: list[tuple[int, Vector | None, str]] = []
+    rows: list[tuple[int, Vector | None, DomainError | None]] = []
     try:
         people = chunk.encode(model.space, id_column=columns.id, admit=asking.auditor.admit)
-        rows = [(place, people[place], "") for place in range(len(chunk))]
+        rows = [(place, people[place], None) for place in range(len(chunk))]
     except DomainError:
         if not columns.skip_bad_rows:
             raise
         auditor = asking.auditor
-        rows = [_single(auditor, chunk, columns, place, bad_rows) for place in range(len(chunk))]
+        rows = [_single(auditor, chunk, columns, place) for place in range(len(chunk))]
     for start in range(0, len(rows), asking.at_once):
         block = rows[start : start + asking.at_once]
         good = [person for _, person, _ in block if person is not None]
@@ -56,25 +56,25 @@ def audited(asking: Asking, chunk: Chunk, columns: Columns, bad_rows: BadRows) -
             if person is not None
         }
         found = iter(asking.ask(np.stack(good)) if good else [])
-        for place, person, reason in block:
+        for place, person, error in block:
             row = chunk.start + place
-            if person is None:
-                finding = Finding(row, "not audited", reason=reason)
+            if error is not None:
+                bad_rows.add(chunk.row(place), error)
+                finding = Finding(row, "not audited", reason=str(error))
             else:
                 finding = replace(next(found), row=row)
             yield Row(finding, person, labels.get(place), _name(chunk, columns, place))
 
 
 def _single(
-    auditor: Auditor, chunk: Chunk, columns: Columns, place: int, bad_rows: BadRows
-) -> tuple[int, Vector | None, str]:
+    auditor: Auditor, chunk: Chunk, columns: Columns, place: int
+) -> tuple[int, Vector | None, DomainError | None]:
     row = chunk.row(place)
     try:
         one = row.encode(auditor.model.space, id_column=columns.id, admit=auditor.admit)
-        return place, one[0], ""
+        return place, one[0], None
     except DomainError as error:
-        bad_rows.add(row, error)
-        return place, None, str(error)
+        return place, None, error
 
 
 def _label(model: Model, chunk: Chunk, columns: Columns, place: int) -> Answer | None:

@@ -1,5 +1,6 @@
 """Comparison: FETA's reading of a model next to the model itself, on the user's own table (S7)."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from feta.space.draw import draw_people
 from feta.space.table_file import TableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
     from feta.space.column_format import ColumnFormat
@@ -63,27 +62,32 @@ def compare_table(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -
     assert runtime is not None
     with progress_bar() as progress:
         task = progress.add_task(f"comparing {plain(table.path.name)} with the model", total=1.0)
-        rows, people = _sampled(opened, table, ignore_sensitive=ignore_sensitive)
-        progress.update(task, completed=0.5)
+
+        def done(share: float) -> None:
+            progress.update(task, completed=share)
+
+        rows, people = _sampled(opened, table, done, ignore_sensitive=ignore_sensitive)
         if runtime.columns is None:
             found = compare(opened.model, runtime, people, rows=rows.tolist())
             return replace(found, on_table=True)
         total = Comparison(runtime.name)
         for start, frame in _frames(opened, table):
             here = np.flatnonzero((rows >= start) & (rows < start + len(frame)))
+            done(0.5 + 0.5 * total.rows / max(1, len(people)))
             if here.size:
                 part = frame.iloc[rows[here] - start].reset_index(drop=True)
                 part = _completed(opened, part, people[here], ignore_sensitive=ignore_sensitive)
                 numbers = rows[here].tolist()
                 total += compare(opened.model, runtime, people[here], part, rows=numbers)
-        progress.update(task, completed=1.0)
     if total.rows != len(people):
         message = f"{table.path}: pandas reads other rows than FETA does ({total.rows:,} of {len(people):,} were found again); look for blank lines and stray quotes"
         raise DomainError(message)
     return total
 
 
-def _sampled(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> tuple[Counts, Matrix]:
+def _sampled(
+    opened: Opened, table: TableFile, done: Callable[[float], None], *, ignore_sensitive: bool
+) -> tuple[Counts, Matrix]:
     """Encode rows that fit the schema, at most `MAX_ROWS` of them, evenly spread over the file."""
     space = opened.model.space
     wanted = {one.name for one in space.attributes}
@@ -96,6 +100,7 @@ def _sampled(opened: Opened, table: TableFile, *, ignore_sensitive: bool) -> tup
         )
         rows = np.concatenate([rows, chunk.start + first + stride * np.array(good, dtype=np.int64)])
         parts = np.concatenate([parts, people])
+        done(0.5 * chunk.progress)
         while len(rows) > MAX_ROWS:  # every other row from here on, and of those before
             stride *= 2
             keep = rows % stride == 0

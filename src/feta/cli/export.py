@@ -35,7 +35,7 @@ def run_export(opened: Opened, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
         notice(note)
     console.print(Text(NOT_COMPARED if compared is None else compared.sentence()))
     if suffix == ".feta":
-        save_model(model, out)
+        save_model(model, out, table=opened.options)
         console.print(
             Text(f"Wrote {plain(out)}: it holds its schema; feta audit takes it as it is.")
         )

@@ -199,13 +199,30 @@ def by_encoder(
         return attribute, []
     if not extra:
         return declared, []
+    hint = _look_alike(extra, known)
     if attribute.sensitive:
-        message = f"the sensitive column {attribute.name!r} holds {extra[0]!r}, which the model's encoder never saw in training; it knows {listed([repr(one) for one in known.values])}; correct the column, or leave out such rows"
+        message = f"the sensitive column {attribute.name!r} holds {len(extra):,} {'value' if len(extra) == 1 else 'values'} that the model's encoder never saw in training, such as {extra[0]!r}; it knows {listed([repr(one) for one in known.values])}{hint or '; correct the table, or leave out such rows'}"
         raise SchemaError(message)
+    if hint:
+        return attribute, [
+            f"{attribute.name!r} holds {extra[0]!r}, which the model's encoder never saw{hint}"
+        ]
     if isinstance(declared, Categorical) and known.takes_unknown and known.as_text:
-        note = f"{attribute.name!r} holds {len(extra):,} values that the model's encoder never saw, such as {extra[0]!r}: other = true declares them, and the model treats them as unknown"
+        what = "1 value" if len(extra) == 1 else f"{len(extra):,} values"
+        note = f"{attribute.name!r} holds {what} that the model's encoder never saw, such as {extra[0]!r}: with other = true the schema admits them, and the model treats them as unknown"
         return replace(declared, other=True), [note]
     return attribute, []
+
+
+def _look_alike(extra: list[object], known: KnownValues) -> str:
+    """Say that an unknown text differs from a known one only in blanks or case."""
+    texts = [value for value in known.values if isinstance(value, str)]
+    for value in extra:
+        if isinstance(value, str) and value.strip() in texts:
+            return f"; it differs from {value.strip()!r} only in blanks: run this again with --strip if your program strips them, or correct the table"
+        if isinstance(value, str) and value.strip().casefold() in {one.casefold() for one in texts}:
+            return f"; {value!r} differs from a known value only in case: correct the table"
+    return ""
 
 
 def _has_commas(attribute: Categorical) -> bool:
@@ -270,6 +287,8 @@ def _show(schema: Schema, out: Path, network: Network | None, notes: list[str]) 
         if schema.decision.classes
         else "[decision] must name the favorable outcome; the network ends in no sigmoid, so score = 0.0 stands for the probability 0.5: write another score if your program compares its outputs with one; a regression has tolerance = … instead."
         if schema.decision.score is not None
+        else "[decision] must have the tolerance: by how much the scores of counterparts may differ; 0.0 stands for none."
+        if schema.decision.tolerance is not None
         else "[decision] must name the favorable outcome and the threshold; a regression has tolerance = … instead.",
     ):
         console.print(Text(f"  - {line}"))

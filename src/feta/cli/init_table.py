@@ -9,10 +9,14 @@ from feta.space.table_options import TableOptions
 
 Known = Mapping[str, KnownValues]
 
+# Texts of a column that are looked at: more than two spellings of two booleans are none.
+SEVERAL = 8
+
 
 def options_for(table: TableFile, known: Known, names: Collection[str]) -> TableOptions:
     """Find how the table must be read so that its values are of the types that the encoders know."""
     options = _missing_texts(table.options, known, names)
+    options = _truth_words(TableFile(table.path, options), known)
     formats = TableFile(table.path, options).formats([name for name in names if name in known])
     texts = {
         name: "str"
@@ -20,6 +24,34 @@ def options_for(table: TableFile, known: Known, names: Collection[str]) -> Table
         if one.as_text and name in formats and formats[name].kind != "text"
     }
     return replace(options, dtype={**options.dtype, **texts})
+
+
+# Pairs of texts that programs read as booleans with true_values and false_values.
+TRUTHS = (("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"))
+
+
+def _truth_words(table: TableFile, known: Known) -> TableOptions:
+    """Read "yes" and "no" as booleans where an encoder knows booleans and the table has such texts."""
+    names = [
+        name
+        for name, one in known.items()
+        if one.values and all(isinstance(value, bool) for value in one.values)
+    ]
+    formats = table.formats(names)
+    texts = {name: one for name, one in formats.items() if one.kind == "text"}
+    trues, falses = set(table.options.true_values), set(table.options.false_values)
+    seen = {name: set[str]() for name in texts}
+    for frame in table.frames(texts) if texts else ():
+        for name in texts:
+            seen[name] |= set(frame[name].dropna().unique().tolist()[:SEVERAL])
+    for words in seen.values():
+        for yes, no in TRUTHS:
+            if words and {word.lower() for word in words} <= {yes, no}:
+                trues |= {word for word in words if word.lower() == yes}
+                falses |= {word for word in words if word.lower() == no}
+    return replace(
+        table.options, true_values=tuple(sorted(trues)), false_values=tuple(sorted(falses))
+    )
 
 
 def _missing_texts(options: TableOptions, known: Known, names: Collection[str]) -> TableOptions:

@@ -11,7 +11,7 @@ from feta.cli.open_source import Source, SourceOptions, open_source
 from feta.cli.progress import progress_bar
 from feta.errors import NetworkError, SchemaError
 from feta.model import Model
-from feta.model_file import load_model
+from feta.model_file import load_model, load_table_options
 from feta.network.absorb.absorb import UnseenValueWarning
 from feta.network.network import Network
 from feta.network.readers.onnx_runtime import onnx_scores
@@ -46,6 +46,7 @@ class Opened:
     table: TableFile | None = None
     formats: Formats = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what a user should know about how the model was read
+    options: TableOptions = field(default_factory=TableOptions)  # how pandas reads a table
 
     @property
     def runtime_name(self) -> str:
@@ -78,8 +79,9 @@ def open_model(
         if schema is not None:
             raise SchemaError(f"{path} holds its own schema; leave --schema out")
         model = _answerable(path, load_model(path), one_vs_rest)
-        table, formats = _table(model.space, TableOptions(), people)
-        return Opened(model, table=table, formats=formats)
+        options_kept = load_table_options(path)
+        table, formats = _table(model.space, options_kept, people)
+        return Opened(model, table=table, formats=formats, options=options_kept)
     source = open_source(path, options)
     if schema is None:
         raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
@@ -98,7 +100,8 @@ def open_model(
     notes = [*source.notes, declared.score_note(network) if source.network else ""]
     notes += [str(one.message) for one in caught if one.category is UnseenValueWarning]
     shown = tuple(note for note in notes if note)
-    return Opened(model, runtime, declared.decision.unit, table, formats, shown)
+    unit, options_declared = declared.decision.unit, declared.file.table
+    return Opened(model, runtime, unit, table, formats, shown, options_declared)
 
 
 def _table(

@@ -75,7 +75,7 @@ def _refusal(path: Path) -> NetworkError:
     )
     error.add_note(f'import feta, {package}; schema = feta.read_schema("schema.toml")')
     error.add_note(f"network = {read}")
-    error.add_note('feta.save_model(schema.model(network), "model.feta")')
+    error.add_note('feta.save_model(schema.model(network), "model.feta", table=schema.table)')
     return error
 
 

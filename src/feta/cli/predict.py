@@ -26,7 +26,7 @@ from feta.errors import DomainError
 from feta.part_file import part_of
 from feta.plain import json_text, plain, write_row
 from feta.predict.fair_predictor import FairPredictor
-from feta.report.words import NOT_COMPARED
+from feta.report.words import NOT_COMPARED, unlisted_words
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
 from feta.space.bad_rows import BadRows, listed_kinds, note_all_problems
@@ -57,8 +57,6 @@ class Options:
 
 def run_predict(opened: Opened, options: Options) -> ExitCode:
     """Decide each row of a table, streaming; undecided rows say so, and the exit code too."""
-    for note in opened.notes:
-        notice(note)
     model = opened.model
     space = model.space
     check_file(options.out, options.inputs)
@@ -71,9 +69,7 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     wanted = {*needed, *([options.id_column] if options.id_column else [])}
     known = {attribute.name for attribute in space.attributes}
     note_ignored([name for name in table.names if name not in wanted | known])
-    compared = check_reading(opened, ignore_sensitive=True)
-    if compared is None or compared.different:
-        notice(NOT_COMPARED if compared is None else compared.sentence())
+    _check(opened)
     weights = read_vote_weights(options.vote_weights, space, table.options)
     predictor = FairPredictor(model, options.engine, weights=weights)
     answer = "score" if isinstance(model.rule, Tolerance) else "decision"
@@ -93,9 +89,11 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
         problems = Problems(BadRows(space, ignore_sensitive=True, open_limits=True))
         beyond: Counter[Outside] = Counter()
+        unlisted: Counter[str] = Counter()
+        seen = Found(problems, beyond, unlisted)
         try:
             for chunk in table.chunks(wanted, typed=opened.formats):
-                undecided |= _decide(predictor, chunk, writer, options, problems, beyond)
+                undecided |= _decide(predictor, chunk, writer, options, seen)
                 progress.update(task, completed=chunk.progress)
         except DomainError as error:
             if not options.skip_bad_rows:
@@ -106,6 +104,8 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
             raise
         progress.stop()
         problems.tell()
+        for name, count in unlisted.items():
+            notice(unlisted_words(name, count))
         for one, count in beyond.items():
             notice(plain(one.words(count, model.network.reading)))
         if part is not None and options.out is not None:
@@ -115,6 +115,15 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
             stream.seek(0)
             shutil.copyfileobj(stream, sys.stdout)
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
+
+
+def _check(opened: Opened) -> None:
+    """Say how the model was read, and refuse one that itself decides otherwise."""
+    for note in opened.notes:
+        notice(note)
+    compared = check_reading(opened, ignore_sensitive=True)
+    if compared is None or compared.different:
+        notice(NOT_COMPARED if compared is None else compared.sentence())
 
 
 @dataclass
@@ -140,18 +149,27 @@ class Problems:
             notice(f"rows not read: {plain(line)}")
 
 
+@dataclass
+class Found:
+    """What a table shows besides decisions: bad rows, people outside limits, unlisted texts."""
+
+    problems: Problems
+    beyond: Counter[Outside]
+    unlisted: Counter[str]
+
+
 def _decide(
     predictor: FairPredictor,
     chunk: Chunk,
     writer: "_Writer",
     options: Options,
-    problems: Problems,
-    beyond: Counter[Outside],
+    seen: "Found",
 ) -> bool:
     model = predictor.model
-    people, good = _people(predictor, chunk, options, problems)
+    people, good = _people(predictor, chunk, options, seen.problems)
     for one, flags in model.space.open_limits.outside(people):
-        beyond[one] += int(flags.sum())
+        seen.beyond[one] += int(flags.sum())
+    seen.unlisted.update(model.space.unlisted(people))
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
     answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)

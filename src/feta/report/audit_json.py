@@ -40,6 +40,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "sensitive": {one.name: one.domain() for one in model.space.sensitive},
             "reading": model.network.reading,
             "notes": list(source.notes),
+            "table": dict(source.table),
             "sensitive_never_read": list(never_read(model)),
         },
         "data": source.data,

@@ -36,6 +36,7 @@ class Source:
     unit: str = ""  # of the scores
     runtime: str = ""  # the user's own, in which pairs were replayed
     model_sha256: str = ""  # of the file, if it holds the whole model
+    table: Mapping[str, Any] = field(default_factory=dict)  # how pandas reads it, by its options
     compared: Comparison | None = None  # with the user's own model, on the user's own table
     id_column: str | None = None
     notes: tuple[str, ...] = ()  # what a reader should know about how the model was read

@@ -150,10 +150,18 @@ def source_notes(told: Iterable[str]) -> list[str]:
     return [f"Note: {note}." for note in told]
 
 
+def unlisted_words(name: str, count: int) -> str:
+    """Count the people whose text the schema does not list."""
+    who = "1 person has" if count == 1 else f"{count:,} people have"
+    return f"{who} a text in column {plain(name)} that the schema does not list: other = true, and the model treats it as unknown"
+
+
 def notes(summary: Summary, runtime: str) -> Iterator[str]:
     """State what is open, and how the model's own arithmetic matters."""
     for one, count in summary.outside.items():
         yield f"{plain(one.words(count, summary.reading))}."
+    for name, count in summary.unlisted.items():
+        yield f"{unlisted_words(name, count)}."
     if summary.statuses["undecided"]:
         left = summary.statuses["undecided"]
         yield f"{left:,} {'person is' if left == 1 else 'people are'} undecided: raise --seconds, or narrow the sensitive domains."
@@ -164,7 +172,7 @@ def notes(summary: Summary, runtime: str) -> Iterator[str]:
     if summary.not_replayed:
         yield f"{summary.not_replayed:,} pairs do not replay in {runtime or 'the model itself'}, whose rounding decides them alike; they are labelled runtime-sensitive."
     elif runtime and summary.statuses["unfair"]:
-        yield f"Every pair was replayed in {runtime}, with the same two decisions."
+        yield f"Every pair was replayed in {runtime}, with the same result."
 
 
 def figures(summary: Summary, words: Words) -> Iterator[str]:

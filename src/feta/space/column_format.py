@@ -16,7 +16,7 @@ from feta.space.attribute import Attribute, Categorical, Derived, Integer, Level
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["boolean", "integer", "number", "text", "mixed", "other"]
+Kind = Literal["boolean", "integer", "number", "text", "mixed", "other", "empty"]
 Marker = Literal["None", "NaN", "NA"]
 Formats = Mapping[str, "ColumnFormat"]
 
@@ -82,7 +82,7 @@ class ColumnFormat:
     def check(self, attribute: Attribute) -> None:
         """Raise where the schema's values are of another type than the table's."""
         listed = _kind_of(attribute)
-        if listed is None or self.kind in ("mixed", "other") or listed == self.kind:
+        if listed is None or self.kind in ("mixed", "other", "empty") or listed == self.kind:
             return
         if {listed, self.kind} <= {"integer", "number"}:
             return
@@ -191,7 +191,7 @@ class FormatSummary:
     def kind(self) -> Kind:
         """The kind of all values together."""
         if not self.kinds:
-            return "number"  # nothing but missing cells
+            return "empty"  # nothing but missing cells
         if len(self.kinds) == 1:
             return next(iter(self.kinds))
         return "number" if self.kinds <= {"integer", "number"} else "mixed"

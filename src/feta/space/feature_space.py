@@ -332,6 +332,15 @@ class FeatureSpace:
                 )
                 raise DomainError.at(derived.name, row, message)
 
+    def unlisted(self, people: Matrix) -> dict[str, int]:
+        """Count the people whose text is not listed, by category that takes other texts."""
+        counts = {
+            one.name: int(people[:, self.columns_of(one).start + len(one.values)].sum())
+            for one in self.attributes
+            if isinstance(one, Categorical) and one.other
+        }
+        return {name: count for name, count in counts.items() if count}
+
     def decode(self, person: Vector) -> dict[str, Value]:
         """Turn a person's row back into the raw record.
 

@@ -94,7 +94,8 @@ class RawTable:
         attribute = self.space.attribute(name)
         codes = people[:, self.space.columns_of(attribute)]
         chosen = self.formats.get(name)
-        if chosen is None or (chosen.kind == "text" and not _has_texts(attribute)):
+        unfit = chosen is not None and chosen.kind == "text" and not _has_texts(attribute)
+        if chosen is None or unfit or chosen.kind == "empty":
             return pd.Series(raw_values(attribute, codes), dtype=_default_type(attribute))
         return chosen.series(attribute, plain_values(attribute, codes))
 

@@ -30,14 +30,19 @@ def parse_table_options(entry: object) -> TableOptions:
     return TableOptions(**{key: PARSERS[key](key, value) for key, value in entry.items()})
 
 
-def table_lines(options: TableOptions) -> list[str]:
-    """Write the options that differ from pandas' defaults; nothing if none does."""
+def options_json(options: TableOptions) -> dict[str, Any]:
+    """Return the options that differ from pandas' defaults, as plain values."""
     usual = TableOptions()
     named = {name: getattr(options, name) for name in NAMES}
-    changed = {name: value for name, value in named.items() if value != getattr(usual, name)}
+    return {name: _listed(value) for name, value in named.items() if value != getattr(usual, name)}
+
+
+def table_lines(options: TableOptions) -> list[str]:
+    """Write the options that differ from pandas' defaults; nothing if none does."""
+    changed = options_json(options)
     if not changed:
         return []
-    lines = [f"{name} = {toml(_listed(value))}" for name, value in changed.items()]
+    lines = [f"{name} = {toml(value)}" for name, value in changed.items()]
     return ["", "[table]                    # how pandas reads the CSV file", *lines]
 
 

@@ -274,7 +274,9 @@ def test_a_journal_of_another_definition_of_the_tolerance_is_refused(
         earlier.setattr(sys.modules[Journal.__module__], "DEFINITION", "distance")
         with Journal(tmp_path / "j", model) as journal:
             journal.write(PEOPLE, Auditor(model).ask(PEOPLE))
-    with pytest.raises(SchemaError, match="the definition of the tolerance was .distance., and is"):
+    with pytest.raises(
+        SchemaError, match=r"the definition of the tolerance was .distance., and is"
+    ):
         Journal(tmp_path / "j", model)
 
 
