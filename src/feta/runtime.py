@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix
-from feta.errors import NetworkError
+from feta.errors import FetaError, NetworkError
 from feta.model import Model
 from feta.network.agreement import Squash
 from feta.network.embedding import unexpanded
@@ -70,7 +70,14 @@ class Runtime:
         if self.columns is None:
             raise NetworkError(f"{self.name} takes encoded rows, not raw columns")
         rows = frame[list(self.columns)]
-        return self.run(rows if self.as_frame else rows.to_numpy())
+        try:
+            return self.run(rows if self.as_frame else rows.to_numpy())
+        except FetaError:
+            raise
+        except Exception as error:  # whatever the user's own code raises
+            first = " ".join(str(error).split())[:300]
+            message = f"{self.name} fails on rows of the table ({type(error).__name__}: {first}); check that the table is read as your program reads it: [table] in the schema has dtype, na_values and keep_default_na"
+            raise NetworkError(message) from None
 
 
 def runtime_of(

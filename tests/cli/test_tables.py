@@ -10,9 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
 
 import feta
 import feta.cli.open_model
@@ -367,7 +375,8 @@ def test_texts_that_differ_in_blanks_only_are_not_other_values(
 def test_a_column_without_any_value_is_read(tmp_path: Path) -> None:
     frame = people(["x", None, "y"])
     frame.to_csv(tmp_path / "people.csv", index=False)
-    pipeline = fitted(pd.read_csv(tmp_path / "people.csv"))
+    filled = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder())
+    pipeline = fitted(pd.read_csv(tmp_path / "people.csv"), filled)
     audited(tmp_path, tmp_path / "people.csv", pipeline, sensitive="sex")
     frame.assign(group=None).head(3).to_csv(tmp_path / "empty.csv", index=False)
     given = ("--schema", tmp_path / "schema.toml", "--data", tmp_path / "empty.csv")
@@ -391,3 +400,80 @@ def test_words_for_booleans_are_read_as_the_encoder_knows_them(tmp_path: Path) -
     _, unfair = audited(tmp_path, tmp_path / "people.csv", pipeline)
     assert unfair == unfair_rows(pipeline, frame, "group")
     assert any(unfair)
+
+
+def codes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the codes of categories, which depend on their order."""
+    return table.apply(lambda column: column.cat.codes)
+
+
+def test_the_order_of_categories_is_kept(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = people(["low", "mid", "high"])
+    frame["group"] = pd.Categorical(frame["group"], ["low", "mid", "high"], ordered=True)
+    frame.to_parquet(tmp_path / "people.parquet")
+    columns = ColumnTransformer(
+        [
+            ("group", FunctionTransformer(codes), ["group"]),
+            ("sex", OneHotEncoder(), ["sex"]),
+            ("income", StandardScaler(), ["income"]),
+        ]
+    )
+    right = frame["income"] + 9 * frame["group"].cat.codes + 6 * (frame["sex"] == "m") > 60
+    pipeline = make_pipeline(columns, LogisticRegression()).fit(frame, right.astype(int))
+    _, unfair = audited(tmp_path, tmp_path / "people.parquet", pipeline)
+    assert unfair == unfair_rows(pipeline, frame, "group")
+    assert any(unfair)
+    wrapped = feta.FairClassifier(FrozenEstimator(pipeline), sensitive=["sex"])
+    decided = wrapped.fit(frame, right.astype(int)).predict(frame.drop(columns=["sex"]))
+    votes = sum(pipeline.predict(frame.assign(sex=one)) for one in ("f", "m"))
+    clear = votes != 1
+    assert (decided[clear] == votes[clear] / 2).all()
+
+
+def refused_other(values: tuple[str, ...], encoder: object, column: list[object]) -> str:
+    frame = people(column)
+    space = feta.FeatureSpace(
+        (
+            feta.Categorical("group", values, other=True),
+            feta.Categorical("sex", ("f", "m"), sensitive=True),
+            feta.Real("income", 0, 99),
+        )
+    )
+    with pytest.raises(feta.NetworkError) as caught:
+        feta.read_sklearn(fitted(frame, encoder), space)
+    return str(caught.value)
+
+
+def test_other_values_must_be_unknown_to_the_encoder() -> None:
+    ignoring = OneHotEncoder(handle_unknown="ignore")
+    message = refused_other(("x",), ignoring, ["x", "y", "z"])
+    assert "encoder knows 'y', 'z', which the schema does not list; add them to values" in message
+    assert "add it to values" in refused_other(("x", "y"), ignoring, ["x", "y", "(other)"])
+    marked = make_pipeline(SimpleImputer(missing_values="?", strategy="most_frequent"), ignoring)
+    assert "may treat texts" in refused_other(("x", "y"), marked, ["x", "y", "?"])
+
+
+def test_numbers_that_are_read_as_texts_are_refused(tmp_path: Path) -> None:
+    declared = "group = { type = 'integer', min = 1, max = 3, sensitive = true }"
+    words = written(tmp_path, [1, 2, 3], declared)
+    schema = tmp_path / "schema.toml"
+    schema.write_text(f"[table]\ndtype = {{ group = 'str' }}\n{schema.read_text()}")
+    message = refusal("audit", *words)
+    assert "column 'group' holds texts in the table" in message
+    assert "declare it as a category" in message
+
+
+def test_a_model_that_fails_on_the_table_is_refused_in_words(tmp_path: Path) -> None:
+    people(["x", "None", "y"]).to_csv(tmp_path / "people.csv", index=False)
+    frame = pd.read_csv(tmp_path / "people.csv", keep_default_na=False)
+    pipeline = fitted(frame, OneHotEncoder())
+    audited(tmp_path, tmp_path / "people.csv", pipeline)
+    schema = tmp_path / "schema.toml"
+    lines = schema.read_text().splitlines()
+    kept = [line for line in lines if "na_values" not in line and "keep_default_na" not in line]
+    schema.write_text("\n".join(kept) + "\n")
+    given = ("--schema", schema, "--data", tmp_path / "people.csv", "--trust-pickle")
+    message = refusal("audit", tmp_path / "model.joblib", *given)
+    assert "the pipeline's own predict fails on rows of the table" in message
+    assert "keep_default_na" in message

@@ -159,7 +159,9 @@ def _in_words(model: Model, theirs: SourceAnswers, person: Vector, place: int) -
     output = squashed(scores, theirs.squash)[0]
     what = "probability" if theirs.squash else "score"
     worst = int(np.argmax(np.abs(output - theirs.outputs[place])))
-    return f"({who}): the model's {what} is {theirs.outputs[place, worst]:.6g}, FETA's {output[worst]:.6g}"
+    both = (float(theirs.outputs[place, worst]), float(output[worst]))
+    digits = ".6g" if f"{both[0]:.6g}" != f"{both[1]:.6g}" else ".17g"
+    return f"({who}): the model's {what} is {both[0]:{digits}}, FETA's {both[1]:{digits}}"
 
 
 def _decoded(model: Model, person: Vector) -> list[tuple[str, Value]]:

@@ -190,6 +190,8 @@ def by_encoder(
 ) -> tuple[Attribute, list[str]]:
     """Declare a column by what the model's encoder knows; `seen` is what the table holds."""
     assert not isinstance(attribute, Derived)
+    if seen and all(isinstance(one, bool) for one in seen) and set(known.values) <= {0, 1}:
+        return attribute, []  # the encoder keeps booleans of a nullable type as numbers
     missing = attribute.missing or (known.marker is not None and not known.filled)
     declared = attribute_of(
         attribute.name, known.values, sensitive=attribute.sensitive, missing=missing

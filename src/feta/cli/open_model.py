@@ -21,7 +21,7 @@ from feta.plain import plain
 from feta.rule import Argmax, Threshold
 from feta.runtime import Runtime, graph_runtime, runtime_of
 from feta.schema import Schema, read_schema
-from feta.space.attribute import Derived
+from feta.space.attribute import Categorical, Derived
 from feta.space.column_format import Formats
 from feta.space.feature_space import FeatureSpace
 from feta.space.table_file import TableFile
@@ -121,7 +121,19 @@ def _table(
     ]
     with progress_bar() as progress:
         progress.add_task(f"finding the types of {plain(table.path.name)}", total=None)
-        return table, table.formats(names)
+        formats = table.formats(names)
+    _refuse_texts(space, table, formats)
+    return table, formats
+
+
+def _refuse_texts(space: FeatureSpace, table: TableFile, formats: Formats) -> None:
+    """Refuse columns of numbers that the user's program reads as texts, whatever the cells hold."""
+    for name, one in formats.items():
+        numbers = not isinstance(space.attribute(name), Categorical)
+        chosen = table.delimiter is None or name in table.options.dtype
+        if one.kind == "text" and numbers and chosen:
+            message = f"column {name!r} holds texts in the table ({one.dtype}), but numbers in the schema; declare it as a category with its texts, or read it as numbers"
+            raise SchemaError(message)
 
 
 def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 # What a promise says of a pipeline with steps whose code FETA does not know.
 SAMPLED = "; its preprocessing was sampled, not proved, so that verdicts about the estimator hold as far as sampling tells"
 
+# Rows of the table given to `fit` that a trained estimator is asked about twice.
+COMPARED_ROWS = 10_000
+
 # Classes or numbers, as scikit-learn passes them around.
 Targets = NDArray[Any]
 
@@ -106,8 +109,24 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         if frozen:  # its encoders may know a None that this frame does not hold
             known = encoder_markers(inner(self.estimator))
             table = replace(table, formats=with_markers(table.formats, known))
+        if frozen and not takes_rows:
+            self._check_table(frame, people, table)
         self._learn(people, table, targets)
         return self
+
+    def _check_table(self, frame: pd.DataFrame, people: Matrix, table: RawTable) -> None:
+        """Refuse a frame that the trained estimator decides otherwise when FETA writes it again."""
+        if not set(table.names) <= set(frame.columns):  # columns that the estimator drops
+            return
+        rows = list(range(0, len(frame), max(1, len(frame) // COMPARED_ROWS)))
+        given = frame.iloc[rows][list(table.names)]
+        trained = inner(self.estimator)
+        own = np.asarray(trained.predict(given if table.as_frame else given.to_numpy()))
+        again = np.asarray(trained.predict(table(people[rows])))
+        if not np.array_equal(own, again):
+            row = rows[int(np.argmax(own.ravel() != again.ravel()))]
+            message = f"the estimator decides row {row} of the table otherwise if FETA writes the row again from the space; check the types of the columns, and the values of the space, against the table that the estimator was trained on"
+            raise SchemaError(message)
 
     def explain(self, X: People) -> list["Verdict"]:
         """Say of each person whether the estimator itself is fair to them, with the evidence.

@@ -200,7 +200,8 @@ class FormatSummary:
         """Return the whole column's format; a mixed column of a text file holds texts."""
         if of_text and self.kind in ("mixed", "text") and not self.categories:
             return ColumnFormat(self._text_type(), "text", next(iter(self.markers), None))
-        return ColumnFormat(self._dtype(), self.kind, next(iter(self.markers), None))
+        dtype = self._dtype(of_text=of_text)
+        return ColumnFormat(dtype, self.kind, next(iter(self.markers), None))
 
     def _text_type(self) -> Any:  # noqa: ANN401 - a type of pandas or numpy
         import pandas as pd  # noqa: PLC0415 - import feta stays light
@@ -209,12 +210,14 @@ class FormatSummary:
         chosen = len(types) == 1 and not isinstance(types[0], np.dtype)  # such as "string"
         return types[0] if chosen else pd.Series(["a"]).dtype
 
-    def _dtype(self) -> Any:  # noqa: ANN401 - a type of pandas or numpy
+    def _dtype(self, *, of_text: bool) -> Any:  # noqa: ANN401 - a type of pandas or numpy
         import pandas as pd  # noqa: PLC0415 - import feta stays light
 
         types = list(self.dtypes.values())
         if any(isinstance(one, pd.CategoricalDtype) for one in types):
-            return pd.CategoricalDtype(_sorted(list(self.categories)), types[0].ordered)
+            # The order of categories is part of a type: what reads their codes depends on it.
+            listed = list(self.categories)
+            return pd.CategoricalDtype(_sorted(listed) if of_text else listed, types[0].ordered)
         if not types:
             return np.dtype(np.float64)
         if len(types) == 1:

@@ -214,9 +214,9 @@ def _is_in(value: object, known: set[Any]) -> bool:
 
 
 def parse_number(cell: str) -> object:
-    """Read a number from text, or give the text back; 1_000 is not a number here."""
+    """Read a number from text, or return the text; 1_000 and digits of other scripts are none."""
     try:
-        return cell if "_" in cell else float(cell)
+        return cell if "_" in cell or not cell.isascii() else float(cell)
     except ValueError:
         return cell
 
@@ -450,7 +450,7 @@ class _Csv:
                 return
             except (UnicodeError, _BadRow, csv.Error) as error:
                 raise self._broken(error, number) from None
-            if not row or (len(row) == 1 and row[0].isspace()):  # as pandas skips them
+            if not row or (len(row) == 1 and row[0] and not row[0].strip(" \t")):  # as pandas does
                 continue
             problem = ""
             if number >= 0 and len(row) != width:

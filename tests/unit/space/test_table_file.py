@@ -251,3 +251,18 @@ def test_a_cell_is_a_number_or_stays_text(cell: str, value: object) -> None:
 def test_an_error_that_names_no_row_names_the_file() -> None:
     with pytest.raises(DomainError, match=r"here\.csv: the table must have the column 'sex'"):
         Chunk(Path("here.csv"), 0, {"age": [41]}, 1.0).encode(SPACE)
+
+
+def test_lines_are_blank_where_pandas_skips_them(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("age\n1\n  \t\n\u00a0\n2\n", encoding="utf-8")
+    rows = [
+        cell
+        for chunk in TableFile(tmp_path / "p.csv").chunks({"age"})
+        for cell in chunk.columns["age"]
+    ]
+    assert rows == ["1", "\u00a0", "2"]
+    assert len(pd.read_csv(tmp_path / "p.csv")) == len(rows)
+
+
+def test_digits_of_other_scripts_are_texts() -> None:
+    assert parse_number("\uff11\uff12") == "\uff11\uff12"

@@ -123,9 +123,26 @@ def values_of(attribute: Attribute) -> int | None:
     return None if isinstance(attribute, Real) else getattr(attribute, "n_values", None)
 
 
-def refuse_other(step: object, where: str, attribute: Attribute) -> None:
+def refuse_known(given: EncoderInput, attribute: Attribute) -> None:
+    """Refuse other = true where an encoder knows a text that the schema does not list."""
+    if not isinstance(attribute, Categorical) or not attribute.other:
+        return
+    listed = set(attribute.values)
+    known = [one for one in given.known if not is_missing(one) and one not in listed]
+    if known:
+        message = f"column {attribute.name!r} has other = true, but the model's encoder knows {_listed(known)}, which the schema does not list; add {'it' if len(known) == 1 else 'them'} to values"
+        raise NetworkError(message)
+
+
+def refuse_other(step: Transformer, where: str, attribute: Attribute) -> None:
     """Refuse other = true before a step that need not treat all unlisted texts the same."""
-    if isinstance(attribute, Categorical) and attribute.other and not is_encoder(step):
+    if not isinstance(attribute, Categorical) or not attribute.other or is_encoder(step):
+        return
+    mark = getattr(step, "missing_values", 0)
+    imputes = type(step).__name__ == "SimpleImputer" and type(step).__module__.startswith(
+        "sklearn."
+    )
+    if not imputes or not (is_missing(mark) or mark in attribute.values):
         message = f"column {attribute.name!r} has other = true, but {where} may treat texts that the schema does not list differently; list all values, or encode the column with handle_unknown='ignore'"
         raise NetworkError(message)
 

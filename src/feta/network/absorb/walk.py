@@ -7,13 +7,16 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.network.absorb.encoders import EncoderInput, encoder_inputs, is_encoder, refuse_other
+from feta.network.absorb.encoders import (
+    EncoderInput,
+    encoder_inputs,
+    is_encoder,
+    refuse_known,
+    refuse_other,
+)
 from feta.network.absorb.feature import Feature
 from feta.network.absorb.transformers import Data, Features, Leaf, Transformer, known, unknown
 from feta.space.feature_space import FeatureSpace
-
-# Steps that leave a text as it is, or drop its column.
-PASSING = ("SimpleImputer",)
 
 
 @dataclass
@@ -86,10 +89,12 @@ class Walk:
     ) -> None:
         """Note what an encoder is given; texts that no schema lists may only go to encoders."""
         if is_encoder(step):
-            self.encoded += encoder_inputs(step, [one.columns for one in features], table)
-        elif type(step).__name__ not in PASSING:
-            for name in frozenset[str]().union(*(one.columns for one in features)):
-                refuse_other(step, where, self.space.attribute(name))
+            inputs = list(encoder_inputs(step, [one.columns for one in features], table))
+            for given in inputs:
+                refuse_known(given, self.space.attribute(given.column))
+            self.encoded += inputs
+        for name in frozenset[str]().union(*(one.columns for one in features)):
+            refuse_other(step, where, self.space.attribute(name))
 
 
 def _at_least(feature: Feature, values: Vector) -> Feature:
