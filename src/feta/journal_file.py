@@ -73,6 +73,8 @@ class JournalFile:
         """Distinguish a damaged file from one that is locked, not writable, or on a full disk."""
         try:
             yield
+        except UnicodeDecodeError:  # SQLite's own message quotes damaged bytes
+            raise Damaged from None
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in (*BUSY, *NO_ROOM) or (code in NOT_OPEN and not self._writable()):
@@ -127,7 +129,7 @@ class JournalFile:
                 raise PermissionError(errno.EACCES, what, str(self.path)) from None
             what = f"the journal cannot be written ({error}); what is done is kept: make room, and run the same command again"
             raise OSError(errno.ENOSPC, what, str(self.path)) from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             message = (
                 f"{self.path}: the journal is damaged: got {error}; run the same command again"
             )

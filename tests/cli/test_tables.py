@@ -25,6 +25,7 @@ from sklearn.preprocessing import (
 import feta
 import feta.cli.open_model
 from feta.cli.app import app
+from feta.estimators.fair_classifier import FairClassifier
 from feta.network.network import Network
 
 N_PEOPLE = 80
@@ -404,7 +405,7 @@ def test_words_for_booleans_are_read_as_the_encoder_knows_them(tmp_path: Path) -
 
 def codes(table: pd.DataFrame) -> pd.DataFrame:
     """Return the codes of categories, which depend on their order."""
-    return table.apply(lambda column: column.cat.codes)
+    return pd.DataFrame({name: table[name].cat.codes for name in table.columns})
 
 
 def test_the_order_of_categories_is_kept(tmp_path: Path) -> None:
@@ -424,7 +425,7 @@ def test_the_order_of_categories_is_kept(tmp_path: Path) -> None:
     _, unfair = audited(tmp_path, tmp_path / "people.parquet", pipeline)
     assert unfair == unfair_rows(pipeline, frame, "group")
     assert any(unfair)
-    wrapped = feta.FairClassifier(FrozenEstimator(pipeline), sensitive=["sex"])
+    wrapped = FairClassifier(FrozenEstimator(pipeline), sensitive=["sex"])
     decided = wrapped.fit(frame, right.astype(int)).predict(frame.drop(columns=["sex"]))
     votes = sum(pipeline.predict(frame.assign(sex=one)) for one in ("f", "m"))
     clear = votes != 1

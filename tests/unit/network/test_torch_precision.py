@@ -1,11 +1,14 @@
 """Torch forwards in reduced precision or in training mode: refused, or read as evaluation mode."""
 
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
