@@ -26,7 +26,7 @@ from feta.errors import DomainError
 from feta.part_file import part_of
 from feta.plain import json_text, plain, write_row
 from feta.predict.fair_predictor import FairPredictor
-from feta.report.words import NOT_COMPARED, unlisted_words
+from feta.report.words import unlisted_words
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
 from feta.space.bad_rows import BadRows, listed_kinds, note_all_problems
@@ -122,8 +122,8 @@ def _check(opened: Opened) -> None:
     for note in opened.notes:
         notice(note)
     compared = check_reading(opened, ignore_sensitive=True)
-    if compared is None or compared.different:
-        notice(NOT_COMPARED if compared is None else compared.sentence())
+    if compared is not None and compared.different:
+        notice(compared.sentence())
 
 
 @dataclass
