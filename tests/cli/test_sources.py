@@ -88,7 +88,7 @@ def test_a_pickle_is_opened_only_when_it_is_trusted(folder: Path, feta_: Run) ->
         "feta: model.joblib: opening this kind of file could run any program hidden in it, so FETA does not; if you made it yourself, add --trust-pickle, or save it once from Python:",
         '    import feta, joblib; schema = feta.read_schema("schema.toml")',
         "    network = feta.read_sklearn(joblib.load('model.joblib'), schema.space)",
-        '    feta.save_model(schema.model(network), "model.feta")',
+        '    feta.save_model(schema.model(network), "model.feta", table=schema.table)',
     ]
     made_schema(feta_)
     exec("\n".join(line.strip() for line in told.splitlines()[1:]), {})  # the script works
