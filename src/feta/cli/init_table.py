@@ -17,6 +17,7 @@ def options_for(table: TableFile, known: Known, names: Collection[str]) -> Table
     """Find how the table must be read so that its values are of the types that the encoders know."""
     options = _missing_texts(table.options, known, names)
     options = _truth_words(TableFile(table.path, options), known)
+    options = _marks(TableFile(table.path, options), known)
     formats = TableFile(table.path, options).formats([name for name in names if name in known])
     texts = {
         name: "str"
@@ -52,6 +53,32 @@ def _truth_words(table: TableFile, known: Known) -> TableOptions:
     return replace(
         table.options, true_values=tuple(sorted(trues)), false_values=tuple(sorted(falses))
     )
+
+
+# Texts that tables hold instead of an empty cell, and that pandas keeps as they are.
+MARKS = ("?", "-", "--", ".", "*", "missing", "unknown", "not available", "n.a.", "none", "nil")
+
+
+def _marks(table: TableFile, known: Known) -> TableOptions:
+    """Read a mark such as "?" as missing where an encoder knows missing cells, and not the mark."""
+    names = [
+        name for name, one in known.items() if one.as_text and (one.marker == "NaN" or one.filled)
+    ]
+    formats = {name: one for name, one in table.formats(names).items() if one.kind == "text"}
+    found: dict[str, set[str]] = {name: set() for name in formats}
+    for frame in table.frames(formats) if formats else ():
+        for name in formats:
+            texts = [text for text in frame[name].dropna().unique() if isinstance(text, str)]
+            marks = {text for text in texts if text.strip().lower() in MARKS}
+            found[name] |= marks - set(known[name].values)
+    added = {name: tuple(sorted(marks)) for name, marks in found.items() if marks}
+    if not added:
+        return table.options
+    listed = table.options.na_values
+    given = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(table.names, listed)
+    merged = {name: (*given.get(name, ()), *added.get(name, ())) for name in {*given, *added}}
+    kept = {name: merged[name] for name in sorted(merged) if merged[name]}
+    return replace(table.options, na_values=kept)
 
 
 def _missing_texts(options: TableOptions, known: Known, names: Collection[str]) -> TableOptions:

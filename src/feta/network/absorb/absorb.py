@@ -206,7 +206,10 @@ class _Assembly:
     def _not_finite(self, row: Vector, name: str) -> NetworkError:
         space = self.evaluation.space
         if name not in [one.name for one in space.attributes]:
-            return NetworkError("the pipeline gives numbers that are not finite for this space")
+            hint = self.evaluation.text_hint
+            return NetworkError(
+                f"the pipeline gives numbers that are not finite for this space{hint}"
+            )
         value = space.attribute(name).decode(row[space.columns_of(space.attribute(name))])
         if value is None:
             return NetworkError(

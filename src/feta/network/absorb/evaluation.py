@@ -146,7 +146,19 @@ class Evaluation:
                 value = self.space.attribute(name).decode(blamed if passes else code)
                 message = f"{name!r} may be {value!r} in the schema, which the pipeline refuses ({told}); take the value out of the schema, or fit with an encoder that takes it (handle_unknown='ignore') or an imputer"
                 return NetworkError(message)
-        return NetworkError(f"the pipeline refuses people of this space: {told}")
+        return NetworkError(f"the pipeline refuses people of this space: {told}{self.text_hint}")
+
+    @property
+    def text_hint(self) -> str:
+        """Name the columns with texts, which a program may read as booleans or numbers."""
+        names = [
+            repr(one.name)
+            for one in self.space.attributes
+            if isinstance(one, Categorical) and isinstance(one.values[0], str)
+        ]
+        if not names:
+            return "; check the schema's columns against the table that the pipeline was trained on"
+        return f"; the schema has texts in {', '.join(names)}: if your program reads one as booleans or numbers, write so in [table] (true_values, dtype)"
 
     def _passes(self, people: Matrix) -> bool:
         try:
