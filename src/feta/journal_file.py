@@ -161,7 +161,7 @@ class JournalFile:
     def _compare(self, before: dict[str, str]) -> None:
         for name, value in self._settings.items():
             if value != before.get(name):
-                message = f"{self.path} is the journal of another {self.work}: the {name} was {before.get(name)}, and is {value} now; name another --out, or delete the journal to begin again"
+                message = f"{self.path} is the journal of another {self.work}: the {name} was {before.get(name)}, and is {value} now; name another --out, or delete the journal to start again"
                 raise SchemaError(message)
 
     def digest(self, *cells: Cell) -> bytes:

@@ -198,7 +198,9 @@ def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Aski
         journal = Journal(options.out / JOURNAL, opened.model, settings)
         if journal.set_aside is not None:
             notice(
-                f"the journal was damaged: it is now {plain(journal.set_aside)}, and the audit starts afresh"
+                "the journal was damaged or written by another version: it was renamed to "
+                f"{plain(journal.set_aside)}, and none of it is used; all people start again; "
+                "no further action is needed"
             )
         if not journal.empty:
             notice(f"resuming with {len(journal):,} people known from {plain(journal.path)}")

@@ -68,7 +68,9 @@ def run_reproduce(options: Options) -> ExitCode:
     with Journal(out / JOURNAL, settings) as journal:
         if journal.set_aside is not None:
             typer.echo(
-                f"note: the journal was damaged: it is now {plain(journal.set_aside)}, and the run starts afresh",
+                "note: the journal was damaged or written by another version: it was renamed to "
+                f"{plain(journal.set_aside)}, and none of it is used; all steps start again; "
+                "no further action is needed",
                 err=True,
             )
         if journal.new:
