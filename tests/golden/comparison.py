@@ -56,5 +56,7 @@ def differences(
 
 def _is_same(got: Json, expected: Json, tolerance: float) -> bool:
     if isinstance(got, float) and isinstance(expected, float):
+        if math.isnan(got) and math.isnan(expected):
+            return True
         return math.isclose(got, expected, rel_tol=tolerance, abs_tol=tolerance)
     return type(got) is type(expected) and bool(got == expected)
