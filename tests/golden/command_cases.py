@@ -32,6 +32,7 @@ MODEL_CASES = {
     "out_of_time": ModelCase(
         ("threshold.feta", "--engine", "exhaustive", "--seconds", "0"), "approved"
     ),
+    "weighted": ModelCase(("threshold.feta", "--vote-weights", "good.csv"), "approved"),
     "later": ModelCase(("later.feta",), "approved"),
     "blind": ModelCase(("blind.feta",), "approved", ("good.csv",)),
     "below": ModelCase(
