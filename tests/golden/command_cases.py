@@ -110,7 +110,7 @@ def command_results(folder: Path) -> dict[str, Json]:
     results["diff"] = {
         name: {
             "code": done[name]["code"],
-            "json": without_wording(json.loads(done[name]["stdout"])),
+            "json": without_wording(json.loads(done[name]["stdout"] or "null")),
         }
         for name in DIFFS
     }
