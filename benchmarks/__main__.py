@@ -31,7 +31,7 @@ from benchmarks.ways import (
     with_best_unit,
 )
 from feta.errors import FetaError
-from feta.reproduce.ways import forward_seconds
+from feta_paper.ways import forward_seconds
 
 # A lattice is large where people differ in what they cost by more than the call itself.
 LARGE = 10**5
@@ -104,11 +104,11 @@ def show_each(cells: Iterable[Cell]) -> Iterator[Cell]:
     )
     print("|---|---|---|---|---|---|")
     for one in cells:
-        least = "" if one.settled == one.people else "over "
+        least = "" if one.decided == one.people else "over "
         plain = "-" if one.enumeration is None else f"{one.enumeration / one.forward:,.3g}"
         print(
             f"| {one.depth}, {one.width} | {one.counterparts:,} | {least}{readable(one.seconds)} "
-            f"| {least}{one.seconds / one.forward:,.3g} | {one.settled}/{one.people} | {plain} |",
+            f"| {least}{one.seconds / one.forward:,.3g} | {one.decided}/{one.people} | {plain} |",
             flush=True,
         )
         yield one

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from feta import FairAt, WorstAt, datasets
 from feta.arrays import Matrix, Vector
 from feta.cli.demo import train_model
-from feta.engine.lattice import Lattice
+from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.counting import Counting
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.milp.solver import Bounds
 from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
@@ -64,9 +64,9 @@ def counted(model: Model, engine: Engine, name: str, people: Matrix) -> float:
     times, told = milliseconds(
         lambda one: engine.tally(model, one[None, :], PATIENCE, until="majority"), list(people)
     )
-    settled = sum(bool(one.settled[0]) for one in told)
+    decided = sum(bool(one.decided[0]) for one in told)
     each = np.median(times / np.array([max(1, int(one.by_class.sum())) for one in told]))
-    print(f"| {name} | {np.median(times):.3f} | {each:.3f} | {settled}/{len(people)} |", flush=True)
+    print(f"| {name} | {np.median(times):.3f} | {each:.3f} | {decided}/{len(people)} |", flush=True)
     return float(np.median(times))
 
 
@@ -84,27 +84,27 @@ def main() -> None:
     test = np.arange(len(everyone)) % 5 == 0
     model = train_model(dataset, everyone, ~test, seed=options.seed)
     people = everyone[test][: options.people]
-    here = [one for one in engines().values() if isinstance(one, Milp) and one.available()]
+    here = [one for one in engines().values() if isinstance(one, MilpEngine) and one.available()]
 
     print("| engine, bounds | question | median ms | where the solver was asked | asked |")
     print("|---|---|---|---|---|")
     for bounds in options.bounds:
         for one in here:
             name = f"{one.backend.name}, {bounds}"
-            asked(model, Milp(name, one.backend, bounds=bounds), people)
-    asked(model, Lattice(threads=1), people)
+            asked(model, MilpEngine(name, one.backend, bounds=bounds), people)
+    asked(model, LatticeEngine(threads=1), people)
 
-    split = Lattice(threads=1).tally(model, people, UNLIMITED, until="all")
+    split = LatticeEngine(threads=1).tally(model, people, UNLIMITED, until="all")
     both = people[(split.by_class > 0).all(axis=1)][: options.counted]
     print("\n| counting until the majority, people decided both ways | ms | a witness | settled |")
     print("|---|---|---|---|")
     pooled = []
     for one in here:
         for way in get_args(Counting) if one.backend.pools else ("cuts",):
-            engine = Milp(one.name, one.backend, counting=way)
+            engine = MilpEngine(one.name, one.backend, counting=way)
             median = counted(model, engine, f"{one.backend.name}, {way}", both)
             pooled += [(median, one.backend.name)] * (way == "pool")
-    lattice = Lattice(threads=1)
+    lattice = LatticeEngine(threads=1)
     alone = counted(model, lattice, "lattice, one call a person", both)
     many = np.tile(both, (2000, 1))
     started = time.process_time()

@@ -9,12 +9,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from feta import FeatureSpace, Integer, Real, datasets
 from feta.arrays import Matrix
-from feta.metrics import accuracy
+from feta.metrics.rates import accuracy
 from feta.model import Model
-from feta.network.network import Network
-from feta.reproduce.ways import Singles, in_numpy
+from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical
 from feta.train.plain import PlainTrainer
+from feta_paper.ways import Singles, in_numpy
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def train(name: str, *, seed: int = 0, fold: int = 0) -> Trained:
     """Train three hidden layers of 16 on standardized numbers; the best epoch by people held out."""
     dataset, grid = datasets.load(name), TRAINING[name]
     everyone = dataset.space.encode(dataset.frame)
-    places = np.random.default_rng(seed).permutation(len(everyone))
-    test = places * FOLDS // len(everyone) == fold
+    indices = np.random.default_rng(seed).permutation(len(everyone))
+    test = indices * FOLDS // len(everyone) == fold
     trainer = PlainTrainer(
         dataset.space,
         learning_rates=grid.learning_rates,
@@ -88,10 +88,10 @@ def random_model(axes: Sequence[int], width: int, depth: int, seed: int) -> tupl
     rng = np.random.default_rng(seed)
     first = Integer("number", 0, axes[0] - 1, sensitive=True)
     rest = [
-        Categorical(f"category {place}", tuple(map(str, range(size))), sensitive=True)
-        for place, size in enumerate(axes[1:])
+        Categorical(f"category {index}", tuple(map(str, range(size))), sensitive=True)
+        for index, size in enumerate(axes[1:])
     ]
-    shared = [Real(f"shared {place}", -2.0, 2.0) for place in range(20)]
+    shared = [Real(f"shared {index}", -2.0, 2.0) for index in range(20)]
     space = FeatureSpace((first, *rest, *shared))
     widths = [space.width, *[width] * depth, 1]
     layers = [
@@ -114,18 +114,18 @@ def in_onnxruntime(model: Model) -> Callable[[Singles], object]:
 
     nodes, stored, value = [], [], "people"
     layers = in_numpy(model)
-    for place, (weight, bias) in enumerate(layers):
+    for index, (weight, bias) in enumerate(layers):
         stored += [
-            numpy_helper.from_array(weight, f"w{place}"),
-            numpy_helper.from_array(bias, f"b{place}"),
+            numpy_helper.from_array(weight, f"w{index}"),
+            numpy_helper.from_array(bias, f"b{index}"),
         ]
         nodes.append(
-            helper.make_node("Gemm", [value, f"w{place}", f"b{place}"], [f"z{place}"], transB=1)
+            helper.make_node("Gemm", [value, f"w{index}", f"b{index}"], [f"z{index}"], transB=1)
         )
-        value = f"z{place}"
-        if place < len(layers) - 1:
-            nodes.append(helper.make_node("Relu", [value], [f"a{place}"]))
-            value = f"a{place}"
+        value = f"z{index}"
+        if index < len(layers) - 1:
+            nodes.append(helper.make_node("Relu", [value], [f"a{index}"]))
+            value = f"a{index}"
     ends = (("people", model.space.width), (value, 1))
     given, told = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, width])

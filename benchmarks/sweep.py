@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from benchmarks.networks import random_model
 from benchmarks.ways import enumeration
 from feta.arrays import Matrix
-from feta.engine.lattice import Lattice
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import Budget
 from feta.model import Model
-from feta.reproduce.ways import TRIES, forward_seconds
+from feta_paper.ways import TRIES, forward_seconds
 
 # A number and categories; 456 and 212,380 are German credit's and UCI Adult's own.
 AXES = (
@@ -35,7 +35,7 @@ QUICK_SHAPES = ((16, 3), (128, 3), (16, 6), (128, 6))
 FEW = 2
 
 # Enumeration is timed on one person, as long as a neuron's work over the lattice stays under this.
-MOST_PRODUCTS = 1e9
+MAX_PRODUCTS = 1e9
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Cell:
     counterparts: int
     forward: float  # torch's, a single row
     seconds: float
-    settled: int
+    decided: int
     people: int
     enumeration: float | None  # the kernel's, every counterpart
 
@@ -66,26 +66,26 @@ def sweep(*, quick: bool, seconds: float, seed: int = 0) -> Iterator[Cell]:
 
 def measure(model: Model, people: Matrix, width: int, depth: int, patience: float) -> Cell:
     """Time a batch for small lattices and a few people for large ones, the best of five if there is time."""
-    engine, size = Lattice(threads=1), model.space.lattice.size
+    engine, size = LatticeEngine(threads=1), model.space.lattice.size
     forward = forward_seconds(model, people[:1])
     asked = people if size <= 10**4 else people[:FEW]
-    begun, best, settled = time.monotonic(), np.inf, 0
+    begun, best, decided = time.monotonic(), np.inf, 0
     engine.tally(model, asked, Budget(evaluations=1), until="majority")  # the kernel is built here
     for _ in range(TRIES):
         started = time.process_time()
         told = engine.tally(model, asked, Budget(seconds=patience / 2), until="majority")
         best = min(best, time.process_time() - started)
-        settled = int(told.settled.sum())
+        decided = int(told.decided.sum())
         if time.monotonic() - begun > patience / 2:
             break
     plain = None
-    if size * width * width * depth < MOST_PRODUCTS:
+    if size * width * width * depth < MAX_PRODUCTS:
         count, many = enumeration(model), asked if size <= 10**4 else asked[:1]
         started = time.process_time()
         count(many)
         plain = (time.process_time() - started) / len(many)
     forward = min(forward, forward_seconds(model, people[:1]))  # one busy moment would flatter
-    return Cell(width, depth, size, forward, best / len(asked), settled, len(asked), plain)
+    return Cell(width, depth, size, forward, best / len(asked), decided, len(asked), plain)
 
 
 def plot(cells: Sequence[Cell], trained: dict[str, tuple[int, float]], path: Path) -> None:
@@ -96,7 +96,7 @@ def plot(cells: Sequence[Cell], trained: dict[str, tuple[int, float]], path: Pat
         some = [one for one in cells if (one.width, one.depth) == (width, 3)]
         if not some:
             continue
-        done = [one for one in some if one.settled == one.people]
+        done = [one for one in some if one.decided == one.people]
         (line,) = axes.plot(
             [one.counterparts for one in done],
             [one.seconds / one.forward for one in done],
@@ -111,7 +111,7 @@ def plot(cells: Sequence[Cell], trained: dict[str, tuple[int, float]], path: Pat
             linestyle=":",
             color=color,
         )
-        late = [one for one in some if one.settled < one.people]
+        late = [one for one in some if one.decided < one.people]
         axes.scatter(
             [one.counterparts for one in late],
             [one.seconds / one.forward for one in late],

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from feta import datasets
 from feta.train.ce_fair import CEFairTrainer
-from feta.train.farthest import Numbers
 from feta.train.plain import PlainTrainer
+from feta.train.worst_counterparts import Numbers
 
 BATCH, RATE = 64, 1e-3
 KINDS: tuple[Numbers, ...] = ("integer", "real")

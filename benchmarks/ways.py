@@ -11,13 +11,13 @@ import numpy as np
 from benchmarks.networks import Trained, in_onnxruntime, with_real_age
 from feta import FairPredictor, WorstAt
 from feta.arrays import Matrix
-from feta.engine.lattice import Lattice
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import engines
 from feta.model import Model
-from feta.reproduce.ways import TRIES, cost, forward_seconds, naive_seconds, vectorized
 from feta.rule import Threshold
-from feta.train.farthest import farthest
+from feta.train.worst_counterparts import worst_counterparts
+from feta_paper.ways import TRIES, cost, forward_seconds, naive_seconds, vectorized
 
 # What a loop in Python is timed on; the rest of the lattice is taken to cost the same each.
 LOOPED = 50
@@ -42,10 +42,10 @@ class Row:
     note: str = ""
 
 
-def compiled() -> Lattice:
+def compiled() -> LatticeEngine:
     """Give the engine that `FairPredictor` uses, so that its threads can be set."""
-    engine = engines()[Lattice.name]
-    assert isinstance(engine, Lattice)
+    engine = engines()[LatticeEngine.name]
+    assert isinstance(engine, LatticeEngine)
     return engine
 
 
@@ -91,7 +91,7 @@ def _enumerations(model: Model, people: Matrix) -> Iterator[Row]:
     yield Row("numpy, float32 in blocks", cost(lambda: [vote(one) for one in some]) / len(some))
 
     some = _some(people, size, "exhaustive")
-    slow, fast = FairPredictor(model, "exhaustive"), FairPredictor(model, Lattice.name)
+    slow, fast = FairPredictor(model, "exhaustive"), FairPredictor(model, LatticeEngine.name)
     if not np.array_equal(slow.decide(some), fast.decide(some)):
         raise AssertionError("exhaustive and lattice must decide alike, and do not")
     yield Row(
@@ -105,7 +105,7 @@ def _enumerations(model: Model, people: Matrix) -> Iterator[Row]:
 
 
 def _lattice(model: Model, people: Matrix) -> Iterator[Row]:
-    engine, predictor = compiled(), FairPredictor(model, Lattice.name)
+    engine, predictor = compiled(), FairPredictor(model, LatticeEngine.name)
     engine.threads = 1
     some = [people[row : row + 1] for row in range(min(len(people), 100))]
     single = cost(lambda: [predictor.decide(one) for one in some]) / len(some)
@@ -154,21 +154,21 @@ def real_age_batch(model: Model, people: Matrix, *, everyone: bool = False) -> f
     assert isinstance(model.rule, Threshold)
     border, upward = model.rule.value, model.score(people) < model.rule.value
     beyond = None if everyone else border
-    search = partial(farthest, model.space, model.network, people, upward)
+    search = partial(worst_counterparts, model.space, model.network, people, upward)
     return cost(lambda: search(numbers="real", beyond=beyond)) / len(people)
 
 
 def decide_batch(model: Model, people: Matrix) -> float:
     """Time fair decisions of all people at once, in one thread."""
     compiled().threads = 1
-    predictor = FairPredictor(model, Lattice.name)
+    predictor = FairPredictor(model, LatticeEngine.name)
     return cost(lambda: predictor.decide(people)) / len(people)
 
 
 def spread(trained: Trained, many: int) -> Iterator[Row]:
     """Time people one by one, who differ much on a large lattice; and all, those alike asked once."""
     model, some = trained.model, trained.people[:many]
-    predictor = FairPredictor(model, Lattice.name)
+    predictor = FairPredictor(model, LatticeEngine.name)
     ways = {"engine lattice": predictor.decide, "the kernel, every counterpart": enumeration(model)}
     for way, decide in ways.items():
         times = np.array([cost(lambda: decide(one)) for one in some[:, None, :]])  # noqa: B023 - called at once

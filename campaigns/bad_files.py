@@ -28,8 +28,8 @@ from safetensors.numpy import load, save
 
 import feta
 from feta.cli import app
-from feta.model_file import FORMAT
-from feta.network.readers.onnx_operators import OPERATORS
+from feta.io.model_file import FORMAT
+from feta.readers.onnx.operators import OPERATORS
 from tests.bad_files import KINDS, Folder
 from tests.extras import missing_by
 
@@ -72,13 +72,13 @@ def redescribed(content: bytes, rng: np.random.Generator) -> bytes:
     """Change one value in a saved model's description."""
     length = int.from_bytes(content[:8], "little")
     told = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
-    place: Any = told
+    index: Any = told
     while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        keys = list(index) if isinstance(index, dict) else list(range(len(index)))
         key = keys[int(rng.integers(len(keys)))]
-        if not isinstance(place[key], dict | list) or not place[key] or rng.integers(5) == 0:
+        if not isinstance(index[key], dict | list) or not index[key] or rng.integers(5) == 0:
             break
-        place = place[key]
+        index = index[key]
     hurts: list[object] = [
         None,
         [],
@@ -94,7 +94,7 @@ def redescribed(content: bytes, rng: np.random.Generator) -> bytes:
         [[[]]],
         "\x1b",
     ]
-    place[key] = hurts[int(rng.integers(len(hurts)))]
+    index[key] = hurts[int(rng.integers(len(hurts)))]
     return bytes(save(dict(load(content)), {FORMAT: json.dumps(told)}))
 
 
@@ -102,12 +102,12 @@ def mutated(name: str, content: bytes, how: str, rng: np.random.Generator) -> by
     """Change some bytes of a file, or what it says."""
     if how == "structure" and name.startswith("model."):
         return (restructured if name.endswith(".onnx") else redescribed)(content, rng)
-    place = int(rng.integers(len(content)))
-    length = int(rng.integers(1, 1 + min(64, len(content) - place)))
+    index = int(rng.integers(len(content)))
+    length = int(rng.integers(1, 1 + min(64, len(content) - index)))
     before, chunk, after = (
-        content[:place],
-        content[place : place + length],
-        content[place + length :],
+        content[:index],
+        content[index : index + length],
+        content[index + length :],
     )
     match how:
         case "flip":
@@ -122,7 +122,7 @@ def mutated(name: str, content: bytes, how: str, rng: np.random.Generator) -> by
         case "duplicate":
             return before + chunk * int(rng.integers(2, 5)) + after
         case _:  # a digit becomes a number that hurts
-            digits = [at for at, byte in enumerate(content) if chr(byte).isdigit()] or [place]
+            digits = [at for at, byte in enumerate(content) if chr(byte).isdigit()] or [index]
             at = digits[int(rng.integers(len(digits)))]
             hurts = (b"nan", b"-1", b"1e400", b"9" * 25, b"0.5", b"inf", b"-0", b"", b"[]", b"{}")
             return content[:at] + hurts[int(rng.integers(len(hurts)))] + content[at + 1 :]

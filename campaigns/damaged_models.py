@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from campaigns.result import finish
-from feta.cli.open_source import SourceOptions, open_source
 from feta.errors import NetworkError
-from feta.network.network import Network
-from feta.network.readers import keras_file
-from feta.network.readers.hdf5 import Hdf5Content, Hdf5Program
+from feta.readers.keras import file as keras_file
+from feta.readers.keras.hdf5 import Hdf5Content, Hdf5Program
+from feta.readers.source import SourceOptions, open_source
+from feta.scorer.network.network import Network
 
 HOWS = ("flip", "cut off", "insert", "swap", "extreme", "overwrite", "delete")
 WEIGHTS = "model.weights.h5"
@@ -77,9 +77,9 @@ def good_files(folder: Path) -> list[Path]:
 
 def damaged(content: bytes, how: str, rng: np.random.Generator) -> bytes:
     """Damage some bytes."""
-    place = int(rng.integers(len(content)))
-    length = int(rng.integers(1, 1 + min(256, len(content) - place)))
-    before, after = content[:place], content[place + length :]
+    index = int(rng.integers(len(content)))
+    length = int(rng.integers(1, 1 + min(256, len(content) - index)))
+    before, after = content[:index], content[index + length :]
     match how:
         case "flip":
             flipped = bytearray(content)
@@ -89,7 +89,7 @@ def damaged(content: bytes, how: str, rng: np.random.Generator) -> bytes:
         case "cut off":
             return before
         case "insert":
-            return before + rng.bytes(length) + content[place:]
+            return before + rng.bytes(length) + content[index:]
         case "swap":
             return _swapped(content, rng)
         case "extreme":

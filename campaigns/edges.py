@@ -17,7 +17,7 @@ import feta
 from campaigns.core import disagreements
 from campaigns.result import finish
 from feta.model import Model
-from feta.network.network import Affine, Network
+from feta.scorer.network.network import Affine, Network
 from tests.examples import rescaled
 from tests.strategies import EDGES, random_case
 

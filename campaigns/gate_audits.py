@@ -40,7 +40,7 @@ def model_of(
     rule: Rule | None = None,
     sensitive: tuple[str, ...] = ("age",),
     ages: tuple[int, int] = AGE,
-    reading: str = "proved",
+    provenance: str = "proved",
 ) -> Model:
     """Make a linear model over age and income."""
     space = feta.FeatureSpace(
@@ -50,7 +50,7 @@ def model_of(
         )
     )
     network = feta.Network.from_layers([([[0.1, 1.0]], [-level])])
-    return Model(space, replace(network, reading=reading), rule or feta.Threshold(0.0))  # type: ignore[arg-type]  # one of the readings
+    return Model(space, replace(network, provenance=provenance), rule or feta.Threshold(0.0))  # type: ignore[arg-type]  # one of the readings
 
 
 @dataclass
@@ -71,23 +71,23 @@ class Audits:
     ) -> Path:
         """Audit a table with the command line itself; the same name gives the same folder."""
         if name not in self.made:
-            place = self.root / name
-            place.mkdir()
-            feta.save_model(model, place / "model.feta")
-            write_table(place / "people.csv", table() if rows is None else rows)
-            files = [str(place / "model.feta"), "--data", str(place / "people.csv")]
+            index = self.root / name
+            index.mkdir()
+            feta.save_model(model, index / "model.feta")
+            write_table(index / "people.csv", table() if rows is None else rows)
+            files = [str(index / "model.feta"), "--data", str(index / "people.csv")]
             with stopped_after(stop_after):
-                code = run("audit", *files, "--out", str(place / "out"), *options)
+                code = run("audit", *files, "--out", str(index / "out"), *options)
             assert code in (0, 1, 3, 130), f"{name}: the audit ended with {code}"
-            self.made[name] = place / "out"
+            self.made[name] = index / "out"
         return self.made[name]
 
     def copy(self, out: Path) -> Path:
         """Copy an audit's folder, to be changed."""
         self.copies += 1
-        place = self.root / f"copy-{self.copies}"
-        shutil.copytree(out, place)
-        return place
+        index = self.root / f"copy-{self.copies}"
+        shutil.copytree(out, index)
+        return index
 
     def before(self, *options: str) -> Path:
         """Audit the accepted model."""

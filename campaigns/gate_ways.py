@@ -90,7 +90,7 @@ def _shuffled(people: list[Row]) -> list[Row]:
 
 
 def _set_ids(people: list[Row], ids: dict[int, str]) -> list[Row]:
-    return [row | {"id": ids.get(place, row["id"])} for place, row in enumerate(people)]
+    return [row | {"id": ids.get(index, row["id"])} for index, row in enumerate(people)]
 
 
 def without_new(people: list[Row]) -> list[Row]:
@@ -111,7 +111,7 @@ def swapped_ids(people: list[Row]) -> list[Row]:
     }
     pairs = list(zip(places[BEFORE], places[AFTER], strict=False))
     both = pairs + [(new, old) for old, new in pairs]
-    return _set_ids(people, {place: people[other]["id"] for place, other in both})
+    return _set_ids(people, {index: people[other]["id"] for index, other in both})
 
 
 def _near(row: Row, level: float) -> bool:
@@ -158,7 +158,7 @@ QUESTIONS = [
         "another decision on a tie",
         model_of(AFTER, rule=feta.Threshold(0.0, "above", "unfavorable")),
     ),
-    question("sampled instead of proved", model_of(AFTER, reading="sampled")),
+    question("sampled instead of proved", model_of(AFTER, provenance="sampled")),
     question("a tolerance instead of a threshold", model_of(AFTER, rule=feta.Tolerance(100.0))),
     question(
         "a larger tolerance",
@@ -351,7 +351,7 @@ def _added_with_ids(audits: Audits) -> tuple[Path, Path]:
 
 
 def _proved_now(audits: Audits) -> tuple[Path, Path]:
-    return audits.audit("sampled-before", model_of(BEFORE, reading="sampled")), audits.before()
+    return audits.audit("sampled-before", model_of(BEFORE, provenance="sampled")), audits.before()
 
 
 def _more_time(audits: Audits) -> tuple[Path, Path]:

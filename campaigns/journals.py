@@ -78,26 +78,26 @@ def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
     """Damage one of the files."""
     name = dice.choice([one for one in sorted(contents) if contents[one]])
     data = bytearray(contents[name])
-    place, length = dice.randrange(len(data)), dice.randint(1, 64)
+    index, length = dice.randrange(len(data)), dice.randint(1, 64)
     kind = dice.choice(("bit", "byte", "used byte", "run", "cut", "removed", "exchanged", "word"))
     if kind == "bit":
-        data[place] ^= 1 << dice.randrange(8)
+        data[index] ^= 1 << dice.randrange(8)
     elif kind == "byte":
-        data[place] = dice.randrange(256)
+        data[index] = dice.randrange(256)
     elif kind == "used byte":
         used = [at for at, byte in enumerate(data) if byte]
         data[dice.choice(used)] = dice.choice((0, 1, 0x7F, 0xFF, dice.randrange(256)))
     elif kind == "run":
-        data[place : place + length] = dice.randbytes(len(data[place : place + length]))
+        data[index : index + length] = dice.randbytes(len(data[index : index + length]))
     elif kind == "cut":
-        del data[place:]
+        del data[index:]
     elif kind == "removed":
-        del data[place : place + length]
+        del data[index : index + length]
     elif kind == "exchanged":
         size = dice.choice((32, 512, 4096))
         other = dice.randrange(len(data))
-        first, second = data[place : place + size], data[other : other + size]
-        data[place : place + len(second)], data[other : other + len(first)] = second, first
+        first, second = data[index : index + size], data[other : other + size]
+        data[index : index + len(second)], data[other : other + len(first)] = second, first
     else:
         old, new = dice.choice(((b'"unfair"', b'"fair"  '), (b'"fair"', b'"f4ir"')))
         places = [at for at in range(len(data)) if data.startswith(old, at)]

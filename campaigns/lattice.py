@@ -17,14 +17,14 @@ import numpy as np
 import feta
 from campaigns.result import finish
 from feta.arrays import Matrix
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.lattice import Lattice
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED
 from feta.model import Model
-from feta.network.activation import relu
-from feta.network.builder import NetworkBuilder
 from feta.query import FairAt, WorstAt
 from feta.rule import Threshold, Tolerance
+from feta.scorer.network.activation import relu
+from feta.scorer.network.builder import NetworkBuilder
 from feta.space.attribute import Attribute, Categorical, Integer, Real
 from feta.space.feature_space import FeatureSpace
 from tests.strategies import random_activation, random_rule, random_threshold
@@ -86,17 +86,21 @@ def on_a_score(rng: np.random.Generator, model: Model, person: Matrix) -> Model:
 
 def differences(model: Model, people: Matrix) -> list[str]:
     """Name every answer of the kernel that differs from the reference."""
-    reference, wrong = Exhaustive(), []
-    kernels = [Lattice(threads=1), Lattice(threads=2), Lattice(threads=1, simd=False)]
+    reference, wrong = ExhaustiveEngine(), []
+    kernels = [
+        LatticeEngine(threads=1),
+        LatticeEngine(threads=2),
+        LatticeEngine(threads=1, simd=False),
+    ]
     if not isinstance(model.rule, Tolerance):
         right = reference.tally(model, people, UNLIMITED, until="all")
         for kernel in kernels:
             found = kernel.tally(model, people, UNLIMITED, until="all")
             wrong += ["tally"] * bool((found.by_class != right.by_class).any())
-            wrong += ["safe"] * bool((found.safe & ~right.safe).any())
+            wrong += ["safe"] * bool((found.runtime_safe & ~right.runtime_safe).any())
             early = kernel.tally(model, people, UNLIMITED, until="majority")
             wrong += ["majority"] * bool(
-                (early.winner != right.winner).any() or not early.settled.all()
+                (early.winner != right.winner).any() or not early.decided.all()
             )
     for person in people[:3]:
         for query in (FairAt(model, person), WorstAt(model, person)):

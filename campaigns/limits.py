@@ -116,7 +116,7 @@ class Halved(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
 def columns(*parts: tuple[Any, list[str]], **options: object) -> ColumnTransformer:
     """Give columns to different steps."""
-    named = [(f"part{place}", step, names) for place, (step, names) in enumerate(parts)]
+    named = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
     return ColumnTransformer(named, **options)
 
 
@@ -202,8 +202,8 @@ def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
     pipeline = make_pipeline(shapes()[name], last).fit(frame, labels)
     if name == "cancelling" and isinstance(last, LogisticRegression):
         half = len(SCALED)
-        place = SCALED.index("income")
-        last.coef_[0, half + place] = -last.coef_[0, place]
+        index = SCALED.index("income")
+        last.coef_[0, half + index] = -last.coef_[0, index]
     return pipeline, frame
 
 
@@ -320,8 +320,8 @@ def try_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
 def exact_score(layers: list[tuple[np.ndarray, np.ndarray]], row: list[float]) -> Fraction:
     """Score one row in fractions: affine layers with ReLU between."""
     values = [Fraction(one) for one in row]
-    for place, (weight, bias) in enumerate(layers):
-        if place:
+    for index, (weight, bias) in enumerate(layers):
+        if index:
             values = [max(one, Fraction(0)) for one in values]
         values = [
             sum((Fraction(float(w)) * one for w, one in zip(line, values, strict=True)), start)
@@ -360,8 +360,8 @@ def sources(folder: Path) -> dict[str, Callable[[Layers], feta.Network]]:
 
     def from_weights(layers: Layers) -> feta.Network:
         arrays: dict[str, Any] = {}
-        for place, (weight, bias) in enumerate(layers):
-            arrays |= {f"{place}.weight": weight, f"{place}.bias": bias}
+        for index, (weight, bias) in enumerate(layers):
+            arrays |= {f"{index}.weight": weight, f"{index}.bias": bias}
         np.savez(folder / "model.npz", **arrays)
         return feta.read_weights(folder / "model.npz", [str(n) for n in range(len(layers))])
 

@@ -23,13 +23,13 @@ from campaigns.result import finish
 from feta.arrays import Matrix, Vector
 from feta.checker.admit import admit
 from feta.checker.prove import prove
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.milp.engine import Milp
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
-from feta.network.network import Affine, Network
 from feta.rule import Threshold, Tolerance
+from feta.scorer.network.network import Affine, Network
 from feta.space.attribute import Attribute, Derived, Integer, Levels, Real
 from tests import oracle
 from tests.examples import rescaled
@@ -52,7 +52,7 @@ def wrong_answers(
 ) -> list[str]:
     """Name every answer about one person that some counterparts contradict; count how they ended."""
     farthest = _farthest(model, person, others)
-    apart = farthest is not None
+    differs = farthest is not None
     every = model.space.finite  # whether `others` are all there are
     wrong = []
     for kind in (feta.FairAt, feta.WorstAt):
@@ -63,11 +63,11 @@ def wrong_answers(
         match verdict:
             case feta.Fair(certificate=certificate):
                 prove(certificate, query)
-                if apart:
+                if differs:
                     wrong.append(f"{name}: fair")
             case feta.Unfair(counterexample=found, optimal=optimal):
                 pair = (found.person, found.counterpart)
-                if not oracle.apart(model, *pair) or (every and not apart):
+                if not oracle.apart(model, *pair) or (every and not differs):
                     wrong.append(f"{name}: unfair")
                 gap = oracle.gap(model, *pair)
                 if optimal and farthest is not None and farthest - gap > GAP * farthest:
@@ -84,8 +84,8 @@ def wrong_answers(
 def _farthest(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
     """Find the largest gap between two people treated apart; regression: between any two."""
     if not isinstance(model.rule, Tolerance):
-        apart = [other for other in others if oracle.apart(model, person, other)]
-        return max((oracle.gap(model, person, other) for other in apart), default=None)
+        differs = [other for other in others if oracle.apart(model, person, other)]
+        return max((oracle.gap(model, person, other) for other in differs), default=None)
     scores = [oracle.score(model, one) for one in (person, *others)]
     span = max(scores) - min(scores)
     return span if span > Fraction(model.rule.epsilon) else None
@@ -99,7 +99,7 @@ def wrong_counts(
     wrong = []
     for until in ("all", "majority"):
         told = engine.tally(model, person[None, :], BUDGET, until=until)
-        ended = "whole" if told.undecided[0] == 0 else "settled" if told.settled[0] else "open"
+        ended = "whole" if told.undecided[0] == 0 else "settled" if told.decided[0] else "open"
         counts[f"{engine.name} tally until {until}: {ended}"] += 1
         if any(count > truth[number] for number, count in enumerate(told.by_class[0])):
             wrong.append(f"{engine.name} tally: above the truth")
@@ -205,7 +205,7 @@ def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
         counts["problems, large"] += 1
         for kind in (feta.FairAt, feta.WorstAt):
             query = kind(model, person)
-            truth = Exhaustive().solve(query, UNLIMITED)
+            truth = ExhaustiveEngine().solve(query, UNLIMITED)
             for engine in chosen:
                 verdict = admit(query, engine.solve(query, BUDGET), trusted=True)
                 name = f"large, {engine.name} {kind.__name__}"
@@ -232,7 +232,7 @@ def run(
 ) -> Counter[str]:
     """Try problems on every engine; count how they ended, and disagreements by name."""
     counts: Counter[str] = Counter()
-    liars = [Milp("liar", one) for one in LIARS]
+    liars = [MilpEngine("liar", one) for one in LIARS]
     for number, (kind, model, person) in enumerate(drawn):
         counts[f"problems, {kind}"] += 1
         rng = np.random.default_rng([seed, number, 3])
@@ -260,14 +260,15 @@ def main() -> int:
     parser.add_argument("--large", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    here = [one for one in engines().values() if isinstance(one, Milp) and one.available()]
+    here = [one for one in engines().values() if isinstance(one, MilpEngine) and one.available()]
     for one in engines().values():
-        if isinstance(one, Milp) and not one.available():
+        if isinstance(one, MilpEngine) and not one.available():
             print(f"skipped: {one.name}, since {one.backend.package} is not installed")
     chosen: list[Engine] = [*here]
     # The same on intervals alone: there a solver's word is all there is, and must stay Unknown.
     chosen += [
-        Milp(f"{one.name} alone", one.backend, bounds="interval", most_parts=1) for one in here
+        MilpEngine(f"{one.name} alone", one.backend, bounds="interval", most_parts=1)
+        for one in here
     ]
     started = time.perf_counter()
     counts = run(problems(options.problems, options.seed), chosen, options.seed)

@@ -43,11 +43,11 @@ from sklearn.preprocessing import (
 import feta
 from campaigns.result import finish
 from feta.arrays import Answers, Matrix
+from feta.io.raw_table import RawTable
 from feta.model import Model
-from feta.network.points import Rows
-from feta.network.readers.sklearn import raw_table
-from feta.space.draw import draw_people
-from feta.space.raw_table import RawTable
+from feta.readers.sklearn.read import raw_table
+from feta.scorer.network.evaluation import Rows
+from feta.space.sampling import draw_people
 
 SPACE = feta.FeatureSpace(
     (
@@ -94,7 +94,7 @@ def filled(*steps: BaseEstimator, **options: object) -> Pipeline:
 
 def columns(*parts: tuple[BaseEstimator, list[str]], **options: object) -> ColumnTransformer:
     """Put columns to different steps."""
-    named = [(f"part{place}", step, names) for place, (step, names) in enumerate(parts)]
+    named = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
     return ColumnTransformer(named, **options)
 
 
@@ -250,11 +250,11 @@ def compare(
         off = np.abs(bounded.values[:, 0] - theirs.ravel())
         counts["WRONG scores beyond the bound"] += int((off > bounded.errors[:, 0]).sum())
         return counts
-    settled = model.settle(points, model.rule)
-    same = np.array(model.outcomes)[settled.decisions.astype(int)] == theirs.astype(str)
-    counts["rows runtime-sensitive"] += int((~settled.safe).sum())
-    counts["rows that differ, all sensitive"] += int((~same & ~settled.safe).sum())
-    counts["WRONG decisions"] += int((~same & settled.safe).sum())
+    decided = model.resolve(points, model.rule)
+    same = np.array(model.outcomes)[decided.decisions.astype(int)] == theirs.astype(str)
+    counts["rows runtime-sensitive"] += int((~decided.runtime_safe).sum())
+    counts["rows that differ, all sensitive"] += int((~same & ~decided.runtime_safe).sum())
+    counts["WRONG decisions"] += int((~same & decided.runtime_safe).sum())
     return counts
 
 
@@ -291,9 +291,9 @@ def run(pipelines: int, rows: int, seed: int, people: int) -> Counter[str]:
             counts.update(compare(pipeline, model, rng, rows))
             counts.update(replay(pipeline, model, frame.head(people)))
         counts["pipelines"] += 1
-        counts[f"{model.network.reading} pipelines"] += 1
+        counts[f"{model.network.provenance} pipelines"] += 1
         print(
-            f"{number}: {name}, {type(last).__name__}, {model.network.reading}, {len(model.network.first.tables)} tables",
+            f"{number}: {name}, {type(last).__name__}, {model.network.provenance}, {len(model.network.first.tables)} tables",
             file=sys.stderr,
         )
     return counts

@@ -23,7 +23,7 @@ from campaigns.result import finish
 from feta.arrays import Matrix, Vector
 from feta.checker.prove import prove
 from feta.model import Model
-from feta.network.activation import Activation
+from feta.scorer.network.activation import Activation
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace, Record
 from feta.verdict.verdict import Verdict
@@ -59,7 +59,7 @@ class Case:
         """The highest score less the lowest."""
         return max(self.scores) - min(self.scores)
 
-    def asking(self, rng: np.random.Generator) -> list[Vector]:
+    def runner(self, rng: np.random.Generator) -> list[Vector]:
         """Return the person and some of the counterparts."""
         return [self.person, *self.others[rng.integers(len(self.others), size=ASKING)]]
 
@@ -118,7 +118,7 @@ def wrong_answers(
     model = replace(case.model, rule=feta.Tolerance(epsilon), threshold=None)
     fair = case.span <= Fraction(epsilon)
     pairs: set[bytes] = set()
-    for person in case.asking(rng):
+    for person in case.runner(rng):
         for kind in (feta.FairAt, feta.WorstAt):
             query = kind(model, person)
             verdict = feta.verify(query, engine=engine)
@@ -202,7 +202,7 @@ def _bend32(activation: Activation, neuron: int, value: np.float32) -> np.float3
 def wrong_audit(case: Case, epsilon: float, engine: str, rng: np.random.Generator) -> Iterator[str]:
     """Name every figure of an audit of counterparts that the fractions contradict."""
     model = replace(case.model, rule=feta.Tolerance(epsilon), threshold=None)
-    records = [model.space.decode(one) for one in case.asking(rng)]
+    records = [model.space.decode(one) for one in case.runner(rng)]
     found = feta.audit(model, records, engine=engine)
     fair = case.span <= Fraction(epsilon)
     if {one.status for one in found.findings} != {"fair" if fair else "unfair"}:
@@ -275,12 +275,12 @@ def run(models: int, seed: int) -> Counter[str]:
 def _finite(rng: np.random.Generator, number: int, counts: Counter[str]) -> Iterator[str]:
     case = random_regression(rng)
     engines = ["exhaustive", "lattice"] + ["milp"] * (number % MILP_EVERY == 0)
-    for place, (edge, epsilon) in enumerate(tolerances(rng, case.span)):
+    for index, (edge, epsilon) in enumerate(tolerances(rng, case.span)):
         counts[f"tolerance {edge}: {'fair' if case.span <= Fraction(epsilon) else 'unfair'}"] += 1
         for engine in engines:
             for name in wrong_answers(case, epsilon, engine, rng, counts):
                 yield f"{name} ({edge})"
-        if number % AUDIT_EVERY == 0 and place == number // AUDIT_EVERY % 5:
+        if number % AUDIT_EVERY == 0 and index == number // AUDIT_EVERY % 5:
             yield from wrong_audit(case, epsilon, engines[number % 4 // 2], rng)
 
 

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from feta.report.report import Gathering
+from feta.report.report import ReportBuilder
 
 
 @contextmanager
 def stopped_after(rows: int | None, first: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Call `first` and interrupt before the next row is counted; None interrupts nothing."""
-    original, taken = Gathering.take, 0
+    original, taken = ReportBuilder.take, 0
 
-    def take(self: Gathering, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
+    def take(self: ReportBuilder, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
         nonlocal taken
         if taken == rows:
             first()
@@ -20,8 +20,8 @@ def stopped_after(rows: int | None, first: Callable[[], object] = lambda: None) 
         taken += 1
         original(self, *arguments, **options)
 
-    setattr(Gathering, "take", take)  # noqa: B010 - a method is no variable
+    setattr(ReportBuilder, "take", take)  # noqa: B010 - a method is no variable
     try:
         yield
     finally:
-        setattr(Gathering, "take", original)  # noqa: B010 - the same
+        setattr(ReportBuilder, "take", original)  # noqa: B010 - the same

@@ -3,8 +3,8 @@
 import numpy as np
 
 from feta.arrays import Vector
-from feta.engine.milp.backends.protocol import Outcome, Pool, Status
-from feta.engine.milp.program import Places, Program
+from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
+from feta.program import Places, Program
 
 
 class Liar:
@@ -32,14 +32,14 @@ class LiarSession:
         self.liar = liar
         self.n_columns = 0
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
+    def solve(self, program: Program, *, seconds: float) -> SolverResult:
         del seconds
         self.n_columns = len(program.cost)
-        return Outcome(self.liar.status, self._point())
+        return SolverResult(self.liar.status, self._point())
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
+    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
         del forbidden, seconds
-        return Outcome(self.liar.status, self._point())
+        return SolverResult(self.liar.status, self._point())
 
     def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
         del selectors, most

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from feta.reproduce.measurements import Measurements
-from feta.reproduce.paper import COUNTERPART, comparable, published
-from feta.reproduce.trade_off import SHORT
+from feta_paper.measurements import Measurements
+from feta_paper.paper import COUNTERPART, comparable, published
+from feta_paper.trade_off import SHORT
 
 TITLES = {
     "german": "German credit",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from feta.datasets.source import Source
+from feta.datasets.source import DatasetSource
 
 ADULT_DATA = b"""\
 41, Private, 1000, HS-grad, 9, Divorced, Sales, Unmarried, Black, Female, 0, 0, 40, Jamaica, <=50K
@@ -63,6 +63,6 @@ def law_whole() -> bytes:
     return buffer.getvalue()
 
 
-def with_content(source: Source, address: str, content: bytes) -> Source:
+def with_content(source: DatasetSource, address: str, content: bytes) -> DatasetSource:
     """Give the source another address and the checksum of this content."""
     return replace(source, address=address, checksum=source.checksum_of(content))

@@ -7,8 +7,8 @@ import numpy as np
 
 from feta.arrays import Vector
 from feta.model import Model
-from feta.network.activation import Activation
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.scorer.network.activation import Activation
 from feta.space.attribute import Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -34,8 +34,8 @@ def scores(model: Model, person: Vector) -> list[Fraction]:
             if w and x
         )
         for table in first.tables:
-            place = table.numbers.tolist().index(person[table.column])
-            values[neuron] += Fraction(float(table.rows[place, neuron]))
+            index = table.numbers.tolist().index(person[table.column])
+            values[neuron] += Fraction(float(table.rows[index, neuron]))
     for activation, layer in model.network.steps:
         bent = [bend(activation, neuron, value) for neuron, value in enumerate(values)]
         values = [
@@ -123,7 +123,9 @@ def tally(model: Model, person: Vector, weights: VoteWeights | None = None) -> l
 def votes_of(number: int, weights: VoteWeights | None) -> int:
     if weights is None:
         return 1
-    return dict(zip(weights.numbers.tolist(), weights.votes.tolist(), strict=True)).get(number, 0)
+    return dict(zip(weights.assignment_ids.tolist(), weights.votes.tolist(), strict=True)).get(
+        number, 0
+    )
 
 
 def fair_decision(
@@ -165,10 +167,10 @@ def _bends(
     for depth, activation in enumerate(model.network.activations):
         values = [_layers(model, row, column, at, depth) for at in points]
         more = []
-        for place in range(len(points) - 1):
-            low, high = points[place], points[place + 1]
+        for index in range(len(points) - 1):
+            low, high = points[index], points[index + 1]
             for neuron, (left, right) in enumerate(
-                zip(values[place], values[place + 1], strict=True)
+                zip(values[index], values[index + 1], strict=True)
             ):
                 for one in activation.breaks[:, neuron if activation.width > 1 else 0]:
                     at = Fraction(float(one))
@@ -183,14 +185,14 @@ def _layers(
 ) -> list[Fraction]:
     """What goes into an activation, or the scores, when the column holds this number."""
     first = model.network.first
-    moved = [at if place == column else one for place, one in enumerate(row)]
+    moved = [at if index == column else one for index, one in enumerate(row)]
     values = [
         sum((Fraction(float(w)) * x for w, x in zip(slopes, moved, strict=True)), Fraction(0))
         + Fraction(float(bias))
         for slopes, bias in zip(first.slopes, first.bias, strict=True)
     ]
-    for place, (activation, layer) in enumerate(model.network.steps):
-        if place == depth:
+    for index, (activation, layer) in enumerate(model.network.steps):
+        if index == depth:
             return values
         bent = [bend(activation, neuron, value) for neuron, value in enumerate(values)]
         values = [

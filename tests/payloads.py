@@ -1,9 +1,9 @@
 """Payloads: names and values that would come alive wherever they are shown without care."""
 
 import feta
-from feta.audit.audit import audit
+from feta.auditing.audit import audit
 from feta.model import Model
-from feta.report.report import Gathering, Report, Source
+from feta.report.report import Report, ReportBuilder, ReportSource
 
 PAYLOADS = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>",
@@ -40,10 +40,10 @@ def evil_model(payload: str) -> Model:
 
 def report_of(model: Model, rows: list[dict[str, object]], name: str = "p") -> Report:
     found = audit(model, rows)
-    gathering = Gathering(found.auditor)
+    builder = ReportBuilder(found.auditor)
     for finding in found.findings:
-        gathering.take(finding, found.people[finding.row], name=name)
-    return gathering.report(Source(name, name, "", f"feta audit {name}", unit=name))
+        builder.take(finding, found.people[finding.row], name=name)
+    return builder.report(ReportSource(name, name, "", f"feta audit {name}", unit=name))
 
 
 def evil_report(payload: str) -> Report:

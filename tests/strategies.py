@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from feta.arrays import Matrix, Vector
 from feta.model import Model
-from feta.network.activation import (
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.scorer.network.activation import (
     Maxout,
     Step,
     absolute,
@@ -21,9 +22,8 @@ from feta.network.activation import (
     relu,
     relu6,
 )
-from feta.network.builder import NetworkBuilder
-from feta.network.network import Affine, Columns, Network, Table
-from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.scorer.network.builder import NetworkBuilder
+from feta.scorer.network.network import Affine, Columns, LookupTable, Network
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -61,7 +61,7 @@ def random_space(rng: np.random.Generator) -> FeatureSpace:
     if rng.random() < 0.4:
         attributes.append(Categorical("town", ("a", "b", "c")))
     order = rng.permutation(len(attributes))
-    return FeatureSpace(tuple(attributes[place] for place in order))
+    return FeatureSpace(tuple(attributes[index] for index in order))
 
 
 def random_person(rng: np.random.Generator, space: FeatureSpace) -> Vector:
@@ -100,10 +100,10 @@ def random_network(
     builder = NetworkBuilder()
     widths = [2 * int(rng.integers(1, 3)) for _ in range(rng.integers(0, 4))] + [outputs]
     inputs = space.width
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         builder.linear(draw(rng, width, inputs), draw(rng, width))
         inputs = width
-        if place < len(widths) - 1:
+        if index < len(widths) - 1:
             step = relu() if plain else random_activation(rng, width)
             builder.activate(step, "a random activation")
             inputs = builder.width or width
@@ -123,7 +123,7 @@ def _with_tables(
             column = space.columns_of(attribute).start
             slopes[:, column] = 0.0
             numbers = np.unique(attribute.codes(np.arange(attribute.n_values))[:, 0])
-            tables.append(Table(column, numbers, draw(rng, len(numbers), len(slopes))))
+            tables.append(LookupTable(column, numbers, draw(rng, len(numbers), len(slopes))))
     return replace(network, first=Columns(network.first.bias, slopes, tuple(tables)))
 
 
@@ -214,7 +214,7 @@ def _moved(network: Network, output: int, move: float) -> Network:
     *rest, last = network.layers
     bias = np.array(last.bias)
     bias[output] += move
-    return replace(network, layers=(*rest, Affine(last.weight, bias, last.folded)))
+    return replace(network, layers=(*rest, Affine(last.weight, bias, last.cancelled_magnitude)))
 
 
 def cases(*, plain: bool = True) -> st.SearchStrategy[Case]:

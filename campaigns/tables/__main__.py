@@ -31,12 +31,12 @@ def selected(options: argparse.Namespace) -> list[Combination]:
     chosen = [one for one in combinations() if options.only in one.name]
     part, parts = options.part
     order = np.random.default_rng(0).permutation(len(chosen))  # the same parts for every seed
-    chosen = [chosen[place] for place in sorted(order[part - 1 :: parts])]
+    chosen = [chosen[index] for index in sorted(order[part - 1 :: parts])]
     if options.limit is None:
         return chosen
     chosen = [one for one in chosen if not one.left_out]
     places = np.random.default_rng(options.seed).permutation(len(chosen))[: options.limit]
-    return [chosen[place] for place in sorted(places)]
+    return [chosen[index] for index in sorted(places)]
 
 
 def part_of(text: str) -> tuple[int, int]:

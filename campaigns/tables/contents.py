@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 
 File = Literal["csv", "parquet", "frame"]
-Reading = Literal["defaults", "options"]  # of pandas.read_csv, when the model was fitted
+Provenance = Literal["defaults", "options"]  # of pandas.read_csv, when the model was fitted
 
 COLUMN = "housing"  # the tested column
 

@@ -11,6 +11,7 @@ Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 # What people get: booleans (favorable or not), class numbers or scores, as the rule has it.
 Answers = NDArray[Any]
+Array = NDArray[Any]  # of any type: the contents of a file
 # Python integers of any size in an object array: what exact arithmetic computes with.
 BigIntegers = NDArray[Any]
 

@@ -15,13 +15,23 @@ import numpy as np
 
 from feta.arrays import Answers, Flags, Matrix, Vector
 from feta.errors import NetworkError, SchemaError
-from feta.network.bounded import Bounded, largest_activations
-from feta.network.embedding import expanded
-from feta.network.exact import ExactNetwork
-from feta.network.network import Network
-from feta.network.points import Points, Rows, Tabulated
 from feta.rounding import FLOAT64, LARGEST_ACTIVATION
-from feta.rule import OPEN, Argmax, Decisions, Judge, OneVsRest, Rule, Threshold, Tolerance
+from feta.rule import (
+    UNDECIDED,
+    Argmax,
+    Comparator,
+    Decisions,
+    OneVsRest,
+    Outcome,
+    Rule,
+    Threshold,
+    Tolerance,
+)
+from feta.scorer.network.embedding import expanded
+from feta.scorer.network.error_bounds import Bounded, largest_activations
+from feta.scorer.network.evaluation import Points, Rows, Tabulated
+from feta.scorer.network.exact import ExactNetwork
+from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 
 # Points settled exactly between two looks at the clock.
@@ -29,11 +39,11 @@ EXACT_CHUNK = 2**13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settled:
+class DecisionBatch:
     """Decisions, and which of them the source's own runtime is sure to share (S6)."""
 
     decisions: Decisions  # OPEN only where time ran out
-    safe: Flags
+    runtime_safe: Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +120,10 @@ class Model:
     def _check_size(self) -> None:
         with np.errstate(over="ignore"):
             largest = list(largest_activations(self.network, self.space.magnitudes))
-        for place, sizes in enumerate(largest, start=1):
+        for index, sizes in enumerate(largest, start=1):
             neuron = int(np.argmax(sizes))
             if not sizes[neuron] < LARGEST_ACTIVATION:
-                message = f"layer {place}, neuron {neuron} can reach {sizes[neuron]:.3g} in this space, which float64 cannot hold safely; narrow the columns' limits or rescale the weights"
+                message = f"layer {index}, neuron {neuron} can reach {sizes[neuron]:.3g} in this space, which float64 cannot hold safely; narrow the columns' limits or rescale the weights"
                 raise NetworkError(message)
 
     def with_sensitive(self, names: Collection[str]) -> "Model":
@@ -128,7 +138,7 @@ class Model:
 
     @cached_property
     def wider(self) -> "dict[object, Model]":
-        """The same model over wider limits, as `feta.beyond` made it for people outside of them."""
+        """The same model over wider limits, as `feta.wider_limits` made it for people outside of them."""
         return {}
 
     @cached_property
@@ -142,12 +152,12 @@ class Model:
         return Tabulated(self.exact, self.space.lattice)
 
     @cached_property
-    def runtime_slack(self) -> float:
+    def runtime_error(self) -> float:
         """How much nearer the threshold the source may err than its scores do; inf: overflow."""
         arithmetic = self.network.arithmetic
         if self.space.magnitudes.max() > arithmetic.huge:
             return float("inf")
-        return self.rule.slack(arithmetic) if self.network.sigmoid else 0.0
+        return self.rule.source_error(arithmetic) if self.network.sigmoid else 0.0
 
     def score(self, people: Matrix) -> Vector:
         """Compute float64 scores: to look at, not to decide with."""
@@ -162,8 +172,14 @@ class Model:
         self.space.check(people)
         if isinstance(self.rule, Tolerance):
             raise SchemaError("a regression model gives scores, not decisions; use model.score")
-        decisions = self.settle(Rows(self.exact, people), self.rule).decisions
+        decisions = self.resolve(Rows(self.exact, people), self.rule).decisions
         return decisions if isinstance(self.rule, Argmax) else decisions == 1
+
+    def describe(self, outcome: Outcome | None) -> str | float:
+        """Return the name of an outcome; a score stays a number, and no outcome is an empty text."""
+        if outcome is None:
+            return ""
+        return float(outcome) if isinstance(self.rule, Tolerance) else self.outcomes[int(outcome)]
 
     def one_vs_rest(self, chosen: str) -> "Model":
         """Ask of a model with several classes only whether the class is the chosen one."""
@@ -175,22 +191,24 @@ class Model:
     def runtime_scores(self, points: Points) -> Bounded:
         """Compute scores with a bound that also covers the source's own runtime."""
         scores = points.scores(self.network.arithmetic)
-        return Bounded(scores.values, scores.errors + self.runtime_slack)
+        return Bounded(scores.values, scores.errors + self.runtime_error)
 
-    def settle(self, points: Points, judge: Judge, *, deadline: float = float("inf")) -> Settled:
+    def resolve(
+        self, points: Points, comparator: Comparator, *, deadline: float = float("inf")
+    ) -> DecisionBatch:
         """Judge points: by float64 and its error bound, and exactly where that is not enough.
 
         After the deadline (by `time.monotonic`) what needs exact arithmetic stays open.
         """
-        decisions = judge.settle(self.runtime_scores(points))
-        safe = decisions != OPEN
-        rest = np.flatnonzero(~safe)
+        decisions = comparator.decide(self.runtime_scores(points))
+        runtime_safe = decisions != UNDECIDED
+        rest = np.flatnonzero(~runtime_safe)
         if rest.size:
-            decisions[rest] = judge.settle(points.scores(FLOAT64, rest))
-            rest = rest[decisions[rest] == OPEN]
+            decisions[rest] = comparator.decide(points.scores(FLOAT64, rest))
+            rest = rest[decisions[rest] == UNDECIDED]
         for start in range(0, rest.size, EXACT_CHUNK):
             if time.monotonic() > deadline:
                 break
             chunk = rest[start : start + EXACT_CHUNK]
-            decisions[chunk] = judge.settle_exactly(points.exact_scores(chunk))
-        return Settled(decisions, safe)
+            decisions[chunk] = comparator.decide_exactly(points.exact_scores(chunk))
+        return DecisionBatch(decisions, runtime_safe)

@@ -48,7 +48,7 @@ LARGEST_ACTIVATION = 1e300
 SIGMOID_ULPS = 8
 
 
-def sigmoid_slack(threshold: float, arithmetic: Arithmetic) -> float:
+def sigmoid_error(threshold: float, arithmetic: Arithmetic) -> float:
     """Bound how far from the threshold a rounded sigmoid can still confuse the two sides.
 
     The source compares p = σ(z) with σ(t), both rounded. σ' = p(1 − p), and p is rounded by up to
@@ -56,8 +56,8 @@ def sigmoid_slack(threshold: float, arithmetic: Arithmetic) -> float:
     not constant there. Where σ saturates the answer is infinity: every score is in doubt.
     """
     rest = 1.0 / (1.0 + np.exp(min(threshold, 700.0)))  # 1 − p; exp(700) is still finite
-    slack = 2 * SIGMOID_ULPS * arithmetic.unit / rest
-    return float(slack) if slack < 0.5 else float("inf")  # noqa: PLR2004 - beyond, σ' changes too much
+    source_error = 2 * SIGMOID_ULPS * arithmetic.unit / rest
+    return float(source_error) if source_error < 0.5 else float("inf")  # noqa: PLR2004 - beyond, σ' changes too much
 
 
 # Added to every absolute weight in an error bound, so that products with numbers flushed to zero are

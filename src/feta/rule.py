@@ -14,14 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feta.arrays import Flags, Matrix, Vector
+from feta.dyadic import Dyadic
 from feta.errors import CertificateError, SchemaError, one_of
-from feta.network.bounded import Bounded
-from feta.network.dyadic import Dyadic
-from feta.network.network import Side
-from feta.rounding import DIFFERENCE, FLOAT64, Arithmetic, sigmoid_slack
+from feta.rounding import DIFFERENCE, FLOAT64, Arithmetic, sigmoid_error
+from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.network.network import Side
+
+# What a person gets. Two decisions: True is favorable; several classes: the class's number;
+# regression: the score.
+Outcome = bool | int | float
 
 Decisions = NDArray[np.int8]
-OPEN = -1
+UNDECIDED = -1
 
 # What a tolerance compares, as files name it. The first release compared each counterpart's score with
 # the person's own, which is another question.
@@ -31,20 +35,20 @@ DEFINITION = "span"
 SMALLEST_EPSILON = 2.0**-900
 
 # Decisions are int8.
-MOST_CLASSES = 127
+MAX_CLASSES = 127
 
 _SIDES = ("above", "below")
 _EQUALITIES = ("favorable", "unfavorable")
 
 
-class Judge(Protocol):
+class Comparator(Protocol):
     """Sorts points into classes: by the error bounds where they allow it, or exactly."""
 
-    def settle(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Bounded) -> Decisions:
         """Sort where the error bound allows it; NaN and infinite errors stay open."""
         ...
 
-    def settle_exactly(self, scores: Dyadic) -> Decisions:
+    def decide_exactly(self, scores: Dyadic) -> Decisions:
         """Sort exact scores; nothing stays open."""
         ...
 
@@ -69,9 +73,9 @@ class Objective:
         middles = scores.values @ self.directions.T + offsets
         size = np.abs(scores.values) @ sizes + np.abs(offsets)
         with np.errstate(invalid="ignore"):  # inf − inf and 0 · inf where nothing is known
-            reach = scores.errors @ sizes * (1 + DIFFERENCE) + DIFFERENCE * size
-            lows = np.nan_to_num(middles - reach, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-            highs = np.nan_to_num(middles + reach, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+            radius = scores.errors @ sizes * (1 + DIFFERENCE) + DIFFERENCE * size
+            lows = np.nan_to_num(middles - radius, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            highs = np.nan_to_num(middles + radius, nan=np.inf, posinf=np.inf, neginf=-np.inf)
         if self.least:
             return lows.min(axis=1), highs.min(axis=1), middles.min(axis=1)
         return lows.max(axis=1), highs.max(axis=1), middles.max(axis=1)
@@ -132,13 +136,15 @@ class Threshold:
         favorable = side is None or side == self.favors
         return replace(self, equality="favorable" if favorable else "unfavorable")
 
-    def settle(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Bounded) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors stay open."""
         distance = scores.values[:, 0] - self.value
         favorable = distance > 0 if self.favors == "above" else distance < 0
-        return np.where(np.abs(distance) > scores.errors[:, 0], favorable, OPEN).astype(np.int8)
+        return np.where(np.abs(distance) > scores.errors[:, 0], favorable, UNDECIDED).astype(
+            np.int8
+        )
 
-    def settle_exactly(self, scores: Dyadic) -> Decisions:
+    def decide_exactly(self, scores: Dyadic) -> Decisions:
         """Decide exact scores; nothing stays open."""
         side = scores[:, 0].compare(Dyadic.of(self.value))
         favorable = side > 0 if self.favors == "above" else side < 0
@@ -146,21 +152,21 @@ class Threshold:
             favorable = favorable | (side == 0)
         return favorable.astype(np.int8)
 
-    def slack(self, arithmetic: Arithmetic) -> float:
+    def source_error(self, arithmetic: Arithmetic) -> float:
         """Bound the doubt that a sigmoid before the comparison adds, in score units."""
-        return sigmoid_slack(self.value, arithmetic)
+        return sigmoid_error(self.value, arithmetic)
 
-    def judge(self, own: Dyadic) -> Judge:
+    def comparator(self, reference: Dyadic) -> Comparator:
         """Give what tells counterparts treated apart from this person: another decision."""
-        return _Apart(self, int(self.settle_exactly(own)[0]))
+        return _Differs(self, int(self.decide_exactly(reference)[0]))
 
-    def objective(self, own: Dyadic) -> Objective:
+    def objective(self, reference: Dyadic) -> Objective:
         """Give what grows with the distance to the other side.
 
         The paper's |z − f(x)| without the absolute value, since the other decision lies on one side
         only (Eq. 4).
         """
-        return self.reaching(1 - int(self.settle_exactly(own)[0]))
+        return self.reaching(1 - int(self.decide_exactly(reference)[0]))
 
     def reaching(self, decision: int) -> Objective:
         """Give what grows as a point is decided so."""
@@ -182,9 +188,9 @@ class Argmax:
         object.__setattr__(self, "classes", tuple(self.classes))
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):  # noqa: PLR2004 - a choice
             raise SchemaError(f"there must be two or more different classes, got {self.classes!r}")
-        if len(self.classes) > MOST_CLASSES:
+        if len(self.classes) > MAX_CLASSES:
             raise SchemaError(
-                f"there must be at most {MOST_CLASSES} classes, got {len(self.classes)}"
+                f"there must be at most {MAX_CLASSES} classes, got {len(self.classes)}"
             )
 
     @property
@@ -212,26 +218,26 @@ class Argmax:
         del side
         return self
 
-    def settle(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Bounded) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors stay open."""
         return _settled_argmax(scores)
 
-    def settle_exactly(self, scores: Dyadic) -> Decisions:
+    def decide_exactly(self, scores: Dyadic) -> Decisions:
         """Decide exact scores; nothing stays open."""
         rows = scores.numerators.tolist()
         return np.array([row.index(max(row)) for row in rows], dtype=np.int8)
 
-    def slack(self, arithmetic: Arithmetic) -> float:
+    def source_error(self, arithmetic: Arithmetic) -> float:
         """Softmax keeps the order, but rounds differences below a few units to a tie."""
-        return sigmoid_slack(0.0, arithmetic)
+        return sigmoid_error(0.0, arithmetic)
 
-    def judge(self, own: Dyadic) -> Judge:
+    def comparator(self, reference: Dyadic) -> Comparator:
         """Give what tells counterparts treated apart from this person: another decision."""
-        return _Apart(self, int(self.settle_exactly(own)[0]))
+        return _Differs(self, int(self.decide_exactly(reference)[0]))
 
-    def objective(self, own: Dyadic) -> Objective:
+    def objective(self, reference: Dyadic) -> Objective:
         """Give the margins of the other classes over this person's class."""
-        mine = int(self.settle_exactly(own)[0])
+        mine = int(self.decide_exactly(reference)[0])
         return Objective(_margins(self.n_classes, mine))
 
     def reaching(self, decision: int) -> Objective:
@@ -240,7 +246,7 @@ class Argmax:
 
     def gap(self, scores: Dyadic) -> float:
         """Say by how much the counterpart's class beats this person's, at the counterpart."""
-        mine, other = self.settle_exactly(scores)
+        mine, other = self.decide_exactly(scores)
         return float((scores[1, other : other + 1] - scores[1, mine : mine + 1]).floats()[0])
 
 
@@ -257,7 +263,7 @@ class OneVsRest:
             raise SchemaError(f"the chosen class must be {one_of(self.chosen, self.classes)}")
 
     @property
-    def place(self) -> int:
+    def index(self) -> int:
         """Which of the classes is the chosen one."""
         return self.classes.index(self.chosen)
 
@@ -286,33 +292,33 @@ class OneVsRest:
         del side
         return self
 
-    def settle(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Bounded) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors stay open."""
-        margins = scores.values @ _margins(self.outputs, self.place).T
-        reach = _reach(scores, _margins(self.outputs, self.place))
-        lost = (margins > reach).any(axis=1)
-        won = (margins < -reach).all(axis=1)
-        return np.where(won, 1, np.where(lost, 0, OPEN)).astype(np.int8)
+        margins = scores.values @ _margins(self.outputs, self.index).T
+        radius = _reach(scores, _margins(self.outputs, self.index))
+        lost = (margins > radius).any(axis=1)
+        won = (margins < -radius).all(axis=1)
+        return np.where(won, 1, np.where(lost, 0, UNDECIDED)).astype(np.int8)
 
-    def settle_exactly(self, scores: Dyadic) -> Decisions:
+    def decide_exactly(self, scores: Dyadic) -> Decisions:
         """Decide exact scores; nothing stays open."""
-        return (Argmax(self.classes).settle_exactly(scores) == self.place).astype(np.int8)
+        return (Argmax(self.classes).decide_exactly(scores) == self.index).astype(np.int8)
 
-    def slack(self, arithmetic: Arithmetic) -> float:
+    def source_error(self, arithmetic: Arithmetic) -> float:
         """Softmax keeps the order, but rounds differences below a few units to a tie."""
-        return sigmoid_slack(0.0, arithmetic)
+        return sigmoid_error(0.0, arithmetic)
 
-    def judge(self, own: Dyadic) -> Judge:
+    def comparator(self, reference: Dyadic) -> Comparator:
         """Give what tells counterparts treated apart from this person: another decision."""
-        return _Apart(self, int(self.settle_exactly(own)[0]))
+        return _Differs(self, int(self.decide_exactly(reference)[0]))
 
-    def objective(self, own: Dyadic) -> Objective:
+    def objective(self, reference: Dyadic) -> Objective:
         """Give the margin over the chosen class, or of the chosen class over all others."""
-        return self.reaching(1 - int(self.settle_exactly(own)[0]))
+        return self.reaching(1 - int(self.decide_exactly(reference)[0]))
 
     def reaching(self, decision: int) -> Objective:
         """Give what grows as a point is decided so."""
-        margins = _margins(self.outputs, self.place)
+        margins = _margins(self.outputs, self.index)
         return Objective(-margins, least=True) if decision == 1 else Objective(margins)
 
     def gap(self, scores: Dyadic) -> float:
@@ -358,18 +364,18 @@ class Tolerance:
         del side
         return self
 
-    def slack(self, arithmetic: Arithmetic) -> float:
+    def source_error(self, arithmetic: Arithmetic) -> float:
         """Nothing is squashed before the comparison."""
         del arithmetic
         return 0.0
 
-    def judge(self, known: Dyadic) -> "Band":
+    def comparator(self, known: Dyadic) -> "Band":
         """Return the band around known scores of counterparts; outside it, the span widens."""
         return Band.around(self.epsilon, known)
 
     def objective(self, known: Dyadic) -> Objective:
         """Return the distance to the center of the band around known scores."""
-        return self.judge(known).objective()
+        return self.comparator(known).objective()
 
     def gap(self, scores: Dyadic) -> float:
         """Say how far apart the scores of a pair are."""
@@ -381,18 +387,18 @@ Rule = Deciding | Tolerance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Apart:
+class _Differs:
     """1 where the decision is another than this one."""
 
     rule: Deciding
     decision: int
 
-    def settle(self, scores: Bounded) -> Decisions:
-        found = self.rule.settle(scores)
-        return np.where(found == OPEN, OPEN, found != self.decision).astype(np.int8)
+    def decide(self, scores: Bounded) -> Decisions:
+        found = self.rule.decide(scores)
+        return np.where(found == UNDECIDED, UNDECIDED, found != self.decision).astype(np.int8)
 
-    def settle_exactly(self, scores: Dyadic) -> Decisions:
-        return (self.rule.settle_exactly(scores) != self.decision).astype(np.int8)
+    def decide_exactly(self, scores: Dyadic) -> Decisions:
+        return (self.rule.decide_exactly(scores) != self.decision).astype(np.int8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -433,17 +439,17 @@ class Band:
         """At most epsilon / 2; 0 where float64 cannot halve, so that nothing is within for sure."""
         return self.epsilon / 2 if self.epsilon > SMALLEST_EPSILON else 0.0
 
-    def settle(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Bounded) -> Decisions:
         """Sort where the error bound allows it; NaN and infinite errors stay open."""
         center, values = float(self.doubled.floats()[0]), 2 * scores.values[:, 0]
         distance = np.abs(values - center)
         # The center is rounded once, and so is the difference.
         size = np.abs(values) + abs(center) + self.epsilon
-        reach = 2 * scores.errors[:, 0] + DIFFERENCE * size + FLOAT64.tiny
-        open_ = ~(np.abs(distance - self.epsilon) > reach)
-        return np.where(open_, OPEN, distance > self.epsilon).astype(np.int8)
+        radius = 2 * scores.errors[:, 0] + DIFFERENCE * size + FLOAT64.tiny
+        open_ = ~(np.abs(distance - self.epsilon) > radius)
+        return np.where(open_, UNDECIDED, distance > self.epsilon).astype(np.int8)
 
-    def settle_exactly(self, scores: Dyadic) -> Decisions:
+    def decide_exactly(self, scores: Dyadic) -> Decisions:
         """Sort exact scores; a score exactly epsilon / 2 away is within."""
         difference = scores[:, 0] + scores[:, 0] - self.doubled
         size = Dyadic(np.abs(difference.numerators), difference.exponent)
@@ -459,17 +465,19 @@ class Band:
 def separates(rule: Rule, pair: Dyadic) -> bool:
     """Compare the exact scores of two people: other decisions, or more than epsilon apart."""
     if not isinstance(rule, Tolerance):
-        first, second = rule.settle_exactly(pair)
+        first, second = rule.decide_exactly(pair)
         return bool(first != second)
     difference = pair[1, :1] - pair[0, :1]
     size = Dyadic(np.abs(difference.numerators), difference.exponent)
     return bool(size.compare(Dyadic.of(rule.epsilon))[0] > 0)
 
 
-def apart_in_runtime(rule: Rule, own: Dyadic, scores: Bounded) -> Flags:
+def differs_in_runtime(rule: Rule, reference: Dyadic, scores: Bounded) -> Flags:
     """Return which points the source's own runtime treats apart from the first one, provably."""
     if not isinstance(rule, Tolerance):
-        return (rule.judge(own).settle(scores) == 1) & (rule.settle(scores)[0] != OPEN)
+        return (rule.comparator(reference).decide(scores) == 1) & (
+            rule.decide(scores)[0] != UNDECIDED
+        )
     values, errors = scores.values[:, 0], scores.errors[:, 0]  # both of a pair are rounded there
     size = np.abs(values) + abs(values[0]) + rule.epsilon
     with np.errstate(invalid="ignore"):  # inf − inf where nothing is known: NaN, which is not sure
@@ -496,10 +504,10 @@ def _settled_argmax(scores: Bounded) -> Decisions:
     rows = np.arange(len(best))
     lead = scores.values[rows, best][:, None] - scores.values
     size = np.abs(scores.values) + np.abs(scores.values[rows, best])[:, None]
-    reach = scores.errors + scores.errors[rows, best][:, None] + DIFFERENCE * size
-    clear = lead > reach
+    radius = scores.errors + scores.errors[rows, best][:, None] + DIFFERENCE * size
+    clear = lead > radius
     clear[rows, best] = True
-    return np.where(clear.all(axis=1), best, OPEN).astype(np.int8)
+    return np.where(clear.all(axis=1), best, UNDECIDED).astype(np.int8)
 
 
 def _is_finite(value: object) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import feta
-from feta.audit.finding import Finding
+from feta.auditing.finding import Finding
 from feta.cli.audit_files import AuditFiles
 from tests.bad_files import ROWS, Folder
 from tests.cli.test_commands import insensitive, rows_of, run
@@ -151,8 +151,8 @@ def test_diff_says_what_is_worse(
     run(*folder.audit())
     told = json.loads((folder.path / "out" / "audit.json").read_text())
     names = {"u": "unfair", "f": "fair"}
-    for place, letters in (("a", before), ("b", after)):
-        (folder.path / place).mkdir()
+    for index, letters in (("a", before), ("b", after)):
+        (folder.path / index).mkdir()
         counts: dict[str, object] = {
             "people": len(letters),
             "unfair": letters.count("u"),
@@ -163,8 +163,8 @@ def test_diff_says_what_is_worse(
         verdicts = "\n".join(["row,id,verdict", *rows]).encode()
         digests = {"verdicts.csv": hashlib.sha256(verdicts).hexdigest()}
         made = told | {"summary": told["summary"] | counts, "files": digests, "id_column": "id"}
-        (folder.path / place / "audit.json").write_text(json.dumps(made))
-        (folder.path / place / "verdicts.csv").write_bytes(verdicts)
+        (folder.path / index / "audit.json").write_text(json.dumps(made))
+        (folder.path / index / "verdicts.csv").write_bytes(verdicts)
     both = str(folder.path / "a"), str(folder.path / "b")
     plain = run("diff", *both)
     assert (plain.returncode, said in plain.stdout) == (strict, True)
@@ -179,9 +179,9 @@ def test_diff_says_what_is_worse(
 
 def test_diff_does_not_overlook_people_who_are_gone(folder: Folder) -> None:
     names = [f"{row},p{n}" for n, row in enumerate(ROWS)]
-    for rows, place in ((names, "before"), (names[1:], "after")):
+    for rows, index in ((names, "before"), (names[1:], "after")):
         run(*folder.table("age,sex,income,id\n" + "\n".join(rows)), "--id", "id")
-        (folder.path / "out").rename(folder.path / place)
+        (folder.path / "out").rename(folder.path / index)
     gone = run("diff", str(folder.path / "before"), str(folder.path / "after"))
     assert gone.returncode == 3
     assert "1 person: unfair → absent" in gone.stdout

@@ -417,8 +417,8 @@ def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_:
     assert code == 1
     assert "Unfair" in said
     lines = (folder / "s.toml").read_text().splitlines(keepends=True)
-    place = next(n for n, line in enumerate(lines) if line.startswith("income"))
-    (folder / "s.toml").write_text("".join([*lines[:place], lines[place + 1], lines[place], *lines[place + 2 :]]))  # fmt: skip
+    index = next(n for n, line in enumerate(lines) if line.startswith("income"))
+    (folder / "s.toml").write_text("".join([*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]]))  # fmt: skip
     code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 2
     assert "'age' must be column 1 of the space, as in the estimator's training" in told

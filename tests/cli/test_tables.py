@@ -23,10 +23,10 @@ from sklearn.preprocessing import (
 )
 
 import feta
-import feta.cli.open_model
+import feta.readers.load
 from feta.cli.app import app
 from feta.estimators.fair_classifier import FairClassifier
-from feta.network.network import Network
+from feta.scorer.network.network import Network
 
 N_PEOPLE = 80
 
@@ -49,7 +49,7 @@ def people(column: list[object]) -> pd.DataFrame:
     """Make people whose group has the values of `column`, in turn."""
     rng = np.random.default_rng(3)
     group = np.empty(N_PEOPLE, dtype=object)
-    group[:] = [column[place % len(column)] for place in range(N_PEOPLE)]
+    group[:] = [column[index % len(column)] for index in range(N_PEOPLE)]
     return pd.DataFrame(
         {
             "group": pd.Series(group, dtype=object),
@@ -323,19 +323,19 @@ def test_a_planted_misreading_is_stopped(
         return PLANTS[plant](read(*words, **options))  # type: ignore[arg-type]  # passed through
 
     assert run("audit", *plantable) in (0, 1)
-    monkeypatch.setattr(feta.cli.open_model, "read_sklearn", misread)
-    monkeypatch.setattr("feta.cli.comparison.compare_drawn", lambda opened: _nothing(opened))
+    monkeypatch.setattr(feta.readers.load, "read_sklearn", misread)
+    monkeypatch.setattr("feta.readers.check_reading.compare_drawn", lambda loaded: _nothing(loaded))
     assert "differs from FETA's reading" in refusal("audit", *plantable)
     assert "differs from FETA's reading" in refusal("predict", *plantable)
     assert "row " in refusal("export", *plantable, "--out", tmp_path / "model.feta")
     assert run("doctor", *plantable) == 2
 
 
-def _nothing(opened: feta.cli.open_model.Opened) -> object:
+def _nothing(loaded: feta.readers.load.LoadedModel) -> object:
     """Take the people drawn from the schema out of the comparison: the table alone must do."""
-    from feta.audit.comparison import Comparison  # noqa: PLC0415 - of this test only
+    from feta.readers.comparison import Comparison  # noqa: PLC0415 - of this test only
 
-    return Comparison(opened.runtime_name)
+    return Comparison(loaded.runtime_name)
 
 
 def test_a_feta_file_keeps_how_the_table_is_read(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from feta import read_onnx, read_schema
-from feta.network.readers.onnx_runtime import onnx_scores
+from feta.readers.onnx.runtime import onnx_scores
 from tests.cli.test_commands import run
 from tests.extras import needs
 from tests.unit.train.people import LABELS, PEOPLE, RECORDS

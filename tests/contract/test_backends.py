@@ -7,14 +7,14 @@ import pytest
 
 import feta
 from feta.arrays import Vector
-from feta.box import Box
 from feta.engine.milp.backends.gurobi import Gurobi
 from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.backends.protocol import Backend, Session, Status
 from feta.engine.milp.backends.scip import Scip
-from feta.engine.milp.engine import Milp
-from feta.engine.milp.program import Program, ProgramBuilder
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import UNLIMITED, Budget
+from feta.interval_box import IntervalBox
+from feta.program import Program, ProgramBuilder
 from tests import oracle
 from tests.examples import PERSON, SPACE
 from tests.strategies import random_case
@@ -39,7 +39,7 @@ def session(backend: Backend) -> Session:
 def knapsack(room: float, *, values: tuple[float, ...] = (4.0, 5.0, 3.0)) -> Program:
     """Choose of three things, of weights 2, 3 and 1, what is worth most and fits."""
     builder = ProgramBuilder()
-    chosen = builder.columns(Box(np.zeros(3), np.ones(3)), whole=True)
+    chosen = builder.columns(IntervalBox(np.zeros(3), np.ones(3)), whole=True)
     builder.rows([(chosen, np.array([[2.0, 3.0, 1.0]]))], upper=room, n_rows=1)
     return builder.program(-np.array(values))
 
@@ -47,8 +47,8 @@ def knapsack(room: float, *, values: tuple[float, ...] = (4.0, 5.0, 3.0)) -> Pro
 def equality(side: float, low: float = 0.0) -> Program:
     """A whole and a continuous number with a sum, the whole one as large as can be."""
     builder = ProgramBuilder()
-    whole = builder.columns(Box(np.array([low]), np.array([5.0])), whole=True)
-    rest = builder.columns(Box(np.array([0.0]), np.array([0.75])))
+    whole = builder.columns(IntervalBox(np.array([low]), np.array([5.0])), whole=True)
+    rest = builder.columns(IntervalBox(np.array([0.0]), np.array([0.75])))
     builder.rows([(whole, 1.0), (rest, np.array([1.0]))], lower=side, upper=side, n_rows=1)
     return builder.program(np.array([-1.0, 0.0]))
 
@@ -108,9 +108,9 @@ def test_forbidding_goes_through_all_choices_once(session: Session) -> None:
 def selectors(n_values: int) -> Program:
     """One of several values, and a binary that must not be with the first."""
     builder = ProgramBuilder()
-    chosen = builder.columns(Box(np.zeros(n_values), np.ones(n_values)), whole=True)
+    chosen = builder.columns(IntervalBox(np.zeros(n_values), np.ones(n_values)), whole=True)
     builder.rows([(chosen, np.ones((1, n_values)))], lower=1.0, upper=1.0, n_rows=1)
-    other = builder.columns(Box(np.zeros(2), np.ones(2)), whole=True)
+    other = builder.columns(IntervalBox(np.zeros(2), np.ones(2)), whole=True)
     builder.rows([(other, np.ones((1, 2)))], lower=1.0, upper=1.0, n_rows=1)
     builder.rows([(chosen[:1], 1.0), (other[:1], 1.0)], upper=1.0, n_rows=1)
     return builder.program()
@@ -142,7 +142,7 @@ def test_no_time_is_never_a_proof(session: Session) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_engine_agrees_with_the_oracle(backend: Backend, seed: int) -> None:
     case = random_case(np.random.default_rng([77, seed]), "free", plain=seed % 2 == 0)
-    engine, model = Milp("here", backend), case.model
+    engine, model = MilpEngine("here", backend), case.model
     for person in case.people:
         verdict = engine.solve(feta.WorstAt(model, person), UNLIMITED)
         if isinstance(verdict, feta.Unfair):
@@ -161,7 +161,7 @@ def test_both_ways_of_counting_find_everybody(backend: Backend, counting: str) -
         [([[0.1, 1.0, -1.0, 0.0], [-0.1, 0.0, 1.0, 0.0]], [-4.0, 5.0]), ([[1.0, 1.0]], [-1.4])]
     )
     model = feta.Model(SPACE, network, threshold=0.0)
-    engine = Milp("here", backend, counting="pool" if counting == "pool" else "cuts")
+    engine = MilpEngine("here", backend, counting="pool" if counting == "pool" else "cuts")
     truth = feta.tally(model, PERSON[None, :], engine="exhaustive")
     assert 0 < truth.favorable[0] < 146
     if counting == "pool" and not backend.pools:
@@ -171,7 +171,7 @@ def test_both_ways_of_counting_find_everybody(backend: Backend, counting: str) -
     counts = engine.tally(model, PERSON[None, :], UNLIMITED, until="all")
     np.testing.assert_array_equal(counts.by_class, truth.by_class)
     majority = engine.tally(model, PERSON[None, :], UNLIMITED, until="majority")
-    assert majority.settled[0]
+    assert majority.decided[0]
     assert majority.winner[0] == truth.winner[0]
     assert (majority.by_class <= truth.by_class).all()
     assert majority.undecided[0] > 0
@@ -188,7 +188,7 @@ def test_two_real_attributes_are_answered_to_the_ninth_digit(backend: Backend) -
     layers = [(rise, [0.0, -40.7, 0.0]), ([[1.0, -2.0, 0.5]], [-40.0])]
     model = feta.Model(space, feta.Network.from_layers(layers), threshold=0.0)
     person = space.encode({"age": 20, "hours": 0})[0]
-    verdict = Milp("here", backend).solve(feta.WorstAt(model, person), UNLIMITED)
+    verdict = MilpEngine("here", backend).solve(feta.WorstAt(model, person), UNLIMITED)
     assert isinstance(verdict, feta.Unfair)
     assert verdict.optimal
     np.testing.assert_allclose(verdict.counterexample.counterpart, [40.7, 1.0], rtol=1e-8)

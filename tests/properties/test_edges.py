@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 import feta
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real, Threshold
 from feta.arrays import Counts
-from feta.network.dyadic import Dyadic
-from feta.network.exact import Line
+from feta.dyadic import Dyadic
+from feta.scorer.network.exact import ExactRestriction
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 
@@ -47,13 +47,13 @@ def test_every_counterpart_exactly_on_the_threshold_is_settled_by_pattern(
     )[0]
     assert model.space.lattice.size == 212_380
     sizes: list[int] = []
-    form_at = Line._form_at
+    form_at = ExactRestriction._form_at
 
-    def counted(line: Line, numbers: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - handed on
+    def counted(line: ExactRestriction, numbers: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - handed on
         sizes.append(len(numbers))
         return form_at(line, numbers, *rest)
 
-    monkeypatch.setattr(Line, "_form_at", counted)
+    monkeypatch.setattr(ExactRestriction, "_form_at", counted)
     verdict = feta.verify(feta.FairAt(model, person))
     counts = feta.tally(model, person[None, :])
     assert isinstance(verdict, feta.Fair)

@@ -12,16 +12,16 @@ import feta
 from campaigns.core import disagreements
 from feta.arrays import Vector
 from feta.checker.prove import prove
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
-from feta.network.points import Rows
 from feta.rounding import FLOAT64
+from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
 
 # These promise an answer on every finite lattice; the MILP engines have `campaigns.milp`.
-NAMES = sorted(name for name, one in engines().items() if not isinstance(one, Milp))
+NAMES = sorted(name for name, one in engines().items() if not isinstance(one, MilpEngine))
 
 
 @pytest.mark.parametrize("engine", NAMES)
@@ -99,7 +99,7 @@ def _float32_score(model: feta.Model, person: Vector, *, reverse: bool) -> float
     """Score one person in float32, adding the terms one by one, forwards or backwards."""
     first = model.network.first
     terms = list((_single(first.slopes) * _single(person)).T)
-    rows = [_single(t.rows[t.places(person[[t.column]])[0]]) for t in first.tables]
+    rows = [_single(t.rows[t.indices(person[[t.column]])[0]]) for t in first.tables]
     values = _summed([*terms, *rows, _single(first.bias)], reverse=reverse)
     for activation, layer in model.network.steps:
         bent = _single(activation(values[None, :].astype(np.float64))[0])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from campaigns.milp import KINDS, hard_problems, real_problems, run, wrong_answers, wrong_counts
 from feta.engine.milp.backends.highs import Highs
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
 from feta.rule import Tolerance
 from tests import oracle
@@ -17,15 +17,15 @@ from tests.strategies import Case, cases
 
 ENGINES = (
     engines()["milp"],
-    Milp("intervals", Highs(), bounds="interval", most_parts=1),
-    Milp("programs", Highs(), bounds="lp", most_parts=1),
+    MilpEngine("intervals", Highs(), bounds="interval", most_parts=1),
+    MilpEngine("programs", Highs(), bounds="lp", most_parts=1),
 )
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda one: str(one.name))
 @given(case=cases(plain=False))
 @settings(max_examples=12, deadline=None)
-def test_no_answer_is_ever_wrong(engine: Milp, case: Case) -> None:
+def test_no_answer_is_ever_wrong(engine: MilpEngine, case: Case) -> None:
     model, person = case.model, case.people[0]
     others, counts = oracle.counterparts(model, person), Counter[str]()
     assert wrong_answers(model, person, engine, others, counts) == []

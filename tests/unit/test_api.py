@@ -5,7 +5,7 @@ import pytest
 
 import feta
 from feta.engine import registry
-from feta.engine.exhaustive import Exhaustive
+from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.registry import engines
 from feta.verdict.certificate import Certificate, LatticeProof
 from tests.examples import PERSON, SPACE, linear
@@ -52,7 +52,7 @@ def test_a_spread_is_over_all_counterparts() -> None:
     assert (found.lowest.tolist(), found.highest.tolist()) == ([18.0], [90.5])
     assert found.median.tolist() == [54.0]  # the lower of 54 and 54.5
     assert found.span.tolist() == [72.5]
-    assert found.settled.tolist() == [True]
+    assert found.decided.tolist() == [True]
 
 
 def test_a_spread_may_be_asked_of_a_threshold_model() -> None:
@@ -63,7 +63,7 @@ def test_a_spread_may_be_asked_of_a_threshold_model() -> None:
 @pytest.mark.parametrize("budget", [feta.Budget(seconds=0), feta.Budget(evaluations=145)])
 def test_a_spread_that_was_not_finished_says_so(budget: feta.Budget) -> None:
     found = feta.spread(LIMIT, PERSON[None, :], budget=budget)
-    assert found.settled.tolist() == [False]
+    assert found.decided.tolist() == [False]
     assert np.isnan([found.median, found.lowest, found.highest]).all()
 
 
@@ -110,7 +110,7 @@ def test_the_verdict_of_a_tolerance_does_not_depend_on_which_counterpart_asks(
 def test_an_audit_does_not_take_a_stranger_s_counts_for_a_proof(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Miscounting(Exhaustive):
+    class Miscounting(ExhaustiveEngine):
         """A plugin's engine that counts everybody on one side."""
 
         def tally(self, *arguments: object, **options: object) -> feta.Tally:
@@ -127,7 +127,7 @@ def test_an_audit_does_not_take_a_stranger_s_counts_for_a_proof(
 def test_a_count_and_a_proof_that_contradict_each_other_are_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Split(Exhaustive):
+    class Split(ExhaustiveEngine):
         """An engine whose counts show two decisions where there is one."""
 
         def tally(self, *arguments: object, **options: object) -> feta.Tally:
@@ -144,7 +144,7 @@ def test_a_count_and_a_proof_that_contradict_each_other_are_no_answer(
 def test_an_engine_of_somebody_else_is_not_taken_at_its_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Liar(Exhaustive):
+    class Liar(ExhaustiveEngine):
         """A plugin's engine that calls everybody fairly treated."""
 
         def solve(self, query: feta.FairAt, budget: feta.Budget) -> feta.Fair:  # noqa: ARG002 - the protocol's

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from feta.cli.out import check_file, check_folder
-from feta.cli.uninterrupted import uninterrupted
+from feta.cli.output_path import check_file, check_folder
+from feta.cli.signals import uninterrupted
 from feta.errors import SchemaError
 
 

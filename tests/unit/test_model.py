@@ -17,8 +17,8 @@ from feta import (
     Threshold,
     Tolerance,
 )
-from feta.network.points import Rows
-from feta.rule import OPEN
+from feta.rule import UNDECIDED
+from feta.scorer.network.evaluation import Rows
 from tests.examples import PERSON, SPACE, linear
 
 LINE = Threshold(0.0, "above", "favorable")
@@ -168,23 +168,23 @@ def test_after_the_deadline_only_what_needs_exact_arithmetic_stays_open() -> Non
     model = linear(age=1.0, bias=-30.0)
     people = np.repeat(PERSON[None, :], 3, axis=0)
     people[:, 0] = (29, 30, 31)
-    late = model.settle(Rows(model.exact, people), LINE, deadline=-np.inf)
-    assert late.decisions.tolist() == [0, OPEN, 1]
-    assert late.safe.tolist() == [True, False, True]
-    assert model.settle(Rows(model.exact, people), LINE).decisions.tolist() == [0, 1, 1]
+    late = model.resolve(Rows(model.exact, people), LINE, deadline=-np.inf)
+    assert late.decisions.tolist() == [0, UNDECIDED, 1]
+    assert late.runtime_safe.tolist() == [True, False, True]
+    assert model.resolve(Rows(model.exact, people), LINE).decisions.tolist() == [0, 1, 1]
 
 
 def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
     model = linear(age=1.0, bias=-30.0 + 1e-7)
-    settled = model.settle(Rows(model.exact, PERSON[None, :]), LINE)
-    assert (settled.decisions.tolist(), settled.safe.tolist()) == ([1], [False])
+    batch = model.resolve(Rows(model.exact, PERSON[None, :]), LINE)
+    assert (batch.decisions.tolist(), batch.runtime_safe.tolist()) == ([1], [False])
     exact = Network.from_layers([([[1.0, 0, 0, 0]], [-30.0 + 1e-7])], source="float64")
     twin = Model(SPACE, exact)
-    assert twin.settle(Rows(twin.exact, PERSON[None, :]), LINE).safe.tolist() == [True]
+    assert twin.resolve(Rows(twin.exact, PERSON[None, :]), LINE).runtime_safe.tolist() == [True]
 
 
 @pytest.mark.parametrize(
-    ("network", "high", "slack"),
+    ("network", "high", "source_error"),
     [
         (Network.from_layers([([[1.0]], [0.0])]), 9.0, (0.0, 0.0)),
         (Network.from_layers([([[1.0]], [0.0])], sigmoid=True), 9.0, (1e-7, 1e-5)),
@@ -193,11 +193,11 @@ def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
     ],
 )
 def test_the_sources_own_doubt_is_counted(
-    network: Network, high: float, slack: tuple[float, float]
+    network: Network, high: float, source_error: tuple[float, float]
 ) -> None:
     space = FeatureSpace((Real("x", 0, high, sensitive=True),))
-    low, most = slack
-    assert low <= Model(space, network).runtime_slack <= most
+    low, most = source_error
+    assert low <= Model(space, network).runtime_error <= most
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from feta.rounding import (
     SOURCE_FLOAT64,
     SOURCES,
     Arithmetic,
-    sigmoid_slack,
+    sigmoid_error,
 )
 
 ALL = [FLOAT64, SOURCE_FLOAT32, SOURCE_FLOAT64]
@@ -51,12 +51,12 @@ def test_a_source_is_found_by_its_name() -> None:
 def test_beyond_the_slack_a_rounded_sigmoid_keeps_the_sides_apart(
     arithmetic: Arithmetic, threshold: float
 ) -> None:
-    slack = sigmoid_slack(threshold, arithmetic)
+    source_error = sigmoid_error(threshold, arithmetic)
     off = SIGMOID_ULPS * Fraction(arithmetic.unit)
     at = _sigmoid(threshold)
     once = Fraction(arithmetic.unit)  # the threshold's own probability is a rounded number
-    assert _sigmoid(threshold + slack) * (1 - off) > at * (1 + once)
-    assert _sigmoid(threshold - slack) * (1 + off) < at * (1 - once)
+    assert _sigmoid(threshold + source_error) * (1 - off) > at * (1 + once)
+    assert _sigmoid(threshold - source_error) * (1 + off) < at * (1 - once)
 
 
 def _sigmoid(score: float) -> Fraction:
@@ -74,8 +74,8 @@ def _sigmoid(score: float) -> Fraction:
 def test_a_saturated_sigmoid_leaves_every_score_in_doubt(
     threshold: float, arithmetic: Arithmetic
 ) -> None:
-    assert sigmoid_slack(threshold, arithmetic) == float("inf")
-    assert sigmoid_slack(-threshold, arithmetic) < 1e-5
+    assert sigmoid_error(threshold, arithmetic) == float("inf")
+    assert sigmoid_error(-threshold, arithmetic) < 1e-5
 
 
 @pytest.mark.parametrize("arithmetic", ALL)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
-from feta.box import Box
+from feta.cells.cells import Cells, Dimension, dimensions
+from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.network.network import Columns
 from feta.rounding import FLOAT64, FLOOR, upward
+from feta.scorer.network.network import Columns
 from feta.space.attribute import Categorical, Integer, Levels, Real
-from feta.space.parts import Dimension, Parts, dimensions
 
 # Attributes that are tabulated (categories, bands, stored tables) and longer than this are refused.
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 
 # Numbers held at once when a long table is searched: 8 MB.
 BLOCK_NUMBERS = 2**20
@@ -29,38 +29,38 @@ class Sloped:
 
     slope: Vector
 
-    def numbers(self, parts: Parts, place: int) -> Box:
+    def numbers(self, cells: Cells, index: int) -> IntervalBox:
         """Give the ranges of an attribute's own numbers."""
-        lower, upper = parts.lower[:, place], parts.upper[:, place]
-        match parts.dimensions[place].attribute:
+        lower, upper = cells.lower[:, index], cells.upper[:, index]
+        match cells.dimensions[index].attribute:
             case Integer(low=low):
-                return Box(lower + low, upper + low)
+                return IntervalBox(lower + low, upper + low)
             case Levels(numbers=numbers):
                 values = np.array(numbers)
-                return Box(values[lower.astype(np.int64)], values[upper.astype(np.int64)])
+                return IntervalBox(values[lower.astype(np.int64)], values[upper.astype(np.int64)])
             case Real():
-                return Box(lower, upper)
+                return IntervalBox(lower, upper)
             case Categorical():
                 raise AssertionError("a category has no numbers")
 
-    def least(self, rows: Matrix, parts: Parts, place: int) -> Matrix:
+    def least(self, rows: Matrix, cells: Cells, index: int) -> Matrix:
         """Give the least of rows · term over each part."""
-        numbers = self.numbers(parts, place)
+        numbers = self.numbers(cells, index)
         along = rows @ self.slope
         return np.minimum(along * numbers.lower[:, None], along * numbers.upper[:, None])
 
-    def most(self, row: Matrix, parts: Parts, place: int) -> Vector:
+    def most(self, row: Matrix, cells: Cells, index: int) -> Vector:
         """Say where in each part row · term is largest; a hint, not a bound."""
-        return np.where(row @ self.slope > 0, parts.upper[:, place], parts.lower[:, place])
+        return np.where(row @ self.slope > 0, cells.upper[:, index], cells.lower[:, index])
 
-    def size(self, parts: Parts, place: int) -> Matrix:
+    def size(self, cells: Cells, index: int) -> Matrix:
         """Bound the absolute value of each neuron's term."""
         # FLOOR: so that a term lost to underflow still has a size.
-        return (self.numbers(parts, place).size[:, None] + FLOOR) * (np.abs(self.slope) + FLOOR)
+        return (self.numbers(cells, index).size[:, None] + FLOOR) * (np.abs(self.slope) + FLOOR)
 
-    def spread(self, parts: Parts, place: int) -> Matrix:
+    def spread(self, cells: Cells, index: int) -> Matrix:
         """Say how much each neuron's term differs within a part; a hint, not a bound."""
-        numbers = self.numbers(parts, place)
+        numbers = self.numbers(cells, index)
         return (numbers.upper - numbers.lower)[:, None] * np.abs(self.slope)
 
 
@@ -71,33 +71,33 @@ class Tabled:
     rows: Matrix  # (values, neurons)
     sizes: Matrix
 
-    def least(self, rows: Matrix, parts: Parts, place: int) -> Matrix:
+    def least(self, rows: Matrix, cells: Cells, index: int) -> Matrix:
         """Give the least of rows · term over each part."""
-        inside = self._inside(parts, place)[:, None, :]
+        inside = self._inside(cells, index)[:, None, :]
         step = max(1, BLOCK_NUMBERS // (rows.shape[1] * len(self.rows)))
         blocks = [slice(start, start + step) for start in range(0, len(rows), step)]
         least = [np.where(inside[b], rows[b] @ self.rows.T, np.inf).min(axis=2) for b in blocks]
         return np.concatenate(least)
 
-    def most(self, row: Matrix, parts: Parts, place: int) -> Vector:
+    def most(self, row: Matrix, cells: Cells, index: int) -> Vector:
         """Say where in each part row · term is largest; a hint, not a bound."""
-        values = np.where(self._inside(parts, place), row @ self.rows.T, -np.inf)
+        values = np.where(self._inside(cells, index), row @ self.rows.T, -np.inf)
         return np.argmax(values, axis=1).astype(np.float64)
 
-    def size(self, parts: Parts, place: int) -> Matrix:
+    def size(self, cells: Cells, index: int) -> Matrix:
         """Bound the absolute value of each neuron's term."""
-        inside = self._inside(parts, place)[:, :, None]
+        inside = self._inside(cells, index)[:, :, None]
         return np.asarray(np.where(inside, self.sizes, 0.0).max(axis=1))
 
-    def spread(self, parts: Parts, place: int) -> Matrix:
+    def spread(self, cells: Cells, index: int) -> Matrix:
         """Say how much each neuron's term differs within a part; a hint, not a bound."""
-        inside = self._inside(parts, place)[:, :, None]
+        inside = self._inside(cells, index)[:, :, None]
         high = np.where(inside, self.rows, -np.inf).max(axis=1)
         return np.asarray(high - np.where(inside, self.rows, np.inf).min(axis=1))
 
-    def _inside(self, parts: Parts, place: int) -> Flags:
+    def _inside(self, cells: Cells, index: int) -> Flags:
         values = np.arange(len(self.rows))
-        low, high = parts.lower[:, place, None], parts.upper[:, place, None]
+        low, high = cells.lower[:, index, None], cells.upper[:, index, None]
         return np.asarray((values >= low) & (values <= high))
 
 
@@ -121,15 +121,15 @@ class Terms:
         each = tuple(_term(first, one) for one in found)
         return cls(first, found, each, tuple(shared.tolist()))
 
-    def at(self, person: Vector, parts: Parts) -> "FirstLayer":
+    def at(self, person: Vector, cells: Cells) -> "FirstLayer":
         """Fix a person's other columns."""
         values, sizes = self.columns.terms(person[None, list(self.shared)], self.shared)
         total = sizes + np.abs(self.columns.bias)
-        for place, term in enumerate(self.each):
-            total = total + term.size(parts, place)
+        for index, term in enumerate(self.each):
+            total = total + term.size(cells, index)
         n_terms = self.columns.width + 1
         error = (FLOAT64.gamma(n_terms) * total + 5 * n_terms * FLOAT64.tiny) * upward(n_terms)
-        return FirstLayer(self, parts, values[0] + self.columns.bias, total, error)
+        return FirstLayer(self, cells, values[0] + self.columns.bias, total, error)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +137,7 @@ class FirstLayer:
     """Constant + Σ terms, off by at most `error`."""
 
     terms: Terms
-    parts: Parts
+    cells: Cells
     constant: Vector
     size: Matrix  # bounds the sum of the absolute terms of each neuron, (parts, neurons)
     error: Matrix  # (parts, neurons)
@@ -145,34 +145,34 @@ class FirstLayer:
     def least(self, rows: Matrix) -> Matrix:
         """Give the least of rows · (first layer) over each part; its own rounding is the caller's."""
         value = rows @ self.constant
-        for place, term in enumerate(self.terms.each):
-            value = value + term.least(rows, self.parts, place)
+        for index, term in enumerate(self.terms.each):
+            value = value + term.least(rows, self.cells, index)
         return value
 
-    def box(self) -> Box:
+    def box(self) -> IntervalBox:
         """Bound each neuron: exact but for rounding."""
         eye = np.broadcast_to(
-            np.eye(len(self.constant)), (len(self.parts), *2 * self.constant.shape)
+            np.eye(len(self.constant)), (len(self.cells), *2 * self.constant.shape)
         )
         # Adding up the terms again rounds as much as computing them did.
         error = 2 * self.error
-        return Box(self.least(eye) - error, error - self.least(-eye))
+        return IntervalBox(self.least(eye) - error, error - self.least(-eye))
 
     def most(self, row: Matrix) -> Matrix:
         """Say where in each part its row · (first layer) is largest, (parts, attributes); a hint."""
         each = self.terms.each
-        return np.stack([term.most(row, self.parts, n) for n, term in enumerate(each)], axis=1)
+        return np.stack([term.most(row, self.cells, n) for n, term in enumerate(each)], axis=1)
 
     def spread(self) -> Matrix:
         """Say how much each attribute moves each neuron, (parts, attributes, neurons); a hint."""
-        each = [term.spread(self.parts, place) for place, term in enumerate(self.terms.each)]
+        each = [term.spread(self.cells, index) for index, term in enumerate(self.terms.each)]
         return np.stack(each, axis=1)
 
 
 def tabulable(model: Model) -> bool:
     """Say whether every attribute that needs a table has one of at most MOST_ROWS rows."""
     tabled = [one for one in dimensions(model.space) if _tabled(model.network.first, one)]
-    return all(not one.real and one.ends[1] < MOST_ROWS for one in tabled)
+    return all(not one.real and one.ends[1] < MAX_ROWS for one in tabled)
 
 
 def _tabled(first: Columns, dimension: Dimension) -> bool:

@@ -3,13 +3,13 @@
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.box import Box
-from feta.network.activation import Activation
-from feta.network.network import Affine, Network
+from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine, Network
 
 
-def forward(network: Network, first: Box) -> list[Box]:
+def forward(network: Network, first: IntervalBox) -> list[IntervalBox]:
     """Bound what goes into each activation, layer by layer, and last the scores."""
     boxes = [first]
     for activation, layer in network.steps:
@@ -17,15 +17,15 @@ def forward(network: Network, first: Box) -> list[Box]:
     return boxes
 
 
-def activate(activation: Activation, box: Box) -> Box:
+def activate(activation: Activation, box: IntervalBox) -> IntervalBox:
     """Bound an activation: a piecewise-linear function is extreme at ends and breaks."""
     points = candidates(activation, box)
     values = activation(points)
     error = rounding(activation, points)
-    return Box((values - error).min(axis=0), (values + error).max(axis=0))
+    return IntervalBox((values - error).min(axis=0), (values + error).max(axis=0))
 
 
-def candidates(activation: Activation, box: Box) -> Matrix:
+def candidates(activation: Activation, box: IntervalBox) -> Matrix:
     """Give the ends and the breaks between them, (points, boxes, neurons)."""
     breaks = [np.clip(at, box.lower, box.upper) for at in activation.breaks]
     return np.stack([box.lower, *breaks, box.upper])
@@ -35,16 +35,16 @@ def rounding(activation: Activation, points: Matrix) -> Matrix:
     """Bound the error of evaluating an activation at points; none where it only copies."""
     if not activation.rounds:
         return np.zeros_like(points)
-    return DIFFERENCE * reach(activation, points) + FLOAT64.tiny
+    return DIFFERENCE * radius(activation, points) + FLOAT64.tiny
 
 
-def reach(activation: Activation, points: Matrix) -> Matrix:
+def radius(activation: Activation, points: Matrix) -> Matrix:
     """Bound the sizes of the terms that an activation adds up at points."""
     steepest = activation.steepest + FLOOR  # a slope lost to underflow still has a size
     return steepest * np.abs(points) + activation.lift
 
 
-def affine(layer: Affine, box: Box) -> Box:
+def affine(layer: Affine, box: IntervalBox) -> IntervalBox:
     """Bound W·a + b."""
     positive, negative = np.maximum(layer.weight, 0.0), np.minimum(layer.weight, 0.0)
     n_terms = 2 * layer.weight.shape[1]
@@ -52,4 +52,4 @@ def affine(layer: Affine, box: Box) -> Box:
     error = (FLOAT64.gamma(n_terms) * size + 5 * n_terms * FLOAT64.tiny) * upward(n_terms)
     lower = box.lower @ positive.T + box.upper @ negative.T + layer.bias
     upper = box.upper @ positive.T + box.lower @ negative.T + layer.bias
-    return Box(lower - error, upper + error)
+    return IntervalBox(lower - error, upper + error)

@@ -12,31 +12,33 @@ from feta.arrays import Matrix, Vector
 from feta.bounds import interval
 from feta.bounds.first_layer import FirstLayer
 from feta.bounds.relaxation import Lines, relax
-from feta.box import Box
-from feta.network.activation import Activation
-from feta.network.network import Affine, Network
+from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
 from feta.rule import Objective
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine, Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
     """What is known of a layer before an activation, and of the activation's values."""
 
-    box: Box
-    bent: Box
+    box: IntervalBox
+    relaxed: IntervalBox
     lines: Lines
-    reach: Matrix  # bounds all that a weight over the activation is multiplied with on its way back
+    radius: (
+        Matrix  # bounds all that a weight over the activation is multiplied with on its way back
+    )
 
     @classmethod
-    def of(cls, activation: Activation, box: Box) -> "Layer":
+    def of(cls, activation: Activation, box: IntervalBox) -> "Layer":
         """Relax an activation over the box before it."""
-        lines, bent = relax(activation, box), interval.activate(activation, box)
+        lines, relaxed = relax(activation, box), interval.activate(activation, box)
         slope, intercept = (
             np.maximum(np.abs(below), np.abs(above))
             for below, above in zip(lines.below, lines.above, strict=True)
         )
-        return cls(box, bent, lines, bent.size + slope * box.size + intercept + FLOOR)
+        return cls(box, relaxed, lines, relaxed.size + slope * box.size + intercept + FLOOR)
 
 
 def forward(network: Network, first: FirstLayer) -> list[Layer]:
@@ -48,13 +50,13 @@ def forward(network: Network, first: FirstLayer) -> list[Layer]:
     return layers
 
 
-def next_box(network: Network, first: FirstLayer, layers: list[Layer]) -> Box:
+def next_box(network: Network, first: FirstLayer, layers: list[Layer]) -> IntervalBox:
     """Bound the layer after those that are known."""
     layer = network.layers[len(layers) - 1]
     eye = np.eye(len(layer.bias))
     least = pull_back(network, first, layers, np.vstack([eye, -eye]))[0]
     lower, upper = np.split(least, 2, axis=1)
-    return interval.affine(layer, layers[-1].bent) & Box(lower, -upper)
+    return interval.affine(layer, layers[-1].relaxed) & IntervalBox(lower, -upper)
 
 
 def highest(
@@ -64,9 +66,9 @@ def highest(
     least, weights = pull_back(network, first, layers, -goal.directions)
     offsets = goal.offsets.floats()  # rounded once, and so is the sum
     each = offsets - least + DIFFERENCE * (np.abs(offsets) + np.abs(least))
-    place = np.argmin(each, axis=1) if goal.least else np.argmax(each, axis=1)
+    index = np.argmin(each, axis=1) if goal.least else np.argmax(each, axis=1)
     rows = np.arange(len(each))
-    return each[rows, place], -weights[rows, place]
+    return each[rows, index], -weights[rows, index]
 
 
 def pull_back(
@@ -76,7 +78,7 @@ def pull_back(
 
     The second answer are the rows as they arrive at the first layer, (parts, rows, neurons).
     """
-    rows = np.broadcast_to(rows, (len(first.parts), *rows.shape))
+    rows = np.broadcast_to(rows, (len(first.cells), *rows.shape))
     constant, error = np.zeros(rows.shape[:2]), np.zeros(rows.shape[:2])
     with np.errstate(over="ignore", invalid="ignore"):
         for layer, affine in reversed(list(zip(layers, network.layers, strict=False))):
@@ -94,14 +96,14 @@ def pull_back(
 
 def _through(affine: Affine, layer: Layer, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Pull rows over W·a + b back to what goes into a; also a constant, and what was rounded."""
-    bent = rows @ affine.weight
-    over, under = np.maximum(bent, 0.0), np.minimum(bent, 0.0)
+    relaxed = rows @ affine.weight
+    over, under = np.maximum(relaxed, 0.0), np.minimum(relaxed, 0.0)
     (low, low_at), (high, high_at) = layer.lines.below, layer.lines.above
     constant = rows @ affine.bias + _times(over, low_at) + _times(under, high_at)
     # A row that is off by γ·|rows|·|W| is off by that times what it is multiplied with.
     n_terms = sum(affine.weight.shape) + 4
-    reach = layer.reach @ (np.abs(affine.weight) + FLOOR).T + (np.abs(affine.bias) + FLOOR)
-    size = _times(np.abs(rows) + FLOOR, reach)
+    radius = layer.radius @ (np.abs(affine.weight) + FLOOR).T + (np.abs(affine.bias) + FLOOR)
+    size = _times(np.abs(rows) + FLOOR, radius)
     error = (FLOAT64.gamma(n_terms) * size + n_terms * FLOAT64.tiny) * upward(n_terms)
     return over * low[:, None, :] + under * high[:, None, :], constant, error
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix
-from feta.bounds.interval import candidates, reach
-from feta.box import Box
-from feta.network.activation import Activation
+from feta.bounds.interval import candidates, radius
+from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64
+from feta.scorer.network.activation import Activation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,13 +23,13 @@ class Lines:
     above: tuple[Matrix, Matrix]
 
 
-def relax(activation: Activation, box: Box) -> Lines:
+def relax(activation: Activation, box: IntervalBox) -> Lines:
     """Choose for each neuron the lines nearest to the activation in the middle of its range."""
     points = candidates(activation, box)
     values = activation(points)
     slopes = _slopes(activation, box, values[-1] - values[0])
     over = values - slopes[:, None] * points  # (slopes, points, boxes, neurons)
-    sizes = reach(activation, points) + np.abs(slopes)[:, None] * np.abs(points)
+    sizes = radius(activation, points) + np.abs(slopes)[:, None] * np.abs(points)
     error = DIFFERENCE * sizes + FLOAT64.tiny
     middle = box.lower + (box.upper - box.lower) / 2
     low, high = (over - error).min(axis=1), (over + error).max(axis=1)
@@ -43,7 +43,7 @@ def relax(activation: Activation, box: Box) -> Lines:
     return _exact_where_stable(activation, box, lines)
 
 
-def _slopes(activation: Activation, box: Box, rise: Matrix) -> Matrix:
+def _slopes(activation: Activation, box: IntervalBox, rise: Matrix) -> Matrix:
     """Offer the slopes of the pieces and of the chord, (slopes, boxes, neurons)."""
     width = box.upper - box.lower
     least, largest = activation.slopes.min(axis=0), activation.slopes.max(axis=0)
@@ -53,7 +53,7 @@ def _slopes(activation: Activation, box: Box, rise: Matrix) -> Matrix:
     return np.stack([*pieces, np.clip(chord, least, largest)])
 
 
-def _exact_where_stable(activation: Activation, box: Box, lines: Lines) -> Lines:
+def _exact_where_stable(activation: Activation, box: IntervalBox, lines: Lines) -> Lines:
     """Put the piece itself where a neuron stays on one, without any rounding."""
     pieces, stable = stable_pieces(activation, box)
     piece = tuple(
@@ -67,7 +67,7 @@ def _exact_where_stable(activation: Activation, box: Box, lines: Lines) -> Lines
     return Lines((below[0], below[1]), (above[0], above[1]))
 
 
-def stable_pieces(activation: Activation, box: Box) -> tuple[Counts, Flags]:
+def stable_pieces(activation: Activation, box: IntervalBox) -> tuple[Counts, Flags]:
     """Tell on which piece each range begins, and whether it stays there."""
     first = np.zeros(box.lower.shape, dtype=np.int64)
     last = np.zeros(box.lower.shape, dtype=np.int64)

@@ -36,8 +36,8 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
                 _check_owner(query, best)
         case _:
             assert_never(verdict)
-    reading = query.model.network.reading
-    return verdict if verdict.reading == reading else replace(verdict, reading=reading)
+    provenance = query.model.network.provenance
+    return verdict if verdict.provenance == provenance else replace(verdict, provenance=provenance)
 
 
 def _check_owner(query: Query, found: Counterexample) -> None:

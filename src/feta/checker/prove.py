@@ -6,12 +6,12 @@ from typing import assert_never
 import numpy as np
 
 from feta.arrays import Matrix
+from feta.bounds.cell_bounds import CellBounds
 from feta.bounds.first_layer import Terms, tabulable
-from feta.bounds.over_parts import OverParts
+from feta.cells.cells import Cells, dimensions
 from feta.errors import CertificateError
 from feta.query import Query
-from feta.rule import Band, Judge, Objective, Tolerance, separates
-from feta.space.parts import Parts, dimensions
+from feta.rule import Band, Comparator, Objective, Tolerance, separates
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
 
 
@@ -27,34 +27,34 @@ def prove(certificate: Certificate, query: Query) -> None:
         case LatticeProof() if isinstance(model.rule, Tolerance):
             _check_span(query)
         case LatticeProof():
-            judge = model.rule.judge(model.exact.scores(query.person[None, :]))
+            comparator = model.rule.comparator(model.exact.scores(query.person[None, :]))
             for block in model.space.lattice.counterparts(query.person):
-                _check_alike(query, judge, block)
+                _check_alike(query, comparator, block)
         case BoundsProof(cuts=cuts, center=center):
-            judge, goal = _bounded(query, center)
+            comparator, goal = _bounded(query, center)
             if not tabulable(model):
                 raise CertificateError("bounds need shorter tables than this model's")
             terms = Terms.of(model)
-            for part in _parts(cuts, Parts.whole(terms.dimensions)):
-                over = OverParts.of(model, terms, query.person, part, goal)
-                if not over.alike[0]:
+            for part in _parts(cuts, Cells.whole(terms.dimensions)):
+                over = CellBounds.of(model, terms, query.person, part, goal)
+                if not over.agrees[0]:
                     deciding = over.deciding(0, query.person)
                     if deciding is None:
                         raise CertificateError("the bounds leave a part of the counterparts open")
-                    _check_alike(query, judge, deciding)
+                    _check_alike(query, comparator, deciding)
         case _:
             assert_never(certificate.proof)
 
 
-def _bounded(query: Query, center: Fraction | None) -> tuple[Judge, Objective]:
+def _bounded(query: Query, center: Fraction | None) -> tuple[Comparator, Objective]:
     """Return what every part must pass: the person's own decision, or a band of scores."""
     model, rule = query.model, query.model.rule
     if isinstance(rule, Tolerance):
         assert center is not None  # the coverage was checked
         band = Band.at(rule.epsilon, center)
         return band, band.objective()
-    own = model.exact.scores(query.person[None, :])
-    return rule.judge(own), rule.objective(own)
+    reference = model.exact.scores(query.person[None, :])
+    return rule.comparator(reference), rule.objective(reference)
 
 
 def _check_span(query: Query) -> None:
@@ -72,14 +72,14 @@ def _check_span(query: Query) -> None:
         raise CertificateError(message)
 
 
-def _check_alike(query: Query, judge: Judge, people: Matrix) -> None:
-    apart = np.flatnonzero(judge.settle_exactly(query.model.exact.scores(people)))
-    if apart.size:
-        message = f"a counterpart is treated apart: {query.model.space.decode(people[apart[0]])}"
+def _check_alike(query: Query, comparator: Comparator, people: Matrix) -> None:
+    differs = np.flatnonzero(comparator.decide_exactly(query.model.exact.scores(people)))
+    if differs.size:
+        message = f"a counterpart is treated apart: {query.model.space.decode(people[differs[0]])}"
         raise CertificateError(message)
 
 
-def _parts(cuts: tuple[tuple[int, float] | None, ...], whole: Parts) -> list[Parts]:
+def _parts(cuts: tuple[tuple[int, float] | None, ...], whole: Cells) -> list[Cells]:
     """Follow the cuts; what they leave whole covers everybody, whatever they are."""
     left, done = [whole], []
     for cut in cuts:
@@ -99,7 +99,7 @@ def _parts(cuts: tuple[tuple[int, float] | None, ...], whole: Parts) -> list[Par
     return done
 
 
-def _cuts(part: Parts, dimension: int, at: float) -> bool:
+def _cuts(part: Cells, dimension: int, at: float) -> bool:
     low, high = part.lower[0, dimension], part.upper[0, dimension]
     if part.dimensions[dimension].real:
         return bool(low <= at <= high)
@@ -116,7 +116,7 @@ def check_coverage(certificate: Certificate, query: Query) -> None:
             raise CertificateError(
                 "a proof by bounds must name a center for a tolerance, and only then"
             )
-        _parts(proof.cuts, Parts.whole(dimensions(query.model.space)))
+        _parts(proof.cuts, Cells.whole(dimensions(query.model.space)))
         return
     size = query.model.space.lattice.size
     if proof.counterparts != size:

@@ -9,14 +9,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from feta.audit.patience import anybody_busy
+from feta.auditing.interruptible import anybody_busy
 from feta.cli.exit_code import ExitCode
 from feta.cli.leave import leave_at_once, stop_listening
+from feta.cli.plugins import CommandGroup
 from feta.errors import CertificateError, FetaError
-from feta.plain import plain, shortened
-from feta.reproduce.protocol import SEED
+from feta.io.sanitize import plain, shortened
 
 app = typer.Typer(
+    cls=CommandGroup,
     name="feta",
     help="Is there anybody whose decision would change if only their age, race or sex were different?",
     no_args_is_help=True,
@@ -116,7 +117,7 @@ def init(
 ) -> int:
     """Write a first schema: types, domains and units guessed, to be read by a person."""
     from feta.cli.init import run_init, split_names
-    from feta.cli.open_source import SourceOptions
+    from feta.readers.source import SourceOptions
 
     return run_init(
         model,
@@ -159,11 +160,11 @@ def audit(
     Exit code 0: everyone proved fair; 1: a counterexample; 2: bad input; 3: undecided people remain.
     With --out, an audit that was interrupted or killed resumes: give the same command again.
     """
-    from feta.cli.audit import Options, run_audit
-    from feta.cli.open_source import SourceOptions
+    from feta.cli.audit import AuditOptions, run_audit
+    from feta.readers.source import SourceOptions
 
     source = SourceOptions(layers, external_data, trust_pickle)
-    options = Options(
+    options = AuditOptions(
         model,
         schema,
         source,
@@ -238,14 +239,17 @@ def predict(
     Exit code 0: everybody is decided; 2: bad input, and nothing is written; 3: some are undecided, or
     were not read (--skip-bad-rows).
     """
-    from feta.cli.open_model import People, open_model
-    from feta.cli.open_source import SourceOptions
-    from feta.cli.predict import Options, run_predict
+    from feta.cli.predict import PredictOptions, run_predict
+    from feta.cli.progress import watched
+    from feta.readers.load import PeopleFile, open_model
+    from feta.readers.source import SourceOptions
 
     source = SourceOptions(layers, external_data, trust_pickle)
-    people = People(data, ignore_sensitive=True)
-    opened = open_model(model, schema, source, one_vs_rest=one_vs_rest, people=people)
-    options = Options(
+    people = PeopleFile(data, ignore_sensitive=True)
+    loaded = open_model(
+        model, schema, source, one_vs_rest=one_vs_rest, people=people, watch=watched
+    )
+    options = PredictOptions(
         data,
         id_column,
         out,
@@ -256,7 +260,7 @@ def predict(
         vote_weights,
         tuple(one for one in (model, data, schema, vote_weights) if one is not None),
     )
-    return run_predict(opened, options)
+    return run_predict(loaded, options)
 
 
 @app.command()
@@ -288,9 +292,9 @@ def train(
     as_json: AsJson = False,
 ) -> int:
     """Train a network to be fairer by itself; writes an ONNX model and the curve."""
-    from feta.cli.train import Options, run_train
+    from feta.cli.train import TrainOptions, run_train
 
-    options = Options(
+    options = TrainOptions(
         data,
         schema,
         label,
@@ -312,30 +316,6 @@ def train(
 
 
 @app.command()
-def reproduce(
-    dataset: Annotated[str, typer.Argument(help="german, adult (UCI's), ipums, or law.")],
-    folds: Annotated[
-        int | None, typer.Option(help="How many of the five folds to carry out.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few rows and epochs: does it all run?")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of everything.")] = SEED,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 2,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for results.json, the page, and the networks.")
-    ] = None,
-) -> int:
-    """The paper's protocol again on this machine, and its figures beside ours.
-
-    A run that was interrupted or killed goes on where it was: give the same command.
-    """
-    from feta.cli.reproduce import Options, run_reproduce
-
-    return run_reproduce(Options(dataset, folds, quick, seed, jobs, out))
-
-
-@app.command()
 def doctor(
     model: ModelFile,
     schema: SchemaPath = None,
@@ -349,12 +329,15 @@ def doctor(
 ) -> int:
     """Can this model be audited; if not, which column or layer is in the way, and what to do."""
     from feta.cli.doctor import run_doctor
-    from feta.cli.open_model import People, open_model
-    from feta.cli.open_source import SourceOptions
+    from feta.cli.progress import watched
+    from feta.readers.load import PeopleFile, open_model
+    from feta.readers.source import SourceOptions
 
     source = SourceOptions(layers, external_data, trust_pickle)
-    opened = open_model(model, schema, source, people=None if data is None else People(data))
-    return run_doctor(opened, model, data, as_json=as_json)
+    loaded = open_model(
+        model, schema, source, people=None if data is None else PeopleFile(data), watch=watched
+    )
+    return run_doctor(loaded, model, data, as_json=as_json)
 
 
 @app.command()
@@ -371,13 +354,16 @@ def export(
 ) -> int:
     """Write the model with its preprocessing inside: ONNX that takes raw columns, or a .feta file."""
     from feta.cli.export import run_export
-    from feta.cli.open_model import People, open_model
-    from feta.cli.open_source import SourceOptions
+    from feta.cli.progress import watched
+    from feta.readers.load import PeopleFile, open_model
+    from feta.readers.source import SourceOptions
 
     source = SourceOptions(layers, external_data, trust_pickle)
-    opened = open_model(model, schema, source, people=None if data is None else People(data))
+    loaded = open_model(
+        model, schema, source, people=None if data is None else PeopleFile(data), watch=watched
+    )
     inputs = tuple(one for one in (model, schema, data) if one is not None)
-    return run_export(opened, out, inputs)
+    return run_export(loaded, out, inputs)
 
 
 @app.command()
@@ -414,7 +400,7 @@ def exit_code_of(arguments: list[str] | None = None) -> int:
         # Whoever read our output has left; nobody is there to be told. The command-line library
         # makes that SystemExit(1), but 1 is a counterexample here.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]  # it was written to
-        return ExitCode.NOBODY_READS
+        return ExitCode.BROKEN_PIPE
     except CertificateError as error:
         return _internal(error)
     except (FetaError, OSError, MemoryError, typer.TyperException) as error:

@@ -15,36 +15,36 @@ from typing import Literal
 from rich.console import Console
 from rich.text import Text
 
-from feta.audit.asking import Asking
-from feta.audit.auditor import Auditor
-from feta.audit.comparison import Comparison
-from feta.audit.journal import Journal
-from feta.audit.workers import Workers
+from feta.auditing.auditor import Auditor
+from feta.auditing.journal import AuditJournal
+from feta.auditing.rows import RowColumns, audited
+from feta.auditing.runner import AuditRunner
+from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
-from feta.cli.audit_rows import Columns, audited
 from feta.cli.audit_words import show
-from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
-from feta.cli.open_model import Opened, People, open_model
-from feta.cli.open_source import SourceOptions
-from feta.cli.out import check_folder
-from feta.cli.progress import progress_bar
-from feta.cli.uninterrupted import terminable, uninterrupted
+from feta.cli.output_path import check_folder
+from feta.cli.progress import progress_bar, watched
+from feta.cli.signals import terminable, uninterrupted
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
+from feta.io.bad_rows import BadRows, note_all_problems
+from feta.io.column_format import Formats
+from feta.io.sanitize import json_text, listed, plain
+from feta.io.table_file import TableFile
+from feta.io.table_section import options_json
 from feta.model import Model
-from feta.plain import json_text, listed, plain
+from feta.readers.check_reading import check_reading
+from feta.readers.comparison import Comparison
+from feta.readers.load import LoadedModel, PeopleFile, open_model
+from feta.readers.source import SourceOptions
 from feta.report.audit_json import audit_json
 from feta.report.junit import junit
 from feta.report.markdown import markdown
-from feta.report.report import Gathering, Report, Source
+from feta.report.report import Report, ReportBuilder, ReportSource
 from feta.space.attribute import Derived
-from feta.space.bad_rows import BadRows, note_all_problems
-from feta.space.column_format import Formats
-from feta.space.table_file import TableFile
-from feta.space.table_section import options_json
 
 Format = Literal["text", "md", "json", "junit"]
 
@@ -59,7 +59,7 @@ JOURNAL = "journal.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class AuditOptions:
     """What the user asked for."""
 
     model_path: Path
@@ -78,34 +78,35 @@ class Options:
     jobs: int = 1
 
 
-def run_audit(options: Options) -> ExitCode:
+def run_audit(options: AuditOptions) -> ExitCode:
     """Audit a table row by row; an interruption keeps what is done and labels it partial."""
     check_folder(options.out)
-    opened = open_model(
+    loaded = open_model(
         options.model_path,
         options.schema,
         options.source,
         one_vs_rest=options.one_vs_rest,
-        people=People(options.data),
+        people=PeopleFile(options.data),
+        watch=watched,
     )
-    table = opened.table
+    table = loaded.table
     assert table is not None
-    wanted = _wanted(opened.model, table, options)
-    for note in opened.notes:
+    wanted = _wanted(loaded.model, table, options)
+    for note in loaded.notes:
         notice(note)
-    compared = check_reading(opened)
-    gathering = Gathering(_auditor(opened, options))
+    compared = check_reading(loaded, watch=watched)
+    builder = ReportBuilder(_auditor(loaded, options))
     partial_results = False
     started = time.perf_counter()
     with (
         FolderLock(options.out, work="audit"),
-        AuditFiles(options.out, opened.model) as files,
+        AuditFiles(options.out, loaded.model) as files,
         terminable(),
-        _asking(gathering.auditor, opened, options) as asking,
+        _runner(builder.auditor, loaded, options) as runner,
     ):
-        bad_rows = BadRows(opened.model.space, open_limits=True)
+        bad_rows = BadRows(loaded.model.space, open_limits=True)
         try:
-            _go(asking, opened, wanted, options, gathering, files, bad_rows)
+            _go(runner, loaded, wanted, options, builder, files, bad_rows)
         except KeyboardInterrupt:
             partial_results = True
         except DomainError as error:
@@ -114,77 +115,77 @@ def run_audit(options: Options) -> ExitCode:
                     error,
                     table,
                     wanted,
-                    opened.model.space,
-                    opened.formats,
-                    admit=gathering.auditor.admit,
+                    loaded.model.space,
+                    loaded.formats,
+                    admit=builder.auditor.admit,
                 )
             raise
-        source = _source(opened, options, compared)
+        source = _source(loaded, options, compared)
         seconds = time.perf_counter() - started
-        report = gathering.report(
+        report = builder.report(
             source, partial=partial_results, seconds=seconds, bad_rows=bad_rows.kinds
         )
         report = files.finish(report)
-        if asking.lost:
+        if runner.lost:
             notice(
-                f"{asking.lost:,} people have no answer because a process died: give the same command again with --out, and only they are asked again"
+                f"{runner.lost:,} people have no answer because a process died: give the same command again with --out, and only they are asked again"
             )
-        if asking.journal is not None and not (partial_results or asking.lost):
-            asking.journal.remove()
+        if runner.journal is not None and not (partial_results or runner.lost):
+            runner.journal.remove()
     if options.format == "text":
-        show(opened, report, out=options.out)
+        show(loaded, report, out=options.out)
     else:
         sys.stdout.write(RENDERERS[options.format](report))
     return exit_code(report)
 
 
 def _go(
-    asking: Asking,
-    opened: Opened,
+    runner: AuditRunner,
+    loaded: LoadedModel,
     wanted: set[str],
-    options: Options,
-    gathering: Gathering,
+    options: AuditOptions,
+    builder: ReportBuilder,
     files: AuditFiles,
     bad_rows: BadRows,
 ) -> None:
-    columns = Columns(options.label, options.id_column, options.skip_bad_rows)
+    columns = RowColumns(options.label, options.id_column, options.skip_bad_rows)
     with progress_bar() as progress:
         task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
         base = 0.0
-        assert opened.table is not None
-        for chunk in opened.table.chunks(wanted, typed=opened.formats):
-            for row in audited(asking, chunk, columns, bad_rows):
+        assert loaded.table is not None
+        for chunk in loaded.table.chunks(wanted, typed=loaded.formats):
+            for row in audited(runner, chunk, columns, bad_rows):
                 with uninterrupted():  # counted and written, or neither
-                    gathering.take(row.finding, row.person, row.label, row.name)
+                    builder.take(row.finding, row.person, row.label, row.name)
                     files.write(row.finding, row.name, row.person)
                 share = (row.finding.row + 1 - chunk.start) / len(chunk)
                 progress.update(task, completed=base + share * (chunk.progress - base))
             base = chunk.progress
 
 
-def _auditor(opened: Opened, options: Options) -> Auditor:
-    assert opened.table is not None
-    weights = read_vote_weights(options.vote_weights, opened.model.space, opened.table.options)
+def _auditor(loaded: LoadedModel, options: AuditOptions) -> Auditor:
+    assert loaded.table is not None
+    weights = read_vote_weights(options.vote_weights, loaded.model.space, loaded.table.options)
     budget = Budget(seconds=options.seconds)
-    return Auditor(opened.model, options.engine, budget, opened.runtime, weights)
+    return Auditor(loaded.model, options.engine, budget, loaded.runtime, weights)
 
 
-def make_auditor(options: Options, formats: Formats) -> Auditor:
+def make_auditor(options: AuditOptions, formats: Formats) -> Auditor:
     """Open the files again, in a worker."""
-    opened = open_model(
+    loaded = open_model(
         options.model_path,
         options.schema,
         options.source,
         one_vs_rest=options.one_vs_rest,
-        people=People(options.data, formats=formats),
+        people=PeopleFile(options.data, formats=formats),
     )
-    return _auditor(opened, options)
+    return _auditor(loaded, options)
 
 
 @contextmanager
-def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Asking]:
+def _runner(auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> Iterator[AuditRunner]:
     """Put together who computes and what is noted; workers end and the journal closes at the end."""
-    make = partial(make_auditor, options, dict(opened.formats))
+    make = partial(make_auditor, options, dict(loaded.formats))
     workers = Workers(make, options.jobs) if options.jobs != 1 else None
     journal = None
     if options.out is not None:
@@ -192,10 +193,10 @@ def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Aski
             "engine": options.engine,
             "seconds": options.seconds,
             "vote weights": _digest(options.vote_weights),
-            "runtime": opened.runtime_name,
+            "runtime": loaded.runtime_name,
             "version of FETA": version("feta-fair"),
         }
-        journal = Journal(options.out / JOURNAL, opened.model, settings)
+        journal = AuditJournal(options.out / JOURNAL, loaded.model, settings)
         if journal.set_aside is not None:
             notice(
                 "the journal was damaged or written by another version: it was renamed to "
@@ -205,7 +206,7 @@ def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Aski
         if not journal.empty:
             notice(f"resuming with {len(journal):,} people known from {plain(journal.path)}")
     try:
-        yield Asking(auditor, workers, journal)
+        yield AuditRunner(auditor, workers, journal)
     finally:
         if workers is not None:
             workers.stop()
@@ -220,24 +221,26 @@ def _digest(path: Path | None) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _source(opened: Opened, options: Options, compared: Comparison | None) -> Source:
-    return Source(
+def _source(
+    loaded: LoadedModel, options: AuditOptions, compared: Comparison | None
+) -> ReportSource:
+    return ReportSource(
         options.model_path.name,
         options.data.name,
         _digest(options.data),
         _command(options),
         None if options.vote_weights is None else options.vote_weights.name,
-        opened.unit,
-        opened.runtime_name,
+        loaded.unit,
+        loaded.runtime_name,
         "" if options.source.external else _digest(options.model_path),
-        options_json(opened.options),
+        options_json(loaded.options),
         compared,
         options.id_column,
-        opened.notes,
+        loaded.notes,
     )
 
 
-def _command(options: Options) -> str:
+def _command(options: AuditOptions) -> str:
     """Write the command that asks for this audit again, with the files' names alone."""
     parts = ["feta", "audit", options.model_path.name, "--data", options.data.name]
     named = {
@@ -261,7 +264,7 @@ def _command(options: Options) -> str:
     return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", out])
 
 
-def _wanted(model: Model, table: TableFile, options: Options) -> set[str]:
+def _wanted(model: Model, table: TableFile, options: AuditOptions) -> set[str]:
     needed = [a.name for a in model.space.attributes if not isinstance(a, Derived)]
     table.require(needed)
     extra = [name for name in (options.label, options.id_column) if name]

@@ -12,11 +12,9 @@ from typing import IO
 import numpy as np
 
 from feta.arrays import Vector
-from feta.audit.answer import in_words
-from feta.audit.finding import Finding
-from feta.audit.lead import leads
+from feta.auditing.finding import Finding
+from feta.io.sanitize import json_text, write_row
 from feta.model import Model
-from feta.plain import json_text, write_row
 from feta.report.audit_json import audit_json
 from feta.report.html import html
 from feta.report.report import Report
@@ -111,7 +109,7 @@ class AuditFiles:
             return
         pair = finding.pair
         gap = "" if pair is None else pair.gap
-        own, fair = (in_words(self.model, one) for one in (finding.decision, finding.fair_decision))
+        own, fair = (self.model.describe(one) for one in (finding.decision, finding.fair_decision))
         verdict = [finding.row + 1, name, finding.status, own, fair]
         runtime = "" if finding.status == "not audited" else finding.runtime
         verdict += [gap, runtime, finding.reason, record_digest(person)]
@@ -142,7 +140,7 @@ class AuditFiles:
             finding.row + 1,
             name,
             *decisions,
-            *leads(self.model, pair).tolist(),
+            *pair.margins(self.model.rule).tolist(),
             pair.gap,
             finding.runtime,
             replayed,

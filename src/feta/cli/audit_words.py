@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from feta.audit.clearest import Shown
-from feta.audit.lead import leads
-from feta.cli.open_model import Opened
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import listed_kinds
+from feta.io.sanitize import plain
 from feta.model import Model
-from feta.plain import plain
+from feta.readers.load import LoadedModel
 from feta.report.report import Report
 from feta.report.words import (
     Headline,
@@ -25,17 +25,16 @@ from feta.report.words import (
     notes,
     words_for,
 )
-from feta.space.bad_rows import listed_kinds
 from feta.verdict.counterexample import Counterexample
 
 COLORS = {"unfair": "red", "fair": "green", "open": "yellow"}
 
 
-def show(opened: Opened, report: Report, *, out: Path | None) -> None:
+def show(loaded: LoadedModel, report: Report, *, out: Path | None) -> None:
     """Print what was found."""
     summary, pairs, partial = report.summary, report.pairs, report.partial
-    model = opened.model
-    words = words_for(model, opened.unit)
+    model = loaded.model
+    words = words_for(model, loaded.unit)
     console = Console()
     console.print()
     console.print(_styled(headline(summary, words, partial=partial), partial=partial))
@@ -70,7 +69,7 @@ def _styled(answer: Headline, *, partial: bool) -> Text:
     return text
 
 
-def _pair_table(model: Model, words: Words, pairs: Sequence[Shown]) -> Table:
+def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="The clearest pairs", title_justify="left")
     decides = bool(model.outcomes)
     headings = ("row", words.same, *(["decision"] if decides else []), words.lead)
@@ -83,7 +82,7 @@ def _pair_table(model: Model, words: Words, pairs: Sequence[Shown]) -> Table:
             first, second = (plain(model.outcomes[one]) for one in shown.pair.decisions)
             cells.append(Text(f"{first} → {second}"))
         digits = "+.4g" if decides else words.digits
-        before, after = (f"{one:{digits}}" for one in leads(model, shown.pair))
+        before, after = (f"{one:{digits}}" for one in shown.pair.margins(model.rule))
         table.add_row(*cells, Text(f"{before} → {after}"))
     return table
 

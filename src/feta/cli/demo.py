@@ -18,14 +18,14 @@ from feta import datasets
 from feta.api import tally, verify
 from feta.arrays import Flags, Matrix
 from feta.datasets.dataset import Dataset
-from feta.metrics import accuracy, flip_rate
+from feta.io.schema import Schema
+from feta.io.schema_file import Decision, SchemaFile
+from feta.metrics.rates import accuracy, flip_rate
 from feta.model import Model
-from feta.network.network import Network
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import WorstAt
-from feta.schema import Schema
+from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical
-from feta.space.schema_file import Decision, SchemaFile
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair, Unfair, Unknown
 

@@ -12,14 +12,14 @@ from rich.text import Text
 
 from feta.cli.exit_code import ExitCode
 from feta.errors import SchemaError
-from feta.plain import json_text, plain
+from feta.io.sanitize import json_text, plain
 from feta.report.audited import read_audit
 from feta.report.diff import Diff, change, compare, shown
 from feta.report.diff_formats import diff_junit, diff_markdown, remarks
-from feta.report.gate import Gate, Outcome, conclusion
+from feta.report.gate import Gate, GateResult, conclusion
 
-ENDS = {Outcome.NOT_WORSE: ExitCode.DONE, Outcome.WORSE: ExitCode.COUNTEREXAMPLE}
-COLORS = {Outcome.NOT_WORSE: "green", Outcome.WORSE: "red"}
+ENDS = {GateResult.NOT_WORSE: ExitCode.DONE, GateResult.WORSE: ExitCode.COUNTEREXAMPLE}
+COLORS = {GateResult.NOT_WORSE: "green", GateResult.WORSE: "red"}
 
 
 def run_diff(
@@ -46,8 +46,8 @@ def _answers(found: Diff, gate: Gate) -> dict[str, object]:
     outcome = gate.outcome(found)
     return {
         "outcome": outcome,
-        "worse": outcome == Outcome.WORSE,
-        "less_settled": outcome == Outcome.LESS_SETTLED,
+        "worse": outcome == GateResult.WORSE,
+        "less_settled": outcome == GateResult.LESS_SETTLED,
         "rate_only": gate.rate_only,
     }
 

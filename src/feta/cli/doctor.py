@@ -10,36 +10,36 @@ from rich.console import Console
 from rich.text import Text
 
 from feta.arrays import Matrix
-from feta.audit.auditor import Auditor
-from feta.audit.comparison import Comparison
-from feta.audit.proxies import NOTABLE, Proxy, proxies
-from feta.cli.comparison import admit, compare_drawn, compare_table, drawn_from
+from feta.auditing.auditor import Auditor
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened
-from feta.cli.progress import progress_bar
-from feta.engine.compiled import MISSING
-from feta.engine.lattice import Lattice
+from feta.cli.progress import progress_bar, watched
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import Budget
 from feta.engine.registry import choose
+from feta.io.sanitize import json_text, listed, plain
+from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.model import Model
-from feta.network.unread import unread
-from feta.plain import json_text, listed, plain
+from feta.readers.check_reading import admit, compare_drawn, compare_table, drawn_from
+from feta.readers.comparison import Comparison
+from feta.readers.load import LoadedModel
 from feta.report.words import NOT_COMPARED, duration, never_read
+from feta.scorer.network.native_kernel import MISSING
+from feta.scorer.network.unread import unread
 from feta.space.attribute import Derived
 
 # People looked at: enough for proxies, few enough to wait for.
-MOST_PEOPLE = 20_000
+MAX_PEOPLE = 20_000
 
 # People asked about to tell how long an audit takes, and how long that may take, in seconds.
 TIMED_PEOPLE = 32
 TIMED_SECONDS = 5.0
 
 
-def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
+def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
     """Look at an opened model; whatever keeps it from being opened has been told by then."""
-    model = opened.model
-    people, n_rows, n_bad = (drawn_from(opened), 0, 0) if data is None else _people(opened)
-    compared = _compared(opened)
+    model = loaded.model
+    people, n_rows, n_bad = (drawn_from(loaded), 0, 0) if data is None else _people(loaded)
+    compared = _compared(loaded)
     seconds = _seconds(model, people)
     found = (
         []
@@ -50,40 +50,40 @@ def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) 
         sys.stdout.write(
             json_text(
                 _content(model, compared, seconds, found, n_rows, n_bad)
-                | {"notes": list(opened.notes)},
+                | {"notes": list(loaded.notes)},
                 indent=2,
             )
         )
     else:
-        _show(opened, path, compared, seconds, found, (n_rows, n_bad, data))
+        _show(loaded, path, compared, seconds, found, (n_rows, n_bad, data))
     trusted = not (compared and compared.surprising)
     return ExitCode.DONE if trusted and model.space.finite else ExitCode.BAD_INPUT
 
 
-def _compared(opened: Opened) -> Comparison | None:
+def _compared(loaded: LoadedModel) -> Comparison | None:
     """Compare with the model itself, on the table if there is one, else on people drawn."""
-    drawn = compare_drawn(opened)
-    if drawn is None or opened.table is None or drawn.surprising:
+    drawn = compare_drawn(loaded)
+    if drawn is None or loaded.table is None or drawn.surprising:
         return drawn
-    return compare_table(opened, opened.table, ignore_sensitive=False)
+    return compare_table(loaded, loaded.table, ignore_sensitive=False, watch=watched)
 
 
-def _people(opened: Opened) -> tuple[Matrix, int, int]:
+def _people(loaded: LoadedModel) -> tuple[Matrix, int, int]:
     """Read people as far as they fit the schema: rows, and how many did not."""
-    model, table = opened.model, opened.table
+    model, table = loaded.model, loaded.table
     assert table is not None
     wanted = [one.name for one in model.space.attributes if not isinstance(one, Derived)]
     table.require(wanted)
     parts, n_rows, n_bad = [np.zeros((0, model.space.width))], 0, 0
     with progress_bar() as progress:
         task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
-        for chunk in table.chunks(set(wanted), typed=opened.formats):
-            people, good = chunk.encode_good(model.space, admit=partial(admit, opened))
+        for chunk in table.chunks(set(wanted), typed=loaded.formats):
+            people, good = chunk.encode_good(model.space, admit=partial(admit, loaded))
             n_rows, n_bad = n_rows + len(chunk), n_bad + len(chunk) - len(good)
-            if sum(map(len, parts)) < MOST_PEOPLE:
+            if sum(map(len, parts)) < MAX_PEOPLE:
                 parts.append(people)
             progress.update(task, completed=chunk.progress)
-    return np.concatenate(parts)[:MOST_PEOPLE], n_rows, n_bad
+    return np.concatenate(parts)[:MAX_PEOPLE], n_rows, n_bad
 
 
 def _seconds(model: Model, people: Matrix) -> float | None:
@@ -97,14 +97,14 @@ def _seconds(model: Model, people: Matrix) -> float | None:
 
 
 def _show(
-    opened: Opened,
+    loaded: LoadedModel,
     path: Path,
     compared: Comparison | None,
     seconds: float | None,
     found: list[Proxy],
     table: tuple[int, int, Path | None],
 ) -> None:
-    model, space = opened.model, opened.model.space
+    model, space = loaded.model, loaded.model.space
     console = Console(soft_wrap=True)
     if space.finite:
         console.print(Text(f"{plain(path.name)} can be audited.", style="bold green"))
@@ -122,10 +122,10 @@ def _show(
     )
     lines = [f"Network: {shape} neurons; its source computes in {model.network.source}."]
     lines.append(_reading(model))
-    lines += [f"Note: {note}." for note in opened.notes]
+    lines += [f"Note: {note}." for note in loaded.notes]
     lines += _columns(model)
     lines.append(_lattice(model, seconds, table[0]))
-    if not Lattice.available():
+    if not LatticeEngine.available():
         lines.append(MISSING)
     lines.append(_comparison(compared))
     lines += _proxy_lines(found, table[2])
@@ -138,7 +138,7 @@ def _show(
 
 
 def _reading(model: Model) -> str:
-    if model.network.reading == "sampled":
+    if model.network.provenance == "sampled":
         return "Preprocessing: sampled, not proved. A step of unknown code was tried out column by column and on people drawn at random; verdicts hold as far as that tells."
     return "Every number is read from the model's own structure: verdicts are proofs about it."
 
@@ -209,10 +209,10 @@ def _content(
 ) -> dict[str, object]:
     return {
         "auditable": model.space.finite,
-        "reading": model.network.reading,
+        "reading": model.network.provenance,
         "counterparts": model.space.lattice.size if model.space.finite else None,
         "engine": choose(model, "auto").name if model.space.finite else None,
-        "kernel": Lattice.available(),
+        "kernel": LatticeEngine.available(),
         "seconds_a_person": seconds,
         "sensitive_never_read": list(never_read(model)),
         "never_read": list(unread(model.network.first, model.space)),

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from feta.cli.exit_code import ExitCode
-from feta.engine.compiled import MISSING
-from feta.engine.lattice import Lattice
+from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.backends.protocol import Backend
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
+from feta.scorer.network.native_kernel import MISSING
 
 # Packages that add something, by extra.
 EXTRAS = {
@@ -36,7 +36,7 @@ def _missing(extra: str | None) -> str:
 def run_engines(*, as_json: bool) -> ExitCode:
     """List engines and optional packages; nothing is imported to find out."""
     found = {name: engine.about for name, engine in engines().items()}
-    solvers = {name: one for name, one in engines().items() if isinstance(one, Milp)}
+    solvers = {name: one for name, one in engines().items() if isinstance(one, MilpEngine)}
     installed = {package: find_spec(package) is not None for package in EXTRAS}
     if as_json:
         told = {
@@ -48,7 +48,7 @@ def run_engines(*, as_json: bool) -> ExitCode:
             }
             for name, one in solvers.items()
         }
-        kernel = {"installed": Lattice.available()}
+        kernel = {"installed": LatticeEngine.available()}
         answer = {"engines": found, "kernel": kernel, "solvers": told, "packages": installed}
         sys.stdout.write(json.dumps(answer, indent=2) + "\n")
         return ExitCode.DONE
@@ -73,6 +73,6 @@ def run_engines(*, as_json: bool) -> ExitCode:
     console.print(table)
     console.print(listed)
     console.print(packages)
-    if not Lattice.available():
+    if not LatticeEngine.available():
         console.print(MISSING, soft_wrap=True, markup=False, highlight=False)
     return ExitCode.DONE

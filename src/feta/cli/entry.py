@@ -27,6 +27,6 @@ def _formatted(
     line: str | None = None,  # noqa: ARG001
 ) -> str:
     """Format a warning as one line for a user, without a place in the source."""
-    from feta.plain import plain
+    from feta.io.sanitize import plain
 
     return f"feta: warning: {plain(message)}\n"

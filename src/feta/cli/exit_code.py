@@ -12,4 +12,4 @@ class ExitCode(IntEnum):
     UNDECIDED = 3
     INTERNAL = 4
     INTERRUPTED = 130
-    NOBODY_READS = 141  # as a shell has it: 128 + SIGPIPE
+    BROKEN_PIPE = 141  # as a shell has it: 128 + SIGPIPE

@@ -7,35 +7,36 @@ from rich.console import Console
 from rich.text import Text
 
 from feta.cli.audit import notice
-from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened
-from feta.cli.out import check_file
+from feta.cli.output_path import check_file
+from feta.cli.progress import watched
 from feta.errors import SchemaError
-from feta.model_file import save_model
-from feta.network.agreement import check_agreement
-from feta.network.onnx_writer import write_onnx
-from feta.network.readers.onnx import read_onnx
-from feta.plain import plain
+from feta.io.model_file import save_model
+from feta.io.onnx_writer import write_onnx
+from feta.io.sanitize import plain
+from feta.readers.check_reading import check_reading
+from feta.readers.load import LoadedModel
+from feta.readers.onnx.read import read_onnx
 from feta.report.words import NOT_COMPARED
-from feta.space.draw import draw_people
+from feta.scorer.network.agreement import check_agreement
+from feta.space.sampling import draw_people
 
 # People whose scores are compared with those of the file that was written.
 CHECKED_PEOPLE = 256
 
 
-def run_export(opened: Opened, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
+def run_export(loaded: LoadedModel, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
     """Write the model, read it back, and list its inputs."""
     check_file(out, inputs)
-    model = opened.model
+    model = loaded.model
     suffix = out.suffix.lower()
     console = Console(soft_wrap=True)
-    compared = check_reading(opened)
-    for note in opened.notes:
+    compared = check_reading(loaded, watch=watched)
+    for note in loaded.notes:
         notice(note)
     console.print(Text(NOT_COMPARED if compared is None else compared.sentence()))
     if suffix == ".feta":
-        save_model(model, out, table=opened.options)
+        save_model(model, out, table=loaded.options)
         console.print(
             Text(f"Wrote {plain(out)}: it holds its schema; feta audit takes it as it is.")
         )

@@ -8,26 +8,26 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from feta.absorb.encoders import attribute_of
+from feta.absorb.known_values import KnownValues
 from feta.cli.audit import notice
 from feta.cli.exit_code import ExitCode
 from feta.cli.init_table import Known, decimal_comma, options_for
-from feta.cli.open_source import Source, SourceOptions, open_source
 from feta.cli.progress import progress_bar
 from feta.errors import DomainError, SchemaError, missing
-from feta.network.absorb.encoders import attribute_of
-from feta.network.absorb.known_values import KnownValues
-from feta.network.embedding import embedded_inputs, expanded
-from feta.network.network import Network
-from feta.network.readers.sklearn import encoder_values, read_columns, taken_apart
-from feta.plain import listed, plain
-from feta.schema import Schema, write_schema
+from feta.io.oddities import oddities
+from feta.io.sanitize import listed, plain
+from feta.io.schema import Schema, write_schema
+from feta.io.schema_file import Decision, SchemaFile
+from feta.io.table_file import TableFile, comma_hint, parse_number
+from feta.io.table_options import TableOptions
+from feta.readers.sklearn.read import encoder_values, read_columns, taken_apart
+from feta.readers.source import ModelSource, SourceOptions, open_source
+from feta.scorer.network.embedding import embedded_inputs, expanded
+from feta.scorer.network.network import Network
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
-from feta.space.guess import FILL, ColumnSummary
-from feta.space.oddities import oddities
-from feta.space.schema_file import Decision, SchemaFile
-from feta.space.table_file import TableFile, comma_hint, parse_number
-from feta.space.table_options import TableOptions
+from feta.space.infer_schema import FILL, ColumnSummary
 
 # Units that a column's name gives away.
 UNITS = {
@@ -117,7 +117,7 @@ def _in_order(estimator: object, names: list[str], sensitive: list[str]) -> list
     return read
 
 
-def _guessed_decision(source: Source) -> Decision:
+def _guessed_decision(source: ModelSource) -> Decision:
     """Name the decisions after the model's own classes, if it has names for them."""
     if source.network is not None:
         if source.network.outputs == 1 and not source.network.sigmoid:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from feta.network.absorb.known_values import KnownValues
-from feta.space.table_file import TableFile
-from feta.space.table_options import TableOptions
+from feta.absorb.known_values import KnownValues
+from feta.io.table_file import TableFile
+from feta.io.table_options import TableOptions
 
 Known = Mapping[str, KnownValues]
 

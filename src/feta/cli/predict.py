@@ -13,25 +13,25 @@ from typing import IO
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.audit.answer import fair_answers, in_words
+from feta.auditing.outcome import fair_outcomes
 from feta.cli.audit import note_ignored, notice
-from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened
-from feta.cli.out import check_file
-from feta.cli.progress import progress_bar
+from feta.cli.output_path import check_file
+from feta.cli.progress import progress_bar, watched
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
-from feta.part_file import part_of
-from feta.plain import json_text, plain, write_row
+from feta.io.bad_rows import BadRows, listed_kinds, note_all_problems
+from feta.io.part_file import part_of
+from feta.io.sanitize import json_text, plain, write_row
+from feta.io.table_file import Chunk
 from feta.predict.fair_predictor import FairPredictor
+from feta.readers.check_reading import check_reading
+from feta.readers.load import LoadedModel
 from feta.report.words import unlisted_words
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
-from feta.space.bad_rows import BadRows, listed_kinds, note_all_problems
 from feta.space.limits import Outside
-from feta.space.table_file import Chunk
 
 # Decisions kept in memory before they go to a temporary file, in characters.
 SPOOLED = 2**24
@@ -41,7 +41,7 @@ SHOWN_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PredictOptions:
     """What the user asked for."""
 
     data: Path
@@ -55,12 +55,12 @@ class Options:
     inputs: tuple[Path, ...] = ()  # files that must not be written over
 
 
-def run_predict(opened: Opened, options: Options) -> ExitCode:
+def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
     """Decide each row of a table, streaming; undecided rows say so, and the exit code too."""
-    model = opened.model
+    model = loaded.model
     space = model.space
     check_file(options.out, options.inputs)
-    table = opened.table
+    table = loaded.table
     assert table is not None
     needed = [
         a.name for a in space.attributes if not isinstance(a, Derived) and not space.is_sensitive(a)
@@ -69,7 +69,7 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     wanted = {*needed, *([options.id_column] if options.id_column else [])}
     known = {attribute.name for attribute in space.attributes}
     note_ignored([name for name in table.names if name not in wanted | known])
-    _check(opened)
+    _check(loaded)
     weights = read_vote_weights(options.vote_weights, space, table.options)
     predictor = FairPredictor(model, options.engine, weights=weights)
     answer = "score" if isinstance(model.rule, Tolerance) else "decision"
@@ -92,13 +92,13 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         unlisted: Counter[str] = Counter()
         seen = Found(problems, beyond, unlisted)
         try:
-            for chunk in table.chunks(wanted, typed=opened.formats):
+            for chunk in table.chunks(wanted, typed=loaded.formats):
                 undecided |= _decide(predictor, chunk, writer, options, seen)
                 progress.update(task, completed=chunk.progress)
         except DomainError as error:
             if not options.skip_bad_rows:
                 note_all_problems(
-                    error, table, wanted, space, opened.formats,
+                    error, table, wanted, space, loaded.formats,
                     ignore_sensitive=True, admit=predictor.admit,
                 )  # fmt: skip
             raise
@@ -107,7 +107,7 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
         for name, count in unlisted.items():
             notice(unlisted_words(name, count))
         for one, count in beyond.items():
-            notice(plain(one.words(count, model.network.reading)))
+            notice(plain(one.words(count, model.network.provenance)))
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)
@@ -117,11 +117,11 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
-def _check(opened: Opened) -> None:
+def _check(loaded: LoadedModel) -> None:
     """Say how the model was read, and refuse one that itself decides otherwise."""
-    for note in opened.notes:
+    for note in loaded.notes:
         notice(note)
-    compared = check_reading(opened, ignore_sensitive=True)
+    compared = check_reading(loaded, ignore_sensitive=True, watch=watched)
     if compared is not None and compared.different:
         notice(compared.sentence())
 
@@ -162,7 +162,7 @@ def _decide(
     predictor: FairPredictor,
     chunk: Chunk,
     writer: "_Writer",
-    options: Options,
+    options: PredictOptions,
     seen: "Found",
 ) -> bool:
     model = predictor.model
@@ -172,18 +172,18 @@ def _decide(
     seen.unlisted.update(model.space.unlisted(people))
     # The budget is a person's; the predictor takes one for all.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
-    answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
+    answers = fair_outcomes(replace(predictor, budget=Budget(seconds=seconds)), people)
     found = dict(zip(good, answers, strict=True))
-    for place in range(len(chunk)):
-        answer = found.get(place)
-        outcome = "undecided" if answer is None else in_words(model, answer)
-        name = str(chunk.columns[options.id_column][place]) if options.id_column else None
-        writer.write(chunk.start + place + 1, name, outcome if place in found else "not read")
+    for index in range(len(chunk)):
+        answer = found.get(index)
+        outcome = "undecided" if answer is None else model.describe(answer)
+        name = str(chunk.columns[options.id_column][index]) if options.id_column else None
+        writer.write(chunk.start + index + 1, name, outcome if index in found else "not read")
     return None in answers or len(found) < len(chunk)
 
 
 def _people(
-    predictor: FairPredictor, chunk: Chunk, options: Options, problems: Problems
+    predictor: FairPredictor, chunk: Chunk, options: PredictOptions, problems: Problems
 ) -> tuple[Matrix, list[int]]:
     """Encode a chunk's people; those who cannot be are left out and told, if that is asked for."""
     space, admit = predictor.model.space, predictor.admit
@@ -196,11 +196,11 @@ def _people(
             raise
     rows: list[Matrix] = [np.zeros((0, space.width))]
     good: list[int] = []
-    for place in range(len(chunk)):
-        one = chunk.row(place)
+    for index in range(len(chunk)):
+        one = chunk.row(index)
         try:
             rows.append(encode(one, id_column=options.id_column))
-            good.append(place)
+            good.append(index)
         except DomainError as error:
             problems.add(one, error)
     return np.concatenate(rows), good
@@ -209,7 +209,7 @@ def _people(
 class _Writer:
     """One line a person: CSV, or JSON lines."""
 
-    def __init__(self, stream: IO[str], options: Options, answer: str) -> None:
+    def __init__(self, stream: IO[str], options: PredictOptions, answer: str) -> None:
         self.stream, self.as_json, self.answer = stream, options.as_json, answer
         if not self.as_json:
             names = ["row", *([options.id_column] if options.id_column else []), answer]

@@ -1,5 +1,8 @@
 """Progress: a bar with an estimate of the time left, on standard error."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -9,6 +12,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+from feta.progress import Advance
 
 
 def progress_bar() -> Progress:
@@ -25,3 +30,11 @@ def progress_bar() -> Progress:
         disable=not console.is_terminal,
         transient=True,
     )
+
+
+@contextmanager
+def watched(description: str) -> Iterator[Advance]:
+    """Show a bar for one task; it pulses until the first share of the work is known."""
+    with progress_bar() as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda share: progress.update(task, completed=share, total=1.0)

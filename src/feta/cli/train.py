@@ -10,22 +10,23 @@ from pathlib import Path
 import numpy as np
 import typer
 
+from feta.auditing.read_labels import read_labels
+from feta.cli.audit import note_ignored
 from feta.cli.exit_code import ExitCode
-from feta.cli.labelled import read_labelled
-from feta.cli.open_model import open_model
-from feta.cli.open_source import SourceOptions
-from feta.cli.out import check_file
+from feta.cli.output_path import check_file
 from feta.cli.progress import progress_bar
 from feta.errors import SchemaError
-from feta.metrics import accuracy
+from feta.io.onnx_writer import write_onnx
+from feta.io.sanitize import json_text, plain
+from feta.io.schema import Schema, read_schema
+from feta.metrics.rates import accuracy
 from feta.model import Model
-from feta.network.network import Network
-from feta.network.onnx_writer import write_onnx
-from feta.network.readers.onnx import read_onnx
-from feta.plain import json_text, plain
 from feta.predict.fair_predictor import FairPredictor
+from feta.readers.load import open_model
+from feta.readers.onnx.read import read_onnx
+from feta.readers.source import SourceOptions
 from feta.rule import OneVsRest, Rule, Threshold, Tolerance
-from feta.schema import Schema, read_schema
+from feta.scorer.network.network import Network
 from feta.train.ce_fair import CEFairTrainer
 from feta.train.curve_file import write_curve
 from feta.train.plain import PlainTrainer, Progress
@@ -36,7 +37,7 @@ from feta.train.task import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TrainOptions:
     """What the user asked for."""
 
     data: Path
@@ -57,7 +58,7 @@ class Options:
     as_json: bool
 
 
-def run_train(options: Options) -> ExitCode:
+def run_train(options: TrainOptions) -> ExitCode:
     """Train, write the model and its curve, and say what came of it.
 
     A checkpoint beside the model keeps what is done: the same command goes on from there.
@@ -70,9 +71,10 @@ def run_train(options: Options) -> ExitCode:
     _check_rule(options.schema, schema)
     # Labels are read as the model to come will call its decisions.
     model = schema.model(_zero(schema.space.width, schema.rule))
-    people, labels = read_labelled(
+    people, labels, ignored = read_labels(
         model, options.data, options.schema, options.label, schema.file.table
     )
+    note_ignored(ignored)
     split = Split.of(
         model.space, Task(model.rule), people, labels, validation=None, seed=options.seed
     )
@@ -101,7 +103,7 @@ def _zero(width: int, rule: Rule) -> Network:
     return Network.from_layers(layers, sigmoid=isinstance(rule, Threshold))
 
 
-def _trained(options: Options, model: Model, split: Split) -> TrainingRun:
+def _trained(options: TrainOptions, model: Model, split: Split) -> TrainingRun:
     checkpoint = options.out.with_suffix(".checkpoint")
     started = options.out.with_suffix(".plain.checkpoint")
     fair = CEFairTrainer(
@@ -136,7 +138,9 @@ def _trained(options: Options, model: Model, split: Split) -> TrainingRun:
     return run
 
 
-def _start(options: Options, model: Model, split: Split, file: Path, tell: Progress) -> Network:
+def _start(
+    options: TrainOptions, model: Model, split: Split, file: Path, tell: Progress
+) -> Network:
     """Take the network that the user names, or train one; the epoch with the least loss is taken."""
     if options.start is not None:
         return open_model(options.start, options.schema, SourceOptions()).model.network
@@ -181,7 +185,7 @@ def _fitting(schema: Schema, network: Network) -> Network:
     return scaling.inside(network)
 
 
-def _write(options: Options, schema: Schema, run: TrainingRun) -> None:
+def _write(options: TrainOptions, schema: Schema, run: TrainingRun) -> None:
     network = _fitting(schema, run.network)
     if isinstance(schema.rule, Threshold) and schema.decision.score is None:
         network = replace(network, sigmoid=True)  # or the file's outputs would be no probabilities
@@ -190,7 +194,7 @@ def _write(options: Options, schema: Schema, run: TrainingRun) -> None:
     write_curve(run, options.out.with_suffix(".json"))
 
 
-def _show(options: Options, schema: Schema, run: TrainingRun, split: Split) -> None:
+def _show(options: TrainOptions, schema: Schema, run: TrainingRun, split: Split) -> None:
     model = schema.model(read_onnx(options.out))  # what was written, as a user will open it
     before, after = run.start, run.best.chosen_by
     content = {

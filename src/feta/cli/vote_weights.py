@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from feta.io.table_file import TableFile
+from feta.io.table_options import TableOptions
 from feta.space.feature_space import FeatureSpace
-from feta.space.table_file import TableFile
-from feta.space.table_options import TableOptions
 from feta.space.vote_weights import VoteWeights
 
 
@@ -24,6 +24,6 @@ def read_vote_weights(
     votes: Counter[int] = Counter()
     for chunk in table.chunks(set(names), typed=table.formats(names)):
         found = VoteWeights.from_people(sensitive, chunk.encode(sensitive))
-        votes.update(dict(zip(found.numbers.tolist(), found.votes.tolist(), strict=True)))
+        votes.update(dict(zip(found.assignment_ids.tolist(), found.votes.tolist(), strict=True)))
     numbers = np.array(sorted(votes), dtype=np.int64)
     return VoteWeights(numbers, np.array([votes[one] for one in numbers.tolist()]), sensitive)

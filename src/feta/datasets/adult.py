@@ -10,13 +10,13 @@ import pandas as pd
 
 from feta.datasets.dataset import Dataset
 from feta.datasets.find import find
-from feta.datasets.source import Source
+from feta.datasets.source import DatasetSource
 from feta.datasets.table import as_numbers, check_domains, require_columns
 from feta.errors import DatasetError
 from feta.space.attribute import Categorical, Integer
 from feta.space.feature_space import FeatureSpace
 
-UCI = Source(
+UCI = DatasetSource(
     title="UCI Adult",
     folder="adult",
     file="adult.zip",
@@ -25,7 +25,7 @@ UCI = Source(
     terms="CC BY 4.0: use it as you like, and name the source (Becker and Kohavi, UCI, doi 10.24432/C5XW20)",
     members=("adult.data", "adult.test"),
 )
-IPUMS = Source(
+IPUMS = DatasetSource(
     title="IPUMS Adult",
     folder="ipums",
     file="adult_reconstruction.csv",

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from feta.datasets.source import Source
+from feta.datasets.source import DatasetSource
 from feta.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BROKEN_OFF = "broke off before its end; load it again, and it goes on from there
 Advance = Callable[[int, int | None], None]  # bytes there are, and bytes there will be
 
 
-def fetch(source: Source) -> Path:
+def fetch(source: DatasetSource) -> Path:
     """Give the cached file, after downloading it, or the rest of it, if it is not there or is damaged."""
     import pooch  # noqa: PLC0415 - slow to import, and seldom needed
 
@@ -48,7 +48,7 @@ def fetch(source: Source) -> Path:
     return path
 
 
-def _complete(source: Source, path: Path) -> None:
+def _complete(source: DatasetSource, path: Path) -> None:
     """Get what is missing, and put the file in its place if it is the right one."""
     part, tag = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "tag"))
     if not _is_right(source, part):  # else the last one was stopped before its last step
@@ -67,7 +67,7 @@ def _complete(source: Source, path: Path) -> None:
     part.replace(path)
 
 
-def _transfer(source: Source, part: IO[bytes], tag: Path) -> None:
+def _transfer(source: DatasetSource, part: IO[bytes], tag: Path) -> None:
     """Ask for the rest of a file, or for all of it where the server does not give rests."""
     import requests  # noqa: PLC0415 - slow to import, and seldom needed
 
@@ -91,7 +91,7 @@ def _transfer(source: Source, part: IO[bytes], tag: Path) -> None:
         raise _failure(source, BROKEN_OFF)
 
 
-def _asked(source: Source, part: IO[bytes], tag: Path) -> "requests.Response":
+def _asked(source: DatasetSource, part: IO[bytes], tag: Path) -> "requests.Response":
     """Ask for what is missing; what does not go on from what is there is asked for as a whole."""
     import requests  # noqa: PLC0415
 
@@ -124,7 +124,7 @@ def _goes_on(answer: "requests.Response", there: int) -> bool:
     return answer.status_code == 206 and start is not None and int(start[1]) == there  # noqa: PLR2004 - partial content
 
 
-def _is_right(source: Source, path: Path) -> bool:
+def _is_right(source: DatasetSource, path: Path) -> bool:
     return path.is_file() and source.checksum_of(path.read_bytes()) == source.checksum
 
 
@@ -151,7 +151,7 @@ def _reason(error: OSError, *, begun: bool) -> str:
     return BROKEN_OFF if begun else "could not be reached (is this machine online?)"
 
 
-def _failure(source: Source, what: str) -> DatasetError:
+def _failure(source: DatasetSource, what: str) -> DatasetError:
     named = os.environ.get(FOLDER_VARIABLE)
     where = f"{FOLDER_VARIABLE} ({named})" if named else "a folder of your own"
     then = "" if named else f", and set {FOLDER_VARIABLE} to that folder"

@@ -5,17 +5,17 @@ import zipfile
 from pathlib import Path
 
 from feta.datasets.download import FOLDER_VARIABLE, fetch
-from feta.datasets.source import Source
+from feta.datasets.source import DatasetSource
 from feta.errors import DatasetError
 
 
-def find(source: Source) -> dict[str, bytes]:
+def find(source: DatasetSource) -> dict[str, bytes]:
     """Give the dataset's files by name; a user's own folder comes first, and is taken as it is."""
     found = _in_folder(source)
     return _opened(source, fetch(source)) if found is None else found
 
 
-def _in_folder(source: Source) -> dict[str, bytes] | None:
+def _in_folder(source: DatasetSource) -> dict[str, bytes] | None:
     named = os.environ.get(FOLDER_VARIABLE)
     if not named:
         return None
@@ -32,7 +32,7 @@ def _in_folder(source: Source) -> dict[str, bytes] | None:
     return None
 
 
-def _opened(source: Source, path: Path) -> dict[str, bytes]:
+def _opened(source: DatasetSource, path: Path) -> dict[str, bytes]:
     """Read a file, or its members out of a zip."""
     if not source.members:
         return {source.file: path.read_bytes()}

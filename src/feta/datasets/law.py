@@ -9,14 +9,14 @@ import pandas as pd
 
 from feta.datasets.dataset import Dataset
 from feta.datasets.find import find
-from feta.datasets.source import Source
+from feta.datasets.source import DatasetSource
 from feta.datasets.table import as_numbers, check_domains, require_columns
 from feta.errors import DatasetError
 from feta.space.attribute import Categorical, Integer, Real
 from feta.space.feature_space import FeatureSpace
 
 PART = "lawschool_part.csv"  # the first 65,535 rows of the whole file
-SOURCE = Source(
+SOURCE = DatasetSource(
     title="Law School admissions",
     folder="law",
     file="lawschs1_1.dta",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DatasetSource:
     """One file at an address, its checksum (kind:digits) and terms.
 
     `members` are the files wanted from a zip; `stand_in` is a lesser file that a user's folder may have.

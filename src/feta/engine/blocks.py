@@ -6,7 +6,7 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix
 from feta.model import Model
-from feta.network.points import Counterparts
+from feta.scorer.network.evaluation import Counterparts
 from feta.space.vote_weights import VoteWeights
 
 # Numbers held per array of a block: some ten arrays of 2^16 float64 are about what a core caches.
@@ -25,12 +25,12 @@ def blocks(
     """Give counterparts a block at a time, and the votes that each number has."""
     if weights is not None:
         weights.check(model.space)
-    size = model.space.lattice.size if weights is None else len(weights.numbers)
+    size = model.space.lattice.size if weights is None else len(weights.assignment_ids)
     step = max(1, block_size(model) // len(people))
     for start in range(0, size, step):
         stop = min(start + step, size)
         if weights is None:
-            numbers, votes = np.arange(start, stop), np.ones(stop - start, dtype=np.int64)
+            assignment_ids, votes = np.arange(start, stop), np.ones(stop - start, dtype=np.int64)
         else:
-            numbers, votes = weights.numbers[start:stop], weights.votes[start:stop]
-        yield model.tabulated.counterparts(people, numbers), votes
+            assignment_ids, votes = weights.assignment_ids[start:stop], weights.votes[start:stop]
+        yield model.tabulated.counterparts(people, assignment_ids), votes

@@ -15,18 +15,18 @@ import numpy as np
 
 from feta.arrays import Answers, Counts, Flags, Matrix
 from feta.bounds.first_layer import tabulable
-from feta.engine import compiled
-from feta.engine.along import Along, real_attribute
-from feta.engine.compiled import LONGEST_AXIS, MOST_COUNTERPARTS, fits_line, kernel_of
 from feta.engine.lattice_span import SpanSearch, open_numbers
+from feta.engine.order_statistics import spread_of
 from feta.engine.protocol import Budget, Until
-from feta.engine.question import Question
-from feta.engine.score_ranges import spread_of
+from feta.engine.query_state import QueryState
+from feta.engine.real_axis import RealAxisSearch, real_attribute
 from feta.errors import EngineError
 from feta.model import EXACT_CHUNK, Model
-from feta.network.points import Rows
 from feta.query import Query, WorstAt
 from feta.rule import Argmax, Deciding, Objective, OneVsRest, Threshold, Tolerance
+from feta.scorer.network import native_kernel
+from feta.scorer.network.evaluation import Rows
+from feta.scorer.network.native_kernel import LONGEST_AXIS, MAX_COUNTERPARTS, fits_line, kernel_of
 from feta.space.attribute import Derived, Real
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
@@ -42,7 +42,7 @@ ENUMERABLE = 10**7
 OPEN_AT_A_TIME = 2**26
 
 # The kernel gives up on a person who leaves more counterparts undecided (`most_open` in search.hpp).
-MOST_OPEN = 2**24
+MAX_OPEN = 2**24
 
 # A bounded node costs about as much as this many scored counterparts.
 NODE_COST = 5
@@ -50,52 +50,52 @@ NODE_COST = 5
 RULES: dict[type[object], int] = {Threshold: 0, Argmax: 1, OneVsRest: 2, Tolerance: 3}
 
 
-class Lattice:
+class LatticeEngine:
     """Bound and count over the sensitive lattice, compiled."""
 
     name: ClassVar[str] = "lattice"
     about: ClassVar[str] = (
         "the same as exhaustive, compiled: proved bounds, exact where they fail"
-        if compiled.native is not None
-        else f"not built: exhaustive is used instead, {compiled.SLOWER}"
+        if native_kernel.native is not None
+        else f"not built: exhaustive is used instead, {native_kernel.SLOWER}"
     )
 
     def __init__(self, *, threads: int | None = None, simd: bool = True) -> None:
         self.threads = threads or min(8, os.cpu_count() or 1)
         self.simd = simd
         self._kernels: WeakKeyDictionary[Model, _Kernel] = WeakKeyDictionary()
-        self._lines: WeakKeyDictionary[Model, Along] = WeakKeyDictionary()
+        self._lines: WeakKeyDictionary[Model, RealAxisSearch] = WeakKeyDictionary()
 
     @staticmethod
     def available() -> bool:
         """Say whether the kernel was built."""
-        return compiled.native is not None
+        return native_kernel.native is not None
 
     def accepts(self, model: Model) -> bool:
         """Take lattices of moderate axes, on networks that float32 can hold.
 
         One sensitive attribute may be real-valued where there is one score; several are left to milp.
         """
-        if compiled.native is None:
+        if native_kernel.native is None:
             return False
         if not model.space.finite:
             return model in self._lines or _has_a_line(model)
         lattice = model.space.lattice
-        if lattice.size >= MOST_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
+        if lattice.size >= MAX_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
             return False
-        return model in self._kernels or compiled.fits(model.network, model.space.magnitudes)
+        return model in self._kernels or native_kernel.fits(model.network, model.space.magnitudes)
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""
         if not query.model.space.finite:
             along = self._lines.get(query.model)
             if along is None:
-                along = self._lines[query.model] = Along(query.model, simd=self.simd)
-            return along.solve(Question(query, budget, self.name))
-        search = _Search(self._kernel(query.model), query, budget)
+                along = self._lines[query.model] = RealAxisSearch(query.model, simd=self.simd)
+            return along.solve(QueryState(query, budget, self.name))
+        search = _LatticeSearch(self._kernel(query.model), query, budget)
         worst = isinstance(query, WorstAt)
-        if search.question.span is not None:
-            return SpanSearch(search, search.question.span).solve(worst=worst)
+        if search.state.span is not None:
+            return SpanSearch(search, search.state.span).solve(worst=worst)
         return search.worst() if worst else search.any()
 
     def tally(
@@ -151,7 +151,7 @@ class _Kernel:
         self.tabulated = model.tabulated
         # Axes are short here, so all of them are tabulated.
         tables = [table for table in model.tabulated.tables if table is not None]
-        self.native: Any = kernel_of(model.network, tables, slack=model.runtime_slack)
+        self.native: Any = kernel_of(model.network, tables, source_error=model.runtime_error)
         self.native.set_rule(*_rule(model))
         self.reads_rows = self._read_rows(model)
         self.of_two = not isinstance(self.rule, Argmax)
@@ -169,8 +169,8 @@ class _Kernel:
             return False
         assert check.columns.tolist() == self.shared
         group = np.full(len(check.columns), -1, dtype=np.int32)
-        places, groups = np.nonzero(check.members)
-        group[places] = groups
+        indices, groups = np.nonzero(check.members)
+        group[indices] = groups
         self.native.set_shared(
             model.space.width,
             check.columns.astype(np.int32),
@@ -196,15 +196,15 @@ class _Kernel:
         threads: int,
     ) -> Tally:
         """Count with the kernel, then settle what it left open; some people at a time."""
-        asked = self.space.lattice.size if weights is None else len(weights.numbers)
-        deadline, many = budget.deadline(), max(1, OPEN_AT_A_TIME // max(1, min(asked, MOST_OPEN)))
-        parts = []
+        asked = self.space.lattice.size if weights is None else len(weights.assignment_ids)
+        deadline, many = budget.deadline(), max(1, OPEN_AT_A_TIME // max(1, min(asked, MAX_OPEN)))
+        cells = []
         for start in range(0, max(1, len(people)), many):
             some = people[start : start + many]
             if budget.seconds is not None:
                 budget = replace(budget, seconds=max(0.0, deadline - time.monotonic()))
-            parts.append(self._tally_some(some, budget, until, weights, threads))
-        return Tally.joined(parts)
+            cells.append(self._tally_some(some, budget, until, weights, threads))
+        return Tally.joined(cells)
 
     def _tally_some(
         self,
@@ -224,88 +224,90 @@ class _Kernel:
             told = self.native.tally(*constants, majority, *limits, self.nodes, threads)
         else:
             total = weights.total
-            listed = (weights.numbers.astype(np.uint64), weights.votes.astype(np.uint64))
+            listed = (weights.assignment_ids.astype(np.uint64), weights.votes.astype(np.uint64))
             told = self.native.tally_listed(*constants, *listed, majority, *limits, threads)
         counts = told["counts"].astype(np.int64)
-        safe = told["safe"].astype(bool)
-        for row, numbers in told["open"].items():
-            safe[row] = False
+        runtime_safe = told["safe"].astype(bool)
+        for row, assignment_ids in told["open"].items():
+            runtime_safe[row] = False
             if (
                 majority
-                and _tally(self.rule, counts[row : row + 1], total, safe[row : row + 1]).settled[0]
+                and _tally(
+                    self.rule, counts[row : row + 1], total, runtime_safe[row : row + 1]
+                ).decided[0]
             ):
                 continue
-            self._settle(people[row], numbers.view(np.int64), counts[row], weights, deadline)
-        return _tally(self.rule, counts, total, safe)
+            self._settle(people[row], assignment_ids.view(np.int64), counts[row], weights, deadline)
+        return _tally(self.rule, counts, total, runtime_safe)
 
     def _settle(
         self,
         person: Matrix,
-        numbers: Counts,
+        assignment_ids: Counts,
         counts: Counts,
         weights: VoteWeights | None,
         deadline: float,
     ) -> None:
         """Count open counterparts by exact arithmetic, until the deadline."""
         assert not isinstance(self.rule, Tolerance)
-        order = None if weights is None else np.argsort(weights.numbers)
-        for start in range(0, len(numbers), EXACT_CHUNK):
+        order = None if weights is None else np.argsort(weights.assignment_ids)
+        for start in range(0, len(assignment_ids), EXACT_CHUNK):
             if time.monotonic() > deadline:
                 return
-            chunk = numbers[start : start + EXACT_CHUNK]
+            chunk = assignment_ids[start : start + EXACT_CHUNK]
             points = self.tabulated.counterparts(person[None, :], chunk)
-            decisions = self.rule.settle_exactly(points.exact_scores(np.arange(len(chunk))))
+            decisions = self.rule.decide_exactly(points.exact_scores(np.arange(len(chunk))))
             votes: Counts | int = 1
             if weights is not None:
                 votes = weights.votes[
-                    order[np.searchsorted(weights.numbers, chunk, sorter=order)]  # type: ignore[index]  # sorted above
+                    order[np.searchsorted(weights.assignment_ids, chunk, sorter=order)]  # type: ignore[index]  # sorted above
                 ]
             np.add.at(counts, decisions, votes)
 
 
-class _Search:
+class _LatticeSearch:
     """One question about one person."""
 
     def __init__(self, kernel: _Kernel, query: Query, budget: Budget) -> None:
         self.kernel = kernel
-        self.question = Question(query, budget, Lattice.name)
+        self.state = QueryState(query, budget, LatticeEngine.name)
         self.model = query.model
         self.constants = kernel.constants(query.person[None, :])
 
     def any(self) -> Verdict:
         """Find a counterpart treated apart, or prove that there is none."""
-        question = self.question
+        state = self.state
         told = self.find()
         if told["found"][0]:
-            return question.unfair(int(told["number"][0]))
+            return state.unfair(int(told["number"][0]))
         if not told["finished"][0]:
             return self.spent(None)
-        apart = question.apart(open_numbers(told))
-        if apart is None:
-            return question.unknown()
-        if len(apart):
-            return question.unfair(int(apart[0]))
-        return question.fair(safe=bool(told["safe"][0]) and not told["open"])
+        differs = state.differs(open_numbers(told))
+        if differs is None:
+            return state.unknown()
+        if len(differs):
+            return state.unfair(int(differs[0]))
+        return state.fair(runtime_safe=bool(told["safe"][0]) and not told["open"])
 
     def worst(self) -> Verdict:
         """Find the counterpart farthest on the other side, the first of them on a tie."""
-        question = self.question
-        told = self.farthest(question.objective, question.objective.level, nearly=False)
-        numbers = open_numbers(told)
+        state = self.state
+        told = self.farthest(state.objective, state.objective.level, nearly=False)
+        assignment_ids = open_numbers(told)
         if not told["finished"][0]:
-            return self.spent(int(numbers[0]) if len(numbers) else None)
-        if len(numbers):  # else no counterpart reaches the level at all
-            best = question.farthest(numbers)
+            return self.spent(int(assignment_ids[0]) if len(assignment_ids) else None)
+        if len(assignment_ids):  # else no counterpart reaches the level at all
+            best = state.farthest(assignment_ids)
             if best is None:
-                return question.unknown(int(numbers[0]))
-            verdict = question.worst(best, safe=False)
+                return state.unknown(int(assignment_ids[0]))
+            verdict = state.worst(best, runtime_safe=False)
             if not isinstance(verdict, Fair):
                 return verdict
         told = self.find()  # whether the runtime is sure of it, too, is another question
         if told["found"][0]:
-            return question.unfair(int(told["number"][0]))
+            return state.unfair(int(told["number"][0]))
         sure = told["finished"][0] and told["safe"][0] and not told["open"]
-        return question.fair(safe=bool(sure))
+        return state.fair(runtime_safe=bool(sure))
 
     def farthest(self, goal: Objective, floor: float, *, nearly: bool) -> dict[str, Any]:
         offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
@@ -325,34 +327,36 @@ class _Search:
 
     def _count(self, told: dict[str, Any]) -> None:
         """Note what a search has cost; several of one question share its budget."""
-        if self.question.span is not None:
-            self.question.meter.evaluations += int(told["bounded"][0]) + int(told["scored"][0])
+        if self.state.span is not None:
+            self.state.budget_tracker.evaluations += int(told["bounded"][0]) + int(
+                told["scored"][0]
+            )
 
     @property
     def _limits(self) -> tuple[float, int]:
-        meter = self.question.meter
-        seconds, evaluations = _limits(meter.budget, meter.deadline)
-        return seconds, max(1, evaluations - meter.evaluations) if evaluations else 0
+        budget_tracker = self.state.budget_tracker
+        seconds, evaluations = _limits(budget_tracker.budget, budget_tracker.deadline)
+        return seconds, max(1, evaluations - budget_tracker.evaluations) if evaluations else 0
 
     def spent(self, number: int | None) -> Unknown:
         """Answer that the budget ran out, and which part of it."""
-        meter = self.question.meter
-        meter.reason = Reason.OUT_OF_NODES if meter.left() else Reason.OUT_OF_TIME
-        return self.question.unknown(number)
+        budget_tracker = self.state.budget_tracker
+        budget_tracker.reason = Reason.OUT_OF_NODES if budget_tracker.left() else Reason.OUT_OF_TIME
+        return self.state.unknown(number)
 
     def find(self) -> dict[str, Any]:
         rule = self.model.rule
-        own, center, half = 0, 0.0, 0.0
+        reference, center, half = 0, 0.0, 0.0
         if isinstance(rule, Tolerance):
-            assert self.question.span is not None
-            band = rule.judge(self.question.span.scores)
+            assert self.state.span is not None
+            band = rule.comparator(self.state.span.scores)
             center, half = float(band.center), band.half
         else:
-            rows = Rows(self.model.exact, self.question.query.person[None, :])
-            own = int(self.model.settle(rows, rule).decisions[0])
+            rows = Rows(self.model.exact, self.state.query.person[None, :])
+            reference = int(self.model.resolve(rows, rule).decisions[0])
         told: dict[str, Any] = self.kernel.native.find(
             *self.constants,
-            np.array([own], dtype=np.int32),
+            np.array([reference], dtype=np.int32),
             np.array([center]),
             half,
             *self._limits,
@@ -367,9 +371,9 @@ def _has_a_line(model: Model) -> bool:
     if real is None or model.network.outputs != 1 or not tabulable(model):
         return False
     lengths = [one.n_values for one in model.space.sensitive if not isinstance(one, Real | Derived)]
-    short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MOST_COUNTERPARTS
+    short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MAX_COUNTERPARTS
     short = short and fits_line(real.low, real.high)
-    return short and compiled.fits(model.network, model.space.magnitudes)
+    return short and native_kernel.fits(model.network, model.space.magnitudes)
 
 
 def _refuse_real(model: Model) -> None:
@@ -396,10 +400,10 @@ def _rule(model: Model) -> tuple[int, float, bool, int, int, int]:
     if isinstance(rule, Threshold):
         value, above = rule.value, rule.favors == "above"
     elif isinstance(rule, OneVsRest):
-        chosen = rule.place
+        chosen = rule.index
     return RULES[type(rule)], value, above, chosen, rule.outputs, max(2, rule.n_classes)
 
 
-def _tally(rule: Deciding, counts: Counts, total: int, safe: Flags) -> Tally:
+def _tally(rule: Deciding, counts: Counts, total: int, runtime_safe: Flags) -> Tally:
     undecided = total - counts.sum(axis=1)
-    return Tally(counts, undecided, safe & (undecided == 0), rule.ties_to)
+    return Tally(counts, undecided, runtime_safe & (undecided == 0), rule.ties_to)

@@ -4,8 +4,8 @@ import numpy as np
 
 from feta.arrays import Counts, Vector
 from feta.bounds.first_layer import Terms
-from feta.network.network import Network
-from feta.space.parts import Parts
+from feta.cells.cells import Cells
+from feta.scorer.network.network import Network
 from feta.verdict.certificate import BoundsProof
 
 
@@ -37,28 +37,28 @@ class Partition:
         return BoundsProof(tuple(told))
 
 
-def partition(network: Network, terms: Terms, n_parts: int) -> tuple[Parts, Partition]:
+def partition(network: Network, terms: Terms, n_parts: int) -> tuple[Cells, Partition]:
     """Cut all counterparts where the first layer's values differ most, the same for everybody.
 
     Bounds over small parts are much tighter, and many parts are bounded in about the time of one.
     """
     weight, tree = _importance(network), Partition()
-    parts, nodes = Parts.whole(terms.dimensions), np.zeros(1, dtype=np.int64)
-    while len(parts) < n_parts:
+    cells, nodes = Cells.whole(terms.dimensions), np.zeros(1, dtype=np.int64)
+    while len(cells) < n_parts:
         spreads = np.stack(
-            [term.spread(parts, place) @ weight for place, term in enumerate(terms.each)], axis=1
+            [term.spread(cells, index) @ weight for index, term in enumerate(terms.each)], axis=1
         )
-        middles = np.stack([parts.middles(row) for row in range(len(parts))])
+        middles = np.stack([cells.middles(row) for row in range(len(cells))])
         spreads = np.where(np.isnan(middles), -1.0, spreads)
         row, dimension = np.unravel_index(np.argmax(spreads), spreads.shape)
         if spreads[row, dimension] < 0:
             break
         at = float(middles[row, dimension])
         children = tree.cut(int(nodes[row]), int(dimension), at)
-        rest = np.delete(np.arange(len(parts)), row)
-        parts = parts[rest].followed_by(parts.cut(int(row), int(dimension), at))
+        rest = np.delete(np.arange(len(cells)), row)
+        cells = cells[rest].followed_by(cells.cut(int(row), int(dimension), at))
         nodes = np.concatenate([nodes[rest], children])
-    return parts, tree
+    return cells, tree
 
 
 def _importance(network: Network) -> Vector:

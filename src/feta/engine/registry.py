@@ -3,25 +3,25 @@
 from functools import cache
 from importlib.metadata import entry_points
 
-from feta.bounds.first_layer import MOST_ROWS, tabulable
-from feta.engine import compiled
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.lattice import Lattice
+from feta.bounds.first_layer import MAX_ROWS, tabulable
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.backends.gurobi import Gurobi
 from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.backends.scip import Scip
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import Engine
 from feta.errors import EngineError, one_of
 from feta.model import Model
+from feta.scorer.network import native_kernel
 
 # In the order in which `auto` asks them.
 OURS: tuple[Engine, ...] = (
-    Lattice(),
-    Exhaustive(),
-    Milp("milp", Highs()),
-    Milp("milp:scip", Scip()),
-    Milp("milp:gurobi", Gurobi()),
+    LatticeEngine(),
+    ExhaustiveEngine(),
+    MilpEngine("milp", Highs()),
+    MilpEngine("milp:scip", Scip()),
+    MilpEngine("milp:gurobi", Gurobi()),
 )
 
 # Beyond this many counterparts `auto` does not score them one by one: it would take minutes a person.
@@ -47,16 +47,16 @@ def choose(model: Model, name: str = "auto") -> Engine:
     """Take the engine named, or the first that accepts the model."""
     known = engines()
     if name == "auto":
-        if not Lattice.available():
-            compiled.warn_without_kernel()
+        if not LatticeEngine.available():
+            native_kernel.warn_without_kernel()
         for engine in known.values():
-            if engine.accepts(model) and (engine.name != Exhaustive.name or _is_small(model)):
+            if engine.accepts(model) and (engine.name != ExhaustiveEngine.name or _is_small(model)):
                 return engine
         raise EngineError(f"no engine can answer for this model: {_why_not(model)}")
     if name not in known:
         raise EngineError(f"an engine must be {one_of(name, ['auto', *known])}")
-    if name == Lattice.name and not Lattice.available():
-        raise EngineError(f"the engine {name!r} cannot answer: {compiled.MISSING}")
+    if name == LatticeEngine.name and not LatticeEngine.available():
+        raise EngineError(f"the engine {name!r} cannot answer: {native_kernel.MISSING}")
     if not known[name].accepts(model):
         raise EngineError(f"the engine {name!r} cannot answer for this model: {_why_not(model)}")
     return known[name]
@@ -68,7 +68,7 @@ def _is_small(model: Model) -> bool:
 
 def _why_not(model: Model) -> str:
     if not tabulable(model):
-        return f"a sensitive attribute with a table or bands must be finite and have at most {MOST_ROWS} values; narrow its domain"
+        return f"a sensitive attribute with a table or bands must be finite and have at most {MAX_ROWS} values; narrow its domain"
     if not model.space.finite:
         return "a sensitive attribute is real-valued; declare it integer, or give a step, or use the engine 'milp'"
     return f"everybody has over 2^{model.space.lattice.size.bit_length() - 1} counterparts; narrow the sensitive domains"

@@ -6,8 +6,8 @@ It is mutable, and lives no longer than the question.
 import numpy as np
 
 from feta.arrays import Matrix, Vector
+from feta.dyadic import Dyadic
 from feta.model import Model
-from feta.network.dyadic import Dyadic
 from feta.rule import Objective, separates
 from feta.verdict.counterexample import Counterexample
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import EngineError
 from feta.estimators.layout import Table
+from feta.io.raw_table import RawTable
 from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
-from feta.space.raw_table import RawTable
 from feta.space.vote_weights import VoteWeights
 
 Predictions = NDArray[Any]
@@ -70,8 +70,8 @@ class Ballot:
             for block in lattice.counterparts(person):
                 yield block, np.ones(len(block), dtype=np.int64)
             return
-        for start in range(0, len(weights.numbers), BLOCK):
-            numbers = weights.numbers[start : start + BLOCK]
+        for start in range(0, len(weights.assignment_ids), BLOCK):
+            numbers = weights.assignment_ids[start : start + BLOCK]
             block = lattice.moved(np.repeat(person[None, :], len(numbers), axis=0), numbers)
             yield block, weights.votes[start : start + BLOCK]
 

@@ -14,8 +14,8 @@ from feta.errors import SchemaError
 from feta.estimators.fair_classifier import FairClassifier
 from feta.estimators.fair_estimator import Targets
 from feta.estimators.layout import People
+from feta.io.schema import Schema
 from feta.rule import Argmax, Rule, Threshold
-from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.train.ce_fair import CEFairTrainer

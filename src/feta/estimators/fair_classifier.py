@@ -13,23 +13,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from feta.arrays import Counts, Matrix
-from feta.beyond import groups
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets, inner
 from feta.estimators.layout import People
+from feta.io.schema import Schema
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
-from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
+from feta.wider_limits import groups
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from feta.network.network import Network
+    from feta.scorer.network.network import Network
 
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types

@@ -18,30 +18,30 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from feta.absorb.absorb import UnseenValueWarning
 from feta.api import worst
 from feta.arrays import Counts, Matrix
-from feta.beyond import models_for
 from feta.errors import EngineError, NetworkError, SchemaError, missing
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import People, is_records, named
+from feta.io.raw_table import RawTable, with_markers
+from feta.io.schema import Schema
 from feta.model import Model
-from feta.network.absorb.absorb import UnseenValueWarning
-from feta.network.readers.sklearn import (
+from feta.readers.runtime import replays, runtime_of
+from feta.readers.sklearn.read import (
     check_order,
     encoder_markers,
     read_columns,
     read_sklearn,
     taken_apart,
 )
-from feta.runtime import replays, runtime_of
-from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
-from feta.space.raw_table import RawTable, with_markers
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
+from feta.wider_limits import models_for
 
 if TYPE_CHECKING:
-    from feta.network.network import Network
+    from feta.scorer.network.network import Network
     from feta.space.limits import Decided
     from feta.verdict.verdict import Verdict
 
@@ -256,7 +256,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
                 warnings.simplefilter("ignore", UnseenValueWarning)
                 network = read_sklearn(read, self.space_, people=people, table=made)
             self.model_: Model | None = self._model(network)
-            self.guarantee_ = self.promise + (SAMPLED if network.reading == "sampled" else "")
+            self.guarantee_ = self.promise + (SAMPLED if network.provenance == "sampled" else "")
         except NetworkError as error:
             self.model_ = None
             self._obstacle = str(error)
@@ -275,7 +275,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def _people(self, X: People) -> Matrix:
         """Encode people without a look at their sensitive columns; warn of those outside limits."""
         people = self._encoded(X)
-        how: Decided = "counted" if self.model_ is None else self.model_.network.reading
+        how: Decided = "counted" if self.model_ is None else self.model_.network.provenance
         found = self.space_.open_limits.outside(people)
         notices = [one.words(int(flags.sum()), how) for one, flags in found]
         if notices:
@@ -292,9 +292,9 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             frame = frame.loc[:, [name in shared for name in frame.columns]]
         else:
             cells = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
-            places = [n for n, name in enumerate(self.columns_) if name in shared]
-            numbers = check_array(cells[:, places], ensure_min_features=0, input_name="X")
-            frame = pd.DataFrame(numbers, columns=[self.columns_[n] for n in places])
+            indices = [n for n, name in enumerate(self.columns_) if name in shared]
+            numbers = check_array(cells[:, indices], ensure_min_features=0, input_name="X")
+            frame = pd.DataFrame(numbers, columns=[self.columns_[n] for n in indices])
         if not shared:  # a table without columns would lose its rows
             return np.full((len(frame), space.width), np.nan)
         return space.encode(frame, sensitive="ignore", limits="open")

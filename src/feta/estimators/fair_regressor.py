@@ -15,17 +15,17 @@ from feta.arrays import Vector
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets
 from feta.estimators.layout import People
+from feta.io.schema import Schema
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
-from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from feta.network.network import Network
+    from feta.scorer.network.network import Network
 
 
 class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types

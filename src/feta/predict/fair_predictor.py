@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix
-from feta.beyond import groups, refusal, widest
-from feta.engine.lattice import Lattice
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import DomainError, EngineError, Undecided
@@ -21,6 +20,7 @@ from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason
+from feta.wider_limits import groups, refusal, widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class FairPredictor:
         counts = (
             self.medians(people) if isinstance(self.model.rule, Tolerance) else self.votes(people)
         )
-        open_rows = np.flatnonzero(~counts.settled)
+        open_rows = np.flatnonzero(~counts.decided)
         if open_rows.size:
             raise Undecided(tuple(open_rows.tolist()), self._why_open())
         if isinstance(counts, Spread):
@@ -100,7 +100,7 @@ class FairPredictor:
         if type(people) is not np.ndarray or people.dtype != np.float64:
             return None
         engine = choose(self.model, self.engine)
-        return engine.majority(self.model, people) if isinstance(engine, Lattice) else None
+        return engine.majority(self.model, people) if isinstance(engine, LatticeEngine) else None
 
     def _why_open(self) -> Reason:
         if self.budget == UNLIMITED:
@@ -130,7 +130,7 @@ class FairPredictor:
             counts,
             by_class=counts.by_class[inverse],
             undecided=counts.undecided[inverse],
-            safe=counts.safe[inverse],
+            runtime_safe=counts.runtime_safe[inverse],
         )
 
     def medians(self, people: Matrix) -> Spread:
@@ -149,7 +149,7 @@ class FairPredictor:
         return Spread(
             *(
                 np.concatenate([getattr(one, name) for one in found])[inverse]
-                for name in ("median", "lowest", "highest", "settled")
+                for name in ("median", "lowest", "highest", "decided")
             )
         )
 
@@ -170,10 +170,10 @@ class FairPredictor:
         first: list[int] = []
         inverse = np.zeros(len(people), dtype=np.int64)
         for row in range(len(people)):
-            place = seen.setdefault(content[row * size : (row + 1) * size], len(seen))
-            if place == len(first):
+            index = seen.setdefault(content[row * size : (row + 1) * size], len(seen))
+            if index == len(first):
                 first.append(row)
-            inverse[row] = place
+            inverse[row] = index
         return people[first], inverse
 
     def _checked(self, people: Matrix) -> Matrix:

@@ -3,14 +3,14 @@
 from dataclasses import fields
 from typing import Any
 
-from feta.audit.clearest import Shown
-from feta.audit.comparison import Comparison
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import bad_kinds_json
 from feta.model import Model
+from feta.readers.comparison import Comparison
 from feta.report.groups import Group
 from feta.report.report import Report
 from feta.report.words import never_read
 from feta.rule import DEFINITION, Tolerance
-from feta.space.bad_rows import bad_kinds_json
 
 FORMAT = "feta-audit"
 VERSION = 1
@@ -38,7 +38,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
             "tolerance_compares": DEFINITION if isinstance(model.rule, Tolerance) else None,
             "sensitive": {one.name: one.domain() for one in model.space.sensitive},
-            "reading": model.network.reading,
+            "reading": model.network.provenance,
             "notes": list(source.notes),
             "table": dict(source.table),
             "sensitive_never_read": list(never_read(model)),
@@ -80,11 +80,11 @@ def _group(model: Model, group: Group) -> dict[str, Any]:
     if isinstance(model.rule, Tolerance):
         return told
     for key, counts in (("decisions", group.own), ("fair_decisions", group.fair)):
-        told[key] = {name: counts[place] for place, name in enumerate(model.outcomes)}
+        told[key] = {name: counts[index] for index, name in enumerate(model.outcomes)}
     return told
 
 
-def _pair(model: Model, shown: Shown) -> dict[str, Any]:
+def _pair(model: Model, shown: PairView) -> dict[str, Any]:
     finding, pair = shown.finding, shown.pair
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     return {

@@ -211,16 +211,16 @@ OPTIONAL: dict[tuple[str, ...], Check] = {
 
 def _validate(file: Path, content: dict[str, Any]) -> None:
     """Raise unless every field that is compared has its type, and the summary adds up."""
-    for place, (holds, expected) in {**REQUIRED, **OPTIONAL}.items():
+    for index, (holds, expected) in {**REQUIRED, **OPTIONAL}.items():
         inside: Any = content
-        for key in place[:-1]:
+        for key in index[:-1]:
             inside = inside[key]  # objects come before their fields
-        name = ".".join(place)
-        if place[-1] not in inside:
-            if place in REQUIRED:
+        name = ".".join(index)
+        if index[-1] not in inside:
+            if index in REQUIRED:
                 raise SchemaError(f"{file}: {name!r} is missing; audit again")
-        elif not holds(inside[place[-1]]):
-            got = repr(inside[place[-1]])[:80]
+        elif not holds(inside[index[-1]]):
+            got = repr(inside[index[-1]])[:80]
             message = f"{file}: invalid {name!r}: got {got}; expected {expected}; audit again"
             raise SchemaError(message)
     _check_sums(file, content["summary"])

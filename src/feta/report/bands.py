@@ -10,7 +10,7 @@ from feta.arrays import Vector
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 
 # Numbers of more values than this are taken together in bands, so that a group has people in it.
-MOST_VALUES = 8
+MAX_VALUES = 8
 N_BANDS = 6
 MISSING = "missing"
 
@@ -62,8 +62,8 @@ def _named(value: Value) -> str:
 
 def _starts(count: int) -> list[int]:
     """Cut so many values into bands of about the same size: where each begins, and the end."""
-    n_bands = count if count <= MOST_VALUES else N_BANDS
-    return [count * place // n_bands for place in range(n_bands + 1)]
+    n_bands = count if count <= MAX_VALUES else N_BANDS
+    return [count * index // n_bands for index in range(n_bands + 1)]
 
 
 def _spans(starts: list[int]) -> list[tuple[int, int]]:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from feta.plain import listed, plain
+from feta.io.sanitize import listed, plain
 from feta.report.diff import Diff, change, shown
-from feta.report.gate import Gate, Outcome, conclusion
+from feta.report.gate import Gate, GateResult, conclusion
 from feta.report.markdown import md, sentence
 
-MOST_NAMES = 20
+MAX_NAMES = 20
 
 
 def remarks(found: Diff) -> Iterator[str]:
@@ -21,7 +21,7 @@ def remarks(found: Diff) -> Iterator[str]:
         people = "person" if count == 1 else "people"
         yield f"{count:,} {people}: {plain(first)} → {plain(second)}"
     if found.newly_unfair:
-        yield f"Newly unfair: {listed(found.newly_unfair, MOST_NAMES)}"
+        yield f"Newly unfair: {listed(found.newly_unfair, MAX_NAMES)}"
 
 
 def diff_markdown(found: Diff, gate: Gate) -> str:
@@ -40,18 +40,18 @@ def diff_junit(found: Diff, gate: Gate) -> str:
     suite = ET.Element("testsuite", name="feta diff", tests="4")
     told = plain(conclusion(found, gate))
     names = {
-        Outcome.NOT_COMPARABLE: "both audits asked the same question",
-        Outcome.NOT_MATCHED: "the people of both audits can be matched one to one",
-        Outcome.WORSE: "no more people are treated apart than before",
-        Outcome.LESS_SETTLED: "no answer is missing that was there",
+        GateResult.NOT_COMPARABLE: "both audits asked the same question",
+        GateResult.NOT_MATCHED: "the people of both audits can be matched one to one",
+        GateResult.WORSE: "no more people are treated apart than before",
+        GateResult.LESS_SETTLED: "no answer is missing that was there",
     }
-    kinds = {Outcome.WORSE: "failure"}
+    kinds = {GateResult.WORSE: "failure"}
     for one, name in names.items():
         case = ET.SubElement(suite, "testcase", classname="feta.diff", name=name)
         if one == outcome:
             ET.SubElement(case, kinds.get(one, "error"), message=told)
-    suite.set("failures", str(int(outcome == Outcome.WORSE)))
-    suite.set("errors", str(int(outcome not in (Outcome.WORSE, Outcome.NOT_WORSE))))
+    suite.set("failures", str(int(outcome == GateResult.WORSE)))
+    suite.set("errors", str(int(outcome not in (GateResult.WORSE, GateResult.NOT_WORSE))))
     ET.SubElement(suite, "system-out").text = "\n".join([told, *remarks(found)])
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from feta.plain import plain
+from feta.io.sanitize import plain
 from feta.report.diff import Diff
 
 
-class Outcome(StrEnum):
+class GateResult(StrEnum):
     """How a later audit stands to an earlier one."""
 
     NOT_WORSE = "not worse"
@@ -27,15 +27,15 @@ class Gate:
         False  # other columns, domains, sensitive ones or decisions may be asked about
     )
 
-    def outcome(self, found: Diff) -> Outcome:
+    def outcome(self, found: Diff) -> GateResult:
         """Judge: what was not the same question is never called better or worse."""
         if not (found.same_question or self.other_question):
-            return Outcome.NOT_COMPARABLE
+            return GateResult.NOT_COMPARABLE
         if found.contradicted or (found.unmatched and not self.rate_only):
-            return Outcome.NOT_MATCHED
+            return GateResult.NOT_MATCHED
         if self.worse(found):
-            return Outcome.WORSE
-        return Outcome.LESS_SETTLED if self._less_settled(found) else Outcome.NOT_WORSE
+            return GateResult.WORSE
+        return GateResult.LESS_SETTLED if self._less_settled(found) else GateResult.NOT_WORSE
 
     def _less_settled(self, found: Diff) -> bool:
         if not self.rate_only:
@@ -61,19 +61,19 @@ def _share_rose(found: Diff, name: str) -> bool:
 def conclusion(found: Diff, gate: Gate) -> str:
     """Say how it ended, and by which figures."""
     match gate.outcome(found):
-        case Outcome.NOT_COMPARABLE:
+        case GateResult.NOT_COMPARABLE:
             return "Not comparable: the two audits asked different questions. Audit both with one schema, or accept it with --allow-other-question."
-        case Outcome.NOT_MATCHED:
+        case GateResult.NOT_MATCHED:
             remedy = "Audit both with the same --id, or compare the rates alone with --rate-only"
             if found.contradicted:
                 remedy = "Audit again: the files of an audit must stay as they were written"
             reasons = plain("; ".join(found.unmatched))
             return f"Not matched: people cannot be matched one to one, so somebody may be newly unfair: {reasons}. {remedy}."
-        case Outcome.LESS_SETTLED:
+        case GateResult.LESS_SETTLED:
             return 'Less settled: answers are missing that were there, so "not worse" would say too much. Audit again with more --seconds, or resume the audit that was interrupted.'
-        case Outcome.WORSE:
+        case GateResult.WORSE:
             return f"Worse: {_figures(found, gate)}."
-        case Outcome.NOT_WORSE:
+        case GateResult.NOT_WORSE:
             scope = ", and no answer is missing"
             if gate.rate_only:
                 scope = "; only the rates were compared, not who is unfair"

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from feta.arrays import Vector
-from feta.audit.answer import Answer
-from feta.audit.finding import Finding
-from feta.audit.summary import is_flip
+from feta.auditing.finding import Finding
+from feta.auditing.summary import is_flip
 from feta.model import Model
 from feta.report.bands import Bands
-from feta.rule import Tolerance
+from feta.rule import Outcome, Tolerance
 
 
 class Judged(NamedTuple):
@@ -35,7 +34,7 @@ class Group:
     fair_sum: float = 0.0
     judged: Counter[Judged] = field(default_factory=Counter)
 
-    def add(self, finding: Finding, label: Answer | None, epsilon: float | None) -> None:
+    def add(self, finding: Finding, label: Outcome | None, epsilon: float | None) -> None:
         """Take one more person; `epsilon` is the tolerance of a regression."""
         self.people += 1
         self.unfair += finding.status == "unfair"
@@ -102,7 +101,7 @@ class Groups:
         bands = tuple(Bands.of(one) for one in model.space.sensitive)
         return cls(model, bands, {one.attribute.name: _empty(one) for one in bands})
 
-    def add(self, person: Vector, finding: Finding, label: Answer | None = None) -> None:
+    def add(self, person: Vector, finding: Finding, label: Outcome | None = None) -> None:
         """Take one more person who was asked about."""
         space, rule = self.model.space, self.model.rule
         epsilon = rule.epsilon if isinstance(rule, Tolerance) else None

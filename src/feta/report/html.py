@@ -7,8 +7,8 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from feta.audit.clearest import Shown
-from feta.audit.lead import leads
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import listed_kinds
 from feta.model import Model
 from feta.report.groups import Group
 from feta.report.metric_frame import Disparity, disparities, installed
@@ -27,18 +27,17 @@ from feta.report.words import (
     words_for,
 )
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.space.bad_rows import listed_kinds
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 # Rows of a table that somebody still reads; the rest is in the files beside the report.
-MOST_INTERSECTIONS = 15
-MOST_UNANSWERED = 20
-MOST_COLUMNS = 200
+MAX_INTERSECTIONS = 15
+MAX_UNANSWERED = 20
+MAX_COLUMNS = 200
 
 # Characters of a name or value; a line may be broken after an underscore, and in a word of this size.
-MOST_CHARACTERS = 120
+MAX_CHARACTERS = 120
 
 # Groups smaller than this have no ratio: a person more or less would turn it over.
 ENOUGH_FOR_A_RATIO = 10
@@ -52,13 +51,13 @@ class Card:
     changed: tuple[tuple[str, str, str], ...]
     shared: tuple[tuple[str, str], ...]
     decisions: tuple[str, str]
-    leads: tuple[str, str]
+    margins: tuple[str, str]
     runtime: str
     replayed: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GroupLine:
     """A group in a table; rates are shares of its people, ratios are to the best-off group's."""
 
     name: str
@@ -81,7 +80,7 @@ def html(report: Report) -> str:
         question=question(report),
         rule=rule_words(model, report.source.unit),
         shared=[one for one in model.space.attributes if not model.space.is_sensitive(one)],
-        most_columns=MOST_COLUMNS,
+        most_columns=MAX_COLUMNS,
         cards=[_card(report, shown) for shown in report.pairs],
         by_attribute={name: lines(report, name) for name in report.groups.by_attribute},
         intersections=_intersections(report),
@@ -92,7 +91,7 @@ def html(report: Report) -> str:
         caveats=list(caveats(model)),
         compared=compared(report.source),
         favorable=model.outcomes[1] if _two_sided(model.rule) else None,
-        most_unanswered=MOST_UNANSWERED,
+        most_unanswered=MAX_UNANSWERED,
         bad_kinds=listed_kinds(report.bad_rows),
         enough=ENOUGH_FOR_A_RATIO,
         fairlearn=installed(),
@@ -104,11 +103,11 @@ def html(report: Report) -> str:
 
 @cache
 def _template() -> "Template":
-    made = environment("report")
+    made = environment("feta.report")
     made.filters |= {
         "percent": _percent,
-        "short": partial(short, most=MOST_CHARACTERS),
-        "long": partial(short, most=5 * MOST_CHARACTERS),
+        "short": partial(short, most=MAX_CHARACTERS),
+        "long": partial(short, most=5 * MAX_CHARACTERS),
         "duration": duration,
     }
     return made.get_template("report.html.j2")
@@ -159,7 +158,7 @@ def _two_sided(rule: Rule) -> bool:
     return isinstance(rule, Threshold | OneVsRest)
 
 
-def _chosen(report: Report) -> tuple[Grid, Shown] | None:
+def _chosen(report: Report) -> tuple[Grid, PairView] | None:
     """Choose the person for the picture: the first of the clearest pairs."""
     for shown in report.pairs:
         found = grid(report.model, shown.pair, words_for(report.model, report.source.unit).both)
@@ -168,14 +167,14 @@ def _chosen(report: Report) -> tuple[Grid, Shown] | None:
     return None
 
 
-def _card(report: Report, shown: Shown) -> Card:
+def _card(report: Report, shown: PairView) -> Card:
     model, pair = report.model, shown.pair
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     changed = [one for one in before if before[one] != after[one]]
     words = words_for(model, report.source.unit)
-    one, other = (words.amount(number) for number in leads(model, pair).tolist())
+    one, other = (words.amount(number) for number in pair.margins(model.rule).tolist())
     first, second = (
-        (model.outcomes[place] for place in pair.decisions) if pair.decisions else ("", "")
+        (model.outcomes[index] for index in pair.decisions) if pair.decisions else ("", "")
     )
     name = f" ({shown.name})" if shown.name else ""
     return Card(
@@ -189,14 +188,14 @@ def _card(report: Report, shown: Shown) -> Card:
     )
 
 
-def lines(report: Report, attribute: str) -> list[Line]:
+def lines(report: Report, attribute: str) -> list[GroupLine]:
     """Give the groups of one attribute, with rates and ratios where the decision has two sides."""
     return _rated(report, report.groups.present(attribute))
 
 
-def _rated(report: Report, groups: list[tuple[str, Group]]) -> list[Line]:
+def _rated(report: Report, groups: list[tuple[str, Group]]) -> list[GroupLine]:
     if not _two_sided(report.model.rule):
-        return [Line(name, group) for name, group in groups]
+        return [GroupLine(name, group) for name, group in groups]
     rates = {
         name: (group.share(group.own[1]), group.share(group.fair[1])) for name, group in groups
     }
@@ -207,14 +206,14 @@ def _rated(report: Report, groups: list[tuple[str, Group]]) -> list[Line]:
         ratios = None
         if group.decided >= ENOUGH_FOR_A_RATIO and all(best):
             ratios = (rates[name][0] / best[0], rates[name][1] / best[1])
-        found.append(Line(name, group, rates[name], ratios))
+        found.append(GroupLine(name, group, rates[name], ratios))
     return found
 
 
-def _intersections(report: Report) -> list[Line]:
+def _intersections(report: Report) -> list[GroupLine]:
     """Give the largest intersections; with one attribute there are none."""
     if len(report.groups.bands) < 2:  # noqa: PLR2004 - two attributes intersect
         return []
     named = [(" · ".join(names), group) for names, group in report.groups.by_intersection.items()]
-    largest = sorted(named, key=lambda one: (-one[1].people, one[0]))[:MOST_INTERSECTIONS]
+    largest = sorted(named, key=lambda one: (-one[1].people, one[0]))[:MAX_INTERSECTIONS]
     return _rated(report, largest)

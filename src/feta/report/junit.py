@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from feta.plain import plain, shortened
+from feta.io.sanitize import plain, shortened
 from feta.report.report import Report
 from feta.report.words import cell, either, headline, words_for
 

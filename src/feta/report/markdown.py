@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from feta.audit.clearest import Shown
-from feta.audit.lead import leads
-from feta.plain import plain, shortened, visible
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import listed_kinds
+from feta.io.sanitize import plain, shortened, visible
 from feta.report.report import Report
 from feta.report.words import (
     caveats,
@@ -17,7 +17,6 @@ from feta.report.words import (
     source_notes,
     words_for,
 )
-from feta.space.bad_rows import listed_kinds
 
 # What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$@#]|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -74,7 +73,7 @@ def _row(cells: Iterable[str], *, raw: bool = False) -> str:
     return "| " + " | ".join(cell if raw else md(cell) for cell in cells) + " |"
 
 
-def _pair(report: Report, shown: Shown) -> list[str]:
+def _pair(report: Report, shown: PairView) -> list[str]:
     model, pair = report.model, shown.pair
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     changes = [
@@ -83,10 +82,10 @@ def _pair(report: Report, shown: Shown) -> list[str]:
         if before[one] != after[one]
     ]
     name = f" ({shown.name})" if shown.name else ""
-    one, other = (f"{number:.4g}" for number in leads(model, pair).tolist())
+    one, other = (f"{number:.4g}" for number in pair.margins(model.rule).tolist())
     return [
         f"{shown.finding.row + 1}{name}",
         ", ".join(changes),
-        " → ".join(model.outcomes[place] for place in pair.decisions),
+        " → ".join(model.outcomes[index] for index in pair.decisions),
         f"{one} → {other}",
     ]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from feta.plain import listed
+from feta.io.sanitize import listed
 from feta.report.audited import Audited, Person
 
 ABSENT = Person("", "absent", "")

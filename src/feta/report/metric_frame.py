@@ -60,13 +60,13 @@ def _frame(measure: str, groups: Sequence[dict[Judged, int]], side: str) -> "Met
     """Make fairlearn's table of one measure; people who are alike are one row with a weight."""
     from fairlearn import metrics  # noqa: PLC0415 - slow, and may be absent
 
-    rows = [(place, one, n) for place, group in enumerate(groups) for one, n in group.items()]
+    rows = [(index, one, n) for index, group in enumerate(groups) for one, n in group.items()]
     return metrics.MetricFrame(
         metrics=getattr(metrics, measure),
         # People without a label count in the selection rate alone, which does not read labels.
         y_true=np.array([one.label or 0 for _, one, _ in rows]),
         y_pred=np.array([getattr(one, side) for _, one, _ in rows]),
-        sensitive_features=np.array([place for place, _, _ in rows]),
+        sensitive_features=np.array([index for index, _, _ in rows]),
         sample_params={
             "sample_weight": np.array([_weight(measure, one, n) for _, one, n in rows], float)
         },

@@ -9,24 +9,24 @@ import numpy as np
 from markupsafe import Markup
 
 from feta.arrays import Counts, Vector
-from feta.beyond import model_for
+from feta.dyadic import Dyadic
+from feta.io.sanitize import shortened, visible
 from feta.model import Model
-from feta.network.dyadic import Dyadic
-from feta.plain import shortened, visible
 from feta.rule import Tolerance
 from feta.space.attribute import Categorical, Derived
 from feta.space.lattice import Axis
 from feta.verdict.counterexample import Counterexample
+from feta.wider_limits import model_for
 
 # What can still be told apart on a page: columns of an axis, and rows of groups.
-MOST_ALONG = 120
-MOST_DOWN = 24
+MAX_ALONG = 120
+MAX_DOWN = 24
 
 # Colors of the style sheet; more classes than this share the last one.
 N_COLORS = 6
 
 BAND = 18  # pixels a group
-N_LABELS, MOST_LABEL = (
+N_LABELS, MAX_LABEL = (
     7,
     10,
 )  # values named along, and their characters: a phone has room for no more
@@ -80,19 +80,19 @@ def _down(axes: Sequence[Axis], pair: Counterexample) -> list[Axis]:
     """Choose the axes that go down: those in which the pair differs first, while there is room."""
     chosen: list[Axis] = []
     ends = np.stack([pair.person, pair.counterpart])
-    for axis in sorted(axes, key=lambda one: (np.ptp(one.places(ends)) == 0, len(one))):
-        if math.prod(len(one) for one in [*chosen, axis]) <= MOST_DOWN:
+    for axis in sorted(axes, key=lambda one: (np.ptp(one.indices(ends)) == 0, len(one))):
+        if math.prod(len(one) for one in [*chosen, axis]) <= MAX_DOWN:
             chosen.append(axis)
     return [one for one in axes if one in chosen]
 
 
 def _thinned(along: Axis, pair: Counterexample) -> Counts:
     """Choose the values along: all, or as many as fit, the pair's own among them."""
-    if len(along) <= MOST_ALONG:
+    if len(along) <= MAX_ALONG:
         return np.arange(len(along))
-    even = np.linspace(0, len(along) - 1, MOST_ALONG - 2).astype(np.int64)
+    even = np.linspace(0, len(along) - 1, MAX_ALONG - 2).astype(np.int64)
     return np.unique(
-        np.concatenate([even, along.places(np.stack([pair.person, pair.counterpart]))])
+        np.concatenate([even, along.indices(np.stack([pair.person, pair.counterpart]))])
     )
 
 
@@ -146,8 +146,8 @@ def _marks(
     for one in (pair.person, pair.counterpart):
         row = 0
         for axis in down:
-            row = row * len(axis) + int(axis.places(one[None, :])[0])
-        column = int(np.searchsorted(columns, along.places(one[None, :])[0]))
+            row = row * len(axis) + int(axis.indices(one[None, :])[0])
+        column = int(np.searchsorted(columns, along.indices(one[None, :])[0]))
         marks.append((row, column))
     return tuple(marks)
 
@@ -203,7 +203,7 @@ def _axis(picture: Grid, wide: float) -> Iterator[Markup]:
     yield Markup("<span></span><svg height='18'>")
     for place in range(0, len(picture.values), step):
         yield Markup('<text x="{:.2f}%" y="14" text-anchor="middle">{}</text>').format(
-            (place + 0.5) * wide, shortened(_shown(picture.values[place]), MOST_LABEL)
+            (place + 0.5) * wide, shortened(_shown(picture.values[place]), MAX_LABEL)
         )
     yield Markup('</svg><span></span><span class="along">{}</span>').format(_shown(picture.along))
 

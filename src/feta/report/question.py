@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from feta.plain import plain
+from feta.io.sanitize import plain
 from feta.report.audited import Audited
 
 # What identifies the model that is asked about. Everything else in audit.json's "model" is the

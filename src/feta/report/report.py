@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.audit.answer import Answer
-from feta.audit.auditor import Auditor
-from feta.audit.clearest import Clearest, Shown
-from feta.audit.comparison import Comparison
-from feta.audit.finding import Finding
-from feta.audit.summary import Summary
+from feta.auditing.auditor import Auditor
+from feta.auditing.finding import Finding
+from feta.auditing.summary import AuditSummary
+from feta.auditing.top_pairs import PairView, TopPairs
 from feta.engine.registry import choose
+from feta.io.bad_rows import BadKind
 from feta.model import Model
+from feta.predict.latency import MAX_PEOPLE, Latency, measure
+from feta.readers.comparison import Comparison
 from feta.report.groups import Groups
-from feta.report.latency import MOST_PEOPLE, Latency, measure
-from feta.space.bad_rows import BadKind
+from feta.rule import Outcome
 
 LISTED_ROWS = 1000  # rows without an answer that are named; verdicts.csv has all
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReportSource:
     """Where an audit's people and model came from, and how it was asked for."""
 
     model_file: str = ""
@@ -47,12 +47,12 @@ class Report:
     """What an audit comes to."""
 
     model: Model
-    source: Source
+    source: ReportSource
     engine: str
     seconds_a_person: float | None  # the limit
-    summary: Summary
+    summary: AuditSummary
     groups: Groups
-    pairs: tuple[Shown, ...]
+    pairs: tuple[PairView, ...]
     unanswered: tuple[dict[str, Any], ...]
     tipping: tuple[str, ...]  # runtime-sensitive rows, by number and name
     partial: bool
@@ -77,32 +77,32 @@ class Report:
 
 
 @dataclass
-class Gathering:
+class ReportBuilder:
     """An audit under way: what is found so far, whatever stops it."""
 
     auditor: Auditor
-    summary: Summary = field(init=False)
-    clearest: Clearest = field(init=False)
+    summary: AuditSummary = field(init=False)
+    top_pairs: TopPairs = field(init=False)
     groups: Groups = field(init=False)
     unanswered: list[dict[str, Any]] = field(default_factory=list)
     tipping: list[str] = field(default_factory=list)
     first: list[Vector] = field(default_factory=list)  # people to measure latencies with
 
     def __post_init__(self) -> None:
-        self.summary = Summary.of(self.auditor.model)
-        self.clearest = Clearest(self.auditor)
+        self.summary = AuditSummary.of(self.auditor.model)
+        self.top_pairs = TopPairs(self.auditor)
         self.groups = Groups.of(self.auditor.model)
 
     def take(
-        self, finding: Finding, person: Vector | None, label: Answer | None = None, name: str = ""
+        self, finding: Finding, person: Vector | None, label: Outcome | None = None, name: str = ""
     ) -> None:
         """Count one more row; a row that could not be read has no person."""
         self.summary.add(finding, label)
-        self.clearest.add(finding, name, person)
+        self.top_pairs.add(finding, name, person)
         if person is not None:
             self.summary.count_outside(person[None, :])
             self.groups.add(person, finding, label)
-            if len(self.first) < MOST_PEOPLE:
+            if len(self.first) < MAX_PEOPLE:
                 self.first.append(person)
             tips = finding.status != "undecided" and finding.runtime == "sensitive"
             if tips and len(self.tipping) < LISTED_ROWS:
@@ -113,7 +113,7 @@ class Gathering:
 
     def report(
         self,
-        source: Source,
+        source: ReportSource,
         *,
         partial: bool = False,
         seconds: float | None = None,
@@ -124,7 +124,7 @@ class Gathering:
         measured = None
         if not partial and self.first and auditor.model.space.finite:
             measured = measure(auditor.model, self._people(), auditor.engine)
-        pairs = self.clearest.pairs(simplify=not partial)
+        pairs = self.top_pairs.pairs(simplify=not partial)
         limit = auditor.budget.seconds
         return Report(
             auditor.model, source, auditor.engine, limit, self.summary, self.groups, tuple(pairs),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from feta.plain import plain, shortened, visible
+from feta.io.sanitize import plain, shortened, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -18,7 +18,7 @@ def environment(package: str) -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only pages need it
 
     made = Environment(
-        loader=PackageLoader("feta", package),
+        loader=PackageLoader(package, ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from feta.audit.summary import Summary
+from feta.auditing.summary import AuditSummary
+from feta.io.sanitize import plain, visible
 from feta.model import Model
-from feta.network.unread import unread
-from feta.plain import plain, visible
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.scorer.network.unread import unread
 from feta.space.attribute import Value
 
 if TYPE_CHECKING:
-    from feta.report.report import Source
+    from feta.report.report import ReportSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Headline:
         return self.strong + self.rest
 
 
-def headline(summary: Summary, words: Words, *, partial: bool) -> Headline:
+def headline(summary: AuditSummary, words: Words, *, partial: bool) -> Headline:
     """Answer the question; while anything is open, the answer is never "fair"."""
     unfair, people = summary.statuses["unfair"], summary.people
     if unfair:
@@ -100,7 +100,7 @@ def headline(summary: Summary, words: Words, *, partial: bool) -> Headline:
     return Headline("open", "Not settled: ", _what_is_open(summary, words, partial=partial))
 
 
-def _what_is_open(summary: Summary, words: Words, *, partial: bool) -> str:
+def _what_is_open(summary: AuditSummary, words: Words, *, partial: bool) -> str:
     """Say who is proved, and why the others are not; nobody was found to be treated apart."""
     counts = summary.statuses
     told = {
@@ -132,7 +132,7 @@ def caveats(model: Model) -> Iterator[str]:
     if names:
         which = f"column{'s' if len(names) > 1 else ''} {either(names).replace(' or ', ' and ')}"
         yield f"The model never reads the sensitive {which}: no decision can hang on {'them' if len(names) > 1 else 'it'} directly; other columns may still stand for {'them' if len(names) > 1 else 'it'} (feta doctor --data)."
-    if model.network.reading == "sampled":
+    if model.network.provenance == "sampled":
         yield "Sampled, not proved: a preprocessing step of unknown code was tried out on many people, and its columns' shares add up there; verdicts hold as far as that tells."
 
 
@@ -140,7 +140,7 @@ def caveats(model: Model) -> Iterator[str]:
 NOT_COMPARED = "Not compared with a source: this kind of file, or this installation, has no program that runs the model."
 
 
-def compared(source: "Source") -> str:
+def compared(source: "ReportSource") -> str:
     """State on how many rows the user's own model was compared with FETA's reading of it."""
     return NOT_COMPARED if source.compared is None else source.compared.sentence()
 
@@ -156,10 +156,10 @@ def unlisted_words(name: str, count: int) -> str:
     return f"{who} a text in column {plain(name)} that the schema does not list: other = true, and the model treats it as unknown"
 
 
-def notes(summary: Summary, runtime: str) -> Iterator[str]:
+def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
     """State what is open, and how the model's own arithmetic matters."""
     for one, count in summary.outside.items():
-        yield f"{plain(one.words(count, summary.reading))}."
+        yield f"{plain(one.words(count, summary.provenance))}."
     for name, count in summary.unlisted.items():
         yield f"{unlisted_words(name, count)}."
     if summary.statuses["undecided"]:
@@ -175,7 +175,7 @@ def notes(summary: Summary, runtime: str) -> Iterator[str]:
         yield f"Every pair was replayed in {runtime}, with the same result."
 
 
-def figures(summary: Summary, words: Words) -> Iterator[str]:
+def figures(summary: AuditSummary, words: Words) -> Iterator[str]:
     """Say how often, how far, and what fair decisions would cost."""
     if summary.decisions:
         both = summary.decisions + summary.fair_decisions

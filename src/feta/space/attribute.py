@@ -23,7 +23,7 @@ Kind = Literal["category", "integer", "levels", "number", "derived"]
 LARGEST_INTEGER = 2**52
 
 # More levels than this are not a list that anybody wrote or reads.
-MOST_NUMBERS = 10**6
+MAX_NUMBERS = 10**6
 
 # Lists longer than this are not spelled out in an error message.
 SHOWN = 12
@@ -82,20 +82,20 @@ class Categorical:
         """The number of values."""
         return len(self.all_values)
 
-    def codes(self, places: Counts) -> Matrix:
+    def codes(self, indices: Counts) -> Matrix:
         """Give the columns of the values at these places, counted from 0."""
-        rows = np.zeros((len(places), self.width))
-        rows[np.arange(len(places)), places] = 1.0
+        rows = np.zeros((len(indices), self.width))
+        rows[np.arange(len(indices)), indices] = 1.0
         return rows
 
-    def places(self, codes: Matrix) -> Counts:
+    def indices(self, codes: Matrix) -> Counts:
         """Tell from the columns which values these are."""
         return np.argmax(codes, axis=1).astype(np.int64)
 
     def encode(self, values: Sequence[object]) -> Matrix:
         """Turn values into their columns."""
-        places: dict[object, int] = {value: place for place, value in enumerate(self.values)}
-        found = np.fromiter((_place(places, value) for value in values), np.int64, len(values))
+        indices: dict[object, int] = {value: index for index, value in enumerate(self.values)}
+        found = np.fromiter((_place(indices, value) for value in values), np.int64, len(values))
         if self.missing:
             found[(found < 0) & missing_cells(values)] = self.n_values - 1
         if self.other:
@@ -165,15 +165,15 @@ class Integer:
         """The lowest number."""
         return float(self.low)
 
-    def codes(self, places: Counts) -> Matrix:
+    def codes(self, indices: Counts) -> Matrix:
         """Give the columns of the values at these places, counted from 0; missing is the last."""
-        numbers = (self.low + np.asarray(places)).astype(np.float64)
-        return flagged(self, numbers, np.asarray(places) > self.high - self.low)
+        numbers = (self.low + np.asarray(indices)).astype(np.float64)
+        return flagged(self, numbers, np.asarray(indices) > self.high - self.low)
 
-    def places(self, codes: Matrix) -> Counts:
+    def indices(self, codes: Matrix) -> Counts:
         """Tell from the columns which values these are."""
-        places = codes[:, 0].astype(np.int64) - self.low
-        return np.where(codes[:, 1] == 1, self.n_values - 1, places) if self.missing else places
+        indices = codes[:, 0].astype(np.int64) - self.low
+        return np.where(codes[:, 1] == 1, self.n_values - 1, indices) if self.missing else indices
 
     def encode(self, values: Sequence[object]) -> Matrix:
         """Turn values into their column."""
@@ -234,8 +234,8 @@ class Levels:
         # In decimal, as people mean it: 0 + 3 · 0.1 is 0.3, not 0.30000000000000004.
         first, last, by = (Fraction(repr(float(number))) for number in (low, high, step))
         n_steps = int((last - first) / by)
-        if n_steps >= MOST_NUMBERS:
-            raise SchemaError(f"{name!r} must have fewer than {MOST_NUMBERS} steps, got {n_steps}")
+        if n_steps >= MAX_NUMBERS:
+            raise SchemaError(f"{name!r} must have fewer than {MAX_NUMBERS} steps, got {n_steps}")
         numbers = tuple(float(first + by * n) for n in range(n_steps + 1))
         return cls(name, numbers, sensitive, missing, strict)
 
@@ -254,15 +254,15 @@ class Levels:
         """The lowest number."""
         return self.numbers[0]
 
-    def codes(self, places: Counts) -> Matrix:
+    def codes(self, indices: Counts) -> Matrix:
         """Give the columns of the values at these places, counted from 0; missing is the last."""
         numbers = np.array([*self.numbers, self.numbers[0]])
-        return flagged(self, numbers[places], np.asarray(places) == len(self.numbers))
+        return flagged(self, numbers[indices], np.asarray(indices) == len(self.numbers))
 
-    def places(self, codes: Matrix) -> Counts:
+    def indices(self, codes: Matrix) -> Counts:
         """Tell from the columns which values these are."""
-        places = np.searchsorted(np.array(self.numbers), codes[:, 0]).astype(np.int64)
-        return np.where(codes[:, 1] == 1, len(self.numbers), places) if self.missing else places
+        indices = np.searchsorted(np.array(self.numbers), codes[:, 0]).astype(np.int64)
+        return np.where(codes[:, 1] == 1, len(self.numbers), indices) if self.missing else indices
 
     def encode(self, values: Sequence[object]) -> Matrix:
         """Turn values into their column."""
@@ -466,9 +466,9 @@ def _told(number: float) -> str:
     return str(int(number)) if number == np.floor(number) and abs(number) < 1e15 else repr(number)  # noqa: PLR2004 - digits
 
 
-def _place(places: dict[object, int], value: object) -> int:
+def _place(indices: dict[object, int], value: object) -> int:
     try:
-        return places.get(value, -1)
+        return indices.get(value, -1)
     except TypeError:  # an unhashable cell, such as a list
         return -1
 

@@ -13,7 +13,7 @@ import numpy as np
 from feta.arrays import Flags, Matrix, Vector, frozen
 from feta.errors import DomainError, SchemaError, missing, one_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
-from feta.space.guess import ColumnSummary
+from feta.space.infer_schema import ColumnSummary
 from feta.space.lattice import Axis, Lattice
 from feta.space.limits import Limits, OpenLimits, encode_open, is_open, readable
 from feta.space.quick_check import QuickCheck
@@ -120,8 +120,8 @@ class FeatureSpace:
             return
         # Bands of a finite source are checked value by value, a block at a time.
         for start in range(0, source.n_values, 2**16):
-            places = np.arange(start, min(start + 2**16, source.n_values))
-            values = source.codes(places)[:, 0]
+            indices = np.arange(start, min(start + 2**16, source.n_values))
+            values = source.codes(indices)[:, 0]
             fits = derived.derive(values).sum(axis=1)
             if (fits != 1).any():
                 value = values[np.argmax(fits != 1)]
@@ -439,7 +439,7 @@ def _columns(records: "pd.DataFrame | Record | Sequence[Record]") -> dict[str, S
         twice = _first_repeated(names)
         if twice is not None:
             raise DomainError(f"the table must not have the column {twice!r} twice", column=twice)
-        return {name: list(records.iloc[:, place].to_numpy()) for place, name in enumerate(names)}
+        return {name: list(records.iloc[:, index].to_numpy()) for index, name in enumerate(names)}
     if not all(isinstance(record, Mapping) for record in records):
         raise DomainError("people must come as a pandas frame, a dict, or a list of dicts")
     names = list(dict.fromkeys(name for record in records for name in record))

@@ -28,9 +28,9 @@ class Axis:
     def __len__(self) -> int:
         return self.attribute.n_values
 
-    def codes(self, places: Counts) -> Matrix:
+    def codes(self, indices: Counts) -> Matrix:
         """Give the columns of the values at these places, counted from 0."""
-        own = self.attribute.codes(places)
+        own = self.attribute.codes(indices)
         return np.hstack([own, *(derived.derive(own[:, 0]) for derived in self.derived)])
 
     @cached_property
@@ -38,9 +38,9 @@ class Axis:
         """The columns of all values, kept: for axes that are not too long."""
         return frozen(self.codes(np.arange(len(self))))
 
-    def places(self, people: Matrix) -> Counts:
+    def indices(self, people: Matrix) -> Counts:
         """Tell which value each person has."""
-        return self.attribute.places(people[:, list(self.columns[: self.attribute.width])])
+        return self.attribute.indices(people[:, list(self.columns[: self.attribute.width])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,42 +62,44 @@ class Lattice:
         """The columns that the assignments fill, in the order of `codes`."""
         return tuple(column for axis in self.axes for column in axis.columns)
 
-    def digits(self, numbers: Counts) -> tuple[Counts, ...]:
+    def coordinates(self, assignment_ids: Counts) -> tuple[Counts, ...]:
         """Split assignment numbers into the value's number on each axis."""
-        rest = np.asarray(numbers, dtype=np.int64)
-        digits: list[Counts] = []
+        rest = np.asarray(assignment_ids, dtype=np.int64)
+        coordinates: list[Counts] = []
         for axis in reversed(self.axes):
             rest, digit = np.divmod(rest, len(axis))
-            digits.append(digit)
-        return tuple(reversed(digits))
+            coordinates.append(digit)
+        return tuple(reversed(coordinates))
 
     def codes(self, start: int, stop: int) -> Matrix:
         """Give the sensitive columns of the assignments from start up to stop."""
         return self._codes(np.arange(start, stop))
 
-    def _codes(self, numbers: Counts) -> Matrix:
-        places = zip(self.axes, self.digits(numbers), strict=True)
-        return np.hstack([axis.codes(one) for axis, one in places])
+    def _codes(self, assignment_ids: Counts) -> Matrix:
+        indices = zip(self.axes, self.coordinates(assignment_ids), strict=True)
+        return np.hstack([axis.codes(one) for axis, one in indices])
 
-    def numbers(self, people: Matrix) -> Counts:
+    def assignment_ids(self, people: Matrix) -> Counts:
         """Tell the number of each person's own assignment."""
-        numbers = np.zeros(len(people), dtype=np.int64)
+        assignment_ids = np.zeros(len(people), dtype=np.int64)
         for axis in self.axes:
-            numbers = numbers * len(axis) + axis.places(people)
-        return numbers
+            assignment_ids = assignment_ids * len(axis) + axis.indices(people)
+        return assignment_ids
 
     def counterpart(self, person: Vector, number: int) -> Vector:
         """Give the person's counterpart with this assignment."""
         return self.moved(person[None, :], np.array([number]))[0]
 
-    def moved(self, people: Matrix, numbers: Counts) -> Matrix:
+    def moved(self, people: Matrix, assignment_ids: Counts) -> Matrix:
         """Give each person's counterpart with the assignment of that number."""
         others = np.array(people)
-        others[:, list(self.columns)] = self._codes(numbers)
+        others[:, list(self.columns)] = self._codes(assignment_ids)
         return others
 
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Give all counterparts of a person, the person among them, a block at a time."""
         for start in range(0, self.size, BLOCK):
-            numbers = np.arange(start, min(start + BLOCK, self.size))
-            yield self.moved(np.repeat(person[None, :], len(numbers), axis=0), numbers)
+            assignment_ids = np.arange(start, min(start + BLOCK, self.size))
+            yield self.moved(
+                np.repeat(person[None, :], len(assignment_ids), axis=0), assignment_ids
+            )

@@ -1,7 +1,7 @@
 """Limits: numbers outside the limits of a column that is not sensitive.
 
 Such a person exists, but the limits are what proofs rest on. So a value may be read beyond them
-("open"), and `feta.beyond` then decides whether the proofs can be made again for that person.
+("open"), and `feta.wider_limits` then decides whether the proofs can be made again for that person.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,13 +77,13 @@ class OpenLimits:
         if not (below.any() or above.any()):
             return []
         found: list[tuple[Outside, Flags]] = []
-        for place, name in enumerate(self.names):
-            if below[:, place].any():
-                side = Outside(name, "below", float(self.lows[place]))
-                found.append((side, below[:, place]))
-            if above[:, place].any():
-                side = Outside(name, "above", float(self.highs[place]))
-                found.append((side, above[:, place]))
+        for index, name in enumerate(self.names):
+            if below[:, index].any():
+                side = Outside(name, "below", float(self.lows[index]))
+                found.append((side, below[:, index]))
+            if above[:, index].any():
+                side = Outside(name, "above", float(self.highs[index]))
+                found.append((side, above[:, index]))
         return found
 
 
@@ -156,7 +156,7 @@ def _step(numbers: tuple[float, ...]) -> Fraction | None:
     if len(numbers) < 2:  # noqa: PLR2004 - one level has no step
         return None
     first, step = _decimal(numbers[0]), _decimal(numbers[1]) - _decimal(numbers[0])
-    even = all(_decimal(one) == first + step * place for place, one in enumerate(numbers))
+    even = all(_decimal(one) == first + step * index for index, one in enumerate(numbers))
     return step if even else None
 
 

@@ -15,10 +15,10 @@ from feta.space.attribute import Attribute, Categorical, Derived, Integer, Real
 class QuickCheck:
     """The limits of all columns at once; attributes of other kinds make it say no."""
 
-    def __init__(self, attributes: Sequence[Attribute], places: Sequence[slice]) -> None:
+    def __init__(self, attributes: Sequence[Attribute], indices: Sequence[slice]) -> None:
         self.able = bool(attributes)
         self.columns = np.array(
-            [column for one in places for column in range(one.start, one.stop)], dtype=np.int64
+            [column for one in indices for column in range(one.start, one.stop)], dtype=np.int64
         )
         lows: list[float] = []
         highs: list[float] = []

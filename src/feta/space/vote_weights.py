@@ -11,48 +11,55 @@ from dataclasses import InitVar, dataclass, field
 import numpy as np
 
 from feta.arrays import Counts, Matrix
+from feta.deprecation import renamed
 from feta.errors import SchemaError
 from feta.space.attribute import Value
 from feta.space.feature_space import FeatureSpace
 
 # All votes together; sums of int64 counts stay far from overflow.
-MOST_VOTES = 2**53
+MAX_VOTES = 2**53
 
 # Assignments are numbered in int64.
-MOST_ASSIGNMENTS = 2**62
+MAX_ASSIGNMENTS = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteWeights:
     """A finite list of assignments, by their number on the lattice of `space`, and each one's votes."""
 
-    numbers: Counts
+    assignment_ids: Counts
     votes: Counts
     space: InitVar[FeatureSpace]
     fingerprint: str = field(init=False)  # of the space's sensitive attributes
 
+    numbers = renamed("numbers", "assignment_ids")
+
     def __post_init__(self, space: FeatureSpace) -> None:
-        numbers, votes = np.asarray(self.numbers), np.asarray(self.votes)
-        if numbers.dtype.kind not in "iu" or votes.dtype.kind not in "iu":
+        assignment_ids, votes = np.asarray(self.assignment_ids), np.asarray(self.votes)
+        if assignment_ids.dtype.kind not in "iu" or votes.dtype.kind not in "iu":
             raise SchemaError("vote weights must be whole numbers")
-        if numbers.ndim != 1 or numbers.shape != votes.shape or not len(numbers):
-            message = f"vote weights must list assignments and one count each, got the shapes {numbers.shape} and {votes.shape}"
+        if (
+            assignment_ids.ndim != 1
+            or assignment_ids.shape != votes.shape
+            or not len(assignment_ids)
+        ):
+            message = f"vote weights must list assignments and one count each, got the shapes {assignment_ids.shape} and {votes.shape}"
             raise SchemaError(message)
-        if (votes < 1).any() or votes.sum(dtype=object) > MOST_VOTES:
+        if (votes < 1).any() or votes.sum(dtype=object) > MAX_VOTES:
             raise SchemaError(
                 "each assignment listed must have one vote or more, at most 2^53 in all"
             )
         if (
-            (numbers < 0).any()
-            or (numbers > MOST_ASSIGNMENTS).any()
-            or len(np.unique(numbers)) != len(numbers)
+            (assignment_ids < 0).any()
+            or (assignment_ids > MAX_ASSIGNMENTS).any()
+            or len(np.unique(assignment_ids)) != len(assignment_ids)
         ):
             raise SchemaError("each assignment must be listed once")
-        if int(numbers.max()) >= space.lattice.size:
-            message = f"an assignment's number must be below {space.lattice.size}, got {int(numbers.max())}"
+        if int(assignment_ids.max()) >= space.lattice.size:
+            message = f"an assignment's number must be below {space.lattice.size}, got {int(assignment_ids.max())}"
             raise SchemaError(message)
         object.__setattr__(self, "fingerprint", space.sensitive_fingerprint)
-        object.__setattr__(self, "numbers", numbers.astype(np.int64))
+        object.__setattr__(self, "assignment_ids", assignment_ids.astype(np.int64))
         object.__setattr__(self, "votes", votes.astype(np.int64))
 
     @classmethod
@@ -60,8 +67,8 @@ class VoteWeights:
         """Give each assignment as many votes as there are people who have it."""
         space.check(people)
         _check_lattice(space)
-        numbers, votes = np.unique(space.lattice.numbers(people), return_counts=True)
-        return cls(numbers, votes, space)
+        assignment_ids, votes = np.unique(space.lattice.assignment_ids(people), return_counts=True)
+        return cls(assignment_ids, votes, space)
 
     @classmethod
     def of(cls, space: FeatureSpace, votes: Mapping[tuple[Value, ...], int]) -> "VoteWeights":
@@ -71,24 +78,26 @@ class VoteWeights:
         --------
         >>> from feta import Categorical, Integer
         >>> space = FeatureSpace((Integer("age", 18, 19, sensitive=True), Categorical("sex", ("f", "m"), sensitive=True)))
-        >>> VoteWeights.of(space, {(18, "f"): 3, (19, "m"): 1}).numbers.tolist()
+        >>> VoteWeights.of(space, {(18, "f"): 3, (19, "m"): 1}).assignment_ids.tolist()
         [0, 3]
         """
         _check_lattice(space)
-        numbers = []
+        assignment_ids = []
         for values in votes:
             number = 0
             if len(values) != len(space.sensitive):
                 names = [attribute.name for attribute in space.sensitive]
                 raise SchemaError(f"an assignment must give values for {names}, got {values!r}")
             for axis, value in zip(space.lattice.axes, values, strict=True):
-                place = axis.attribute.places(axis.attribute.encode([value]))[0]
-                number = number * len(axis) + int(place)
-            numbers.append(number)
+                index = axis.attribute.indices(axis.attribute.encode([value]))[0]
+                number = number * len(axis) + int(index)
+            assignment_ids.append(number)
         counts = list(votes.values())
         if not all(isinstance(count, int | np.integer) for count in counts):
             raise SchemaError("vote weights must be whole numbers")
-        return cls(np.array(numbers, dtype=np.int64), np.array(counts, dtype=np.int64), space)
+        return cls(
+            np.array(assignment_ids, dtype=np.int64), np.array(counts, dtype=np.int64), space
+        )
 
     @property
     def total(self) -> int:
@@ -104,7 +113,7 @@ class VoteWeights:
 
 
 def _check_lattice(space: FeatureSpace) -> None:
-    if space.lattice.size > MOST_ASSIGNMENTS:
+    if space.lattice.size > MAX_ASSIGNMENTS:
         raise SchemaError(
             "vote weights need fewer than 2^62 assignments; narrow the sensitive domains"
         )

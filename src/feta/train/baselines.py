@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix
-from feta.network.network import Columns, Network
 from feta.rule import Argmax, Rule, Threshold, Tolerance
+from feta.scorer.network.network import Columns, Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.scaling import Scaling
 from feta.train.task import Task

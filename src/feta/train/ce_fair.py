@@ -14,19 +14,19 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix
 from feta.errors import EngineError, SchemaError, one_of
-from feta.network.network import Network
 from feta.rule import Rule
+from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.checkpoint_file import Checkpoint
+from feta.train.ensemble_stack import one_thread
 from feta.train.fair_loop import FairLoop
-from feta.train.farthest import Numbers
 from feta.train.plain import Progress, check_fraction, check_whole
 from feta.train.run import SelectOn, TrainingRun
 from feta.train.scaling import Scaling, unscaled
 from feta.train.split import Split
-from feta.train.stack import one_thread
 from feta.train.subset import Subset
 from feta.train.task import Task
+from feta.train.worst_counterparts import Numbers
 
 # What the paper does. The defaults differ where another choice left fewer counterexamples, or lost less
 # accuracy, on German, Law School or UCI Adult.

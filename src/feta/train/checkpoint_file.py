@@ -14,8 +14,8 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import NetworkError
-from feta.network.readers.stored import read_bytes
-from feta.part_file import written_whole
+from feta.io.part_file import written_whole
+from feta.io.read_bytes import read_bytes
 
 FORMAT = "feta-training"
 

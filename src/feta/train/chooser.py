@@ -23,7 +23,7 @@ from feta.train.split import Split
 from feta.train.task import Task
 
 if TYPE_CHECKING:
-    from feta.network.network import Network
+    from feta.scorer.network.network import Network
 
 # A span penalty of .5 costs accuracy on German and Adult, 1 makes networks constant.
 SPAN = 0.1
@@ -86,13 +86,13 @@ def train_candidates(
     held = (split.held, split.held_targets)
     found: dict[str, Network] = {}
     found["vote"] = trainer.train_folds([split], progress=lambda one: tell(one / 5))[0].network
-    for place, (name, one) in enumerate(_fair_trainers(fair, rule)):
+    for index, (name, one) in enumerate(_fair_trainers(fair, rule)):
         run = one.train(
             found["vote"],
             split.people,
             split.targets,
             validation=held,
-            progress=lambda share, place=place: tell((1 + place + share) / 5),  # type: ignore[misc]  # a number
+            progress=lambda share, index=index: tell((1 + index + share) / 5),  # type: ignore[misc]  # a number
         )
         found[name] = run.network
     blind = replace(trainer, blind=True)

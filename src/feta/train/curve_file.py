@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from feta.part_file import written_whole
+from feta.io.part_file import written_whole
 from feta.train.run import TrainingRun
 
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
-from feta.network.network import Network
 from feta.rule import Tolerance
+from feta.scorer.network.network import Network
 from feta.train.checkpoint_file import Checkpoint
-from feta.train.farthest import farthest
+from feta.train.ensemble_stack import Shape, Stack, import_torch
 from feta.train.run import Epoch, Fairness, TrainingRun
 from feta.train.selection import nearest_to_ideal
 from feta.train.split import Split
-from feta.train.stack import Shape, Stack, import_torch
 from feta.train.subset import draw
 from feta.train.task import Task
 from feta.train.violation import Violations, violations
+from feta.train.worst_counterparts import worst_counterparts
 
 if TYPE_CHECKING:
     from feta.train.ce_fair import CEFairTrainer
@@ -154,7 +154,7 @@ class FairLoop:
         people = self.split.people[rows]
         up = np.ones(len(rows), dtype=bool)
         twice, numbers = np.concatenate([people, people]), trainer.sensitive_numbers
-        ends, values = farthest(
+        ends, values = worst_counterparts(
             trainer.space,
             network,
             twice,

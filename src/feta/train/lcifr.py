@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Flags, Matrix, Vector
 from feta.errors import SchemaError
-from feta.network.activation import identity, relu
-from feta.network.network import Affine, Network
 from feta.rule import Threshold
+from feta.scorer.network.activation import identity, relu
+from feta.scorer.network.network import Affine, Network
 from feta.space.attribute import Categorical
 from feta.space.feature_space import FeatureSpace
+from feta.train.ensemble_stack import Shape, Stack, import_torch, one_thread
 from feta.train.plain import Progress
 from feta.train.scaling import Scaling
 from feta.train.split import Split
-from feta.train.stack import Shape, Stack, import_torch, one_thread
 from feta.train.task import Task
 
 if TYPE_CHECKING:

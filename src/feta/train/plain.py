@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import SchemaError, one_of
-from feta.network.activation import NAMED, Activation
-from feta.network.network import Columns, Network
 from feta.rule import Rule, Threshold
+from feta.scorer.network.activation import NAMED, Activation
+from feta.scorer.network.network import Columns, Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.checkpoint_file import Checkpoint
-from feta.train.members import Members, Tried
+from feta.train.ensemble_members import Members, Tried
+from feta.train.ensemble_stack import Shape, one_thread
 from feta.train.scaling import Scaling
 from feta.train.split import Split
-from feta.train.stack import Shape, one_thread
 from feta.train.subset import Subset
 from feta.train.task import Task
 
@@ -123,17 +123,17 @@ class PlainTrainer:
         """Train on several splits of people side by side, one network each."""
         found = []
         with one_thread():
-            for place, size in enumerate(self.batch_sizes):
+            for index, size in enumerate(self.batch_sizes):
 
-                def tell(share: float, place: int = place) -> None:
+                def tell(share: float, index: int = index) -> None:
                     if progress is not None:
-                        progress((place + share) / len(self.batch_sizes))
+                        progress((index + share) / len(self.batch_sizes))
 
                 file = self._checkpoint(checkpoint, size, splits)
                 found.append(Members(self, splits, size).train(file, tell))
         return [
-            self._chosen([one for grid in found for one in grid[place]], split)
-            for place, split in enumerate(splits)
+            self._chosen([one for grid in found for one in grid[index]], split)
+            for index, split in enumerate(splits)
         ]
 
     def scaling(self, split: Split) -> Scaling:

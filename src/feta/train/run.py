@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from feta.network.network import Network
+from feta.scorer.network.network import Network
 from feta.train.selection import undominated
 from feta.train.violation import Violations
 
@@ -67,7 +67,7 @@ class TrainingRun:
     def pareto(self) -> list[int]:
         """The numbers of the epochs that no other beats in both accuracy and CE rate."""
         points = [(one.chosen_by.accuracy, one.chosen_by.ce_rate) for one in self.epochs]
-        return [place + 1 for place in undominated(points)]
+        return [index + 1 for index in undominated(points)]
 
     def as_json(self) -> dict[str, object]:
         """Give the curve as plain values."""

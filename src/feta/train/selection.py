@@ -15,8 +15,8 @@ def nearest_to_ideal(points: Sequence[tuple[float, float]]) -> int:
 def undominated(points: Sequence[tuple[float, float]]) -> list[int]:
     """List the pairs that no other beats in one and equals in the other: the Pareto front."""
     return [
-        place
-        for place, (accuracy, rate) in enumerate(points)
+        index
+        for index, (accuracy, rate) in enumerate(points)
         if not any(
             one >= accuracy and other <= rate and (one, other) != (accuracy, rate)
             for one, other in points

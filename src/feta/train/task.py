@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from feta.arrays import Matrix, Vector
 from feta.errors import DomainError, SchemaError
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.train.stack import import_torch
+from feta.train.ensemble_stack import import_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +33,7 @@ class Task:
     def of(cls, rule: Rule | None, outputs: int) -> "Task":
         """Take the rule given, or the usual one for this many scores."""
         if rule is None:
-            names = tuple(str(place) for place in range(outputs))
+            names = tuple(str(index) for index in range(outputs))
             rule = Threshold(0.0) if outputs == 1 else Argmax(names)
         if rule.outputs != outputs:
             message = f"{type(rule).__name__} needs {rule.outputs} score(s), but the network gives {outputs}"

@@ -1,6 +1,6 @@
 """Violation: which people of a batch have a counterexample, and the one that violates most.
 
-The decisions are exact; with whole numbers so is the choice of the counterpart (see `farthest`).
+The decisions are exact; with whole numbers so is the choice of the counterpart (see `worst_counterparts`).
 """
 
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from functools import partial
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
-from feta.network.activation import identity
-from feta.network.bounded import Bounded, largest_error
-from feta.network.exact import ExactNetwork
-from feta.network.network import Affine, Network
 from feta.rounding import FLOAT64
-from feta.rule import OPEN, Deciding, OneVsRest, Threshold, Tolerance, separates
+from feta.rule import UNDECIDED, Deciding, OneVsRest, Threshold, Tolerance, separates
+from feta.scorer.network.activation import identity
+from feta.scorer.network.error_bounds import Bounded, largest_error
+from feta.scorer.network.exact import ExactNetwork
+from feta.scorer.network.network import Affine, Network
 from feta.space.feature_space import FeatureSpace
-from feta.train.farthest import Engine, Numbers, farthest
 from feta.train.task import Task
+from feta.train.worst_counterparts import Engine, Numbers, worst_counterparts
 
-Search = Callable[..., tuple[Matrix, Vector]]  # `farthest` in a space
+Search = Callable[..., tuple[Matrix, Vector]]  # `worst_counterparts` in a space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ def violations(
     With `nearly`, gaps may be short by float32's rounding; who has a counterexample stays exact.
     """
     rule = task.rule
-    search = partial(farthest, space, numbers=numbers, engine=engine, nearly=nearly)
+    search = partial(worst_counterparts, space, numbers=numbers, engine=engine, nearly=nearly)
     if isinstance(rule, Tolerance):
         whole = partial(search, nearly=False)  # a distance has no side to be on for sure
         return _distances(whole, space, network, rule.epsilon, people)
@@ -77,10 +77,10 @@ def _decided(
     network: Network, rule: Deciding, people: Matrix, scores: Matrix, error: float
 ) -> Vector:
     """Decide exactly: by float64 scores and their error bound, without rounding where that fails."""
-    decisions = rule.settle(Bounded(scores, np.full_like(scores, error)))
-    rest = np.flatnonzero(decisions == OPEN)
+    decisions = rule.decide(Bounded(scores, np.full_like(scores, error)))
+    rest = np.flatnonzero(decisions == UNDECIDED)
     if rest.size:
-        decisions[rest] = rule.settle_exactly(ExactNetwork(network).scores(people[rest]))
+        decisions[rest] = rule.decide_exactly(ExactNetwork(network).scores(people[rest]))
     return decisions.astype(np.float64)
 
 

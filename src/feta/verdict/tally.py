@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from feta.arrays import Counts, Flags
+from feta.deprecation import renamed
 from feta.errors import EngineError
 
 if TYPE_CHECKING:
@@ -18,8 +19,13 @@ class Tally:
 
     by_class: Counts  # (people, classes)
     undecided: Counts
-    safe: Flags  # whose counterparts' decisions the source's own runtime is sure to share (S6)
+    runtime_safe: (
+        Flags  # whose counterparts' decisions the source's own runtime is sure to share (S6)
+    )
     ties_to: Literal["first", "last"] = "last"
+
+    safe = renamed("safe", "runtime_safe")
+    settled = renamed("settled", "decided")
 
     @classmethod
     def joined(cls, parts: "Sequence[Tally]") -> "Tally":
@@ -27,7 +33,7 @@ class Tally:
         return cls(
             np.concatenate([one.by_class for one in parts]),
             np.concatenate([one.undecided for one in parts]),
-            np.concatenate([one.safe for one in parts]),
+            np.concatenate([one.runtime_safe for one in parts]),
             parts[0].ties_to,
         )
 
@@ -41,11 +47,11 @@ class Tally:
         """How many are not; two classes only."""
         return self._of_two(0)
 
-    def _of_two(self, place: int) -> Counts:
+    def _of_two(self, index: int) -> Counts:
         if self.by_class.shape[1] != 2:  # noqa: PLR2004 - favorable or not
             message = f"favorable and unfavorable need two classes, got {self.by_class.shape[1]}; use by_class"
             raise EngineError(message)
-        return self.by_class[:, place]
+        return self.by_class[:, index]
 
     @property
     def unanimous(self) -> Flags:
@@ -66,7 +72,7 @@ class Tally:
         return self.by_class.shape[1] - 1 - np.argmax(self.by_class[:, ::-1], axis=1)
 
     @property
-    def settled(self) -> Flags:
+    def decided(self) -> Flags:
         """Whose winner is certain, however the undecided counterparts would be decided."""
         winner = self.winner
         rows = np.arange(len(winner))

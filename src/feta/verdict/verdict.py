@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from feta.network.network import Reading
+from feta.deprecation import renamed
+from feta.scorer.network.network import Provenance
 from feta.verdict.certificate import Certificate
-from feta.verdict.counterexample import Counterexample, Runtime
+from feta.verdict.counterexample import Counterexample, RuntimeStatus
 
 
 class Reason(StrEnum):
@@ -35,9 +36,11 @@ class Fair:
     """No counterexample exists, and here is why."""
 
     certificate: Certificate
-    runtime: Runtime = "sensitive"
+    runtime: RuntimeStatus = "sensitive"
     effort: Effort = Effort()
-    reading: Reading = "proved"  # "sampled": the model's preprocessing was only tried out
+    provenance: Provenance = "proved"  # "sampled": the model's preprocessing was only tried out
+
+    reading = renamed("reading", "provenance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,13 @@ class Unfair:
     counterexample: Counterexample
     optimal: bool = False
     effort: Effort = Effort()
-    reading: Reading = "proved"
+    provenance: Provenance = "proved"
     replayed: bool | None = None
 
+    reading = renamed("reading", "provenance")
+
     @property
-    def runtime(self) -> Runtime:
+    def runtime(self) -> RuntimeStatus:
         """Whether the source's own runtime is sure to decide the two apart as well."""
         return "sensitive" if self.replayed is False else self.counterexample.runtime
 
@@ -65,10 +70,12 @@ class Unknown:
 
     reason: Reason
     best: Counterexample | None = None
-    runtime: Runtime = "sensitive"
+    runtime: RuntimeStatus = "sensitive"
     effort: Effort = Effort()
     solver: str = ""  # whose word it was, if a solver's
-    reading: Reading = "proved"
+    provenance: Provenance = "proved"
+
+    reading = renamed("reading", "provenance")
 
 
 Verdict = Fair | Unfair | Unknown

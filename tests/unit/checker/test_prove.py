@@ -169,12 +169,12 @@ def test_parts_that_do_not_cover_everybody_are_refused(
 
 def test_bounds_that_settle_nothing_are_refused() -> None:
     network = Network.from_layers([([[1.0, 0, 0, 0.5]], [-20.0])])
-    apart = Model(REAL.space, network, threshold=0.0)
+    differs = Model(REAL.space, network, threshold=0.0)
     with pytest.raises(CertificateError, match="the bounds leave a part of the counterparts open"):
-        prove(*bounded(None, model=apart))
+        prove(*bounded(None, model=differs))
     small = ((0, 0.0), (1, 1.0), None, None, None)
     with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 18"):
-        prove(*bounded(*small, model=apart))
+        prove(*bounded(*small, model=differs))
 
 
 def test_the_corners_decide_where_the_score_is_affine() -> None:

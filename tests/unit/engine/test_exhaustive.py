@@ -20,24 +20,24 @@ from feta import (
     WorstAt,
 )
 from feta.engine import blocks
-from feta.engine.exhaustive import Exhaustive
-from feta.network.points import Rows
+from feta.engine.exhaustive import ExhaustiveEngine
 from feta.rule import Rule
+from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 from tests.strategies import Edge, random_case
 
-ENGINE = Exhaustive()
+ENGINE = ExhaustiveEngine()
 FREE = Budget()
 UNFAIR = linear(age=1.0, bias=-31.0)  # from 31 on favorable
 
 
-@pytest.mark.parametrize("numbers", [1, 7, 2**16])
+@pytest.mark.parametrize("assignment_ids", [1, 7, 2**16])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_blocks_size_changes_no_answer(
-    numbers: int, seed: int, monkeypatch: pytest.MonkeyPatch
+    assignment_ids: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", assignment_ids)
     case = random_case(np.random.default_rng(seed), "tie")
     for person in case.people:
         fair = isinstance(ENGINE.solve(FairAt(case.model, person), FREE), Fair)
@@ -112,7 +112,7 @@ def test_a_spent_budget_is_unknown_with_its_reason(budget: Budget, reason: Reaso
         assert verdict.reason == reason
     counts = ENGINE.tally(UNFAIR, PERSON[None, :], budget, until="all")
     assert counts.undecided.tolist() == [146]
-    assert not counts.safe.any()
+    assert not counts.runtime_safe.any()
 
 
 def test_a_budget_that_just_suffices_suffices() -> None:
@@ -141,7 +141,7 @@ def test_counting_may_stop_once_the_majority_is_certain(monkeypatch: pytest.Monk
     early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")
     assert whole.unfavorable.tolist() == [146]
     assert early.unfavorable.tolist() == [80]
-    assert early.settled.all()
+    assert early.decided.all()
     assert early.decision.tolist() == whole.decision.tolist() == [False]
 
 
@@ -177,13 +177,13 @@ def test_only_lattices_below_2_to_the_62_are_accepted(high: int, *, accepted: bo
     assert ENGINE.accepts(model) is accepted
 
 
-@pytest.mark.parametrize("numbers", [1, 7, 2**16])
+@pytest.mark.parametrize("assignment_ids", [1, 7, 2**16])
 @pytest.mark.parametrize("edge", ["free", "tie", "ulp"])
 @pytest.mark.parametrize("seed", range(6))
 def test_every_rule_activation_and_weight_is_answered_as_by_the_book(
-    seed: int, edge: Edge, numbers: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, edge: Edge, assignment_ids: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", assignment_ids)
     case = random_case(np.random.default_rng([seed, 3]), edge, plain=False)
     for person in case.people:
         fair = isinstance(ENGINE.solve(FairAt(case.model, person), FREE), Fair)
@@ -264,7 +264,7 @@ def test_several_classes_stop_once_the_winner_is_certain(monkeypatch: pytest.Mon
     model = Model(SPACE, network, Argmax(("a", "b", "c")))
     early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")
     assert early.by_class.tolist() == [[0, 80, 0]]
-    assert (early.winner.tolist(), early.settled.tolist()) == ([1], [True])
+    assert (early.winner.tolist(), early.decided.tolist()) == ([1], [True])
 
 
 def test_the_farthest_is_found_for_large_scores() -> None:

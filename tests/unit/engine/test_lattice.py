@@ -8,12 +8,12 @@ import pytest
 
 import feta
 from campaigns.lattice import differences, on_a_score, random_model, random_people
-from feta.engine import compiled
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.lattice import Lattice
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import EngineError
+from feta.scorer.network import native_kernel
 from feta.verdict.certificate import LatticeProof
 from feta.verdict.verdict import Reason
 from tests.examples import PERSON, SPACE, linear
@@ -33,8 +33,8 @@ def test_auto_takes_it() -> None:
 
 
 def test_without_the_kernel_auto_takes_exhaustive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "native", None)
-    compiled.warn_without_kernel.cache_clear()
+    monkeypatch.setattr(native_kernel, "native", None)
+    native_kernel.warn_without_kernel.cache_clear()
     with pytest.warns(RuntimeWarning, match=r"kernel is missing: .* 460 times .*`pip install"):
         assert choose(linear(age=1.0)).name == "exhaustive"
     assert choose(linear(age=1.0)).name == "exhaustive"  # a second warning would be an error here
@@ -65,7 +65,7 @@ def terms_of(kind: str, n_values: int) -> np.ndarray:
 @pytest.mark.parametrize("n_values", [1, 2, 3, 57])
 def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int, kind: str) -> None:
     terms = terms_of(kind, n_values)
-    tree = compiled.native.split_axis(terms, np.ones(5))
+    tree = native_kernel.native.split_axis(terms, np.ones(5))
     assert sorted(tree["order"].tolist()) == list(range(n_values))
     for node in range(len(tree["begin"])):
         center, generator, rest = (
@@ -106,14 +106,14 @@ def test_a_lattice_of_billions_on_the_edge_is_unknown_in_time() -> None:
     model = feta.Model(space, network, threshold=0.0)
     counts = feta.tally(model, np.zeros((1, 4)), engine="lattice", budget=Budget(seconds=0.2))
     assert counts.undecided[0] > 0  # how many depends on the machine
-    assert not counts.settled[0]
+    assert not counts.decided[0]
 
 
 def test_a_spent_budget_of_evaluations_leaves_people_undecided() -> None:
     model = linear(age=1.0, female=3.0, bias=-50.0)
-    counts = Lattice().tally(model, PERSON[None, :], Budget(evaluations=1), until="all")
+    counts = LatticeEngine().tally(model, PERSON[None, :], Budget(evaluations=1), until="all")
     assert counts.undecided.tolist() == [SPACE.lattice.size]
-    verdict = Lattice().solve(feta.WorstAt(model, PERSON), Budget(evaluations=1))
+    verdict = LatticeEngine().solve(feta.WorstAt(model, PERSON), Budget(evaluations=1))
     assert isinstance(verdict, feta.Unknown)
 
 
@@ -121,10 +121,10 @@ def test_a_spent_budget_of_evaluations_leaves_people_undecided() -> None:
 def test_votes_listed_in_any_order_are_counted_alike(bias: float, expected: list[int]) -> None:
     """With -38 the last one listed lies exactly on the threshold, and is settled exactly."""
     model = linear(age=1.0, bias=bias)
-    numbers = np.array([120, 3, 77, 40])
+    assignment_ids = np.array([120, 3, 77, 40])
     votes = np.array([1, 5, 2, 7])
     for engine in ("lattice", "exhaustive"):
-        weights = feta.VoteWeights(numbers, votes, model.space)
+        weights = feta.VoteWeights(assignment_ids, votes, model.space)
         counts = choose(model, engine).tally(
             model, PERSON[None, :], UNLIMITED, until="all", weights=weights
         )
@@ -138,9 +138,9 @@ def test_a_proof_cut_short_never_calls_the_runtime_safe(evaluations: int) -> Non
         case = random_case(np.random.default_rng([5, seed]), "ulp", plain=False)
         for person in case.people:
             query = feta.WorstAt(case.model, person)
-            verdict = Lattice().solve(query, short)
+            verdict = LatticeEngine().solve(query, short)
             if isinstance(verdict, feta.Fair):
-                full = Exhaustive().solve(query, UNLIMITED)
+                full = ExhaustiveEngine().solve(query, UNLIMITED)
                 assert isinstance(full, feta.Fair)
                 assert verdict.runtime != "safe" or full.runtime == "safe"
                 proved += 1
@@ -154,12 +154,12 @@ def test_people_counted_in_parts_are_counted_alike(monkeypatch: pytest.MonkeyPat
     model = random_model(rng, plain=True)
     people = random_people(rng, model, 150)
     model = on_a_score(rng, model, people[0])
-    whole = Lattice().tally(model, people, UNLIMITED, until="all")
+    whole = LatticeEngine().tally(model, people, UNLIMITED, until="all")
     monkeypatch.setattr("feta.engine.lattice.OPEN_AT_A_TIME", 1)
-    parts = Lattice().tally(model, people, UNLIMITED, until="all")
-    np.testing.assert_array_equal(whole.by_class, parts.by_class)
-    np.testing.assert_array_equal(whole.safe, parts.safe)
-    assert len(Lattice().tally(model, people[:0], UNLIMITED, until="all").by_class) == 0
+    cells = LatticeEngine().tally(model, people, UNLIMITED, until="all")
+    np.testing.assert_array_equal(whole.by_class, cells.by_class)
+    np.testing.assert_array_equal(whole.runtime_safe, cells.runtime_safe)
+    assert len(LatticeEngine().tally(model, people[:0], UNLIMITED, until="all").by_class) == 0
 
 
 class Watched:
@@ -175,7 +175,7 @@ class Watched:
         return self.noted(self.native.tally_listed(*arguments))
 
     def noted(self, answers: dict[str, Any]) -> dict[str, Any]:
-        self.held.append(sum(len(numbers) for numbers in answers["open"].values()))
+        self.held.append(sum(len(assignment_ids) for assignment_ids in answers["open"].values()))
         return answers
 
 
@@ -190,7 +190,7 @@ def test_undecided_counterparts_are_held_for_few_people_at_a_time(
     weights = None
     if weighted:
         weights = feta.VoteWeights.from_people(SPACE, next(SPACE.lattice.counterparts(PERSON)))
-    engine = Lattice()
+    engine = LatticeEngine()
     watched = Watched(engine._kernel(model).native)
     engine._kernel(model).native = watched
     monkeypatch.setattr("feta.engine.lattice.OPEN_AT_A_TIME", 4 * size)
@@ -202,9 +202,9 @@ def test_undecided_counterparts_are_held_for_few_people_at_a_time(
 
 def test_a_constant_score_on_the_threshold_is_a_tie_for_everybody() -> None:
     model = feta.Model(SPACE, feta.Network.from_layers([([[0.0] * 4], [0.25])]), threshold=0.25)
-    tally = Lattice().tally(model, np.tile(PERSON, (3, 1)), UNLIMITED, until="all")
+    tally = LatticeEngine().tally(model, np.tile(PERSON, (3, 1)), UNLIMITED, until="all")
     assert tally.favorable.tolist() == [SPACE.lattice.size] * 3
-    assert isinstance(Lattice().solve(feta.WorstAt(model, PERSON), UNLIMITED), feta.Fair)
+    assert isinstance(LatticeEngine().solve(feta.WorstAt(model, PERSON), UNLIMITED), feta.Fair)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -215,10 +215,10 @@ def test_rows_alike_are_decided_alike_by_any_number_of_threads(threads: int) -> 
     people = np.tile(PERSON, (700, 1))
     people[:, 0] = rng.integers(18, 91, 700)  # nobody's own age matters
     people[:, 3] = rng.integers(0, 101, 700)
-    found = Lattice(threads=threads).majority(model, people)
+    found = LatticeEngine(threads=threads).majority(model, people)
     assert found is not None
     due = feta.tally(model, people, engine="exhaustive").decision
     assert 0 < due.sum() < 700
     assert found.tolist() == due.tolist()
     people[699, 3] = np.nan
-    assert Lattice(threads=threads).majority(model, people) is None
+    assert LatticeEngine(threads=threads).majority(model, people) is None

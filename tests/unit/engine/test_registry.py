@@ -6,9 +6,9 @@ import pytest
 
 from feta import EngineError, FairAt, FeatureSpace, Integer, Model, Network, verify
 from feta.engine import registry
-from feta.engine.exhaustive import Exhaustive
+from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.registry import choose, engines, is_ours
-from feta.network.network import Columns, Table
+from feta.scorer.network.network import Columns, LookupTable
 from tests.examples import PERSON, SPACE, linear
 
 
@@ -28,13 +28,13 @@ TABLED = Model(
     replace(
         REAL.network,
         first=Columns(
-            np.zeros(1), np.zeros((1, 4)), (Table(3, np.array([50.0]), np.ones((1, 1))),)
+            np.zeros(1), np.zeros((1, 4)), (LookupTable(3, np.array([50.0]), np.ones((1, 1))),)
         ),
     ),
 )
 
 
-class Picky(Exhaustive):
+class Picky(ExhaustiveEngine):
     """A plugin's engine that takes nothing."""
 
     def accepts(self, model: Model) -> bool:  # noqa: ARG002 - the protocol's
@@ -46,9 +46,9 @@ class Point:
     """An entry point, as importlib.metadata gives it."""
 
     name: str
-    engine: type[Exhaustive]
+    engine: type[ExhaustiveEngine]
 
-    def load(self) -> type[Exhaustive]:
+    def load(self) -> type[ExhaustiveEngine]:
         return self.engine
 
 
@@ -118,10 +118,10 @@ def test_a_plugin_is_found_and_passed_over_when_it_refuses(plugins: list[Point])
 
 def test_ours_wins_a_clash_of_names(plugins: list[Point]) -> None:
     plugins.append(Point("exhaustive", Picky))
-    assert type(choose(linear(), "exhaustive")) is Exhaustive
+    assert type(choose(linear(), "exhaustive")) is ExhaustiveEngine
 
 
 def test_only_our_own_engines_are_ours() -> None:
     assert all(is_ours(engine) for engine in engines().values())
     assert not is_ours(Picky())
-    assert not is_ours(Exhaustive())  # not the one in the registry
+    assert not is_ours(ExhaustiveEngine())  # not the one in the registry

@@ -8,7 +8,7 @@ import pytest
 import feta
 from feta.checker.prove import prove
 from feta.engine.span import HIGHEST, LOWEST, Span
-from feta.network.points import Rows
+from feta.scorer.network.evaluation import Rows
 from tests.examples import PERSON, SPACE
 
 ENGINES = ["exhaustive", "lattice", "milp"]

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from feta import Schema, SchemaError
 from feta.estimators.ce_fair_classifier import CEFairClassifier
-from feta.space.schema_file import Decision, SchemaFile
+from feta.io.schema_file import Decision, SchemaFile
 from tests.unit.train.people import CLASSES, LABELS, RECORDS, SPACE
 
 X = pd.DataFrame(RECORDS)

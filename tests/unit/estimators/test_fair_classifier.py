@@ -36,8 +36,8 @@ from feta import (
     VoteWeights,
 )
 from feta.estimators.fair_classifier import FairClassifier
+from feta.io.schema_file import Decision, SchemaFile
 from feta.space.attribute import Value
-from feta.space.schema_file import Decision, SchemaFile
 
 # Said of every estimator that FETA cannot read; one test here is about it.
 pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
@@ -680,7 +680,7 @@ def test_a_pipeline_with_code_of_ones_own_is_labelled_as_sampled() -> None:
     fair = FairClassifier(pipeline(halved), SPACE).fit(X, Y)
     assert fair.model_ is not None
     assert "its preprocessing was sampled, not proved" in fair.guarantee_
-    assert {one.reading for one in fair.explain(SOME)} == {"sampled"}
+    assert {one.provenance for one in fair.explain(SOME)} == {"sampled"}
 
 
 def test_a_frozen_estimator_that_knows_its_columns_by_name_is_asked_by_name() -> None:

@@ -33,7 +33,7 @@ from feta import (
     VoteWeights,
 )
 from feta.estimators.fair_regressor import FairRegressor
-from feta.space.schema_file import Decision, SchemaFile
+from feta.io.schema_file import Decision, SchemaFile
 
 pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 

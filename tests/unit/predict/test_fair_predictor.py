@@ -141,7 +141,7 @@ def test_several_classes_are_decided_by_the_most_votes() -> None:
     predictor = FairPredictor(Model(SPACE, BY_AGE, ABC))
     assert predictor.decide(PERSON[None, :]).tolist() == [1]  # 36 ages are below 54, 37 are not
     counts = predictor.votes(PERSON[None, :])
-    assert counts.settled.tolist() == [True]
+    assert counts.decided.tolist() == [True]
     assert counts.by_class[0, 2] == 0
 
 

@@ -10,7 +10,7 @@ from feta.cli.app import exit_code_of
 from feta.errors import SchemaError
 from feta.report.audited import read_audit
 from feta.report.diff import compare
-from feta.report.gate import Gate, Outcome, conclusion
+from feta.report.gate import Gate, GateResult, conclusion
 from feta.report.matching import match
 
 SPACE = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
@@ -95,9 +95,9 @@ def test_people_who_cannot_be_matched_are_not_compared(
     (found,) = match(old, new).reasons
     assert reason in found
     diff = compare(old, new)
-    assert Gate().outcome(diff) == Outcome.NOT_MATCHED
+    assert Gate().outcome(diff) == GateResult.NOT_MATCHED
     assert reason in conclusion(diff, Gate())
-    assert Gate(rate_only=True).outcome(diff) != Outcome.NOT_MATCHED
+    assert Gate(rate_only=True).outcome(diff) != GateResult.NOT_MATCHED
 
 
 def test_verdicts_that_were_edited_are_not_compared_even_by_rate(
@@ -108,13 +108,13 @@ def test_verdicts_that_were_edited_are_not_compared_even_by_rate(
     verdicts.write_text(verdicts.read_text().replace('"unfair"', '"fair"', 1))
     new = read_audit(out)
     assert new.doubt == "verdicts.csv changed after audit.json was written"
-    assert Gate(rate_only=True).outcome(compare(old, new)) == Outcome.NOT_MATCHED
+    assert Gate(rate_only=True).outcome(compare(old, new)) == GateResult.NOT_MATCHED
     edit(out, lambda content: content.pop("files"))
     assert read_audit(out).doubt == "verdicts.csv has 3 people fair, and audit.json 2"
     verdicts.unlink()
     new = read_audit(out)
     assert new.doubt == "verdicts.csv is missing"
-    assert Gate().outcome(compare(old, new)) == Outcome.NOT_MATCHED
+    assert Gate().outcome(compare(old, new)) == GateResult.NOT_MATCHED
     gate = Gate(rate_only=True)
     assert "only the rates were compared, not who is unfair" in conclusion(compare(old, new), gate)
 
@@ -141,11 +141,11 @@ def test_a_weaker_question_is_another_one(
     edit(out, lambda content: content["model"].update(change))
     diff = compare(old, read_audit(out))
     assert diff.question_changes == (words,)
-    assert Gate().outcome(diff) == Outcome.NOT_COMPARABLE
+    assert Gate().outcome(diff) == GateResult.NOT_COMPARABLE
 
 
 def test_a_stronger_question_is_no_obstacle(audited: Callable[..., Path]) -> None:
     old, new = audited("old", "--seconds", "5"), read_audit(audited("new"))
-    edit(old, lambda content: content["model"].update(reading="sampled"))
+    edit(old, lambda content: content["model"].update(provenance="sampled"))
     diff = compare(read_audit(old), new)
-    assert (diff.question_changes, Gate().outcome(diff)) == ((), Outcome.NOT_WORSE)
+    assert (diff.question_changes, Gate().outcome(diff)) == ((), GateResult.NOT_WORSE)

@@ -98,8 +98,8 @@ def seen_by_a_browser(
 ) -> tuple[list[tuple[dict[str, int], list[str]]], list[int]]:
     """Open pages side by side with scripts on; give their elements, and which of them ran something."""
     frames = []
-    for place, page in enumerate(pages):
-        spy = f"<script>alert = () => parent.alive.push({place}); document.currentScript.remove()</script>"
+    for index, page in enumerate(pages):
+        spy = f"<script>alert = () => parent.alive.push({index}); document.currentScript.remove()</script>"
         frames.append(
             f'<iframe srcdoc="{escape(page.replace("<head>", f"<head>{spy}", 1))}"></iframe>'
         )

@@ -8,13 +8,13 @@ import random
 from importlib.metadata import PackageNotFoundError
 
 import feta
-from feta.audit.audit import audit
-from feta.audit.finding import Finding
+from feta.auditing.audit import audit
+from feta.auditing.finding import Finding
 from feta.report import metric_frame
 from feta.report.groups import Group
 from feta.report.html import html
 from feta.report.metric_frame import disparities
-from feta.report.report import Gathering, Source
+from feta.report.report import ReportBuilder, ReportSource
 
 Case = tuple[bool | None, bool, bool]  # label, own, fair
 
@@ -35,9 +35,9 @@ def test_differences_and_ratios_are_those_of_the_rates() -> None:
     drawn: list[list[Case]] = [
         [
             (dice.random() < 0.5, dice.random() < share, dice.random() < 1 - share)
-            for _ in range(60 + place)
+            for _ in range(60 + index)
         ]
-        for place, share in enumerate((0.3, 0.5, 0.8))
+        for index, share in enumerate((0.3, 0.5, 0.8))
     ]
     found = disparities([group_of(cases) for cases in drawn], enough=10)
     assert len(found) == 3
@@ -72,10 +72,10 @@ def page() -> str:
     model = feta.Model(space, feta.Network.from_layers([([[0.0, 2.0, 1.0]], [-6.0])]))
     rows = [{"sex": "fm"[n % 2], "income": n % 9} for n in range(80)]
     found = audit(model, rows)
-    gathering = Gathering(found.auditor)
+    builder = ReportBuilder(found.auditor)
     for finding in found.findings:
-        gathering.take(finding, found.people[finding.row], label=bool(finding.row % 3))
-    return html(gathering.report(Source()))
+        builder.take(finding, found.people[finding.row], label=bool(finding.row % 3))
+    return html(builder.report(ReportSource()))
 
 
 def test_the_annex_has_the_measures_or_says_how_to_get_them(

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 import feta
-from feta.audit.audit import audit
-from feta.audit.finding import Finding
-from feta.audit.summary import Summary, is_flip
+from feta.auditing.audit import audit
+from feta.auditing.finding import Finding
+from feta.auditing.summary import AuditSummary, is_flip
 from feta.cli.audit_words import show
-from feta.cli.open_model import Opened
 from feta.engine.registry import choose
+from feta.io.sanitize import json_text, visible
 from feta.model import Model
-from feta.plain import json_text, visible
+from feta.readers.load import LoadedModel
 from feta.report.audit_json import audit_json
 from feta.report.bands import Bands
 from feta.report.html import html
 from feta.report.junit import junit
 from feta.report.markdown import markdown, md
 from feta.report.picture import grid
-from feta.report.report import Gathering, Source
+from feta.report.report import ReportBuilder, ReportSource
 from feta.report.words import Words, duration, headline, words_for
 from tests.payloads import evil_model, report_of
 
@@ -77,7 +77,7 @@ def test_the_price_tells_how_many_are_decided_favorably_before_and_after() -> No
 
 
 def test_what_is_not_settled_is_told_without_a_word_of_unfairness() -> None:
-    summary = Summary(("age",))
+    summary = AuditSummary(("age",))
     summary.statuses.update({"fair": 16, "not audited": 4})
     told = str(headline(summary, Words(), partial=False))
     assert (
@@ -112,7 +112,7 @@ def test_a_missing_value_is_called_missing_in_pairs(capsys: pytest.CaptureFixtur
     space = feta.FeatureSpace((sex, feta.Real("income", 0, 9)))
     model = Model(space, feta.Network.from_layers([([[4.0, 0.0, 1.0]], [-5.0])]))
     report = report_of(model, [{"sex": "m", "income": 4.0}])
-    show(Opened(model), report, out=None)
+    show(LoadedModel(model), report, out=None)
     for told in (markdown(report), junit(report), capsys.readouterr().out):
         assert re.search("sex m (→|-&gt;) missing", told)
 
@@ -136,16 +136,16 @@ def test_a_thousand_people_fit_into_a_megabyte() -> None:
 
 def test_group_counts_are_those_of_the_findings() -> None:
     found = audit(MODEL, ROWS)
-    gathering = Gathering(found.auditor)
+    builder = ReportBuilder(found.auditor)
     for finding in found.findings:
-        gathering.take(finding, found.people[finding.row])
-    ages = dict(gathering.groups.present("groupage"))
+        builder.take(finding, found.people[finding.row])
+    ages = dict(builder.groups.present("groupage"))
     young = [one for one, row in zip(found.findings, ROWS, strict=True) if row["groupage"] in range(18, 30)]  # fmt: skip
     assert next(iter(ages)) == "18 to 29"
     assert ages["18 to 29"].people == len(young)
     assert ages["18 to 29"].unfair == sum(one.status == "unfair" for one in young)
     assert ages["18 to 29"].own[1] == sum(bool(one.decision) for one in young)
-    assert sum(one.people for one in gathering.groups.by_intersection.values()) == len(ROWS)
+    assert sum(one.people for one in builder.groups.by_intersection.values()) == len(ROWS)
 
 
 def test_the_picture_shows_the_model_s_own_decisions() -> None:
@@ -186,10 +186,10 @@ def test_blanks_that_differ_can_be_seen_in_every_format_for_people() -> None:
     )
     model = feta.Model(space, feta.Network.from_layers([([[1.0, -1.0, -1.0, 0.1]], [-0.5])]))
     found = feta.audit(model, [{"race": "White", "income": 3.0}])
-    gathering = Gathering(found.auditor)
+    builder = ReportBuilder(found.auditor)
     for finding in found.findings:
-        gathering.take(finding, found.people[finding.row])
-    report = gathering.report(Source())
+        builder.take(finding, found.people[finding.row])
+    report = builder.report(ReportSource())
     assert "␠White" in html(report)
     assert "race White → ␠White" in markdown(report)
     assert "␠" not in json_text(audit_json(report))
@@ -241,7 +241,7 @@ def test_a_span_is_told_by_two_people_with_this_file_otherwise(
     ):
         assert words in page, words
     assert "the person <span" not in page
-    show(Opened(SPAN), report, out=None)
+    show(LoadedModel(SPAN), report, out=None)
     for told in (markdown(report), capsys.readouterr().out):
         assert "two people with this file otherwise" in told
         assert "age 18 → 90" in told

@@ -153,9 +153,9 @@ def test_negative_zero_becomes_zero(attribute: Integer | Levels | Real) -> None:
 
 @pytest.mark.parametrize("attribute", [SEX, AGE, HOURS])
 def test_codes_and_places_undo_each_other(attribute: Finite) -> None:
-    places = np.arange(attribute.n_values)
-    codes = attribute.codes(places)
-    assert attribute.places(codes).tolist() == places.tolist()
+    indices = np.arange(attribute.n_values)
+    codes = attribute.codes(indices)
+    assert attribute.indices(codes).tolist() == indices.tolist()
     assert attribute.valid(codes).all()
     decoded = [attribute.decode(code) for code in codes]
     assert len(set(decoded)) == attribute.n_values

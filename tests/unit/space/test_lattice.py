@@ -43,10 +43,10 @@ def test_counterparts_include_the_person_once_and_share_the_rest() -> None:
 def test_a_number_names_one_assignment() -> None:
     lattice = SPACE.lattice
     (block,) = lattice.counterparts(PERSON)
-    assert lattice.numbers(block).tolist() == list(range(lattice.size))
-    own = int(lattice.numbers(PERSON[None, :])[0])
+    assert lattice.assignment_ids(block).tolist() == list(range(lattice.size))
+    own = int(lattice.assignment_ids(PERSON[None, :])[0])
     assert (lattice.counterpart(PERSON, own) == PERSON).all()
-    assert lattice.numbers(block[:0]).shape == (0,)
+    assert lattice.assignment_ids(block[:0]).shape == (0,)
 
 
 def test_a_counterpart_leaves_the_person_alone() -> None:
@@ -59,7 +59,7 @@ def test_each_person_moves_to_an_assignment_of_their_own() -> None:
     people = np.stack([PERSON, PERSON])
     people[1, 2] = 7.0  # income
     moved = SPACE.lattice.moved(people, np.array([0, 11]))
-    assert SPACE.lattice.numbers(moved).tolist() == [0, 11]
+    assert SPACE.lattice.assignment_ids(moved).tolist() == [0, 11]
     assert [SPACE.decode(one)["income"] for one in moved] == [4, 7]
     SPACE.check(moved)
 

@@ -19,9 +19,9 @@ from feta import (
     save_model,
     tally,
 )
-from feta.schema import Schema
+from feta.io.schema import Schema
+from feta.io.schema_file import format_schema, parse_schema
 from feta.space.attribute import Attribute
-from feta.space.schema_file import format_schema, parse_schema
 
 SPACE = FeatureSpace(
     (
@@ -66,12 +66,12 @@ def test_a_flag_beside_another_number_is_nobody() -> None:
 @pytest.mark.parametrize("attribute", SPACE.attributes[:3])
 def test_missing_is_one_more_value(attribute: Attribute) -> None:
     assert isinstance(attribute, Integer | Categorical | Levels)
-    places = np.arange(attribute.n_values)
-    codes = attribute.codes(places)
+    indices = np.arange(attribute.n_values)
+    codes = attribute.codes(indices)
     assert attribute.valid(codes).all()
-    assert attribute.places(codes).tolist() == places.tolist()
+    assert attribute.indices(codes).tolist() == indices.tolist()
     assert attribute.decode(codes[-1]) is None
-    assert len({tuple(code) for code in codes.tolist()}) == len(places)
+    assert len({tuple(code) for code in codes.tolist()}) == len(indices)
 
 
 def test_counterparts_may_be_missing_too() -> None:

@@ -9,8 +9,8 @@ from tests.examples import PERSON, SPACE
 WIDE = FeatureSpace(tuple(Integer(f"n{n}", 1, 2**40, sensitive=True) for n in range(2)))
 
 
-def weights(numbers: list[int], votes: list[int]) -> VoteWeights:
-    return VoteWeights(np.array(numbers), np.array(votes), SPACE)
+def weights(assignment_ids: list[int], votes: list[int]) -> VoteWeights:
+    return VoteWeights(np.array(assignment_ids), np.array(votes), SPACE)
 
 
 def people(*ages: int) -> np.ndarray:
@@ -19,14 +19,14 @@ def people(*ages: int) -> np.ndarray:
 
 def test_each_assignment_has_the_votes_of_the_people_who_have_it() -> None:
     found = VoteWeights.from_people(SPACE, np.concatenate([people(90, 18, 90), PERSON[None, :]]))
-    assert found.numbers.tolist() == [1, 24, 145]  # 18 male, 30 female, 90 male
+    assert found.assignment_ids.tolist() == [1, 24, 145]  # 18 male, 30 female, 90 male
     assert found.votes.tolist() == [1, 1, 2]
     assert found.total == 4
 
 
 def test_votes_may_be_given_by_the_sensitive_values() -> None:
     found = VoteWeights.of(SPACE, {(90, "male"): 2, (18, "female"): 5})
-    assert found.numbers.tolist() == [145, 0]
+    assert found.assignment_ids.tolist() == [145, 0]
     assert found.votes.tolist() == [2, 5]
     assert found.total == 7
 
@@ -34,7 +34,7 @@ def test_votes_may_be_given_by_the_sensitive_values() -> None:
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_any_kind_of_whole_number_counts(kind: type[np.integer]) -> None:
     found = VoteWeights(np.array([3, 0], dtype=kind), np.array([1, 2], dtype=kind), SPACE)
-    assert found.numbers.dtype == found.votes.dtype == np.int64
+    assert found.assignment_ids.dtype == found.votes.dtype == np.int64
     assert found.total == 3
 
 

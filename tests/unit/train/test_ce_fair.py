@@ -10,7 +10,7 @@ import numpy as np
 
 import feta
 from feta import Argmax, FairPredictor, Model, NetworkError, SchemaError, Tolerance
-from feta.metrics import ce_rate
+from feta.metrics.rates import ce_rate
 from feta.train import checkpoint_file, fair_loop
 from feta.train.ce_fair import CEFairTrainer
 from feta.train.curve_file import write_curve

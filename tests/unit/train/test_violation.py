@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feta import Argmax, FeatureSpace, Integer, Model, Network, Real, Threshold, Tolerance
-from feta.train.farthest import Numbers
 from feta.train.task import Task
 from feta.train.violation import violations
+from feta.train.worst_counterparts import Numbers
 from tests import oracle
 from tests.strategies import random_case
 

@@ -22,12 +22,12 @@ def test_the_majority_decides_and_a_tie_is_favorable(
 ) -> None:
     counts = tally(favorable, unfavorable, 0)
     assert counts.decision.tolist() == [decision]
-    assert counts.settled.tolist() == [True]
+    assert counts.decided.tolist() == [True]
     assert (counts.favorable.tolist(), counts.unfavorable.tolist()) == ([favorable], [unfavorable])
 
 
 @pytest.mark.parametrize(
-    ("favorable", "unfavorable", "undecided", "settled"),
+    ("favorable", "unfavorable", "undecided", "decided"),
     [
         (3, 1, 2, True),  # a tie at worst, and a tie is favorable
         (3, 1, 3, False),
@@ -37,9 +37,9 @@ def test_the_majority_decides_and_a_tie_is_favorable(
     ],
 )
 def test_a_majority_is_settled_when_the_undecided_cannot_turn_it(
-    favorable: int, unfavorable: int, undecided: int, *, settled: bool
+    favorable: int, unfavorable: int, undecided: int, *, decided: bool
 ) -> None:
-    assert tally(favorable, unfavorable, undecided).settled.tolist() == [settled]
+    assert tally(favorable, unfavorable, undecided).decided.tolist() == [decided]
 
 
 def several(counts: list[int], undecided: int, ties_to: Ties) -> Tally:
@@ -63,7 +63,7 @@ def test_the_class_with_most_votes_wins_and_ties_go_where_the_rule_says(
     for ties_to, winner in (("first", first), ("last", last)):
         found = several(counts, 0, cast("Ties", ties_to))
         assert found.winner.tolist() == [winner]
-        assert found.settled.tolist() == [True]
+        assert found.decided.tolist() == [True]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_the_class_with_most_votes_wins_and_ties_go_where_the_rule_says(
 def test_a_winner_of_several_is_settled_when_no_other_can_catch_up(
     counts: list[int], undecided: int, *, first: bool, last: bool
 ) -> None:
-    assert several(counts, undecided, "first").settled.tolist() == [first]
-    assert several(counts, undecided, "last").settled.tolist() == [last]
+    assert several(counts, undecided, "first").decided.tolist() == [first]
+    assert several(counts, undecided, "last").decided.tolist() == [last]
 
 
 @pytest.mark.parametrize("ties_to", ["first", "last"])
@@ -98,7 +98,7 @@ def test_settled_is_what_trying_every_end_of_the_count_says(undecided: int, ties
             if sum(more) == undecided
         }
         found = several(list(counts), undecided, ties_to)
-        assert found.settled.tolist() == [len(winners) == 1]
+        assert found.decided.tolist() == [len(winners) == 1]
         if len(winners) == 1:
             assert set(found.winner.tolist()) == winners
 
@@ -122,4 +122,4 @@ def test_people_are_counted_row_by_row() -> None:
         np.array([[2, 2, 0], [0, 1, 5]]), np.array([1, 1]), np.array([True, True]), "first"
     )
     assert counts.winner.tolist() == [0, 2]
-    assert counts.settled.tolist() == [False, True]
+    assert counts.decided.tolist() == [False, True]

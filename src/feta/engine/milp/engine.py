@@ -12,18 +12,18 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.bounds.first_layer import tabulable
-from feta.engine.cover import MOST_MOVES, MOST_PARTS, Cover
-from feta.engine.milp.backends.protocol import Backend, Outcome, Status
+from feta.engine.branch_and_bound import MAX_MOVES, MAX_PARTS, BranchAndBound
+from feta.engine.milp.backends.protocol import Backend, SolverResult, Status
 from feta.engine.milp.counting import Counting, count
 from feta.engine.milp.solver import Bounds, Solver
 from feta.engine.protocol import Budget, Until
-from feta.engine.question import Question
+from feta.engine.query_state import QueryState
 from feta.engine.span import Span
 from feta.errors import EngineError, MissingExtra
 from feta.model import Model
-from feta.network.points import Rows
 from feta.query import Query, WorstAt
 from feta.rounding import FLOAT64
+from feta.scorer.network.evaluation import Rows
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
@@ -39,7 +39,7 @@ REASONS = {
 }
 
 
-class Milp:
+class MilpEngine:
     """An engine for each solver: "milp" is HiGHS.
 
     `bounds` says what programs are written from (`solver.py`), `counting` how witnesses are found, and
@@ -53,7 +53,7 @@ class Milp:
         *,
         bounds: Bounds = "parts",
         counting: Counting | None = None,
-        most_parts: int = MOST_PARTS,
+        most_parts: int = MAX_PARTS,
     ) -> None:
         self.name, self.backend, self.bounds = name, backend, bounds
         self.most_parts = most_parts
@@ -71,11 +71,11 @@ class Milp:
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one question."""
-        question = Question(query, budget, self.name)
-        search = _Search(self.solver(query.model), question, self.most_parts)
+        state = QueryState(query, budget, self.name)
+        search = _MilpSearch(self.solver(query.model), state, self.most_parts)
         worst = isinstance(query, WorstAt)
-        if question.span is not None:
-            return search.span(question.span, worst=worst)
+        if state.span is not None:
+            return search.span(state.span, worst=worst)
         return search.worst() if worst else search.any()
 
     def tally(
@@ -111,17 +111,17 @@ class Milp:
         return self._solvers[model]
 
 
-class _Search:
+class _MilpSearch:
     """One question about one person."""
 
-    def __init__(self, solver: Solver, question: Question, most_parts: int) -> None:
-        self.solver, self.question = solver, question
-        self.cover = Cover(question, solver.terms, most_parts)
-        self.over = solver.over(question.model, question.query.person, question.objective)
+    def __init__(self, solver: Solver, state: QueryState, most_parts: int) -> None:
+        self.solver, self.state = solver, state
+        self.cover = BranchAndBound(state, solver.terms, most_parts)
+        self.over = solver.over(state.model, state.query.person, state.objective)
 
     def any(self) -> Verdict:
         """Find a counterpart treated apart, or prove that there is none."""
-        if self.over.alike.all():
+        if self.over.agrees.all():
             return self._fair_at_once()
         outcome, found = self._ask(maximize=False)
         if found is None and outcome.status is Status.OPTIMAL:
@@ -129,11 +129,11 @@ class _Search:
             outcome, found = self._ask(maximize=True)
         if found is None:
             return self._prove(outcome)
-        return Unfair(found, effort=self.question.meter.effort())
+        return Unfair(found, effort=self.state.budget_tracker.effort())
 
     def worst(self) -> Verdict:
         """Find the counterpart farthest on the other side, and prove that none is farther."""
-        if self.over.alike.all():
+        if self.over.agrees.all():
             return self._fair_at_once()
         near = self._raise_level() if self.solver.by_parts else None
         outcome, found = self._ask(maximize=True)
@@ -144,7 +144,7 @@ class _Search:
                 return verdict
             found = verdict.counterexample
         best, optimal = self.cover.improve(found)
-        return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
+        return Unfair(best, optimal=optimal, effort=self.state.budget_tracker.effort())
 
     def span(self, span: Span, *, worst: bool) -> Verdict:
         """Find the lowest and the highest score, or prove that all lie in a band.
@@ -152,63 +152,63 @@ class _Search:
         Who is farthest from the middle of the scores known is an end of the span. So a few programs,
         each around what was found before, give both ends.
         """
-        person = self.question.query.person
+        person = self.state.query.person
         span.widen(self._extremes(self.over.likeliest(person)))
         found = span.pair()
         while found is None:
-            self.over = self.solver.over(span.model, person, self.question.objective)
-            if self.over.alike.all():
+            self.over = self.solver.over(span.model, person, self.state.objective)
+            if self.over.agrees.all():
                 return self._fair_at_once()
             moves = span.moves
             outcome, found = self._ask(maximize=True)
-            if found is None and (span.moves == moves or span.moves > MOST_MOVES):
+            if found is None and (span.moves == moves or span.moves > MAX_MOVES):
                 verdict = self._prove(outcome)
                 if not isinstance(verdict, Unfair):
                     return verdict
                 found = verdict.counterexample
         best, optimal = self.cover.improve(found) if worst else (found, False)
-        return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
+        return Unfair(best, optimal=optimal, effort=self.state.budget_tracker.effort())
 
     def _extremes(self, people: Matrix) -> Matrix:
         """Choose the lowest and the highest of some people, as float64 has them."""
-        scores = Rows(self.question.model.exact, people).scores(FLOAT64).values[:, 0]
+        scores = Rows(self.state.model.exact, people).scores(FLOAT64).values[:, 0]
         return people[[int(np.argmin(scores)), int(np.argmax(scores))]]
 
     def _raise_level(self) -> Counterexample | None:
         """Ask only for what is farther than the farthest of a few; that one is given, if apart."""
-        goal, model = self.over.goal, self.question.model
-        few = self.over.likeliest(self.question.query.person)
+        goal, model = self.over.goal, self.state.model
+        few = self.over.likeliest(self.state.query.person)
         lows = goal.range(Rows(model.exact, few).scores(FLOAT64))[0]
-        place = int(np.argmax(lows))
-        if not lows[place] > goal.level:
+        index = int(np.argmax(lows))
+        if not lows[index] > goal.level:
             return None
-        self.over = replace(self.over, goal=replace(goal, level=float(lows[place])))
-        return self.question.witness(few[place])
+        self.over = replace(self.over, goal=replace(goal, level=float(lows[index])))
+        return self.state.witness(few[index])
 
     def _fair_at_once(self) -> Fair:
-        safe = bool(self.over.safe().all())
-        return self.question.fair(safe=safe, proof=self.solver.partition.proof())
+        runtime_safe = bool(self.over.runtime_safe().all())
+        return self.state.fair(runtime_safe=runtime_safe, proof=self.solver.partition.proof())
 
-    def _ask(self, *, maximize: bool) -> tuple[Outcome, Counterexample | None]:
+    def _ask(self, *, maximize: bool) -> tuple[SolverResult, Counterexample | None]:
         """Ask the solver, and replay what it finds."""
-        meter = self.question.meter
-        person = self.question.query.person
+        budget_tracker = self.state.budget_tracker
+        person = self.state.query.person
         encoded = self.solver.encode(self.over, person, maximize=maximize)
-        meter.solver_calls += 1
+        budget_tracker.solver_calls += 1
         with self.solver.lock:
             session = self.solver.session("ask")
-            outcome = session.solve(encoded.program, seconds=meter.left())
-        places = encoded.places(outcome.point)
-        if places is None:
+            outcome = session.solve(encoded.program, seconds=budget_tracker.left())
+        indices = encoded.indices(outcome.point)
+        if indices is None:
             return outcome, None
-        found = self.over.first.parts.people(places[None, :], person)[0]
-        return outcome, self.question.witness(found)
+        found = self.over.first.cells.people(indices[None, :], person)[0]
+        return outcome, self.state.witness(found)
 
-    def _prove(self, outcome: Outcome) -> Verdict:
+    def _prove(self, outcome: SolverResult) -> Verdict:
         """Take the question to the bounds; a solver that found nothing proves nothing."""
-        verdict = self.cover.settle()
+        verdict = self.cover.resolve()
         if verdict is not None:
             return verdict
-        meter = self.question.meter
-        reason = meter.reason or REASONS[outcome.status]
-        return Unknown(reason, effort=meter.effort(), solver=self.solver.backend.name)
+        budget_tracker = self.state.budget_tracker
+        reason = budget_tracker.reason or REASONS[outcome.status]
+        return Unknown(reason, effort=budget_tracker.effort(), solver=self.solver.backend.name)

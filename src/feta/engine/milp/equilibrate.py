@@ -11,9 +11,9 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
 from feta.model import Model
-from feta.network.activation import Activation
-from feta.network.network import Affine, Network
 from feta.rounding import FLOOR
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine, Network
 
 # Exponents are kept here, so that no factor and no quotient of two overflows.
 LARGEST_EXPONENT = 400
@@ -55,8 +55,8 @@ def _typical_sizes(model: Model) -> list[Vector]:
     rows += [np.abs(table.rows).max(axis=0)[None, :] for table in first.tables]
     sizes = [_norms(np.vstack(rows))]
     for activation, layer in model.network.steps:
-        reach = activation.steepest * sizes[-1] + activation.lift
-        sizes.append(_norms(np.vstack([(layer.weight * reach).T, layer.bias])))
+        radius = activation.steepest * sizes[-1] + activation.lift
+        sizes.append(_norms(np.vstack([(layer.weight * radius).T, layer.bias])))
     return sizes
 
 
@@ -79,8 +79,8 @@ def _rescaled(network: Network, factors: list[Vector]) -> Network:
     slopes = first.slopes * factors[0][:, None]
     first = replace(first, bias=first.bias * factors[0], slopes=slopes, tables=tables)
     layers, activations = [], []
-    for place, (activation, layer) in enumerate(network.steps):
-        before, after = factors[place], factors[place + 1]
+    for index, (activation, layer) in enumerate(network.steps):
+        before, after = factors[index], factors[index + 1]
         activations.append(_bent(activation, before))
         layers.append(Affine(layer.weight / before * after[:, None], layer.bias * after))
     return replace(network, first=first, activations=tuple(activations), layers=tuple(layers))

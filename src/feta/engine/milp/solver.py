@@ -5,15 +5,15 @@ from typing import Literal
 
 from feta.arrays import Vector
 from feta.bounds import interval, linear
+from feta.bounds.cell_bounds import CellBounds
 from feta.bounds.first_layer import FirstLayer, Terms
 from feta.bounds.linear import Layer
-from feta.bounds.over_parts import OverParts
-from feta.box import Box
 from feta.engine.milp.backends.protocol import Backend, Session
 from feta.engine.milp.encoding import Encoded, encode
 from feta.engine.milp.equilibrate import equilibrate
 from feta.engine.milp.tighten import tighten
 from feta.engine.partition import partition
+from feta.interval_box import IntervalBox
 from feta.model import Model
 from feta.rule import Objective
 
@@ -44,12 +44,12 @@ class Solver:
             self._sessions[kind] = self.backend.session()
         return self._sessions[kind]
 
-    def over(self, model: Model, person: Vector, goal: Objective) -> OverParts:
+    def over(self, model: Model, person: Vector, goal: Objective) -> CellBounds:
         """Bound an objective over all counterparts of a person, part by part."""
-        return OverParts.of(model, self.terms, person, self._parts, goal)
+        return CellBounds.of(model, self.terms, person, self._parts, goal)
 
     def encode(
-        self, over: OverParts, person: Vector, *, maximize: bool, listed: bool = False
+        self, over: CellBounds, person: Vector, *, maximize: bool, listed: bool = False
     ) -> Encoded:
         """Write the program of one person and one objective."""
         part, hidden = over.open()
@@ -57,7 +57,7 @@ class Solver:
         boxes = self._boxes(first, hidden)
         return encode(self.scaled, first, boxes, over.goal, maximize=maximize, listed=listed)
 
-    def _boxes(self, first: FirstLayer, hidden: list[Box]) -> list[Box]:
+    def _boxes(self, first: FirstLayer, hidden: list[IntervalBox]) -> list[IntervalBox]:
         """Bound all layers as the engine was told to; `hidden` are the linear bounds but the last."""
         if not self.network.layers:
             return [first.box()]

@@ -11,18 +11,18 @@ from feta.bounds import linear
 from feta.bounds.first_layer import FirstLayer
 from feta.bounds.linear import Layer
 from feta.bounds.relaxation import stable_pieces
-from feta.box import Box
 from feta.engine.milp.backends.highs import HighsSession
 from feta.engine.milp.encoding import encode_attribute, encode_layers
 from feta.engine.milp.equilibrate import Equilibrated
-from feta.engine.milp.program import Places, Program, ProgramBuilder
-from feta.network.network import Network
+from feta.interval_box import IntervalBox
+from feta.program import Places, Program, ProgramBuilder
 from feta.rounding import FLOAT64, FLOOR, upward
+from feta.scorer.network.network import Network
 
 
 def tighten(
-    network: Network, scaled: Equilibrated, first: FirstLayer, hidden: list[Box]
-) -> list[Box]:
+    network: Network, scaled: Equilibrated, first: FirstLayer, hidden: list[IntervalBox]
+) -> list[IntervalBox]:
     """Bound all layers over one part: what is known of them, then a program a neuron left open."""
     boxes, layers = hidden[:1], []
     for depth, activation in enumerate(network.activations, start=1):
@@ -35,7 +35,7 @@ def tighten(
     return boxes
 
 
-def _open(network: Network, box: Box, depth: int) -> Flags:
+def _open(network: Network, box: IntervalBox, depth: int) -> Flags:
     """Say which neurons are worth a program: those that bounds leave on several pieces, and scores."""
     if depth == len(network.layers):
         return np.ones(box.lower.shape[1], dtype=bool)
@@ -43,16 +43,18 @@ def _open(network: Network, box: Box, depth: int) -> Flags:
 
 
 def _relaxation(
-    scaled: Equilibrated, first: FirstLayer, boxes: list[Box]
+    scaled: Equilibrated, first: FirstLayer, boxes: list[IntervalBox]
 ) -> tuple[Program, Places]:
     builder = ProgramBuilder()
     each = range(len(first.terms.each))
-    inputs = tuple(encode_attribute(builder, first, place, listed=False) for place in each)
+    inputs = tuple(encode_attribute(builder, first, index, listed=False) for index in each)
     z, _ = encode_layers(builder, scaled, first, boxes, inputs)
     return builder.program(), z
 
 
-def _tightened(program: Program, z: Places, box: Box, factors: Vector, wanted: Flags) -> Box:
+def _tightened(
+    program: Program, z: Places, box: IntervalBox, factors: Vector, wanted: Flags
+) -> IntervalBox:
     session = HighsSession()
     lower, upper = np.array(box.lower), np.array(box.upper)
     keep = False
@@ -67,7 +69,7 @@ def _tightened(program: Program, z: Places, box: Box, factors: Vector, wanted: F
                 lower[0, neuron] = max(lower[0, neuron], bound)
             else:
                 upper[0, neuron] = min(upper[0, neuron], -bound)
-    return Box(lower, upper)
+    return IntervalBox(lower, upper)
 
 
 def dual_bound(program: Program, cost: Vector, duals: Vector) -> float:

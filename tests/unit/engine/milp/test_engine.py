@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import feta
-from feta.audit.auditor import Auditor
-from feta.audit.finding import Finding
+from feta.auditing.auditor import Auditor
+from feta.auditing.finding import Finding
 from feta.checker.prove import prove
 from feta.engine.milp import engine as engine_module
 from feta.engine.milp.backends.gurobi import Gurobi
 from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.backends.protocol import Status
 from feta.engine.milp.backends.scip import Scip
-from feta.engine.milp.engine import REASONS, Milp
+from feta.engine.milp.engine import REASONS, MilpEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.model import Model
 from feta.verdict.certificate import BoundsProof, Certificate
@@ -44,7 +44,7 @@ def bumpy() -> Model:
 @pytest.mark.parametrize("liar", LIARS, ids=lambda one: f"{one.status.name} {one.filling}")
 def test_a_backend_that_lies_makes_no_verdict_wrong(liar: Liar) -> None:
     """Bounds prove, bounds find: the solver was only asked to be quicker."""
-    engine = Milp("liar", liar)
+    engine = MilpEngine("liar", liar)
     for kind in (feta.FairAt, feta.WorstAt):
         assert isinstance(engine.solve(kind(FAIR, PERSON), UNLIMITED), feta.Fair)
         verdict = engine.solve(kind(bumpy(), PERSON), UNLIMITED)
@@ -65,7 +65,7 @@ def test_a_backend_that_lies_makes_no_verdict_wrong(liar: Liar) -> None:
 def test_a_solver_s_word_alone_is_unknown_and_the_solver_is_named(
     status: Status, reason: Reason
 ) -> None:
-    engine = Milp("liar", Liar(status), bounds="linear", most_parts=1)
+    engine = MilpEngine("liar", Liar(status), bounds="linear", most_parts=1)
     for kind in (feta.FairAt, feta.WorstAt):
         verdict = engine.solve(kind(bumpy(), PERSON), UNLIMITED)
         assert isinstance(verdict, feta.Unknown)
@@ -81,11 +81,13 @@ def test_every_status_has_a_reason() -> None:
 def test_a_point_that_replays_but_is_not_the_farthest_is_not_called_optimal() -> None:
     """The solver gives age 18 (everything 0), which replays; nobody proves that none is farther."""
     model = linear(age=-1.0, bias=25.5)
-    engine = Milp("liar", Liar(Status.OPTIMAL, 0.0), most_parts=1)
+    engine = MilpEngine("liar", Liar(Status.OPTIMAL, 0.0), most_parts=1)
     verdict = engine.solve(feta.WorstAt(model, PERSON), UNLIMITED)
     assert isinstance(verdict, feta.Unfair)
     assert not verdict.optimal
-    better = Milp("liar", Liar(Status.OPTIMAL, 0.0)).solve(feta.WorstAt(model, PERSON), UNLIMITED)
+    better = MilpEngine("liar", Liar(Status.OPTIMAL, 0.0)).solve(
+        feta.WorstAt(model, PERSON), UNLIMITED
+    )
     assert isinstance(better, feta.Unfair)
     assert better.optimal
 
@@ -163,8 +165,8 @@ def test_several_classes_over_a_real_attribute(rule: feta.Argmax | feta.OneVsRes
         assert isinstance(verdict, feta.Unfair)
         assert verdict.optimal
         grid = [np.array([one]) for one in np.linspace(-4, 4, 321)]
-        apart = [one for one in grid if oracle.apart(model, np.array([x]), one)]
-        farthest = max(oracle.gap(model, np.array([x]), one) for one in apart)
+        differs = [one for one in grid if oracle.apart(model, np.array([x]), one)]
+        farthest = max(oracle.gap(model, np.array([x]), one) for one in differs)
         assert verdict.counterexample.gap >= float(farthest) * (1 - 1e-9)
 
 
@@ -222,7 +224,7 @@ def test_a_missing_solver_names_its_extra(
     monkeypatch.setattr(
         engine_module, "find_spec", lambda name: None if name == backend.package else found(name)
     )
-    engine = Milp("here", backend)
+    engine = MilpEngine("here", backend)
     assert not engine.available()
     message = rf"{backend.package} is not installed; pip install 'feta-fair\[{extra}\]'"
     with pytest.raises(feta.MissingExtra, match=message):
@@ -237,7 +239,11 @@ def test_no_solver_is_imported_before_it_is_used(monkeypatch: pytest.MonkeyPatch
         return imported(name, *rest)  # type: ignore[arg-type]  # whatever was given
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    for engine in (Milp("here", Highs()), Milp("here", Scip()), Milp("here", Gurobi())):
+    for engine in (
+        MilpEngine("here", Highs()),
+        MilpEngine("here", Scip()),
+        MilpEngine("here", Gurobi()),
+    ):
         if engine.available():
             assert isinstance(engine.solve(feta.FairAt(FAIR, PERSON), UNLIMITED), feta.Fair)
 
@@ -248,7 +254,7 @@ def test_a_program_beyond_gurobi_s_licence_is_unknown_and_says_so() -> None:
     space = feta.FeatureSpace(tuple(feta.Real(f"x{n}", -1, 1, sensitive=True) for n in range(4)))
     layers = [(rng.normal(size=(800, 4)), np.zeros(800)), (rng.normal(size=(1, 800)), np.zeros(1))]
     model = Model(space, feta.Network.from_layers(layers), threshold=60.0)
-    engine = Milp("here", Gurobi(), bounds="linear", most_parts=1)
+    engine = MilpEngine("here", Gurobi(), bounds="linear", most_parts=1)
     verdict = engine.solve(feta.FairAt(model, np.zeros(4)), UNLIMITED)
     if isinstance(verdict, feta.Unknown) and verdict.reason is not Reason.SOLVER_LIMIT:
         pytest.skip("this machine has a Gurobi licence of its own")
@@ -259,15 +265,19 @@ def test_a_program_beyond_gurobi_s_licence_is_unknown_and_says_so() -> None:
 
 def test_a_spent_budget_is_an_answer() -> None:
     for budget in (Budget(seconds=0), Budget(evaluations=0)):
-        verdict = Milp("here", Highs(), bounds="linear").solve(feta.FairAt(bumpy(), PERSON), budget)
+        verdict = MilpEngine("here", Highs(), bounds="linear").solve(
+            feta.FairAt(bumpy(), PERSON), budget
+        )
         assert isinstance(verdict, feta.Unknown | feta.Unfair)
-    counts = Milp("here", Highs()).tally(bumpy(), PERSON[None, :], Budget(seconds=0), until="all")
+    counts = MilpEngine("here", Highs()).tally(
+        bumpy(), PERSON[None, :], Budget(seconds=0), until="all"
+    )
     truth = np.array(oracle.tally(bumpy(), PERSON))
     assert (counts.by_class[0] <= truth).all()
 
 
 def test_a_majority_that_was_not_witnessed_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    liar = Milp("liar", Liar(Status.INFEASIBLE))
+    liar = MilpEngine("liar", Liar(Status.INFEASIBLE))
     monkeypatch.setattr("feta.predict.fair_predictor.choose", lambda *_: liar)
     with pytest.raises(feta.Undecided, match="too few counterparts to make the majority certain"):
         feta.FairPredictor(UNFAIR).decide(PERSON[None, :])
@@ -276,7 +286,7 @@ def test_a_majority_that_was_not_witnessed_is_no_decision(monkeypatch: pytest.Mo
 def test_an_undecided_person_is_told_with_the_solver_s_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    liar = Milp("liar", Liar(Status.INFEASIBLE), bounds="linear", most_parts=1)
+    liar = MilpEngine("liar", Liar(Status.INFEASIBLE), bounds="linear", most_parts=1)
     monkeypatch.setattr("feta.api.choose", lambda *_: liar)
     monkeypatch.setattr("feta.api.is_ours", lambda _: True)
     found = Auditor(bumpy())._with_worst(Finding(0, "fair"), PERSON)
@@ -288,7 +298,7 @@ def test_liars_never_count_above_the_truth() -> None:
     truth = np.array(oracle.tally(bumpy(), PERSON))
     for liar in LIARS:
         for counting in ("cuts", "pool"):
-            engine = Milp("liar", liar, counting="pool" if counting == "pool" else "cuts")
+            engine = MilpEngine("liar", liar, counting="pool" if counting == "pool" else "cuts")
             for until in ("all", "majority"):
                 counts = engine.tally(
                     bumpy(),

@@ -6,15 +6,15 @@ import pytest
 import feta
 from feta.bounds import linear
 from feta.bounds.first_layer import Terms
-from feta.box import Box
+from feta.cells.cells import Cells
 from feta.engine.milp.backends.highs import Highs, HighsSession
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.milp.equilibrate import equilibrate
-from feta.engine.milp.program import Program, ProgramBuilder
 from feta.engine.milp.tighten import dual_bound, tighten
 from feta.engine.protocol import UNLIMITED
+from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.space.parts import Parts
+from feta.program import Program, ProgramBuilder
 from tests import oracle
 from tests.examples import PERSON, SPACE
 from tests.strategies import random_case
@@ -24,7 +24,7 @@ from tests.unit.bounds.test_bounds import contains, layers_of
 def small() -> Program:
     """x and y between 0 and 2, x + y ≥ 1, x − y ≤ 1/2."""
     builder = ProgramBuilder()
-    columns = builder.columns(Box(np.zeros(2), np.full(2, 2.0)))
+    columns = builder.columns(IntervalBox(np.zeros(2), np.full(2, 2.0)))
     builder.rows([(columns, np.array([[1.0, 1.0]]))], lower=1.0, n_rows=1)
     builder.rows([(columns, np.array([[1.0, -1.0]]))], upper=0.5, n_rows=1)
     return builder.program()
@@ -51,8 +51,8 @@ def test_tightened_bounds_hold_and_are_no_looser(seed: int) -> None:
     case = random_case(np.random.default_rng([9, seed]), "free", plain=seed % 2 == 0)
     model, person = case.model, case.people[0]
     terms = Terms.of(model)
-    parts = Parts.whole(terms.dimensions)
-    first = terms.at(person, parts)
+    cells = Cells.whole(terms.dimensions)
+    first = terms.at(person, cells)
     known = linear.forward(model.network, first)
     if not known:
         return
@@ -76,7 +76,7 @@ def test_a_linear_program_sees_what_linear_bounds_cannot() -> None:
     ]
     model = Model(SPACE, feta.Network.from_layers(layers), threshold=0.0)
     terms = Terms.of(model)
-    first = terms.at(PERSON, Parts.whole(terms.dimensions))
+    first = terms.at(PERSON, Cells.whole(terms.dimensions))
     known = linear.forward(model.network, first)
     hidden = [one.box for one in known]
     tight = tighten(model.network, equilibrate(model), first, hidden)[-1]
@@ -85,7 +85,9 @@ def test_a_linear_program_sees_what_linear_bounds_cannot() -> None:
     scores = [oracle.score(model, other) for other in oracle.counterparts(model, PERSON)]
     assert max(scores) <= Fraction(float(tight.upper[0, 0]))
     for bounds in ("interval", "linear", "parts", "lp"):
-        verdict = Milp("here", Highs(), bounds=bounds).solve(feta.WorstAt(model, PERSON), UNLIMITED)
+        verdict = MilpEngine("here", Highs(), bounds=bounds).solve(
+            feta.WorstAt(model, PERSON), UNLIMITED
+        )
         reference = feta.worst(model, PERSON, engine="exhaustive")
         assert type(verdict) is type(reference)
         if isinstance(verdict, feta.Unfair) and isinstance(reference, feta.Unfair):

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from feta.arrays import Vector
-from feta.engine.milp.backends.protocol import Changes, Outcome, Pool, Status
-from feta.engine.milp.program import Places, Program
+from feta.engine.milp.backends.protocol import Changes, Pool, SolverResult, Status
 from feta.errors import EngineError
+from feta.program import Places, Program
 
 # Gurobi's status codes. A limit is not a proof, and codes that are not listed are FAILED.
 STATUSES = {
@@ -30,7 +30,7 @@ INTERRUPTED = 11
 TOO_LARGE = 10010
 
 # A pool is made at most this many times as large as was asked for.
-MOST_REPEATS = 16
+MAX_REPEATS = 16
 
 # One thread: the programs are small. Gaps of zero: the farthest is asked for.
 PARAMETERS = {"OutputFlag": 0, "Threads": 1, "MIPGap": 0.0, "MIPGapAbs": 1e-9}
@@ -66,12 +66,12 @@ class GurobiSession:
         self._program: Program | None = None
         self._cuts: list[Any] = []
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
+    def solve(self, program: Program, *, seconds: float) -> SolverResult:
         """Solve a program; what was forbidden before is allowed again."""
         self._take(program)
         return self._run(seconds)
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
+    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
         """Solve the same program, where these binary columns may no longer all be 1 (Eq. NoGood)."""
         chosen = self._gurobi.quicksum(self._columns[int(one)] for one in forbidden)
         self._cuts.append(self._model.addConstr(chosen <= len(forbidden) - 1))
@@ -91,7 +91,7 @@ class GurobiSession:
             different = {np.rint(one[selectors]).tobytes(): one for one in points}
             if len(different) >= most or len(points) < parameters.PoolSolutions:
                 break
-            if parameters.PoolSolutions >= most * MOST_REPEATS:
+            if parameters.PoolSolutions >= most * MAX_REPEATS:
                 break
             parameters.PoolSolutions *= 2
         parameters.PoolSearchMode = 0
@@ -132,7 +132,7 @@ class GurobiSession:
         starts = program.starts
         for row in range(len(program.slack)):
             entries = slice(starts[row], starts[row + 1])
-            columns = [self._columns[place] for place in program.entry_columns[entries]]
+            columns = [self._columns[index] for index in program.entry_columns[entries]]
             weighed = self._gurobi.LinExpr(program.entries[entries].tolist(), columns)
             sense, side = _side(limits.lower[row], limits.upper[row])
             self._rows.append(self._model.addLConstr(weighed, sense, side))
@@ -140,29 +140,29 @@ class GurobiSession:
     def _change(self, old: Program, new: Program) -> None:
         changes = Changes.between(old, new)
         model, limits, box = self._model, new.limits, new.columns
-        columns = [self._columns[place] for place in changes.columns]
+        columns = [self._columns[index] for index in changes.columns]
         model.setAttr("LB", columns, box.lower[changes.columns].tolist())
         model.setAttr("UB", columns, box.upper[changes.columns].tolist())
         model.setAttr("Obj", self._columns, new.cost.tolist())
-        rows = [self._rows[place] for place in changes.rows]
+        rows = [self._rows[index] for index in changes.rows]
         sides = [_side(limits.lower[row], limits.upper[row])[1] for row in changes.rows]
         model.setAttr("RHS", rows, sides)
         for entry in changes.entries:
             row, column = self._rows[new.entry_rows[entry]], self._columns[new.entry_columns[entry]]
             model.chgCoeff(row, column, new.entries[entry])
 
-    def _run(self, seconds: float) -> Outcome:
+    def _run(self, seconds: float) -> SolverResult:
         self._model.Params.TimeLimit = min(max(seconds, 0.0), 1e100)  # Gurobi's infinity
         try:
             self._model.optimize()
         except self._gurobi.GurobiError as error:
-            return Outcome(Status.TOO_LARGE if error.errno == TOO_LARGE else Status.FAILED)
+            return SolverResult(Status.TOO_LARGE if error.errno == TOO_LARGE else Status.FAILED)
         if self._model.Status == INTERRUPTED:
             raise KeyboardInterrupt  # Gurobi swallowed it
         status = STATUSES.get(self._model.Status, Status.FAILED)
         if not self._model.SolCount:
-            return Outcome(status)
-        return Outcome(status, np.array(self._model.getAttr("X", self._columns)))
+            return SolverResult(status)
+        return SolverResult(status, np.array(self._model.getAttr("X", self._columns)))
 
 
 def _side(lower: float, upper: float) -> tuple[str, float]:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from feta.arrays import Vector
-from feta.engine.milp.backends.protocol import Outcome, Pool, Status
-from feta.engine.milp.program import Places, Program
+from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
 from feta.errors import EngineError
+from feta.program import Places, Program
 
 # A limit is not a proof: time, node, iteration and memory limits are STOPPED, with or without a
 # point. Codes that HiGHS may add later fall to FAILED, which can only end in Unknown.
@@ -55,12 +55,12 @@ class HighsSession:
         for name, value in OPTIONS.items():
             self._solver.setOptionValue(name, value)
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
+    def solve(self, program: Program, *, seconds: float) -> SolverResult:
         """Solve a program; what was forbidden before is allowed again."""
         self._pass(program, whole=True)
         return self._run(seconds)
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
+    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
         """Solve the same program, where these binary columns may no longer all be 1 (Eq. NoGood)."""
         n_columns = len(forbidden)
         self._solver.addRow(-np.inf, n_columns - 1.0, n_columns, forbidden, np.ones(n_columns))
@@ -99,10 +99,10 @@ class HighsSession:
             program.whole.astype(np.int32) if whole else np.zeros(len(program.cost), np.int32),
         )
 
-    def _run(self, seconds: float) -> Outcome:
+    def _run(self, seconds: float) -> SolverResult:
         self._solver.setOptionValue("time_limit", max(seconds, 0.0))
         self._solver.run()
         status = STATUSES.get(self._solver.getModelStatus().name, Status.FAILED)
         has_point = self._solver.getInfo().primal_solution_status == 2  # noqa: PLR2004 - feasible
         point = np.array(self._solver.getSolution().col_value) if has_point else None
-        return Outcome(status, point)
+        return SolverResult(status, point)

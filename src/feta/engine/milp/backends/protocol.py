@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from feta.arrays import Counts, Vector
-from feta.engine.milp.program import Places, Program
+from feta.program import Places, Program
 
 
 class Status(Enum):
@@ -21,7 +21,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class SolverResult:
     """How it ended, and the best point found if any."""
 
     status: Status
@@ -39,11 +39,11 @@ class Pool:
 class Session(Protocol):
     """A solver's own model, kept from person to person as long as only numbers change."""
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
+    def solve(self, program: Program, *, seconds: float) -> SolverResult:
         """Solve a program; what was forbidden before is allowed again."""
         ...
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
+    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
         """Solve the same program, where these binary columns may no longer all be 1 (Eq. NoGood)."""
         ...
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from feta.engine.milp.backends.protocol import Changes, Outcome, Pool, Status
-from feta.engine.milp.program import Places, Program
+from feta.engine.milp.backends.protocol import Changes, Pool, SolverResult, Status
+from feta.program import Places, Program
 
 # A limit is not a proof, and words that SCIP may add later are FAILED.
 STATUSES = {
@@ -55,12 +55,12 @@ class ScipSession:
         self._program: Program | None = None
         self._cuts: list[Any] = []
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
+    def solve(self, program: Program, *, seconds: float) -> SolverResult:
         """Solve a program; what was forbidden before is allowed again."""
         self._take(program)
         return self._run(seconds)
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
+    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
         """Solve the same program, where these binary columns may no longer all be 1 (Eq. NoGood)."""
         self._model.freeTransform()
         chosen = self._scip.quicksum(self._columns[int(one)] for one in forbidden)
@@ -128,12 +128,12 @@ class ScipSession:
 
     def _change(self, old: Program, new: Program) -> None:
         changes, model = Changes.between(old, new), self._model
-        for place in changes.columns:
-            model.chgVarLb(self._columns[place], new.columns.lower[place])
-            model.chgVarUb(self._columns[place], new.columns.upper[place])
-        for place in changes.rows:
-            model.chgLhs(self._rows[place], _finite(new.limits.lower[place]))
-            model.chgRhs(self._rows[place], _finite(new.limits.upper[place]))
+        for index in changes.columns:
+            model.chgVarLb(self._columns[index], new.columns.lower[index])
+            model.chgVarUb(self._columns[index], new.columns.upper[index])
+        for index in changes.rows:
+            model.chgLhs(self._rows[index], _finite(new.limits.lower[index]))
+            model.chgRhs(self._rows[index], _finite(new.limits.upper[index]))
         for entry in changes.entries:
             row, column = self._rows[new.entry_rows[entry]], self._columns[new.entry_columns[entry]]
             model.chgCoefLinear(row, column, new.entries[entry])
@@ -141,14 +141,14 @@ class ScipSession:
             weighed = zip(new.cost, self._columns, strict=True)
             model.setObjective(self._scip.quicksum(float(cost) * one for cost, one in weighed))
 
-    def _run(self, seconds: float) -> Outcome:
+    def _run(self, seconds: float) -> SolverResult:
         self._model.setParam("limits/time", min(seconds, INFINITY))
         self._model.optimize()
         status = STATUSES.get(self._model.getStatus(), Status.FAILED)
         if not self._model.getNSols():
-            return Outcome(status)
+            return SolverResult(status)
         best = self._model.getBestSol()
-        return Outcome(
+        return SolverResult(
             status, np.array([self._model.getSolVal(best, one) for one in self._columns])
         )
 

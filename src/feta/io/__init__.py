@@ -1,0 +1,1 @@
+"""Files: schemas, tables, models and journals, and text made safe to print."""

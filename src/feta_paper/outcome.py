@@ -1,0 +1,21 @@
+"""Outcome: what one step found on one fold."""
+
+from dataclasses import dataclass, field
+
+from feta.scorer.network.network import Network
+
+# A figure of a fold, or a list that has nothing to do with folds.
+Figures = dict[str, float | list[float]]
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """Figures, curves, times and words by key; networks by name, to be kept for later steps."""
+
+    figures: Figures = field(default_factory=dict)
+    curves: dict[str, list[float]] = field(default_factory=dict)
+    times: Figures = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    networks: dict[str, Network] = field(default_factory=dict)

@@ -1,0 +1,213 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from feta import DomainError, Network, NetworkError
+from feta.scorer.network.activation import Activation, identity, relu
+from feta.scorer.network.network import Affine, Columns, LookupTable
+
+TWO = Activation("two", np.zeros((1, 2)), np.array([[0, 0], [1, 1]]), np.zeros((2, 2)))
+FIRST = ([[1.0, -1.0], [0.5, 2.0]], [0.0, 1.0])
+LAST = ([[1.0, -3.0]], [0.25])
+THREE = (np.ones((1, 3)), np.zeros(1))
+NETWORK = Network.from_layers([FIRST, LAST])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Network.from_layers([]), "a network must have at least one layer, got none"),
+        (
+            lambda: Network.from_layers([([1.0, 2.0], [0.0])]),
+            r"layer 1 must have a weight matrix .* got the shapes \(2,\) and \(1,\)",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, ([[1.0, 1.0]], 0.0)]),
+            r"layer 2 must have .* got the shapes \(1, 2\) and \(\)",
+        ),
+        (
+            lambda: Network.from_layers([(np.zeros((0, 2)), [])]),
+            r"layer 1 must have .* got the shapes \(0, 2\) and \(0,\)",
+        ),
+        (
+            lambda: Network.from_layers([([[1.0, np.nan]], [0.0])]),
+            r"the weights of layer 1 must be finite, got .*nan.* at \(0, 1\)",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, ([[1.0, 1.0]], [-np.inf])]),
+            r"the bias of layer 2 must be finite, got .*-inf.* at \(0,\)",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, LAST], activation=[]),
+            "2 layers need 1 activations, got 0",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, LAST], activation="Relu"),
+            r"an activation must be one of .*got 'Relu'; did you mean 'relu'\?",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, LAST], activation="tanh"),
+            "the activation 'tanh' is not piecewise-linear.* retrain with 'hardtanh'",
+        ),
+        (
+            lambda: Network(Columns(np.zeros(3), np.ones((3, 1))), (TWO,), (Affine(*THREE),)),
+            "activation 'two' before layer 2 must fit 3 neurons, got 2",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, ([[1.0]], [0.0])]),
+            "layer 2 must take 2 inputs, got 1",
+        ),
+        (
+            lambda: Network.from_layers(
+                [([[1.0]] * 3, [0.0] * 3), ([[1.0] * 3], [0.0])], activation=TWO
+            ),
+            "activation before layer 2 must fit 3 neurons, got 2",
+        ),
+        (
+            lambda: Network.from_layers([LAST], source="float16"),  # type: ignore[arg-type]
+            r"source must be one of 'float32', 'float64', got 'float16'; did you mean 'float\d\d'\?",
+        ),
+        (
+            lambda: Network.from_layers([LAST], equality="abov"),  # type: ignore[arg-type]
+            r"equality must be one of 'above', 'below', got 'abov'; did you mean 'above'\?, or None",
+        ),
+        (
+            lambda: Network.from_layers([([[1.0, 2.0], [3.0]], [0.0, 0.0])]),
+            "layer 1 must have rows of numbers of equal length",
+        ),
+        (
+            lambda: Network.from_layers([FIRST, FIRST, LAST], activation=["relu"]),
+            "3 layers need 2 activations, got 1",
+        ),
+        (
+            lambda: Network(NETWORK.first, (relu(), relu()), NETWORK.layers),
+            "a network needs one activation before each layer but the first",
+        ),
+        (
+            lambda: Columns(np.zeros(2), np.zeros((1, 2))),
+            r"the first layer must have .* got the shapes \(1, 2\) and \(2,\)",
+        ),
+        (
+            lambda: Affine(np.zeros((1, 2)), np.array([np.inf])),
+            r"the bias of a layer must be finite, got .*inf.* at \(0,\)",
+        ),
+        (
+            lambda: LookupTable(3, np.zeros(2), np.zeros((2, 1))),
+            "the table of column 3 must have one row a value, ascending",
+        ),
+        (
+            lambda: LookupTable(3, np.arange(2.0), np.zeros((3, 1))),
+            "the table of column 3 must have one row a value, ascending",
+        ),
+        (
+            lambda: LookupTable(3, np.arange(2.0), np.array([[0.0], [np.nan]])),
+            r"the table of column 3 must be finite, got .*nan.* at \(1, 0\)",
+        ),
+        (
+            lambda: Columns(
+                np.zeros(1), np.ones((1, 2)), (LookupTable(1, np.arange(2.0), np.zeros((2, 1))),)
+            ),
+            "column 1 must have a slope or a table of 1 outputs",
+        ),
+        (
+            lambda: Columns(
+                np.zeros(1), np.zeros((1, 2)), (LookupTable(1, np.arange(2.0), np.zeros((2, 2))),)
+            ),
+            "column 1 must have a slope or a table of 1 outputs",
+        ),
+    ],
+)
+def test_a_network_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(NetworkError, match=message):
+        make()
+
+
+def test_a_network_is_first_then_activation_then_layer() -> None:
+    people = np.array([[1.0, 2.0], [3.0, -1.0]])
+    assert NETWORK(people).tolist() == [[0 - 3 * 5.5 + 0.25], [4.0 - 3 * 0.5 + 0.25]]
+    assert (NETWORK.width, NETWORK.outputs) == (2, 1)
+    linear = Network.from_layers([FIRST, LAST], activation="identity")
+    assert linear(people).tolist() == [[-1 - 3 * 5.5 + 0.25], [4.0 - 3 * 0.5 + 0.25]]
+
+
+def test_nothing_can_be_written_into_a_network() -> None:
+    weight = np.ones((1, 2))
+    network = Network.from_layers([(weight, [-0.0])])
+    weight[0, 0] = 7.0
+    assert network.first.slopes.tolist() == [[1.0, 1.0]]
+    assert not network.first.slopes.flags.writeable
+    assert not np.signbit(network.first.bias).any()
+
+
+def test_the_difference_is_the_second_output_less_the_first() -> None:
+    network = Network.from_layers([([[1.0, 0.0], [0.0, 3.0]], [0.0, 0.5])], equality="below")
+    less = network.difference()
+    assert less(np.array([[2.0, 1.0]])).tolist() == [[1.5]]
+    assert (less.outputs, less.equality) == (1, "below")
+
+
+def test_a_table_gives_the_stored_row_of_each_value() -> None:
+    table = LookupTable(1, np.array([0.0, 0.5, 2.0]), np.array([[1.0], [-1.0], [10.0]]))
+    network = Network(Columns(np.array([0.25]), np.array([[1.0, 0.0]]), (table,)), (), ())
+    people = np.array([[1.0, 2.0], [1.0, -0.0], [2.0, 0.5]])
+    assert network(people).tolist() == [[11.25], [2.25], [1.25]]
+    values, sizes = network.first.terms(people, [0, 1])
+    assert (sizes >= np.abs(values)).all()
+    assert network.first.terms(people[:, :1], [0])[0].tolist() == [[1.0], [1.0], [2.0]]
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.25, np.nextafter(2.0, 3), 3.0, np.nan])
+def test_a_value_that_is_not_in_the_table_is_refused(value: float) -> None:
+    table = LookupTable(7, np.array([0.0, 0.5, 2.0]), np.zeros((3, 1)))
+    with pytest.raises(DomainError, match="column 7 must hold a value of its table, got"):
+        table.indices(np.array([0.5, value]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Network.from_layers([FIRST, LAST], source="float64"),
+        Network.from_layers([FIRST, LAST], equality="above"),
+        Network.from_layers([FIRST, LAST], sigmoid=True),
+        Network.from_layers([FIRST, LAST], activation="identity"),
+        Network.from_layers([FIRST, ([[1.0, np.nextafter(-3.0, 0)]], [0.25])]),
+        Network.from_layers([FIRST, (LAST[0], [0.5])]),
+        NETWORK.then(identity(), Affine(np.eye(1), np.zeros(1))),
+        Network(
+            Columns(NETWORK.first.bias, NETWORK.first.slopes, (), np.ones(2)),
+            NETWORK.activations,
+            NETWORK.layers,
+        ),
+    ],
+)
+def test_a_fingerprint_tells_any_two_networks_apart(other: Network) -> None:
+    assert other.fingerprint != NETWORK.fingerprint
+    assert Network.from_layers([FIRST, LAST]).fingerprint == NETWORK.fingerprint
+
+
+def test_a_fingerprint_sees_tables_and_shapes() -> None:
+    rows = np.array([[1.0], [2.0]])
+    prints = {
+        Network(
+            Columns(np.zeros(1), np.zeros((1, 2)), (LookupTable(column, numbers, rows),)), (), ()
+        ).fingerprint
+        for column in (0, 1)
+        for numbers in (np.array([0.0, 1.0]), np.array([0.0, 2.0]))
+    }
+    assert len(prints) == 4
+    wide, tall = np.zeros((1, 2)), np.zeros((2, 1))
+    assert (
+        Network.from_layers([(wide, [0.0])]).fingerprint
+        != Network.from_layers([(tall, [0.0, 0.0])]).fingerprint
+    )
+
+
+@pytest.mark.parametrize("cancelled_magnitude", [[-1e25], [np.nan], [0.0, 0.0, 0.0], [[0.0]]])
+def test_sizes_that_would_shrink_an_error_bound_are_refused(
+    cancelled_magnitude: list[float],
+) -> None:
+    with pytest.raises(NetworkError, match="folded sizes must be 0 or more"):
+        Columns(np.zeros(2), np.ones((2, 1)), (), np.array(cancelled_magnitude))
+    with pytest.raises(NetworkError, match="folded sizes must be 0 or more"):
+        Affine(np.ones((2, 1)), np.zeros(2), np.array(cancelled_magnitude))
