@@ -163,7 +163,7 @@ def _completed(
         return frame
     made = runtime.table(people)
     if not runtime.as_frame:
-        import pandas as pd
+        import pandas as pd  # noqa: PLC0415 - only where rows are evaluated
 
         made = pd.DataFrame(made, columns=list(runtime.columns or ()))
     return frame.assign(**{name: made[name] for name in lacking})
@@ -171,7 +171,7 @@ def _completed(
 
 def _numeric(loaded: LoadedModel, frame: "pd.DataFrame") -> "pd.DataFrame":
     """Turn texts into numbers in columns of numbers: some row that was refused made them texts."""
-    import pandas as pd
+    import pandas as pd  # noqa: PLC0415 - only where rows are evaluated
 
     for attribute in loaded.model.space.attributes:
         if isinstance(attribute, Categorical | Derived) or attribute.name not in frame.columns:
