@@ -157,7 +157,7 @@ class Threshold:
     def objective(self, own: Dyadic) -> Objective:
         """Give what grows with the distance to the other side.
 
-        The paper's |z − f(x)| without the absolute value, since the other decision lies on one side
+        The paper's `|z − f(x)|` without the absolute value, since the other decision lies on one side
         only (Eq. 4).
         """
         return self.reaching(1 - int(self.settle_exactly(own)[0]))
