@@ -62,6 +62,7 @@ html_title = "FETA"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_search_summary = False  # the script would fetch pages, which browsers refuse on file://
 html_show_sourcelink = False
 html_show_copyright = False
 html_theme_options = {
