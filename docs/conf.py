@@ -39,7 +39,7 @@ autosummary_generate = True
 autosummary_filename_map = {
     f"feta.{name}": f"feta.{name}-function" for name in ("audit", "spread", "tally")
 }
-# scikit-learn adds the first three to estimators, and their docstrings link into its own site.
+# scikit-learn adds the first three to estimators, and their docstrings link to its site.
 # The others are constants that the two estimators share.
 EXCLUDED = (
     "set_fit_request, set_predict_request, set_score_request, kind, example, promise, takes_rows"
@@ -75,7 +75,7 @@ html_theme_options = {
 }
 html_sidebars: dict[str, list[str]] = {"index": [], "contributing": []}
 
-# The full types of numpy fill lines without telling a reader more than these words.
+# The full types of numpy fill lines, and say no more than these words.
 SHORT_TYPES = {
     re.compile(r"~numpy\.ndarray\[.*?~numpy\.dtype\[[\w.~]+\]\]"): "array",
     re.compile(r"~[\w.]+\._Buffer \|.*?_NestedSequence\[complex \| bytes \| str\]"): "ArrayLike",

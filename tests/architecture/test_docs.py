@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import feta
 from feta import MissingExtra
 from feta.cli.app import app
+from feta.datasets import adult, german, law
 from tests.extras import skip_if_missing
 
 ROOT = Path(__file__).parents[2]
@@ -175,3 +176,14 @@ def test_every_example_of_a_schema_is_valid(text: str, tmp_path: Path) -> None:
     (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
     schema = feta.read_schema(tmp_path / "schema.toml")
     assert schema.space.sensitive
+
+
+def test_the_table_of_datasets_matches_their_spaces() -> None:
+    page = (DOCS / "reference" / "datasets.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|[^|]*\| ([\d,]+) \| ([\d,]+) \|", page, re.M)
+    spaces = {"german": german.load_german().space, "law": law.SPACE}
+    spaces |= dict.fromkeys(("adult", "ipums"), adult.adult_space())
+    expected = {name: (space.width, space.lattice.size) for name, space in spaces.items()}
+    written = {name: tuple(int(one.replace(",", "")) for one in more) for name, *more in rows}
+    assert written == expected
+    assert f"| {len(german.load_german().frame):,} |" in page
