@@ -103,11 +103,16 @@ def test_an_example_runs_and_writes_its_report(
     assert (tmp_path / f"{name}.html").stat().st_size > 10_000
 
 
-def documented(section: str) -> set[str]:
+def section(page: str, title: str) -> str:
+    """Return the text of a section of a reference page."""
+    content = (DOCS / "reference" / page).read_text(encoding="utf-8")
+    (text,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", content, re.DOTALL | re.M)
+    return str(text)
+
+
+def documented(title: str) -> set[str]:
     """Return what a section of the page on formats names in backquotes, tables included."""
-    page = (DOCS / "reference" / "formats.md").read_text(encoding="utf-8")
-    (text,) = re.findall(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.M)
-    return set(re.findall(r"`([^`\n]+)`", text))
+    return set(re.findall(r"`([^`\n]+)`", section("formats.md", title)))
 
 
 @pytest.fixture
@@ -151,11 +156,8 @@ def test_every_field_of_a_model_file_is_documented(audited: Path) -> None:
 
 def schema_examples() -> list[str]:
     """Return a schema for each example in the tables of the page on schemas."""
-    page = (DOCS / "reference" / "schema.md").read_text(encoding="utf-8")
-    decision, columns, table = (
-        re.search(rf"^## \[{name}\]\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.M)[1]  # type: ignore[index]
-        for name in ("decision", "columns", "table")
-    )
+    names = ("[decision]", "[columns]", "[table]")
+    decision, columns, table = (section("schema.md", name) for name in names)
     age = 'age = { type = "integer", min = 18, max = 90, sensitive = true }'
     one_column = f"[columns]\n{age}\n"
     further = decision.index("further key |")

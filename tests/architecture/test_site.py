@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -48,10 +49,19 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site once; a warning ends the build with an error."""
-    target = tmp_path_factory.mktemp("site")
+    """Build the site once; a warning ends the build with an error.
+
+    The build writes stubs next to the pages, so each worker process builds a copy.
+    """
+    folder = tmp_path_factory.mktemp("documentation")
+    for name in ("docs", "scripts"):
+        unwanted = shutil.ignore_patterns("generated", "__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
+    for page in ROOT.glob("*.md"):
+        shutil.copy(page, folder)
+    target = folder / "site"
     done = subprocess.run(
-        [str(ROOT / "scripts" / "build_docs"), str(target)],
+        [str(folder / "scripts" / "build_docs"), str(target)],
         env=os.environ | {"PYTHON": sys.executable},
         capture_output=True,
         text=True,
