@@ -163,7 +163,7 @@ class Threshold:
     def objective(self, reference: Dyadic) -> Objective:
         """Give what grows with the distance to the other side.
 
-        The paper's |z − f(x)| without the absolute value, since the other decision lies on one side
+        The paper's `|z − f(x)|` without the absolute value, since the other decision lies on one side
         only (Eq. 4).
         """
         return self.reaching(1 - int(self.decide_exactly(reference)[0]))

@@ -1,4 +1,4 @@
-"""Audit files: report.html, pairs.csv, verdicts.csv, audit.json; docs/formats.md describes them."""
+"""Audit files: the four files of an audit, described in docs/reference/formats.md."""
 
 import hashlib
 import os

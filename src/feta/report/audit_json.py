@@ -1,4 +1,4 @@
-"""Audit JSON: a report for programs, as audit.json holds it; docs/formats.md describes it."""
+"""Audit JSON: the content of audit.json, described in docs/reference/formats.md."""
 
 from dataclasses import fields
 from typing import Any
