@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 MAX_WORDS = 40
 
 FENCE = re.compile(r"^( *)(`{3,}|:{3,}).*?^\1\2", re.DOTALL | re.MULTILINE)
