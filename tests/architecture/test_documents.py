@@ -16,8 +16,9 @@ MADE_BY_USERS = {"schema.toml", "reproduction.md"}
 
 def paths() -> set[str]:
     """Return the project's files and folders, with a slash after folders."""
-    found = set()
-    for folder in ("src", "tests", "campaigns", "benchmarks", "scripts", "docs", "examples"):
+    folders = ("src", "tests", "campaigns", "benchmarks", "scripts", "docs", "examples")
+    found = {f"/{folder}/" for folder in folders}
+    for folder in folders:
         for path in (ROOT / folder).rglob("*"):
             name = path.relative_to(ROOT).as_posix()
             found.add(f"/{name}/" if path.is_dir() else f"/{name}")
