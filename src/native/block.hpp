@@ -15,10 +15,13 @@ template <class T> class Block {
     static constexpr int lanes = lanes_of<T>;
 
     Block(int neurons, int most_rows)
-        : stride(most_rows * lanes), now(size_t(neurons) * stride), next(now.size()), alive(size_t(neurons)) {}
+        : stride(most_rows * lanes), now(size_t(neurons) * stride), next(now.size()),
+          alive(size_t(neurons)) {}
 
     T* at(int neuron, int row) { return &now[size_t(neuron) * stride + size_t(row) * lanes]; }
-    const T* at(int neuron, int row) const { return &now[size_t(neuron) * stride + size_t(row) * lanes]; }
+    const T* at(int neuron, int row) const {
+        return &now[size_t(neuron) * stride + size_t(row) * lanes];
+    }
     size_t step() const { return size_t(stride); }  // from one neuron to the next
 
     void begin_alive() { n_alive = 0; }
@@ -77,7 +80,8 @@ template <class T> class Block {
         if (rows - row == 1) outputs<1, 8, Kind>(layer, layer.columns.data(), row);
     }
 
-    template <int K, int O, class Kind> __attribute__((noinline)) void outputs(const Layer<T>& layer, const T* weights, int row) {
+    template <int K, int O, class Kind>
+    __attribute__((noinline)) void outputs(const Layer<T>& layer, const T* weights, int row) {
         int o = 0;
         for (; o + O <= layer.outputs; o += O) sums<K, O, Kind>(layer, weights + o, row, o);
         if constexpr (O > 2)
@@ -85,7 +89,9 @@ template <class T> class Block {
         for (; o < layer.outputs; ++o) sums<K, 1, Kind>(layer, weights + o, row, o);
     }
 
-    template <int K, int O, class Kind> __attribute__((always_inline)) inline void sums(const Layer<T>& layer, const T* weights, int row, int first) {
+    template <int K, int O, class Kind>
+    __attribute__((always_inline)) inline void sums(const Layer<T>& layer, const T* weights,
+                                                    int row, int first) {
         Vec<T> sum[O][K] = {};
         if constexpr (!std::is_same_v<Kind, Plain>)
             for (int o = 0; o < O; ++o)
@@ -106,7 +112,8 @@ template <class T> class Block {
         T* to = next.data() + size_t(first) * width + size_t(row) * lanes;
         for (int o = 0; o < O; ++o)
             for (int r = 0; r < K; ++r) {
-                if constexpr (std::is_same_v<Kind, Relu>) sum[o][r] = larger<T>(sum[o][r], Vec<T>{});
+                if constexpr (std::is_same_v<Kind, Relu>)
+                    sum[o][r] = larger<T>(sum[o][r], Vec<T>{});
                 store(to + size_t(o) * width + r * lanes, sum[o][r]);
             }
     }

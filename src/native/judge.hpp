@@ -8,7 +8,8 @@ namespace FETA_ISA {
 constexpr int open_class = -1;
 
 // Outputs known to within some reach, alone and pairwise: of a point or of a node.
-template <class Outputs> int judge(const RuleSpec& rule, const Outputs& out, double center, double half) {
+template <class Outputs>
+int judge(const RuleSpec& rule, const Outputs& out, double center, double half) {
     switch (rule.kind) {
         case RuleKind::threshold: {
             const double distance = out.value(0) - rule.value, reach = out.reach(0);
@@ -19,7 +20,8 @@ template <class Outputs> int judge(const RuleSpec& rule, const Outputs& out, dou
         case RuleKind::tolerance: {
             // If every counterpart lies in one band center ± half, no two are farther apart than 2 · half.
             const double distance = out.value(0) - center;
-            const double reach = out.reach(0) + 0x1p-50 * (std::abs(out.value(0)) + std::abs(center) + half);
+            const double reach =
+                out.reach(0) + 0x1p-50 * (std::abs(out.value(0)) + std::abs(center) + half);
             if (std::abs(distance) + reach < half) return 0;
             if (std::abs(distance) - reach > half) return 1;
             return open_class;
@@ -29,14 +31,16 @@ template <class Outputs> int judge(const RuleSpec& rule, const Outputs& out, dou
             for (int k = 1; k < rule.outputs; ++k)
                 if (out.value(k) > out.value(best)) best = k;
             for (int k = 0; k < rule.outputs; ++k)
-                if (k != best && !(out.value(best) - out.value(k) > out.reach(best, k))) return open_class;
+                if (k != best && !(out.value(best) - out.value(k) > out.reach(best, k)))
+                    return open_class;
             return best;
         }
         case RuleKind::one_vs_rest: {
             bool won = true;
             for (int k = 0; k < rule.outputs; ++k) {
                 if (k == rule.chosen) continue;
-                const double lead = out.value(rule.chosen) - out.value(k), reach = out.reach(rule.chosen, k);
+                const double lead = out.value(rule.chosen) - out.value(k),
+                             reach = out.reach(rule.chosen, k);
                 if (-lead > reach) return 0;
                 won &= lead > reach;
             }

@@ -9,7 +9,7 @@ namespace feta {
 
 struct Answers {
     size_t classes = 2;
-    std::vector<uint64_t> counts;      // (people, classes)
+    std::vector<uint64_t> counts;  // (people, classes)
     std::vector<uint8_t> safe, finished, found;
     std::vector<uint64_t> number, bounded, scored;
     std::vector<std::vector<uint64_t>> open;  // lattice numbers that need exact arithmetic
@@ -41,7 +41,7 @@ struct Goals {
 
 struct Options {
     bool majority = false;
-    double seconds = -1;   // for all people together; below 0: no limit
+    double seconds = -1;  // for all people together; below 0: no limit
     uint64_t nodes = 0, evaluations = 0;
     int threads = 1;
 };
@@ -50,13 +50,16 @@ class Kernel {
   public:
     virtual ~Kernel() = default;
     virtual Answers tally(const People&, const Listed*, const Options&) = 0;
-    virtual Answers find(const People&, const int32_t* own, const double* centers, double half, const Options&) = 0;
+    virtual Answers find(const People&, const int32_t* own, const double* centers, double half,
+                         const Options&) = 0;
     virtual Answers worst(const People&, const Goals&, const Options&) = 0;
-    virtual Answers worst_real(const People&, const double* signs, const double* floors, const Options&) = 0;
+    virtual Answers worst_real(const People&, const double* signs, const double* floors,
+                               const Options&) = 0;
 
     // Each raw row's majority, the first or the last class on a tie; −1 where it is not settled here.
     // False if a row may lie outside the space.
-    virtual bool majority(const double* rows, size_t many, bool ties_to_last, const Options&, int32_t* winners) = 0;
+    virtual bool majority(const double* rows, size_t many, bool ties_to_last, const Options&,
+                          int32_t* winners) = 0;
 };
 
 // Each instruction set compiles kernel.inc once, under its own name.

@@ -8,7 +8,7 @@ namespace feta {
 namespace FETA_ISA {
 
 template <class T> struct Activation {
-    int pieces = 1, width = 0;       // width is padded
+    int pieces = 1, width = 0;  // width is padded
     bool relu = false, identity = false;
     Array<T> breaks, slopes, intercepts, steepest, offset;  // (pieces, width); last two (width)
     bool rounds = false;
@@ -20,7 +20,8 @@ template <class T> struct Activation {
             Array<T> out(size_t(std::max(rows, 0)) * width, T(0));
             for (int r = 0; r < rows; ++r)
                 for (int n = 0; n < neurons; ++n)
-                    out[size_t(r) * width + n] = T(flat[size_t(r) * from.width + (from.width > 1 ? n : 0)]);
+                    out[size_t(r) * width + n] =
+                        T(flat[size_t(r) * from.width + (from.width > 1 ? n : 0)]);
             return out;
         };
         breaks = spreaded(from.breaks, pieces - 1);
@@ -32,7 +33,8 @@ template <class T> struct Activation {
         identity = pieces == 1;
         for (int p = 0; p < pieces; ++p)
             for (int n = 0; n < neurons; ++n) {
-                const T slope = slopes[size_t(p) * width + n], shift = intercepts[size_t(p) * width + n];
+                const T slope = slopes[size_t(p) * width + n],
+                        shift = intercepts[size_t(p) * width + n];
                 steepest[n] = std::max(steepest[n], std::abs(slope));
                 offset[n] = std::max(offset[n], std::abs(shift));
                 // Told from the numbers given: one that only rounds to 0 is not 0.
@@ -66,9 +68,9 @@ template <class T> struct Activation {
 template <class T> struct Layer {
     int inputs = 0, outputs = 0, width = 0;  // width: outputs, padded
     Activation<T> activation;
-    Array<T> columns, sizes;                 // (inputs, width): W transposed, and |W|
-    Array<T> rows;                           // (outputs, inputs, padded)
-    Array<T> bias, norms;                    // (width): norms are Σ|W| of each output, rounded up
+    Array<T> columns, sizes;  // (inputs, width): W transposed, and |W|
+    Array<T> rows;            // (outputs, inputs, padded)
+    Array<T> bias, norms;     // (width): norms are Σ|W| of each output, rounded up
     std::vector<double> exact_sizes, exact_bias;  // (inputs, width): |W| + floor; |b| + folded
 
     void make(const LayerSpec& from) {
@@ -104,9 +106,9 @@ template <class T> struct Layer {
 template <class T> struct AxisTree {
     int values = 0, nodes = 0;
     bool real = false;
-    Array<T> terms, ordered;                  // (values, width): by value, and in the order of the leaves
-    Array<T> center, generator, rest;         // (nodes, width)
-    std::vector<double> weight;               // (nodes): how much splitting it promises
+    Array<T> terms, ordered;           // (values, width): by value, and in the order of the leaves
+    Array<T> center, generator, rest;  // (nodes, width)
+    std::vector<double> weight;        // (nodes): how much splitting it promises
     std::vector<int32_t> order, begin, end, left, right;
 
     void make(const AxisSpec& axis, const Tree& from) {
@@ -117,7 +119,8 @@ template <class T> struct AxisTree {
         const auto spreaded = [&](const std::vector<double>& flat, int rows) {
             Array<T> out(size_t(rows) * width, T(0));
             for (int r = 0; r < rows; ++r)
-                for (int n = 0; n < neurons; ++n) out[size_t(r) * width + n] = T(flat[size_t(r) * neurons + n]);
+                for (int n = 0; n < neurons; ++n)
+                    out[size_t(r) * width + n] = T(flat[size_t(r) * neurons + n]);
             return out;
         };
         if constexpr (std::is_same_v<T, float>) {  // nodes are bounded in float32 only

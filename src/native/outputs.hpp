@@ -12,16 +12,20 @@ template <class T> struct NodeOutputs {
     int lane;
     const double* margin;
     double slack;
-    double value(int o) const { return z.single() ? (double(z.low()[lane]) + z.high()[lane]) / 2 : z.center(o)[lane]; }
+    double value(int o) const {
+        return z.single() ? (double(z.low()[lane]) + z.high()[lane]) / 2 : z.center(o)[lane];
+    }
     double reach(int o) const {
-        if (z.single()) return (double(z.high()[lane]) - z.low()[lane]) / 2 * (1 + 0x1p-30) + margin[o] + slack;
+        if (z.single())
+            return (double(z.high()[lane]) - z.low()[lane]) / 2 * (1 + 0x1p-30) + margin[o] + slack;
         double sum = z.box(o)[lane];
         for (int g = 0; g < z.generators(); ++g) sum += std::abs(double(z.generator(g, o)[lane]));
         return sum * (1 + 0x1p-30) + margin[o] + slack;
     }
     double reach(int one, int other) const {
         double sum = double(z.box(one)[lane]) + z.box(other)[lane];
-        for (int g = 0; g < z.generators(); ++g) sum += std::abs(double(z.generator(g, one)[lane]) - z.generator(g, other)[lane]);
+        for (int g = 0; g < z.generators(); ++g)
+            sum += std::abs(double(z.generator(g, one)[lane]) - z.generator(g, other)[lane]);
         return sum * (1 + 0x1p-30) + margin[one] + margin[other] + slack;
     }
 };
@@ -37,7 +41,8 @@ template <class T> struct PointOutputs {
     double off(int o) const { return error[o] + (margin ? margin[o] : 0.0); }
     double reach(int o) const { return off(o) + slack; }
     double reach(int one, int other) const {
-        return off(one) + off(other) + slack + 0x1p-50 * (std::abs(value(one)) + std::abs(value(other)));
+        return off(one) + off(other) + slack +
+               0x1p-50 * (std::abs(value(one)) + std::abs(value(other)));
     }
 };
 
@@ -60,7 +65,8 @@ struct Objective {
         double most = 0;
         for (int r = 0; r < rows; ++r) {
             double sum = 0;
-            for (int o = 0; o < outputs; ++o) sum += std::abs(directions[size_t(r) * outputs + o]) * errors[o];
+            for (int o = 0; o < outputs; ++o)
+                sum += std::abs(directions[size_t(r) * outputs + o]) * errors[o];
             most = std::max(most, sum);
         }
         return most;
@@ -70,27 +76,31 @@ struct Objective {
     template <class T> double high(const Zonotope<T>& z, int lane) const {
         if (z.single())
             return fold([&](const double* direction, double& middle, double& size, double& wide) {
-                const double low = z.low()[lane], high = z.high()[lane];
-                middle += direction[0] * (low + high) / 2;
-                wide += std::abs(direction[0]) * (high - low) / 2;
-                size += std::abs(direction[0]) * std::max(std::abs(low), std::abs(high));
-            }).second;
+                       const double low = z.low()[lane], high = z.high()[lane];
+                       middle += direction[0] * (low + high) / 2;
+                       wide += std::abs(direction[0]) * (high - low) / 2;
+                       size += std::abs(direction[0]) * std::max(std::abs(low), std::abs(high));
+                   })
+                .second;
         return fold([&](const double* direction, double& middle, double& size, double& wide) {
-            for (int o = 0; o < outputs; ++o) {
-                middle += direction[o] * z.center(o)[lane];
-                size += std::abs(direction[o] * z.center(o)[lane]);
-                wide += std::abs(direction[o]) * z.box(o)[lane];
-            }
-            for (int g = 0; g < z.generators(); ++g) {
-                double sum = 0;
-                for (int o = 0; o < outputs; ++o) sum += direction[o] * z.generator(g, o)[lane];
-                wide += std::abs(sum);
-            }
-        }).second;
+                   for (int o = 0; o < outputs; ++o) {
+                       middle += direction[o] * z.center(o)[lane];
+                       size += std::abs(direction[o] * z.center(o)[lane]);
+                       wide += std::abs(direction[o]) * z.box(o)[lane];
+                   }
+                   for (int g = 0; g < z.generators(); ++g) {
+                       double sum = 0;
+                       for (int o = 0; o < outputs; ++o)
+                           sum += direction[o] * z.generator(g, o)[lane];
+                       wide += std::abs(sum);
+                   }
+               })
+            .second;
     }
 
     // The least and the largest it can be at a point.
-    template <class T> std::pair<double, double> range(const Points<T>& points, int point, const double* error) const {
+    template <class T>
+    std::pair<double, double> range(const Points<T>& points, int point, const double* error) const {
         return fold([&](const double* direction, double& middle, double& size, double& wide) {
             for (int o = 0; o < outputs; ++o) {
                 const double value = points.output(o)[point];
@@ -109,7 +119,8 @@ struct Objective {
             double middle = offsets[r], size = std::abs(middle), wide = 0;
             row(directions + size_t(r) * outputs, middle, size, wide);
             wide = wide * (1 + 0x1p-30) + 0x1p-48 * size;
-            if (!(wide < none) || !(std::abs(middle) < none)) return {-none, none};  // nothing is known
+            if (!(wide < none) || !(std::abs(middle) < none))
+                return {-none, none};  // nothing is known
             low = least ? std::min(low, middle - wide) : std::max(low, middle - wide);
             high = least ? std::min(high, middle + wide) : std::max(high, middle + wide);
         }

@@ -12,7 +12,8 @@ template <class T> class Points {
     static constexpr int lanes = lanes_of<T>;
 
     explicit Points(const Network<T>& network)
-        : net(network), block(network.widest, most_points / lanes), rows(size_t(most_points) * network.width) {
+        : net(network), block(network.widest, most_points / lanes),
+          rows(size_t(most_points) * network.width) {
         nodes.reserve(size_t(most_points) * network.axes);
         starts.reserve(most_points + 1);
     }
@@ -33,7 +34,8 @@ template <class T> class Points {
         nodes.insert(nodes.end(), ids, ids + net.axes);
         int32_t longest_axis = 0;
         for (int a = 1; a < net.axes; ++a)
-            if (net.trees[a].count(ids[a]) > net.trees[longest_axis].count(ids[longest_axis])) longest_axis = a;
+            if (net.trees[a].count(ids[a]) > net.trees[longest_axis].count(ids[longest_axis]))
+                longest_axis = a;
         last.push_back(longest_axis);
         const bool relu = !net.layers.empty() && net.layers[0].activation.relu;
         const size_t width = size_t(net.width);
@@ -67,10 +69,12 @@ template <class T> class Points {
         std::copy_n(person, net.width, to);
         for (int a = 0; a < net.axes; ++a) {
             const T* terms = &net.trees[a].terms[size_t(digits[a]) * net.width];
-            for (int n = 0; n < net.width; n += lanes) store(to + n, load(to + n) + load(terms + n));
+            for (int n = 0; n < net.width; n += lanes)
+                store(to + n, load(to + n) + load(terms + n));
         }
         const bool relu = !net.layers.empty() && net.layers[0].activation.relu;
-        for (int n = 0; relu && n < net.width; n += lanes) store(to + n, larger<T>(load(to + n), Vec<T>{}));
+        for (int n = 0; relu && n < net.width; n += lanes)
+            store(to + n, larger<T>(load(to + n), Vec<T>{}));
     }
 
     // Score what was taken.
@@ -78,20 +82,24 @@ template <class T> class Points {
         const int vectors = (many + lanes - 1) / lanes;
         const T* pointers[lanes];
         for (int v = 0; v < vectors; ++v) {
-            for (int l = 0; l < lanes; ++l) pointers[l] = &rows[size_t(std::min(v * lanes + l, many - 1)) * net.width];
-            for (int n = 0; n < net.width; n += lanes) transpose(pointers, n, block.at(n, v), block.step());
+            for (int l = 0; l < lanes; ++l)
+                pointers[l] = &rows[size_t(std::min(v * lanes + l, many - 1)) * net.width];
+            for (int n = 0; n < net.width; n += lanes)
+                transpose(pointers, n, block.at(n, v), block.step());
         }
         for (size_t k = 0; k < net.layers.size(); ++k) {
             const Layer<T>& layer = net.layers[k];
             if (!layer.activation.relu) activate(layer.activation, layer.inputs, vectors);
             if (k == 0 || !layer.activation.relu) block.find_alive(layer.inputs, vectors);
-            block.step_points(layer, vectors, k + 1 < net.layers.size() && net.layers[k + 1].activation.relu);
+            block.step_points(layer, vectors,
+                              k + 1 < net.layers.size() && net.layers[k + 1].activation.relu);
         }
     }
 
     // The digits of a point of the nodes taken.
     void digits(int point, int32_t* out) const {
-        const size_t node = size_t(std::upper_bound(starts.begin(), starts.end(), point) - starts.begin()) - 1;
+        const size_t node =
+            size_t(std::upper_bound(starts.begin(), starts.end(), point) - starts.begin()) - 1;
         const int32_t* ids = &nodes[node * size_t(net.axes)];
         int rest = point - starts[node];
         const auto take = [&](int a) {
@@ -110,12 +118,14 @@ template <class T> class Points {
     Block<T> block;
     Array<T> rows;  // (points, width): the first layer
     int many = 0;
-    std::vector<int32_t> starts, nodes, last;  // by node: its first point, its ids, its longest axis
+    std::vector<int32_t> starts, nodes,
+        last;  // by node: its first point, its ids, its longest axis
 
     void activate(const Activation<T>& bend, int neurons, int vectors) {
         if (bend.identity) return;
         for (int n = 0; n < neurons; ++n)
-            for (T *x = block.at(n, 0), *end = x + vectors * lanes; x < end; x += lanes) store(x, bend.at(load(x), n));
+            for (T *x = block.at(n, 0), *end = x + vectors * lanes; x < end; x += lanes)
+                store(x, bend.at(load(x), n));
     }
 };
 

@@ -31,28 +31,34 @@ struct Limits {
 
 // What became of one person's question.
 struct Outcome {
-    std::vector<uint64_t> counts;   // by class, proved
-    std::vector<uint64_t> open;     // lattice numbers that need exact arithmetic
-    bool safe = true;               // the source's runtime is sure to agree on every counted point
-    bool finished = true;           // false: the budget is spent
-    bool found = false;             // a counterpart treated apart
-    uint64_t number = 0;            // which one
+    std::vector<uint64_t> counts;  // by class, proved
+    std::vector<uint64_t> open;    // lattice numbers that need exact arithmetic
+    bool safe = true;              // the source's runtime is sure to agree on every counted point
+    bool finished = true;          // false: the budget is spent
+    bool found = false;            // a counterpart treated apart
+    uint64_t number = 0;           // which one
     uint64_t bounded = 0, scored = 0;
-    double at = 0, least = 0, most = 0;  // along a real-valued attribute: where, and what the objective is there at least and anywhere at most
+    double
+        at = 0,
+        least = 0,
+        most =
+            0;  // along a real-valued attribute: where, and what the objective is there at least and anywhere at most
 };
 
 class Search {
   public:
     Search(const ModelSpec& spec, const Network<float>& single, const Network<double>& twice)
-        : spec(spec), single(single), twice(twice), roots(spec, single, twice), zonotope(single), trace(twice), points(single), exact_points(twice),
-          axes(single.axes), outputs(single.outputs()), ids(axes, 0), children(size_t(lanes) * axes), digits(axes),
+        : spec(spec), single(single), twice(twice), roots(spec, single, twice), zonotope(single),
+          trace(twice), points(single), exact_points(twice), axes(single.axes),
+          outputs(single.outputs()), ids(axes, 0), children(size_t(lanes) * axes), digits(axes),
           frontier(axes) {
         strides.assign(axes, 0);
         for (int a = axes - 1; a >= 0; --a) {
             if (spec.axes[a].real) {
                 real_axis = a;
                 real_slopes.assign(size_t(twice.width), 0.0);
-                std::copy(spec.axes[a].slopes.begin(), spec.axes[a].slopes.end(), real_slopes.begin());
+                std::copy(spec.axes[a].slopes.begin(), spec.axes[a].slopes.end(),
+                          real_slopes.begin());
                 continue;  // it has no place in a lattice number
             }
             strides[a] = total;
@@ -99,12 +105,17 @@ class Search {
     // Find all counterparts that may have the largest objective; none if it is certainly below `floor`. With
     // `nearly`, one that is certainly above the floor and short of the largest by float32's rounding will do:
     // where many are equal, that is much faster.
-    void worst(Outcome& out, const Objective& goal, double floor, bool nearly, const Limits& limits) {
+    void worst(Outcome& out, const Objective& goal, double floor, bool nearly,
+               const Limits& limits) {
         start(out);
         Bar bar{floor, floor, nearly ? 8 * goal.error(roots.kernel32(person)) : 0.0};
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), goal.high(roots.bounds(), person));
-        while (!frontier.empty() && bar.matters(frontier.key())) {  // else nothing open can reach what some point reaches, or the floor
+        while (
+            !frontier.empty() &&
+            bar.matters(
+                frontier
+                    .key())) {  // else nothing open can reach what some point reaches, or the floor
             if (late(out, limits)) break;
             if (count_of(frontier.first()) <= leaf_points) {
                 take_leaves(bar.best);
@@ -115,11 +126,13 @@ class Search {
             const int many = split();
             out.bounded += uint64_t(many);
             if (count_of(children.data()) >= worth_tightening) {
-                zonotope.nodes<true>(roots.center(person), roots.box(person), children.data(), many);
+                zonotope.nodes<true>(roots.center(person), roots.box(person), children.data(),
+                                     many);
                 for (const float sign : {1.0f, -1.0f})
                     if (goal.looks(sign)) zonotope.tighten(spread(sign));
             } else
-                zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(), many);
+                zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(),
+                                      many);
             for (int l = 0; l < many; ++l) {
                 const double high = goal.high(zonotope, l);
                 if (bar.matters(high)) frontier.push(&children[size_t(l) * axes], high);
@@ -135,7 +148,9 @@ class Search {
     }
 
     // Whether a tally's leader stays so: all were counted, or the others cannot catch up.
-    bool certain(const Outcome& out, uint64_t counted) const { return counted == total || settled(out.counts, total); }
+    bool certain(const Outcome& out, uint64_t counted) const {
+        return counted == total || settled(out.counts, total);
+    }
 
     // Find the highest score (sign 1) or the lowest (−1) where one attribute is real-valued; it may find
     // nothing if sign · score is certainly below `floor`.
@@ -145,19 +160,23 @@ class Search {
         double most = floor, error = 0;
         Bar bar{floor, floor, 0.0};
         std::fill(ids.begin(), ids.end(), 0);
-        frontier.push(ids.data(), sign > 0 ? roots.bounds().high()[person] : -roots.bounds().low()[person]);
+        frontier.push(ids.data(),
+                      sign > 0 ? roots.bounds().high()[person] : -roots.bounds().low()[person]);
         if (bar.matters(frontier.key())) {
             trace.set_slopes(real_slopes.data());
             error = error64()[0];
             trace.set_errors(errors64);
-            bar.near = 2 * error;  // what the best found may be short of, and what may be missing in its bound
+            bar.near =
+                2 *
+                error;  // what the best found may be short of, and what may be missing in its bound
         }
         while (!frontier.empty() && bar.matters(frontier.key())) {
             if (late(out, limits)) break;
             if (lines_of(frontier.first()) == 1) {
                 int count = 0;
                 std::vector<int32_t>& lines = children;
-                while (count < Trace::lanes && !frontier.empty() && bar.matters(frontier.key()) && lines_of(frontier.first()) == 1) {
+                while (count < Trace::lanes && !frontier.empty() && bar.matters(frontier.key()) &&
+                       lines_of(frontier.first()) == 1) {
                     std::copy_n(frontier.first(), axes, lines.begin() + count * axes);
                     frontier.pop();
                     take_line(count, &lines[size_t(count) * axes]);
@@ -166,14 +185,20 @@ class Search {
                 trace.follow(count, sign);
                 out.scored += uint64_t(count);
                 for (int l = 0; l < count; ++l) {
-                    const double ceiling = trace.ceiling_of(l) + error, high = ceiling + 0x1p-50 * std::abs(ceiling);
-                    most = high == high ? std::max(most, high) : std::numeric_limits<double>::infinity();
+                    const double ceiling = trace.ceiling_of(l) + error,
+                                 high = ceiling + 0x1p-50 * std::abs(ceiling);
+                    most = high == high ? std::max(most, high)
+                                        : std::numeric_limits<double>::infinity();
                     if (!(trace.best_of(l) > out.least) && out.found) continue;
                     out.found = true;
                     out.least = trace.best_of(l);
                     out.at = trace.best_place(l);
                     for (int a = 0; a < axes; ++a)
-                        digits[a] = a == axis ? 0 : single.trees[a].order[single.trees[a].begin[lines[size_t(l) * axes + a]]];
+                        digits[a] =
+                            a == axis
+                                ? 0
+                                : single.trees[a]
+                                      .order[single.trees[a].begin[lines[size_t(l) * axes + a]]];
                     out.number = number_of(digits.data());
                     bar.best = std::max(bar.best, out.least - error);
                 }
@@ -203,7 +228,8 @@ class Search {
             out.counts[size_t(whole)] += all_votes;
             return;
         }
-        for (size_t from = 0; from < many && !(majority && settled(out.counts, all_votes)); from += most_points) {
+        for (size_t from = 0; from < many && !(majority && settled(out.counts, all_votes));
+             from += most_points) {
             if (late(out, limits)) return;
             const int count = int(std::min<size_t>(most_points, many - from));
             points.clear();
@@ -248,8 +274,10 @@ class Search {
     int wanted = open_class;
     bool leader_only = false;  // a certain majority is enough
     Frontier frontier;
-    std::vector<std::pair<double, double>> ranges = std::vector<std::pair<double, double>>(most_points);
-    std::vector<std::pair<uint64_t, double>> kept;  // numbers that may be the worst, and their highs
+    std::vector<std::pair<double, double>> ranges =
+        std::vector<std::pair<double, double>>(most_points);
+    std::vector<std::pair<uint64_t, double>>
+        kept;              // numbers that may be the worst, and their highs
     size_t kept_last = 0;  // how many were left when those overtaken were last dropped
     uint64_t ticks = 0;
 
@@ -258,7 +286,9 @@ class Search {
     struct Bar {
         double floor, best, near;
         double bound() const { return best > floor ? best + near : best; }
-        bool matters(double high) const { return near > 0 && best > floor ? !(high <= bound()) : !(high < best); }
+        bool matters(double high) const {
+            return near > 0 && best > floor ? !(high <= bound()) : !(high < best);
+        }
     };
 
     // The combinations of the other attributes.
@@ -274,12 +304,14 @@ class Search {
         for (int a = 0; a < axes; ++a) {
             if (a == real_axis) continue;
             const AxisTree<double>& tree = twice.trees[a];
-            const double* terms = &tree.terms[size_t(tree.order[tree.begin[node[a]]]) * twice.width];
+            const double* terms =
+                &tree.terms[size_t(tree.order[tree.begin[node[a]]]) * twice.width];
             for (int n = 0; n < single.neurons; ++n) line[n] += terms[n];
         }
         const AxisSpec& real = spec.axes[real_axis];
         const AxisTree<float>& tree = single.trees[real_axis];
-        trace.take(lane, line.data(), edge(real, tree.begin[node[real_axis]]), edge(real, tree.end[node[real_axis]]));
+        trace.take(lane, line.data(), edge(real, tree.begin[node[real_axis]]),
+                   edge(real, tree.end[node[real_axis]]));
     }
 
     void start(Outcome& out) {
@@ -319,7 +351,9 @@ class Search {
         return best > second + (all - sum);
     }
 
-    NodeOutputs<float> root() const { return {roots.bounds(), person, roots.source(person), slack}; }
+    NodeOutputs<float> root() const {
+        return {roots.bounds(), person, roots.source(person), slack};
+    }
 
     int settle_root(Outcome& out) {
         out.bounded = 1;
@@ -344,7 +378,8 @@ class Search {
             else
                 key = (own_above ? -distance : distance) + node.reach(0);
         }
-        if (spec.rule.kind == RuleKind::tolerance) key = std::abs(node.value(0) - band_center) + node.reach(0);
+        if (spec.rule.kind == RuleKind::tolerance)
+            key = std::abs(node.value(0) - band_center) + node.reach(0);
         return key == key ? key : 0.0;
     }
 
@@ -361,7 +396,8 @@ class Search {
     }
 
     void take_digits(uint64_t number) {
-        for (int a = 0; a < axes; ++a) digits[a] = int32_t(number / strides[a] % uint64_t(spec.axes[a].values));
+        for (int a = 0; a < axes; ++a)
+            digits[a] = int32_t(number / strides[a] % uint64_t(spec.axes[a].values));
     }
 
     void take_first() {
@@ -415,7 +451,8 @@ class Search {
         }
         const int many = split();
         out.bounded += uint64_t(many);
-        const bool twice_bounded = spec.rule.kind == RuleKind::threshold && count_of(children.data()) > leaf_points;
+        const bool twice_bounded =
+            spec.rule.kind == RuleKind::threshold && count_of(children.data()) > leaf_points;
         if (!twice_bounded) {
             zonotope.nodes<false>(roots.center(person), roots.box(person), children.data(), many);
             for (int l = 0; l < many && !out.found; ++l)
@@ -433,10 +470,13 @@ class Search {
         if (left == 0 || out.found || (leader_only && settled(out.counts, total))) return;
         zonotope.tighten(zonotope.sides(spec.rule.value));
         for (int k = 0; k < left && !out.found; ++k)
-            if (!count_node(out, open[k])) frontier.push(&children[size_t(open[k]) * axes], keys[k]);
+            if (!count_node(out, open[k]))
+                frontier.push(&children[size_t(open[k]) * axes], keys[k]);
     }
 
-    NodeOutputs<float> node(int lane) const { return {zonotope, lane, roots.source(person), slack}; }
+    NodeOutputs<float> node(int lane) const {
+        return {zonotope, lane, roots.source(person), slack};
+    }
 
     void push_node(int lane) { frontier.push(&children[size_t(lane) * axes], key_of(node(lane))); }
 
@@ -447,7 +487,8 @@ class Search {
         const int32_t* child = &children[size_t(lane) * axes];
         out.counts[size_t(of)] += count_of(child);
         if (wanted != open_class && of != wanted) {
-            for (int a = 0; a < axes; ++a) digits[a] = single.trees[a].order[single.trees[a].begin[child[a]]];
+            for (int a = 0; a < axes; ++a)
+                digits[a] = single.trees[a].order[single.trees[a].begin[child[a]]];
             found(out, number_of(digits.data()));
         }
         return true;
@@ -485,7 +526,8 @@ class Search {
         for (int a = 1; a < axes; ++a)
             if (single.trees[a].count(ids[a]) > single.trees[axis].count(ids[axis])) axis = a;
         const int32_t parent = ids[axis];
-        for (const int32_t child : {single.trees[axis].right[parent], single.trees[axis].left[parent]}) {
+        for (const int32_t child :
+             {single.trees[axis].right[parent], single.trees[axis].left[parent]}) {
             ids[axis] = child;
             stack.insert(stack.end(), ids.begin(), ids.end());
         }
@@ -509,13 +551,15 @@ class Search {
     }
 
     int judge_point(int point) const {
-        const PointOutputs<float> lane{points, point, roots.kernel32(person), roots.source(person), slack};
+        const PointOutputs<float> lane{points, point, roots.kernel32(person), roots.source(person),
+                                       slack};
         return judge(spec.rule, lane, band_center, band_half);
     }
 
     void score(Outcome& out) {
         out.scored += uint64_t(points.count());
-        if (wanted == open_class && spec.rule.kind == RuleKind::threshold && count_points(out)) return;
+        if (wanted == open_class && spec.rule.kind == RuleKind::threshold && count_points(out))
+            return;
         for (int p = 0; p < points.count(); ++p) {
             int of = judge_point(p);
             if (of == open_class || wanted != open_class) points.digits(p, digits.data());
@@ -568,7 +612,8 @@ class Search {
     // Score one counterpart in float64; open if even that leaves a doubt.
     int settle_point(const int32_t* places, Outcome& out) {
         score_exactly(places);
-        const PointOutputs<double> with_source{exact_points, 0, error64(), roots.source(person), slack};
+        const PointOutputs<double> with_source{exact_points, 0, error64(), roots.source(person),
+                                               slack};
         const int sure = judge(spec.rule, with_source, band_center, band_half);
         if (sure != open_class) return sure;
         out.safe = false;

@@ -15,8 +15,9 @@ namespace FETA_ISA {
 class Shared {
   public:
     Shared(const SharedSpec& spec, int neurons)
-        : row_width(size_t(spec.width)), vectors((row_width + lanes - 1) / lanes), width(size_t(padded<double>(neurons))),
-          low(vectors * lanes, 0.0), high(low), free(low.size(), -1), fraction(low.size(), -1), factors(low.size(), 0),
+        : row_width(size_t(spec.width)), vectors((row_width + lanes - 1) / lanes),
+          width(size_t(padded<double>(neurons))), low(vectors * lanes, 0.0), high(low),
+          free(low.size(), -1), fraction(low.size(), -1), factors(low.size(), 0),
           read((row_width + 63) / 64, 0), slopes(row_width * width, 0.0), floors(width, 0.0) {
         uint64_t state = 1;
         for (size_t c = 0; c < spec.columns.size(); ++c) {
@@ -50,11 +51,13 @@ class Shared {
             const size_t at = v * lanes;
             const V x = part(row, v);
             const I inside = (x >= load(&low[at])) & (x <= load(&high[at]));  // NaN is neither
-            good &= (inside & ((x + magic - magic == x) | integers(&fraction[at]))) | integers(&free[at]);
+            good &= (inside & ((x + magic - magic == x) | integers(&fraction[at]))) |
+                    integers(&free[at]);
             const I bits = (I)(x + V{});  // −0.0 equals 0.0
             sum += ((bits ^ bits >> 32) & 0xffffffff) * integers(&factors[at]);
         }
-        uint64_t mixed = uint64_t(sum[0]) + 3 * uint64_t(sum[1]) + 5 * uint64_t(sum[2]) + 7 * uint64_t(sum[3]);
+        uint64_t mixed =
+            uint64_t(sum[0]) + 3 * uint64_t(sum[1]) + 5 * uint64_t(sum[2]) + 7 * uint64_t(sum[3]);
         mixed = (mixed ^ mixed >> 32) * 0xff51afd7ed558ccdu;
         hash = mixed ^ mixed >> 32;
         if (!all<double>(good)) return false;
@@ -78,7 +81,8 @@ class Shared {
         double all = 0;
         for (size_t w = 0; w < read.size(); ++w) {
             const uint64_t set = nonzero(row, w) & read[w];
-            for (uint64_t rest = set; rest; rest &= rest - 1) all += std::abs(row[64 * w + size_t(__builtin_ctzll(rest))]);
+            for (uint64_t rest = set; rest; rest &= rest - 1)
+                all += std::abs(row[64 * w + size_t(__builtin_ctzll(rest))]);
             size_t n = 0;
             for (; n + 4 * lanes <= width; n += 4 * lanes) add<4>(row, w, set, n, values, sizes);
             for (; n < width; n += lanes) add<1>(row, w, set, n, values, sizes);
@@ -88,7 +92,8 @@ class Shared {
 
     // For each row the first that agrees with it on every shared column; one of several parts of the rows,
     // in which all are that agree.
-    void firsts(const double* rows, const std::vector<uint64_t>& hashes, size_t part, size_t parts, std::vector<uint32_t>& first) const {
+    void firsts(const double* rows, const std::vector<uint64_t>& hashes, size_t part, size_t parts,
+                std::vector<uint32_t>& first) const {
         constexpr uint32_t none = UINT32_MAX;
         const size_t many = hashes.size();
         const auto mine = [&](uint64_t hash) { return (hash >> 32) * parts >> 32 == part; };
@@ -99,7 +104,9 @@ class Shared {
         for (size_t r = 0; r < many; ++r) {
             if (!mine(hashes[r])) continue;
             size_t slot = hashes[r] & (slots - 1);
-            while (seen[slot] != none && !(hashes[seen[slot]] == hashes[r] && same(rows + r * row_width, rows + seen[slot] * row_width)))
+            while (seen[slot] != none &&
+                   !(hashes[seen[slot]] == hashes[r] &&
+                     same(rows + r * row_width, rows + seen[slot] * row_width)))
                 slot = (slot + 1) & (slots - 1);
             if (seen[slot] == none) seen[slot] = uint32_t(r);
             first[r] = seen[slot];
@@ -119,12 +126,13 @@ class Shared {
         bool last;  // of its category
     };
     size_t row_width, vectors, width;
-    Array<double> low, high;             // by column
-    Array<int64_t> free, fraction;       // all bits where a column is not shared; where it need not be whole
-    Array<int64_t> factors;              // for the hash, of 32 bits
+    Array<double> low, high;  // by column
+    Array<int64_t> free,
+        fraction;            // all bits where a column is not shared; where it need not be whole
+    Array<int64_t> factors;  // for the hash, of 32 bits
     std::vector<Member> members;
-    std::vector<uint64_t> read;          // bits of the shared columns
-    Array<double> slopes;                // (columns, width)
+    std::vector<uint64_t> read;  // bits of the shared columns
+    Array<double> slopes;        // (columns, width)
     Array<double> floors;
 
     void note_member(int32_t group, size_t word, uint64_t bit) {
@@ -136,9 +144,11 @@ class Shared {
         members.push_back({group, word, bit, false});
     }
 
-    template <int K> void add(const double* row, size_t w, uint64_t set, size_t first, double* values, double* sizes) const {
+    template <int K> void add(const double* row, size_t w, uint64_t set, size_t first,
+                              double* values, double* sizes) const {
         V value[K], size[K];
-        for (int k = 0; k < K; ++k) value[k] = load(values + first + k * lanes), size[k] = load(sizes + first + k * lanes);
+        for (int k = 0; k < K; ++k)
+            value[k] = load(values + first + k * lanes), size[k] = load(sizes + first + k * lanes);
         for (; set; set &= set - 1) {
             const size_t column = 64 * w + size_t(__builtin_ctzll(set));
             const double x = row[column];
@@ -149,12 +159,14 @@ class Shared {
                 size[k] += std::abs(x) * absolute<double>(s);
             }
         }
-        for (int k = 0; k < K; ++k) store(values + first + k * lanes, value[k]), store(sizes + first + k * lanes, size[k]);
+        for (int k = 0; k < K; ++k)
+            store(values + first + k * lanes, value[k]), store(sizes + first + k * lanes, size[k]);
     }
 
     bool same(const double* one, const double* other) const {
         for (size_t v = 0; v < vectors; ++v)
-            if (!all<double>((part(one, v) == part(other, v)) | integers(&free[v * lanes]))) return false;
+            if (!all<double>((part(one, v) == part(other, v)) | integers(&free[v * lanes])))
+                return false;
         return true;
     }
 
@@ -173,7 +185,8 @@ class Shared {
     // Which of the columns from 64 · w on are not zero.
     uint64_t nonzero(const double* row, size_t w) const {
         uint64_t set = 0;
-        for (size_t v = w * (64 / lanes), end = std::min(vectors, v + 64 / lanes), at = 0; v < end; ++v, at += lanes)
+        for (size_t v = w * (64 / lanes), end = std::min(vectors, v + 64 / lanes), at = 0; v < end;
+             ++v, at += lanes)
             set |= uint64_t(lane_bits(part(row, v) != V{})) << at;
         return set;
     }

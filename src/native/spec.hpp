@@ -24,28 +24,28 @@ struct AxisSpec {
     std::vector<double> terms, sizes;  // (values, neurons)
     bool real = false;
     double low = 0, high = 0;
-    std::vector<double> slopes;        // (neurons)
+    std::vector<double> slopes;  // (neurons)
 };
 
 enum class RuleKind : int32_t { threshold = 0, argmax = 1, one_vs_rest = 2, tolerance = 3 };
 
 struct RuleSpec {
     RuleKind kind = RuleKind::threshold;
-    double value = 0;     // threshold
-    bool above = true;    // scores above it are favorable
-    int chosen = 0;       // one against the rest
+    double value = 0;   // threshold
+    bool above = true;  // scores above it are favorable
+    int chosen = 0;     // one against the rest
     int outputs = 1, classes = 2;
 };
 
 // The columns that counterparts share, where the first layer reads them by slopes alone: what a row
 // of people must hold there, and what it adds to the neurons.
 struct SharedSpec {
-    int width = 0;                       // columns of a whole row
+    int width = 0;  // columns of a whole row
     std::vector<int32_t> columns;
-    std::vector<double> slopes;          // (columns, neurons)
-    std::vector<double> low, high;       // by column
-    std::vector<uint8_t> whole;          // whole numbers only
-    std::vector<int32_t> group;          // which category a column belongs to, −1: none
+    std::vector<double> slopes;     // (columns, neurons)
+    std::vector<double> low, high;  // by column
+    std::vector<uint8_t> whole;     // whole numbers only
+    std::vector<int32_t> group;     // which category a column belongs to, −1: none
 };
 
 struct ModelSpec {
@@ -57,7 +57,7 @@ struct ModelSpec {
     RuleSpec rule;
     double source_unit = 0x1p-24, source_tiny = 0x1p-125, source_huge = 8e37;
     int source_extra = 8;
-    double source_slack = 0;       // a sigmoid's doubt
+    double source_slack = 0;  // a sigmoid's doubt
 };
 
 }  // namespace feta

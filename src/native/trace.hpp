@@ -17,7 +17,8 @@ class Trace {
     using V = Vec<double>;
 
     explicit Trace(const Network<double>& network)
-        : net(network), block(network.widest, 2), firsts(size_t(lanes) * network.width), slopes(size_t(network.width)) {
+        : net(network), block(network.widest, 2), firsts(size_t(lanes) * network.width),
+          slopes(size_t(network.width)) {
         Array<double> behind(1, 1.0);  // how much the score can move with each output of a layer
         penalties.resize(net.layers.size());
         for (size_t k = net.layers.size(); k-- > 0;) {
@@ -26,11 +27,14 @@ class Trace {
             Array<double> gains(size_t(layer.inputs), 0.0);
             for (int i = 0; i < layer.inputs; ++i)
                 for (size_t o = 0; o < behind.size() && o < size_t(layer.outputs); ++o)
-                    gains[i] += layer.exact_sizes[size_t(i) * layer.width + o] * behind[o] * (1 + 0x1p-40);
+                    gains[i] +=
+                        layer.exact_sizes[size_t(i) * layer.width + o] * behind[o] * (1 + 0x1p-40);
             for (int p = 1; p < bend.pieces; ++p)
                 for (int i = 0; i < layer.inputs; ++i) {
                     const size_t place = size_t(p) * bend.width + i;
-                    penalties[k].push_back(gains[i] * std::abs(bend.slopes[place] - bend.slopes[place - bend.width]) * (1 + 0x1p-50));
+                    penalties[k].push_back(
+                        gains[i] * std::abs(bend.slopes[place] - bend.slopes[place - bend.width]) *
+                        (1 + 0x1p-50));
                 }
             for (int i = 0; i < layer.inputs; ++i) gains[i] *= bend.steepest[i];
             behind = gains;
@@ -83,13 +87,16 @@ class Trace {
             for (int l = 0; l < lanes; ++l) {
                 if (done[l]) continue;
                 const double most = 4 * noise + 0x1p-42 * std::abs(score[l]);
-                if (!(off[l] <= most) && now[l] - reached[l] > least_step(l)) {  // a kink was missed, or is not a number
+                if (!(off[l] <= most) &&
+                    now[l] - reached[l] > least_step(l)) {  // a kink was missed, or is not a number
                     now[l] = reached[l] + (now[l] - reached[l]) / 2;
                     continue;
                 }
                 kept[l] = -1;
-                const double height = sign * score[l], top = std::max(height, scores[l]) + off[l] * (1 + 0x1p-40);
-                ceiling[l] = top == top ? std::max(ceiling[l], top) : std::numeric_limits<double>::infinity();
+                const double height = sign * score[l],
+                             top = std::max(height, scores[l]) + off[l] * (1 + 0x1p-40);
+                ceiling[l] = top == top ? std::max(ceiling[l], top)
+                                        : std::numeric_limits<double>::infinity();
                 if (height > best[l]) {
                     best[l] = height;
                     best_at[l] = now[l];
@@ -113,12 +120,14 @@ class Trace {
   private:
     static constexpr int most_rounds = 4096;
     const Network<double>& net;
-    Block<double> block;                       // rows: value and slope
+    Block<double> block;  // rows: value and slope
     Array<double> firsts, slopes;
-    std::vector<Array<double>> penalties;      // by layer, (breaks, neurons): what being beyond a break can add to the score
-    std::vector<Array<double>> before, here;   // by layer: values before activation, at the last number and at this one
+    std::vector<Array<double>>
+        penalties;  // by layer, (breaks, neurons): what being beyond a break can add to the score
+    std::vector<Array<double>> before,
+        here;  // by layer: values before activation, at the last number and at this one
     const std::vector<std::vector<double>>* errors = nullptr;
-    double noise = 0;                          // what errors alone can add
+    double noise = 0;  // what errors alone can add
     double begins[lanes], ends[lanes], best[lanes], best_at[lanes], ceiling[lanes];
 
     double least_step(int lane) const { return (ends[lane] - begins[lane]) * 0x1p-44; }
@@ -133,7 +142,8 @@ class Trace {
         if (all<double>(kept)) return before.swap(here);
         for (size_t k = 0; k < before.size(); ++k)
             for (size_t at = 0; at < before[k].size(); at += lanes)
-                store(&before[k][at], select<double>(kept, load(&here[k][at]), load(&before[k][at])));
+                store(&before[k][at],
+                      select<double>(kept, load(&here[k][at]), load(&before[k][at])));
     }
 
     // Scores at these numbers, how far the next kink is, and how far the score may be from linear since the last.
@@ -143,7 +153,8 @@ class Trace {
         V wrong{};
         const double* pointers[lanes];
         for (int l = 0; l < lanes; ++l) pointers[l] = &firsts[size_t(l) * net.width];
-        for (int n = 0; n < net.width; n += lanes) transpose(pointers, size_t(n), block.at(n, 0), block.step());
+        for (int n = 0; n < net.width; n += lanes)
+            transpose(pointers, size_t(n), block.at(n, 0), block.step());
         for (int n = 0; n < net.neurons; ++n) {
             double* x = block.at(n, 0);
             store(x, load(x) + slopes[n] * at);
@@ -159,7 +170,8 @@ class Trace {
                     bend(k, n, next, wrong);
             }
             block.multiply(layer, 2, 0);
-            for (int o = 0; o < layer.outputs; ++o) store(block.at(o, 0), load(block.at(o, 0)) + layer.bias[o]);
+            for (int o = 0; o < layer.outputs; ++o)
+                store(block.at(o, 0), load(block.at(o, 0)) + layer.bias[o]);
         }
         store(score, load(block.at(0, 0)));
         store(step, next.far / next.slope);
@@ -171,7 +183,8 @@ class Trace {
         V far = spread(1.0), slope{};
         void take(V to_kink, V moves, Mask<double> not_on) {
             const V other_far = absolute<double>(to_kink), other_slope = absolute<double>(moves);
-            const Mask<double> nearer = not_on & (to_kink * moves > V{}) & (other_far * slope < far * other_slope);
+            const Mask<double> nearer =
+                not_on & (to_kink * moves > V{}) & (other_far * slope < far * other_slope);
             far = select<double>(nearer, other_far, far);
             slope = select<double>(nearer, other_slope, slope);
         }
@@ -181,14 +194,17 @@ class Trace {
         const Activation<double>& activation = net.layers[k].activation;
         const V zero{};
         double* x = block.at(n, 0);
-        const V z = load(x), slope = load(x + lanes), last = load(&before[k][size_t(n) * lanes]), near = spread((*errors)[k][n]);
+        const V z = load(x), slope = load(x + lanes), last = load(&before[k][size_t(n) * lanes]),
+                near = spread((*errors)[k][n]);
         store(&here[k][size_t(n) * lanes], z);
         const V top = larger<double>(z, last), bottom = smaller<double>(z, last);
-        V value = activation.slopes[n] * z + activation.intercepts[n], factor = spread(activation.slopes[n]);
+        V value = activation.slopes[n] * z + activation.intercepts[n],
+          factor = spread(activation.slopes[n]);
         for (int p = 1; p < activation.pieces; ++p) {
             const size_t place = size_t(p) * activation.width + n;
             const V kink = spread(activation.breaks[place - activation.width]), far = kink - z;
-            value = select<double>(z >= kink, activation.slopes[place] * z + activation.intercepts[place], value);
+            value = select<double>(
+                z >= kink, activation.slopes[place] * z + activation.intercepts[place], value);
             // On the kink itself, or as near as errors are, the piece that comes next counts.
             const Mask<double> on = absolute<double>(far) <= near;
             const Mask<double> right = (~on & (z > kink)) | (on & (slope > zero));
@@ -196,7 +212,8 @@ class Trace {
             next.take(far, slope, ~on);
             const V beyond = smaller<double>(top - kink, kink - bottom) + near;
             // In this order: what is not a number stays so.
-            wrong += penalties[k][size_t((p - 1) * net.layers[k].inputs + n)] * larger<double>(zero, beyond);
+            wrong += penalties[k][size_t((p - 1) * net.layers[k].inputs + n)] *
+                     larger<double>(zero, beyond);
         }
         keep(n, value, factor * slope);
     }
@@ -205,7 +222,8 @@ class Trace {
     void bend_relu(size_t k, int n, Nearest& next, V& wrong) {
         const V zero{};
         const double* x = block.at(n, 0);
-        const V z = load(x), slope = load(x + lanes), last = load(&before[k][size_t(n) * lanes]), near = spread((*errors)[k][n]);
+        const V z = load(x), slope = load(x + lanes), last = load(&before[k][size_t(n) * lanes]),
+                near = spread((*errors)[k][n]);
         store(&here[k][size_t(n) * lanes], z);
         const Mask<double> on = absolute<double>(z) <= near;
         const Mask<double> right = (z > near) | (on & (slope > zero));

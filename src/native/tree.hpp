@@ -15,8 +15,9 @@ namespace feta {
 
 struct Tree {
     int neurons = 0;
-    std::vector<int32_t> order;                   // values in the order of the tree's leaves
-    std::vector<int32_t> begin, end, left, right; // a node's part of `order`; children, −1 at a leaf
+    std::vector<int32_t> order;  // values in the order of the tree's leaves
+    std::vector<int32_t> begin, end, left,
+        right;  // a node's part of `order`; children, −1 at a leaf
     std::vector<double> center, generator, rest;  // (nodes, neurons)
     std::vector<double> weight;                   // (nodes): how much splitting it promises
     int nodes() const { return int(begin.size()); }
@@ -34,29 +35,36 @@ inline std::vector<double> importance(const ModelSpec& model) {
         for (int i = 0; i < layer->inputs; ++i) {
             double steepest = 0;
             for (int p = 0; p < bend.pieces; ++p)
-                steepest = std::max(steepest, std::abs(bend.slopes[size_t(p) * bend.width + (bend.width > 1 ? i : 0)]));
+                steepest = std::max(
+                    steepest,
+                    std::abs(bend.slopes[size_t(p) * bend.width + (bend.width > 1 ? i : 0)]));
             before[i] *= steepest;
         }
         weight = std::move(before);
     }
     const double largest = *std::max_element(weight.begin(), weight.end());
-    for (double& one : weight) one = largest > 0 && largest < 1e300 ? one / largest : 1.0;  // squares must not overflow
+    for (double& one : weight)
+        one = largest > 0 && largest < 1e300 ? one / largest : 1.0;  // squares must not overflow
     return weight;
 }
 
 // Where the k-th piece of a real-valued attribute's range begins.
 inline double edge(const AxisSpec& axis, int k) {
-    return k == axis.values ? axis.high : axis.low + (axis.high - axis.low) * (k / double(axis.values));
+    return k == axis.values ? axis.high
+                            : axis.low + (axis.high - axis.low) * (k / double(axis.values));
 }
 
 class TreeBuilder {
   public:
     TreeBuilder(const AxisSpec& axis, const std::vector<double>& importance)
-        : axis(axis), importance(importance), neurons(int(importance.size())), places(size_t(axis.values)),
-          along(size_t(axis.values)), away(size_t(axis.values) * importance.size()) {
+        : axis(axis), importance(importance), neurons(int(importance.size())),
+          places(size_t(axis.values)), along(size_t(axis.values)),
+          away(size_t(axis.values) * importance.size()) {
         tree.neurons = neurons;
-        for (auto* parts : {&tree.center, &tree.generator, &tree.rest}) parts->reserve(2 * away.size());
-        for (auto* parts : {&middle, &fitted, &low, &high, &largest}) parts->resize(size_t(neurons));
+        for (auto* parts : {&tree.center, &tree.generator, &tree.rest})
+            parts->reserve(2 * away.size());
+        for (auto* parts : {&middle, &fitted, &low, &high, &largest})
+            parts->resize(size_t(neurons));
         for (const double one : importance) squared.push_back(one * one);
         std::iota(places.begin(), places.end(), 0);
         positions.resize(places.size());
@@ -71,12 +79,12 @@ class TreeBuilder {
     const AxisSpec& axis;
     const std::vector<double>& importance;
     int neurons;
-    std::vector<int32_t> places;  // the values, in the order found so far
-    std::vector<double> along, away;                        // by value: along the direction found; from the middle
+    std::vector<int32_t> places;      // the values, in the order found so far
+    std::vector<double> along, away;  // by value: along the direction found; from the middle
     std::vector<double> middle, fitted, low, high, largest;  // by neuron, of one node
-    std::vector<double> squared;                            // importance · importance
+    std::vector<double> squared;                             // importance · importance
     std::vector<std::pair<double, int32_t>> sorted;
-    std::vector<double> positions;                          // of values on a line, by place
+    std::vector<double> positions;  // of values on a line, by place
 
     static constexpr int32_t none = -1;
 
@@ -109,7 +117,8 @@ class TreeBuilder {
         sorted.clear();
         for (int k = from; k < to; ++k) sorted.emplace_back(along[k - from], places[k]);
         std::sort(sorted.begin(), sorted.end());
-        for (int k = from; k < to; ++k) std::tie(positions[k], places[k]) = sorted[size_t(k - from)];
+        for (int k = from; k < to; ++k)
+            std::tie(positions[k], places[k]) = sorted[size_t(k - from)];
     }
 
     void add(int n, double center, double generator, double rest, double& moves, double& misses) {
@@ -127,7 +136,8 @@ class TreeBuilder {
         double moves = 0, misses = 0;
         for (int n = 0; n < neurons; ++n) {
             const double slope = axis.slopes[n], center = slope * middle, g = slope * half;
-            add(n, center, g, rounding * (std::abs(center) + std::abs(g)) + 0x1p-1000, moves, misses);
+            add(n, center, g, rounding * (std::abs(center) + std::abs(g)) + 0x1p-1000, moves,
+                misses);
         }
         tree.weight.push_back(moves / 2);
     }
@@ -168,7 +178,9 @@ class TreeBuilder {
         double moves = 0, misses = 0;
         for (int n = 0; n < neurons; ++n) {
             const double g = fitted[n], center = middle[n] + (low[n] + high[n]) / 2;
-            const double rest = (high[n] - low[n]) / 2 + rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(middle[n]));
+            const double rest =
+                (high[n] - low[n]) / 2 +
+                rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(middle[n]));
             add(n, center, g, rest, moves, misses);
         }
         // What lies on a line is bounded well as it is: splitting it promises half as much (measured).
@@ -218,7 +230,8 @@ class TreeBuilder {
             if (step == last) return;
             std::fill(direction.begin(), direction.end(), 0.0);
             for (int k = 0; k < many; ++k)
-                for (int n = 0; n < neurons; ++n) direction[n] += along[k] * from_middle(k)[n] * squared[n];
+                for (int n = 0; n < neurons; ++n)
+                    direction[n] += along[k] * from_middle(k)[n] * squared[n];
         }
     }
 

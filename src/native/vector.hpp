@@ -59,7 +59,9 @@ inline unsigned lane_bits(Mask<double> m) {
 }
 template <class T> inline bool all(Mask<T> m) { return !any<T>(~m); }
 
-template <class T> inline int padded(int n) { return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>; }
+template <class T> inline int padded(int n) {
+    return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;
+}
 
 // Rows become lanes: vector n holds number n of every row; vectors are `step` apart.
 inline void transpose(const float* const* rows, size_t from, float* to, size_t step) {
@@ -72,12 +74,16 @@ inline void transpose(const float* const* rows, size_t from, float* to, size_t s
     }
     for (int k = 0; k < 8; k += 4)
         for (int h = 0; h < 2; ++h) {
-            b[k + 2 * h] = __builtin_shufflevector(a[k + h], a[k + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
-            b[k + 2 * h + 1] = __builtin_shufflevector(a[k + h], a[k + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
+            b[k + 2 * h] =
+                __builtin_shufflevector(a[k + h], a[k + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[k + 2 * h + 1] =
+                __builtin_shufflevector(a[k + h], a[k + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
         }
     for (int k = 0; k < 4; ++k) {
-        store(to + size_t(k) * step, __builtin_shufflevector(b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
-        store(to + size_t(k + 4) * step, __builtin_shufflevector(b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+        store(to + size_t(k) * step,
+              __builtin_shufflevector(b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+        store(to + size_t(k + 4) * step,
+              __builtin_shufflevector(b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
     }
 }
 inline void transpose(const double* const* rows, size_t from, double* to, size_t step) {
@@ -99,7 +105,9 @@ template <class T> struct OnLine {
     using value_type = T;
     OnLine() = default;
     template <class U> OnLine(const OnLine<U>&) {}
-    T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64))); }
+    T* allocate(size_t n) {
+        return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64)));
+    }
     void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t(64)); }
     template <class U> bool operator==(const OnLine<U>&) const { return true; }
 };

@@ -28,8 +28,9 @@ template <class T> class Zonotope {
     using V = Vec<T>;
 
     explicit Zonotope(const Network<T>& network)
-        : net(network), block(network.widest, network.axes + 2 + most_doubts), rows(size_t(2 * lanes) * network.width),
-          base(3 * size_t(network.width)), varies(network.axes), up(upward<T>(network.axes + 2)) {
+        : net(network), block(network.widest, network.axes + 2 + most_doubts),
+          rows(size_t(2 * lanes) * network.width), base(3 * size_t(network.width)),
+          varies(network.axes), up(upward<T>(network.axes + 2)) {
         for (const Layer<T>& layer : net.layers) {
             lines.emplace_back(4 * size_t(layer.inputs) * lanes);
             living.emplace_back(size_t(layer.inputs));
@@ -38,7 +39,8 @@ template <class T> class Zonotope {
         reached.assign(net.layers.size(), V{});
         firsts.resize(size_t(net.width) * (network.axes + 2) * lanes);
         for (auto& one : coefficients) one.resize(size_t(network.widest) * lanes);
-        for (const Layer<T>& layer : net.layers) own.push_back(constants(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra, 0}));
+        for (const Layer<T>& layer : net.layers)
+            own.push_back(constants(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra, 0}));
     }
 
     // Follow these arithmetics' errors from the roots.
@@ -46,7 +48,8 @@ template <class T> class Zonotope {
         for (int d = 0; d < most_doubts; ++d) {
             followed[d] = doubts[d];
             errors[d].clear();
-            for (const Layer<T>& layer : net.layers) errors[d].push_back(constants(layer, doubts[d]));
+            for (const Layer<T>& layer : net.layers)
+                errors[d].push_back(constants(layer, doubts[d]));
         }
     }
 
@@ -54,7 +57,9 @@ template <class T> class Zonotope {
     const T* center(int output) const { return block.at(output, 0); }
     const T* generator(int g, int output) const { return block.at(output, 1 + g); }
     const T* box(int output) const { return block.at(output, 1 + n_generators); }
-    const T* error(int doubt, int output) const { return block.at(output, 2 + n_generators + doubt); }
+    const T* error(int doubt, int output) const {
+        return block.at(output, 2 + n_generators + doubt);
+    }
 
     // A single output's bounds.
     bool single() const { return net.outputs() == 1; }
@@ -72,7 +77,8 @@ template <class T> class Zonotope {
 
     // Bound the outputs over nodes of one person's lattice; ids are (count, axes).
     // With `Back`, the way back to them is noted.
-    template <bool Back> void nodes(const T* person, const T* person_box, const int32_t* ids, int count) {
+    template <bool Back>
+    void nodes(const T* person, const T* person_box, const int32_t* ids, int count) {
         first(person, person_box, ids, count);
         for (size_t k = 0; k < net.layers.size(); ++k) {
             activate<false, Back>(k, nullptr);
@@ -126,25 +132,27 @@ template <class T> class Zonotope {
 
     // For the way back, by layer: each activation's lines above and below (slope and intercept), the
     // neurons that are not zero, and how large their values after the activation get.
-    std::vector<Array<T>> lines;             // (inputs, 4, lanes)
+    std::vector<Array<T>> lines;  // (inputs, 4, lanes)
     std::vector<std::vector<int32_t>> living;
     std::vector<int32_t> n_living;
     std::vector<V, OnLine<V>> reached;
-    Array<T> firsts;                         // the first layer's rows, (neurons, rows, lanes)
-    Array<T> coefficients[2];                // (neurons, lanes)
+    Array<T> firsts;           // the first layer's rows, (neurons, rows, lanes)
+    Array<T> coefficients[2];  // (neurons, lanes)
     alignas(64) T lows[lanes], highs[lanes];
     Mask<T> lost{}, quiet{};
 
     static Constants constants(const Layer<T>& layer, const Doubt& doubt) {
         constexpr double outward = 1 + 0x1p-20;
-        const double g = gamma(doubt.unit, layer.inputs, doubt.extra), tiny = std::max(doubt.tiny, Format<T>::tiny);
+        const double g = gamma(doubt.unit, layer.inputs, doubt.extra),
+                     tiny = std::max(doubt.tiny, Format<T>::tiny);
         Constants out;
         out.rounding = T(g * outward);
         out.bending = T(gamma(doubt.unit, 1, doubt.extra) * outward);
         out.tiny = T(tiny);
         out.overflow = T(g * doubt.huge);
         for (int o = 0; o < layer.outputs; ++o)
-            out.bias.push_back(T((g * layer.exact_bias[o] + 5.0 * (layer.inputs + 1) * tiny) * outward));
+            out.bias.push_back(
+                T((g * layer.exact_bias[o] + 5.0 * (layer.inputs + 1) * tiny) * outward));
         return out;
     }
 
@@ -179,10 +187,15 @@ template <class T> class Zonotope {
             if (!moves) continue;
             T* to = block.at(0, 1 + n_generators++);
             if (same)
-                for (int n = 0; n < net.neurons; ++n) store(to + n * block.step(), spread(tree.generator[size_t(ids[a]) * width + n]));
+                for (int n = 0; n < net.neurons; ++n)
+                    store(to + n * block.step(),
+                          spread(tree.generator[size_t(ids[a]) * width + n]));
             else {
-                for (int l = 0; l < lanes; ++l) pointers[l] = &tree.generator[size_t(ids[size_t(l < count ? l : 0) * axes + a]) * width];
-                for (int n = 0; n < width; n += lanes) transpose(pointers, n, to + n * block.step(), block.step());
+                for (int l = 0; l < lanes; ++l)
+                    pointers[l] =
+                        &tree.generator[size_t(ids[size_t(l < count ? l : 0) * axes + a]) * width];
+                for (int n = 0; n < width; n += lanes)
+                    transpose(pointers, n, to + n * block.step(), block.step());
             }
         }
         const T rounding_first = first_rounding();
@@ -211,7 +224,8 @@ template <class T> class Zonotope {
     void fill(const T* from, int row) {
         const T* pointers[lanes];
         for (int l = 0; l < lanes; ++l) pointers[l] = from + size_t(l) * net.width;
-        for (int n = 0; n < net.width; n += lanes) transpose(pointers, n, block.at(n, row), block.step());
+        for (int n = 0; n < net.width; n += lanes)
+            transpose(pointers, n, block.at(n, row), block.step());
     }
 
     void first_roots(const T* people, const T* boxes, const T* sizes, const T* folded) {
@@ -225,11 +239,14 @@ template <class T> class Zonotope {
         T first_of[most_doubts], tiny_of[most_doubts];
         for (int d = 0; d < most_doubts; ++d) {
             const double g = gamma(doubts[d].unit, doubts[d].first_terms, doubts[d].extra);
-            first_of[d] = T((g + gamma(Format<double>::unit, doubts[0].first_terms, kernel_extra)) * (1 + 0x1p-20));
-            tiny_of[d] = T(5.0 * (doubts[0].first_terms + 1) * std::max(doubts[d].tiny, Format<T>::tiny));
+            first_of[d] = T((g + gamma(Format<double>::unit, doubts[0].first_terms, kernel_extra)) *
+                            (1 + 0x1p-20));
+            tiny_of[d] =
+                T(5.0 * (doubts[0].first_terms + 1) * std::max(doubts[d].tiny, Format<T>::tiny));
         }
         for (int n = 0; n < net.neurons; ++n) {
-            V c = load(block.at(n, 0)), size = absolute<T>(c), wide = load(block.at(n, 1 + n_generators));
+            V c = load(block.at(n, 0)), size = absolute<T>(c),
+              wide = load(block.at(n, 1 + n_generators));
             for (int a = 0; a < net.axes; ++a) {
                 const AxisTree<T>& tree = net.trees[a];
                 const V center = spread(tree.center[n]);
@@ -259,12 +276,14 @@ template <class T> class Zonotope {
         }
     }
 
-    template <bool Root, bool Back, int G> __attribute__((noinline)) void activate_of(size_t k, Reach<T>* reach) {
+    template <bool Root, bool Back, int G>
+    __attribute__((noinline)) void activate_of(size_t k, Reach<T>* reach) {
         const Layer<T>& layer = net.layers[k];
         const Activation<T>& bend = layer.activation;
         // The dozen roundings of one neuron's bounds, each relative to no more than its size.
         const V slack = spread(T(gamma(Format<T>::unit, net.axes + 12, kernel_extra)));
-        const V zero{}, one = spread(T(1)), out = spread(up), least = spread(std::numeric_limits<T>::min());
+        const V zero{}, one = spread(T(1)), out = spread(up),
+                        least = spread(std::numeric_limits<T>::min());
         const V round = spread(own[k].rounding * up), tiny = spread(T(2 * Format<T>::tiny));
         const int many = G ? G : n_generators;
         const bool relu = bend.relu, identity = bend.identity;
@@ -280,12 +299,15 @@ template <class T> class Zonotope {
             T* wide = x + (1 + many) * lanes;
             T* line = &lines[k][4 * size_t(n) * lanes];
             V c = load(x), b = load(wide), moves = zero;
-            if (Back && k == 0) std::copy_n(x, (2 + many) * lanes, &firsts[size_t(n) * (2 + many) * lanes]);
+            if (Back && k == 0)
+                std::copy_n(x, (2 + many) * lanes, &firsts[size_t(n) * (2 + many) * lanes]);
             V slope_above = one, rise = zero, slope_below = one, fall = zero;
             for (int g = 1; g <= many; ++g) moves += absolute<T>(load(x + g * lanes));
             const V before = absolute<T>(c) + moves + b, radius = moves + b + slack * before;
             const V low = c - radius, high = c + radius;
-            if constexpr (Root) store(&reach->before[k][size_t(n) * lanes], larger<T>(absolute<T>(low), absolute<T>(high)));
+            if constexpr (Root)
+                store(&reach->before[k][size_t(n) * lanes],
+                      larger<T>(absolute<T>(low), absolute<T>(high)));
             V size;
             bool lives = true;
             if (relu) {
@@ -305,13 +327,16 @@ template <class T> class Zonotope {
                     rise = half + half + slack * before + tiny;
                     slope_below = select<T>(u > -l, one, zero);
                 } else
-                    size = slope * before * T(2);  // at least that of center, generators and box together
+                    size = slope * before *
+                           T(2);  // at least that of center, generators and box together
                 // At the roots the errors of neurons that are zero are followed on, too.
                 const Mask<T> zeros = high <= zero;
                 quiet &= zeros;
                 if constexpr (!Root) lives = !all<T>(zeros);
             } else {
-                if (!identity) bend_one(bend, n, x, c, b, moves, radius, slope_above, rise, fall), slope_below = slope_above;
+                if (!identity)
+                    bend_one(bend, n, x, c, b, moves, radius, slope_above, rise, fall),
+                        slope_below = slope_above;
                 size = absolute<T>(c) + moves + b;
             }
             if constexpr (Back) {
@@ -332,7 +357,9 @@ template <class T> class Zonotope {
                     T* at = wide + (1 + d) * lanes;
                     V e = load(at);
                     if (bend.rounds || bend.steepest[n] != 1) {
-                        const V value = bend.steepest[n] * (load(&reach->before[k][size_t(n) * lanes]) + e) + bend.offset[n];
+                        const V value =
+                            bend.steepest[n] * (load(&reach->before[k][size_t(n) * lanes]) + e) +
+                            bend.offset[n];
                         e = e * bend.steepest[n];
                         if (bend.rounds) e += layer_of.bending * value + T(5) * layer_of.tiny;
                     }
@@ -352,7 +379,8 @@ template <class T> class Zonotope {
     }
 
     // Any piecewise-linear f: with the chord's slope λ, f(x) − λx is extreme at an end or a break.
-    void bend_one(const Activation<T>& bend, int n, T* x, V& c, V& b, V& moves, V radius, V& slope_of, V& rise, V& fall) {
+    void bend_one(const Activation<T>& bend, int n, T* x, V& c, V& b, V& moves, V radius,
+                  V& slope_of, V& rise, V& fall) {
         const V low = c - radius, high = c + radius, zero{};
         V slope = (bend.at(high, n) - bend.at(low, n)) / (high - low);
         slope = select<T>(high > low, slope, zero);
@@ -367,8 +395,10 @@ template <class T> class Zonotope {
             const V at = spread(bend.breaks[size_t(p) * bend.width + n]);
             look(at, (at > low) & (at < high));
         }
-        const V size = (bend.steepest[n] + absolute<T>(slope)) * (absolute<T>(c) + radius) + bend.offset[n];
-        const V off = T(gamma(Format<T>::unit, net.axes + 6, kernel_extra)) * size + T(8 * Format<T>::tiny);
+        const V size =
+            (bend.steepest[n] + absolute<T>(slope)) * (absolute<T>(c) + radius) + bend.offset[n];
+        const V off =
+            T(gamma(Format<T>::unit, net.axes + 6, kernel_extra)) * size + T(8 * Format<T>::tiny);
         slope_of = slope;
         rise = most + off;
         fall = least - off;
@@ -406,12 +436,14 @@ template <class T> class Zonotope {
             if (k) {
                 const Layer<T>& layer = net.layers[k - 1];
                 rest += bent * layer.bias[n];
-                off += absolute<T>(bent) * (layer.norms[n] * before + spread(std::abs(layer.bias[n])));
+                off +=
+                    absolute<T>(bent) * (layer.norms[n] * before + spread(std::abs(layer.bias[n])));
             }
             store(now + n * lanes, bent);
         }
         // Coefficients too small for the format.
-        off += T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) * before * T(1 / Format<T>::unit);
+        off += T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) * before *
+               T(1 / Format<T>::unit);
     }
 
     // Coefficients of layer k − 1's outputs become those of its inputs.
@@ -422,7 +454,8 @@ template <class T> class Zonotope {
         const std::vector<int32_t>&from = living[k], &to = living[k - 1];
         for (int first = 0; first < n_living[k - 1]; first += together) {
             size_t into[together];  // the last ones may repeat
-            for (int t = 0; t < together; ++t) into[t] = size_t(to[std::min(first + t, n_living[k - 1] - 1)]);
+            for (int t = 0; t < together; ++t)
+                into[t] = size_t(to[std::min(first + t, n_living[k - 1] - 1)]);
             V sums[together]{};
             for (int l = 0; l < n_living[k]; ++l) {
                 const size_t o = size_t(from[l]);
@@ -445,7 +478,8 @@ template <class T> class Zonotope {
             const int n = living[last][l];
             store(now + n * lanes, signs * output.rows[n]);
         }
-        V rest = signs * output.bias[0], off = output.norms[0] * reached[last] + spread(std::abs(output.bias[0]));
+        V rest = signs * output.bias[0],
+          off = output.norms[0] * reached[last] + spread(std::abs(output.bias[0]));
         int terms = 8;
         for (size_t k = last;; --k) {
             terms += 2 * net.layers[k].inputs + 8;
@@ -463,11 +497,14 @@ template <class T> class Zonotope {
             middle += a * load(x);
             wide += size * load(x + (1 + n_generators) * lanes);
             sizes += size * absolute<T>(load(x));
-            for (int g = 0; g < n_generators && g < 8; ++g) moves[g] += a * load(x + (1 + g) * lanes);
-            for (int g = 8; g < n_generators; ++g) wide += absolute<T>(a * load(x + (1 + g) * lanes));
+            for (int g = 0; g < n_generators && g < 8; ++g)
+                moves[g] += a * load(x + (1 + g) * lanes);
+            for (int g = 8; g < n_generators; ++g)
+                wide += absolute<T>(a * load(x + (1 + g) * lanes));
         }
         for (int g = 0; g < n_generators && g < 8; ++g) wide += absolute<T>(moves[g]);
-        const V slack = T(gamma(Format<T>::unit, terms, kernel_extra)) * (off + sizes + wide + absolute<T>(middle)) * T(4) +
+        const V slack = T(gamma(Format<T>::unit, terms, kernel_extra)) *
+                            (off + sizes + wide + absolute<T>(middle)) * T(4) +
                         spread(T(terms) * T(Format<T>::tiny));
         return middle + wide + slack;
     }
@@ -487,7 +524,8 @@ template <class T> class Zonotope {
             if constexpr (Root)
                 for (int d = 0; d < most_doubts; ++d) {
                     T* at = wide + (1 + d) * lanes;
-                    const V e = (load(at) + T(floor_size) * totals[d] + errors[d][k].bias[o]) * lift;
+                    const V e =
+                        (load(at) + T(floor_size) * totals[d] + errors[d][k].bias[o]) * lift;
                     if (d == 0) lost |= ~(e < spread(errors[d][k].overflow));
                     store(at, e);
                 }
