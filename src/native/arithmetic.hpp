@@ -17,9 +17,9 @@ template <> struct Format<double> {
 
 // Higham's γ for sums of n products, each term rounded `extra` times more; doubled, which also
 // covers the rounding of the bound itself.
-inline double gamma(double unit, int n_terms, int extra) {
-    const double share = (n_terms + 1.0 + extra) * unit;
-    return share < 0.5 ? 2 * share / (1 - share) : std::numeric_limits<double>::infinity();
+inline double gamma(double unit, int n_terms, int extra_roundings) {
+    const double relative = (n_terms + 1.0 + extra_roundings) * unit;
+    return relative < 0.5 ? 2 * relative / (1 - relative) : std::numeric_limits<double>::infinity();
 }
 
 // A factor above 1 that outweighs the rounding of a bound with n terms computed in format T.
@@ -28,10 +28,10 @@ template <class T> T upward(int n_terms) {
 }
 
 // Added to absolute weights, so that products with numbers flushed to zero are covered.
-constexpr double floor_size = 0x1p-100;
+constexpr double underflow_floor = 0x1p-100;
 
 // Roundings a term may suffer in the kernel besides its product and sums: weights and table entries
 // are rounded to the format first, and a table entry may be a rounded product.
-constexpr int kernel_extra = 4;
+constexpr int kernel_extra_roundings = 4;
 
 }  // namespace feta

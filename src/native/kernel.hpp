@@ -7,36 +7,36 @@
 
 namespace feta {
 
-struct Answers {
+struct Results {
     size_t classes = 2;
     std::vector<uint64_t> counts;  // (people, classes)
-    std::vector<uint8_t> safe, finished, found;
-    std::vector<uint64_t> number, bounded, scored;
-    std::vector<std::vector<uint64_t>> open;  // lattice numbers that need exact arithmetic
-    std::vector<double> at, least, most;      // along a real-valued attribute
+    std::vector<uint8_t> runtime_safe, finished, has_match;
+    std::vector<uint64_t> assignment_id, bounded_nodes, scored_points;
+    std::vector<std::vector<uint64_t>> undecided_ids;  // lattice numbers that need exact arithmetic
+    std::vector<double> real_value, lower, upper;      // along a real-valued attribute
 };
 
 // What the shared columns add to each neuron, and the terms' sizes; (people, neurons).
 struct People {
     const double* constants = nullptr;
-    const double* sizes = nullptr;
-    size_t many = 0;
+    const double* magnitudes = nullptr;
+    size_t count = 0;
 };
 
-struct Listed {
-    std::vector<uint64_t> numbers, votes;  // of lattice numbers
-    uint64_t all_votes = 0;
+struct ListedAssignments {
+    std::vector<uint64_t> assignment_ids, votes;  // of lattice numbers
+    uint64_t total_votes = 0;
 };
 
 // What `worst` maximises, each person with one of several objectives.
-struct Goals {
+struct Objectives {
     int rows = 0;
     const double* directions = nullptr;  // (kinds, rows, outputs)
     const double* offsets = nullptr;     // (people, rows)
     const int32_t* kind = nullptr;       // (people)
     const double* floors = nullptr;      // (people): what is certainly less does not count
-    bool nearly = false;                 // nearly the worst will do
-    bool least = false;
+    bool approximate = false;            // nearly the worst will do
+    bool smallest = false;
 };
 
 struct Options {
@@ -49,16 +49,16 @@ struct Options {
 class Kernel {
   public:
     virtual ~Kernel() = default;
-    virtual Answers tally(const People&, const Listed*, const Options&) = 0;
-    virtual Answers find(const People&, const int32_t* own, const double* centers, double half,
-                         const Options&) = 0;
-    virtual Answers worst(const People&, const Goals&, const Options&) = 0;
-    virtual Answers worst_real(const People&, const double* signs, const double* floors,
+    virtual Results tally(const People&, const ListedAssignments*, const Options&) = 0;
+    virtual Results find(const People&, const int32_t* reference, const double* centers,
+                         double half, const Options&) = 0;
+    virtual Results worst(const People&, const Objectives&, const Options&) = 0;
+    virtual Results worst_real(const People&, const double* signs, const double* floors,
                                const Options&) = 0;
 
     // Each raw row's majority, the first or the last class on a tie; −1 where it is not settled here.
     // False if a row may lie outside the space.
-    virtual bool majority(const double* rows, size_t many, bool ties_to_last, const Options&,
+    virtual bool majority(const double* rows, size_t count, bool ties_to_last, const Options&,
                           int32_t* winners) = 0;
 };
 

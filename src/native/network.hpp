@@ -16,7 +16,7 @@ template <class T> struct Activation {
     void make(const ActivationSpec& from, int neurons) {
         pieces = from.pieces;
         width = padded<T>(neurons);
-        const auto spreaded = [&](const std::vector<double>& flat, int rows) {
+        const auto padded_rows = [&](const std::vector<double>& flat, int rows) {
             Array<T> out(size_t(std::max(rows, 0)) * width, T(0));
             for (int r = 0; r < rows; ++r)
                 for (int n = 0; n < neurons; ++n)
@@ -24,9 +24,9 @@ template <class T> struct Activation {
                         T(flat[size_t(r) * from.width + (from.width > 1 ? n : 0)]);
             return out;
         };
-        breaks = spreaded(from.breaks, pieces - 1);
-        slopes = spreaded(from.slopes, pieces);
-        intercepts = spreaded(from.intercepts, pieces);
+        breaks = padded_rows(from.breaks, pieces - 1);
+        slopes = padded_rows(from.slopes, pieces);
+        intercepts = padded_rows(from.intercepts, pieces);
         steepest.assign(width, T(0));
         offset.assign(width, T(0));
         relu = pieces == 2;
@@ -38,9 +38,9 @@ template <class T> struct Activation {
                 steepest[n] = std::max(steepest[n], std::abs(slope));
                 offset[n] = std::max(offset[n], std::abs(shift));
                 // Told from the numbers given: one that only rounds to 0 is not 0.
-                const size_t given = size_t(p) * from.width + (from.width > 1 ? n : 0);
-                relu &= from.slopes[given] == p && from.intercepts[given] == 0;
-                identity &= from.slopes[given] == 1 && from.intercepts[given] == 0;
+                const size_t source = size_t(p) * from.width + (from.width > 1 ? n : 0);
+                relu &= from.slopes[source] == p && from.intercepts[source] == 0;
+                identity &= from.slopes[source] == 1 && from.intercepts[source] == 0;
                 rounds |= !(slope == 0 || slope == 1 || slope == -1) || shift != 0;
             }
         for (int p = 0; p + 1 < pieces; ++p)
@@ -57,9 +57,9 @@ template <class T> struct Activation {
     Vec<T> at(Vec<T> z, int neuron) const {
         Vec<T> out = slopes[neuron] * z + intercepts[neuron];
         for (int p = 1; p < pieces; ++p) {
-            const size_t place = size_t(p) * width + neuron;
-            const Vec<T> piece = slopes[place] * z + intercepts[place];
-            out = select<T>(z >= spread(breaks[place - width]), piece, out);
+            const size_t index = size_t(p) * width + neuron;
+            const Vec<T> piece = slopes[index] * z + intercepts[index];
+            out = select<T>(z >= broadcast(breaks[index - width]), piece, out);
         }
         return out;
     }
@@ -68,10 +68,11 @@ template <class T> struct Activation {
 template <class T> struct Layer {
     int inputs = 0, outputs = 0, width = 0;  // width: outputs, padded
     Activation<T> activation;
-    Array<T> columns, sizes;  // (inputs, width): W transposed, and |W|
-    Array<T> rows;            // (outputs, inputs, padded)
-    Array<T> bias, norms;     // (width): norms are Σ|W| of each output, rounded up
-    std::vector<double> exact_sizes, exact_bias;  // (inputs, width): |W| + floor; |b| + folded
+    Array<T> columns, magnitudes;  // (inputs, width): W transposed, and |W|
+    Array<T> rows;                 // (outputs, inputs, padded)
+    Array<T> bias, norms;          // (width): norms are Σ|W| of each output, rounded up
+    std::vector<double> magnitudes64,
+        bias_magnitudes64;  // (inputs, width): |W| + floor; |b| + folded
 
     void make(const LayerSpec& from) {
         inputs = from.inputs;
@@ -79,24 +80,24 @@ template <class T> struct Layer {
         width = padded<T>(outputs);
         activation.make(from.activation, inputs);
         columns.assign(size_t(inputs) * width, T(0));
-        sizes.assign(size_t(inputs) * width, T(0));
-        exact_sizes.assign(size_t(inputs) * width, 0.0);
+        magnitudes.assign(size_t(inputs) * width, T(0));
+        magnitudes64.assign(size_t(inputs) * width, 0.0);
         const int inputs_width = padded<T>(inputs);
         rows.assign(size_t(outputs) * inputs_width, T(0));
         norms.assign(width, T(0));
         bias.assign(width, T(0));
-        exact_bias.assign(width, 0.0);
+        bias_magnitudes64.assign(width, 0.0);
         for (int o = 0; o < outputs; ++o) {
             bias[o] = T(from.bias[o]);
-            exact_bias[o] = std::abs(from.bias[o]) + from.folded[o];
+            bias_magnitudes64[o] = std::abs(from.bias[o]) + from.cancelled_magnitude[o];
             double norm = 0;
             for (int i = 0; i < inputs; ++i) {
                 const double w = from.weight[size_t(o) * inputs + i];
-                norm += std::abs(w) + floor_size;
+                norm += std::abs(w) + underflow_floor;
                 rows[size_t(o) * inputs_width + i] = T(w);
                 columns[size_t(i) * width + o] = T(w);
-                sizes[size_t(i) * width + o] = T(std::abs(w));
-                exact_sizes[size_t(i) * width + o] = std::abs(w) + floor_size;
+                magnitudes[size_t(i) * width + o] = T(std::abs(w));
+                magnitudes64[size_t(i) * width + o] = std::abs(w) + underflow_floor;
             }
             norms[o] = T(norm * (1 + 0x1p-20));
         }
@@ -116,7 +117,7 @@ template <class T> struct AxisTree {
         values = axis.values;
         real = axis.real;
         nodes = from.nodes();
-        const auto spreaded = [&](const std::vector<double>& flat, int rows) {
+        const auto padded_rows = [&](const std::vector<double>& flat, int rows) {
             Array<T> out(size_t(rows) * width, T(0));
             for (int r = 0; r < rows; ++r)
                 for (int n = 0; n < neurons; ++n)
@@ -124,15 +125,16 @@ template <class T> struct AxisTree {
             return out;
         };
         if constexpr (std::is_same_v<T, float>) {  // nodes are bounded in float32 only
-            center = spreaded(from.center, nodes);
-            generator = spreaded(from.generator, nodes);
+            center = padded_rows(from.center, nodes);
+            generator = padded_rows(from.generator, nodes);
             rest.assign(size_t(nodes) * width, T(0));
             for (int r = 0; r < nodes; ++r)
                 for (int n = 0; n < neurons; ++n) {
                     const size_t f = size_t(r) * neurons + n;
-                    const double size = std::abs(from.center[f]) + std::abs(from.generator[f]);
+                    const double magnitude = std::abs(from.center[f]) + std::abs(from.generator[f]);
                     // Center and generator are rounded to the format; twice that is on the safe side.
-                    const double out = (from.rest[f] + 4 * Format<T>::unit * size) * (1 + 0x1p-20);
+                    const double out =
+                        (from.rest[f] + 4 * Format<T>::unit * magnitude) * (1 + 0x1p-20);
                     rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);
                 }
         }
@@ -143,7 +145,7 @@ template <class T> struct AxisTree {
         left = from.left;
         right = from.right;
         if (real) return;
-        terms = spreaded(axis.terms, values);
+        terms = padded_rows(axis.terms, values);
         ordered.resize(terms.size());
         for (int v = 0; v < values; ++v)
             std::copy_n(&terms[size_t(order[v]) * width], width, &ordered[size_t(v) * width]);
@@ -156,13 +158,13 @@ template <class T> struct Network {
     std::vector<AxisTree<T>> trees;
     std::vector<Layer<T>> layers;
 
-    void make(const ModelSpec& from, const std::vector<Tree>& splits) {
+    void make(const ModelSpec& from, const std::vector<Tree>& built) {
         neurons = from.neurons;
         width = padded<T>(neurons);
         axes = int(from.axes.size());
         widest = width;
         trees.resize(axes);
-        for (int a = 0; a < axes; ++a) trees[a].make(from.axes[a], splits[a]);
+        for (int a = 0; a < axes; ++a) trees[a].make(from.axes[a], built[a]);
         layers.resize(from.layers.size());
         for (size_t k = 0; k < layers.size(); ++k) {
             layers[k].make(from.layers[k]);

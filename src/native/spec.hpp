@@ -13,15 +13,15 @@ struct ActivationSpec {
 
 struct LayerSpec {
     int inputs = 0, outputs = 0;
-    std::vector<double> weight, bias, folded;  // weight (outputs, inputs)
-    ActivationSpec activation;                 // stands before the weights
+    std::vector<double> weight, bias, cancelled_magnitude;  // weight (outputs, inputs)
+    ActivationSpec activation;                              // stands before the weights
 };
 
 // A sensitive attribute: each value's terms in the first layer. A real-valued one has slopes instead,
 // and its values are pieces of its range.
 struct AxisSpec {
     int values = 0;
-    std::vector<double> terms, sizes;  // (values, neurons)
+    std::vector<double> terms, magnitudes;  // (values, neurons)
     bool real = false;
     double low = 0, high = 0;
     std::vector<double> slopes;  // (neurons)
@@ -44,20 +44,20 @@ struct SharedSpec {
     std::vector<int32_t> columns;
     std::vector<double> slopes;     // (columns, neurons)
     std::vector<double> low, high;  // by column
-    std::vector<uint8_t> whole;     // whole numbers only
+    std::vector<uint8_t> integer;   // whole numbers only
     std::vector<int32_t> group;     // which category a column belongs to, −1: none
 };
 
 struct ModelSpec {
     int neurons = 0, columns = 0;  // first layer
-    std::vector<double> bias, folded;
+    std::vector<double> bias, cancelled_magnitude;
     SharedSpec shared;
     std::vector<AxisSpec> axes;
     std::vector<LayerSpec> layers;
     RuleSpec rule;
     double source_unit = 0x1p-24, source_tiny = 0x1p-125, source_huge = 8e37;
-    int source_extra = 8;
-    double source_slack = 0;  // a sigmoid's doubt
+    int source_extra_roundings = 8;
+    double source_error = 0;  // a sigmoid's doubt
 };
 
 }  // namespace feta

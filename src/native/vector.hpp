@@ -33,7 +33,7 @@ template <class T> inline Vec<T> load(const T* from) {
     return v;
 }
 template <class T> inline void store(T* to, Vec<T> v) { std::memcpy(to, &v, sizeof v); }
-template <class T> inline Vec<T> spread(T x) { return x - Vec<T>{}; }
+template <class T> inline Vec<T> broadcast(T x) { return x - Vec<T>{}; }
 template <class T> inline Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) { return m ? a : b; }
 template <class T> inline Vec<T> larger(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 template <class T> inline Vec<T> smaller(Vec<T> a, Vec<T> b) { return a < b ? a : b; }
@@ -101,17 +101,17 @@ inline void transpose(const double* const* rows, size_t from, double* to, size_t
 }
 
 // Memory that starts on a cache line, so that no vector lies across two.
-template <class T> struct OnLine {
+template <class T> struct CacheAligned {
     using value_type = T;
-    OnLine() = default;
-    template <class U> OnLine(const OnLine<U>&) {}
+    CacheAligned() = default;
+    template <class U> CacheAligned(const CacheAligned<U>&) {}
     T* allocate(size_t n) {
         return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64)));
     }
     void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t(64)); }
-    template <class U> bool operator==(const OnLine<U>&) const { return true; }
+    template <class U> bool operator==(const CacheAligned<U>&) const { return true; }
 };
-template <class T> using Array = std::vector<T, OnLine<T>>;
+template <class T> using Array = std::vector<T, CacheAligned<T>>;
 
 }  // namespace FETA_ISA
 }  // namespace feta
