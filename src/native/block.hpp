@@ -1,7 +1,7 @@
-// Block: every neuron's values in rows of lanes, and the product of a layer with all of them.
+// Block: values of all neurons in rows of lanes, and the product of a layer with them.
 //
-// A row is one vector of lanes: eight counterparts' values, or one part of eight nodes' bounds.
-// Neurons that are zero in all lanes are left out of the next product.
+// A row is one vector of lanes: the values of several counterparts, or one component of the bounds
+// of several nodes. The next product skips neurons that are zero in all lanes.
 #pragma once
 #include <type_traits>
 
@@ -25,14 +25,15 @@ template <class T> class Block {
     size_t neuron_stride() const { return size_t(stride); }  // from one neuron to the next
 
     void clear_active() { active_count = 0; }
-    void append_active_if(bool is_active, int neuron) {  // without a branch
+    void append_active_if(bool is_active, int neuron) {  // branch-free
         active_ids[active_count] = neuron;
         active_count += is_active;
     }
     int active(int k) const { return active_ids[k]; }
     int n_active() const { return active_count; }
 
-    // The first rows become W · rows, the following `absolute_rows` |W| · rows.
+    // Replace the first `rows` rows by W · row, and the next `absolute_rows` (0, 1 or 3) rows by
+    // |W| · row.
     void multiply(const Layer<T>& layer, int rows, int absolute_rows) {
         multiply_chunks<Plain>(layer, rows);
         if (absolute_rows == 3) multiply_rows<3, 4, Plain>(layer, layer.magnitudes.data(), rows);
@@ -40,7 +41,7 @@ template <class T> class Block {
         current.swap(next);
     }
 
-    // All rows become W · rows + b; with `relu`, what is positive of it.
+    // Replace all rows by W · row + b; with `relu`, by max(0, W · row + b).
     void apply_layer(const Layer<T>& layer, int rows, bool relu) {
         if (relu)
             multiply_chunks<Relu>(layer, rows);
@@ -50,7 +51,7 @@ template <class T> class Block {
         if (relu) find_active(layer.outputs, rows);
     }
 
-    // Let the neurons live that are not zero in every lane.
+    // Mark the neurons active that are nonzero in some lane.
     void find_active(int neurons, int rows) {
         clear_active();
         for (int n = 0; n < neurons; ++n) {
@@ -58,14 +59,14 @@ template <class T> class Block {
             Mask<T> bits{};
             for (int r = 0; r < rows; ++r) bits |= (Mask<T>)load(x + r * lanes);
             active_ids[active_count] = n;
-            active_count += any<T>(bits << 1);  // the sign of zero does not count
+            active_count += any<T>(bits << 1);  // drops the sign: −0.0 is zero
         }
     }
 
   private:
-    struct Plain {};   // W · rows
-    struct Biased {};  // W · rows + b
-    struct Relu {};    // max(0, W · rows + b)
+    struct Plain {};   // W · row
+    struct Biased {};  // W · row + b
+    struct Relu {};    // max(0, W · row + b)
 
     int stride;
     Array<T> current, next;

@@ -1,4 +1,5 @@
-// Judge: the class of a point or of a whole node, or open where bounds leave it so.
+// Comparator: compares scores with the rule. All points within the error bounds must get the same
+// class, or the result is `undecided`.
 #pragma once
 #include "spec.hpp"
 
@@ -7,7 +8,9 @@ namespace FETA_ISA {
 
 constexpr int undecided = -1;
 
-// Outputs known to within some reach, alone and pairwise: of a point or of a node.
+// Return the class of a point or of a whole node. `Scores` has a value and an error bound (radius)
+// per output, and an error bound per pair of outputs. NaN fails every comparison: undecided.
+// Only a tolerance uses the band center ± half.
 template <class Scores>
 int decide(const RuleSpec& rule, const Scores& scores, double center, double half) {
     switch (rule.kind) {
@@ -18,7 +21,7 @@ int decide(const RuleSpec& rule, const Scores& scores, double center, double hal
             return undecided;
         }
         case RuleKind::tolerance: {
-            // If every counterpart lies in one band center ± half, no two are farther apart than 2 · half.
+            // If all counterparts lie in center ± half, no two differ by more than 2 · half.
             const double distance = scores.value(0) - center;
             const double radius =
                 scores.radius(0) + 0x1p-50 * (std::abs(scores.value(0)) + std::abs(center) + half);

@@ -1,4 +1,4 @@
-// Frontier: the open nodes of a search, the one with the largest key first.
+// Frontier: priority queue of the undecided nodes of a search; the largest key is first.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace feta {
 namespace FETA_ISA {
 
-// A node is one tree node an axis. Memory is kept from person to person.
+// A node is one tree node per axis. `clear` keeps the memory, so that the next person reuses it.
 class Frontier {
   public:
     explicit Frontier(int axes) : axes(size_t(axes)) {}

@@ -1,4 +1,4 @@
-// Module: the binding; no policy, only arrays in and arrays out.
+// Module: the Python binding. It converts arrays and checks shapes; it holds no policy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -40,6 +40,7 @@ bool has_avx2() {
 #endif
 }
 
+// Move a vector into a numpy array; it has one dimension if `columns` is 0.
 template <class T> nb::object array_of(std::vector<T>&& values, size_t rows, size_t columns) {
     auto* storage = new std::vector<T>(std::move(values));
     nb::capsule owner(storage,
@@ -48,6 +49,8 @@ template <class T> nb::object array_of(std::vector<T>&& values, size_t rows, siz
     return nb::cast(nb::ndarray<nb::numpy, T>(storage->data(), {rows, columns}, owner));
 }
 
+// Move the results into a dictionary of arrays, one row per person. `undecided` has an entry only
+// for people with undecided counterparts.
 nb::dict results_dict(Results&& results) {
     const size_t count = results.runtime_safe.size();
     nb::dict out;
@@ -75,6 +78,7 @@ struct PyKernel {
     ModelSpec spec;
     std::unique_ptr<Kernel> kernel;
 
+    // Build the kernel from the complete specification, for the fastest instruction set if `simd`.
     void finish(bool simd) {
 #if defined(FETA_HAVE_AVX2)
         if (simd && has_avx2()) {
@@ -98,7 +102,7 @@ struct PyKernel {
 }  // namespace
 
 NB_MODULE(_native, module) {
-    module.doc() = "The compiled lattice engine; feta.engine.lattice is its only user.";
+    module.doc() = "Compiled bounds and scores over sensitive lattices; src/native documents them.";
     module.def("has_avx2", &has_avx2);
     nb::class_<PyKernel>(module, "Kernel")
         .def("__init__",
@@ -178,7 +182,7 @@ NB_MODULE(_native, module) {
                  const People people = self.people(constants, magnitudes);
                  Results results;
                  {
-                     nb::gil_scoped_release free;
+                     nb::gil_scoped_release released;
                      results = self.kernel->tally(
                          people, nullptr, Options{majority, seconds, nodes, evaluations, threads});
                  }
@@ -193,7 +197,7 @@ NB_MODULE(_native, module) {
                  for (const uint64_t vote : listed.votes) listed.total_votes += vote;
                  Results results;
                  {
-                     nb::gil_scoped_release free;
+                     nb::gil_scoped_release released;
                      results = self.kernel->tally(
                          people, &listed, Options{majority, seconds, 0, evaluations, threads});
                  }
@@ -206,7 +210,7 @@ NB_MODULE(_native, module) {
                  const People people = self.people(constants, magnitudes);
                  Results results;
                  {
-                     nb::gil_scoped_release free;
+                     nb::gil_scoped_release released;
                      results = self.kernel->find(people, reference.data(), centers.data(), half,
                                                  Options{false, seconds, nodes, evaluations, 1});
                  }
@@ -227,7 +231,7 @@ NB_MODULE(_native, module) {
                                              smallest};
                  Results results;
                  {
-                     nb::gil_scoped_release free;
+                     nb::gil_scoped_release released;
                      results = self.kernel->worst(people, objectives,
                                                   Options{false, seconds, 0, evaluations, threads});
                  }
@@ -240,15 +244,15 @@ NB_MODULE(_native, module) {
                  const People people = self.people(constants, magnitudes);
                  Results results;
                  {
-                     nb::gil_scoped_release free;
+                     nb::gil_scoped_release released;
                      results =
                          self.kernel->worst_real(people, signs.data(), floors.data(),
                                                  Options{false, seconds, 0, evaluations, threads});
                  }
                  return results_dict(std::move(results));
              })
-        // Each row's majority, as classes or, of two, as booleans; None if a row may lie outside the
-        // space, or is not settled here.
+        // Return the majority of each row, for two classes as booleans, otherwise as classes. Return
+        // None if a row may lie outside the space or the kernel cannot decide it.
         .def("majority",
              [](PyKernel& self, const Doubles& rows, bool of_two, bool ties_to_last, uint64_t nodes,
                 int threads) -> nb::object {
@@ -258,7 +262,7 @@ NB_MODULE(_native, module) {
                  std::vector<int32_t> winners(count, -1);
                  bool valid = true;
                  {
-                     nb::gil_scoped_release free;
+                     nb::gil_scoped_release released;
                      valid = self.kernel->majority(rows.data(), count, ties_to_last,
                                                    Options{true, -1.0, nodes, 0, threads},
                                                    winners.data());
@@ -295,5 +299,5 @@ NB_MODULE(_native, module) {
             out["rest"] = array_of(std::move(tree.rest), nodes, neurons);
             return out;
         },
-        "An attribute's tree, for tests.");
+        "Return the tree of one attribute, for tests.");
 }

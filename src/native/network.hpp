@@ -1,4 +1,4 @@
-// Network: the layers and the attributes' trees in one number format.
+// Network: the layers and the trees of the sensitive attributes in one number format.
 #pragma once
 #include "arithmetic.hpp"
 #include "tree.hpp"
@@ -7,11 +7,12 @@
 namespace feta {
 namespace FETA_ISA {
 
+// A piecewise-linear activation. `steepest` and `offset` bound |slope| and |intercept| of a neuron.
 template <class T> struct Activation {
-    int pieces = 1, width = 0;  // width is padded
+    int pieces = 1, width = 0;  // width: neurons, padded
     bool relu = false, identity = false;
     Array<T> breaks, slopes, intercepts, steepest, offset;  // (pieces, width); last two (width)
-    bool rounds = false;
+    bool rounds = false;                                    // evaluating it may round
 
     void make(const ActivationSpec& from, int neurons) {
         pieces = from.pieces;
@@ -37,7 +38,7 @@ template <class T> struct Activation {
                         shift = intercepts[size_t(p) * width + n];
                 steepest[n] = std::max(steepest[n], std::abs(slope));
                 offset[n] = std::max(offset[n], std::abs(shift));
-                // Told from the numbers given: one that only rounds to 0 is not 0.
+                // Compare the float64 values: one that only rounds to 0 in format T is not 0.
                 const size_t source = size_t(p) * from.width + (from.width > 1 ? n : 0);
                 relu &= from.slopes[source] == p && from.intercepts[source] == 0;
                 identity &= from.slopes[source] == 1 && from.intercepts[source] == 0;
@@ -47,13 +48,13 @@ template <class T> struct Activation {
             for (int n = 0; n < neurons; ++n) {
                 const T at = breaks[size_t(p) * width + n];
                 relu &= from.breaks[size_t(p) * from.width + (from.width > 1 ? n : 0)] == 0;
-                // A break rounded to the format moves the kink by as much.
+                // A break is rounded to the format, which shifts the kink.
                 rounds |= at != 0;
                 offset[n] = std::max(offset[n], T(2) * steepest[n] * std::abs(at));
             }
     }
 
-    // The value at z of one neuron, lane by lane.
+    // Return the activation of one neuron at z, per lane.
     Vec<T> at(Vec<T> z, int neuron) const {
         Vec<T> out = slopes[neuron] * z + intercepts[neuron];
         for (int p = 1; p < pieces; ++p) {
@@ -65,14 +66,15 @@ template <class T> struct Activation {
     }
 };
 
+// One affine layer after its activation: W · activation(x) + b.
 template <class T> struct Layer {
     int inputs = 0, outputs = 0, width = 0;  // width: outputs, padded
     Activation<T> activation;
-    Array<T> columns, magnitudes;  // (inputs, width): W transposed, and |W|
-    Array<T> rows;                 // (outputs, inputs, padded)
-    Array<T> bias, norms;          // (width): norms are Σ|W| of each output, rounded up
-    std::vector<double> magnitudes64,
-        bias_magnitudes64;  // (inputs, width): |W| + floor; |b| + folded
+    Array<T> columns, magnitudes;           // (inputs, width): W transposed, and |W|
+    Array<T> rows;                          // (outputs, padded inputs): W
+    Array<T> bias, norms;                   // (width): norms are Σ|W| of each output, rounded up
+    std::vector<double> magnitudes64;       // (inputs, width): |W| + underflow_floor
+    std::vector<double> bias_magnitudes64;  // (width): |b| + cancelled_magnitude
 
     void make(const LayerSpec& from) {
         inputs = from.inputs;
@@ -104,12 +106,13 @@ template <class T> struct Layer {
     }
 };
 
+// The tree of one sensitive attribute; see tree.hpp.
 template <class T> struct AxisTree {
     int values = 0, nodes = 0;
     bool real = false;
-    Array<T> terms, ordered;           // (values, width): by value, and in the order of the leaves
+    Array<T> terms, ordered;           // (values, width): by value, and in leaf order
     Array<T> center, generator, rest;  // (nodes, width)
-    std::vector<double> weight;        // (nodes): how much splitting it promises
+    std::vector<double> weight;        // (nodes): expected gain of a split
     std::vector<int32_t> order, begin, end, left, right;
 
     void make(const AxisSpec& axis, const Tree& from) {
@@ -132,7 +135,7 @@ template <class T> struct AxisTree {
                 for (int n = 0; n < neurons; ++n) {
                     const size_t f = size_t(r) * neurons + n;
                     const double magnitude = std::abs(from.center[f]) + std::abs(from.generator[f]);
-                    // Center and generator are rounded to the format; twice that is on the safe side.
+                    // Covers at least twice the rounding of center and generator to the format.
                     const double out =
                         (from.rest[f] + 4 * Format<T>::unit * magnitude) * (1 + 0x1p-20);
                     rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);

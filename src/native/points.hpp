@@ -1,4 +1,4 @@
-// Points: up to 64 counterparts scored side by side, those of several small nodes together.
+// Points: scores up to 64 counterparts together, one per lane; several small nodes share a batch.
 #pragma once
 #include "block.hpp"
 
@@ -19,7 +19,7 @@ template <class T> class Points {
     }
 
     int count() const { return n_points; }
-    const T* scores(int o) const { return block.at(o, 0); }  // one number a point
+    const T* scores(int o) const { return block.at(o, 0); }  // one score per point
 
     void clear() {
         n_points = 0;
@@ -28,7 +28,7 @@ template <class T> class Points {
         longest_axes.clear();
     }
 
-    // Take all counterparts of a node; there must be room.
+    // Add all counterparts of a node; the caller ensures that they fit.
     void add(const T* person, const int32_t* ids, int node_count) {
         starts.push_back(n_points);
         nodes.insert(nodes.end(), ids, ids + net.axes);
@@ -46,7 +46,7 @@ template <class T> class Points {
             const AxisTree<T>& tree = net.trees[a];
             const T* terms = &tree.ordered[size_t(tree.begin[ids[a]]) * width];
             const size_t values = size_t(tree.count(ids[a]));
-            for (size_t v = values; v-- > 0;) {  // the first part last: the others read it
+            for (size_t v = values; v-- > 0;) {  // block 0 last, because the others read it
                 const T *from = row, *term = terms + v * width;
                 T* out = row + v * filled * width;
                 for (size_t l = 0; l < filled; ++l, from += width, out += width)
@@ -63,7 +63,7 @@ template <class T> class Points {
         n_points += node_count;
     }
 
-    // Take one listed assignment.
+    // Add the counterpart with these coordinates.
     void add_listed(const T* person, const int32_t* coordinates) {
         T* row = &rows[size_t(n_points++) * net.width];
         std::copy_n(person, net.width, row);
@@ -77,7 +77,7 @@ template <class T> class Points {
             store(row + n, larger<T>(load(row + n), Vec<T>{}));
     }
 
-    // Score what was taken.
+    // Score the points that were added.
     void run() {
         const int vectors = (n_points + lanes - 1) / lanes;
         const T* pointers[lanes];
@@ -96,7 +96,7 @@ template <class T> class Points {
         }
     }
 
-    // The digits of a point of the nodes taken.
+    // Compute the coordinates of a point that `add` added.
     void coordinates(int point, int32_t* out) const {
         const size_t node =
             size_t(std::upper_bound(starts.begin(), starts.end(), point) - starts.begin()) - 1;
@@ -116,10 +116,9 @@ template <class T> class Points {
   private:
     const Network<T>& net;
     Block<T> block;
-    Array<T> rows;  // (points, width): the first layer
+    Array<T> rows;  // (points, width): input of the first activation, or its relu
     int n_points = 0;
-    std::vector<int32_t> starts, nodes,
-        longest_axes;  // by node: its first point, its ids, its longest axis
+    std::vector<int32_t> starts, nodes, longest_axes;  // per node: first point, ids, longest axis
 
     void activate(const Activation<T>& activation, int neurons, int vectors) {
         if (activation.identity) return;

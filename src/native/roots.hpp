@@ -1,7 +1,7 @@
-// Roots: several people's whole lattices bounded at once, a person a lane.
+// Roots: bounds over the whole lattices of several people, one person per lane.
 //
-// With them come the error bounds that every later step of a person needs: of the source's own
-// arithmetic, and of the kernel's.
+// They include the error bounds that all later steps need: of the scores in the source's
+// arithmetic, and of the scores that the kernel computes.
 #pragma once
 #include "zonotope.hpp"
 
@@ -41,7 +41,8 @@ class Roots {
         zonotope.track(arithmetics);
     }
 
-    // Take a person: what the shared columns add to the neurons, without the bias, and the terms' sizes.
+    // Load a person: the contribution of the shared columns to each neuron, without the bias, and
+    // the sum of the absolute terms.
     void load_person(int lane, const double* constants, const double* constant_magnitudes) {
         const double rounding = gamma(Format<double>::unit, spec.columns, kernel_extra_roundings);
         const size_t at = size_t(lane) * net32.width;
@@ -59,6 +60,7 @@ class Roots {
         }
     }
 
+    // Bound the lattices of the first `count` lanes; the other lanes repeat the first person.
     void run(int count) {
         for (int lane = count; lane < lanes; ++lane)
             for (Array<float>* rows : {&centers, &boxes, &magnitudes32})
@@ -87,7 +89,8 @@ class Roots {
 
     using ByLayer = std::vector<std::vector<double>>;
 
-    // Error bounds in float64 for any counterpart of one person: of each layer's values, and last of the outputs.
+    // Bound the float64 errors for all counterparts of one person: of the values of each layer, and
+    // last of the outputs.
     void point_errors64(int lane, ByLayer& out) {
         out.resize(net64.layers.size() + 1);
         out[0].assign(size_t(net32.neurons), 0.0);
@@ -106,14 +109,13 @@ class Roots {
     const Network<float>& net32;
     const Network<double>& net64;
     Zonotope<float> zonotope;
-    Array<float> centers, boxes, magnitudes32,
-        cancelled_magnitude;  // (lanes, width); folded (width)
-    std::vector<double> centers64, magnitudes64, axis_magnitudes;
-    std::vector<double> all_source_rounding, all_kernel_errors;  // (lanes, outputs)
+    Array<float> centers, boxes, magnitudes32, cancelled_magnitude;  // (lanes, width); last (width)
+    std::vector<double> centers64, magnitudes64, axis_magnitudes;  // (lanes, width); last (neurons)
+    std::vector<double> all_source_rounding, all_kernel_errors;    // (lanes, outputs)
     LargestValues<float> largest_values;
-    std::vector<double> input_errors;  // of one layer, their errors
+    std::vector<double> input_errors;  // of one layer, rounding included
 
-    // What errors before the first activation become, layer by layer.
+    // Propagate the errors before the first activation through the layers.
     void propagate_errors(int lane, ByLayer& errors) {
         const double unit = Format<double>::unit, tiny = Format<double>::tiny;
         for (size_t k = 0; k < net64.layers.size(); ++k) {
@@ -149,7 +151,7 @@ class Roots {
         }
     }
 
-    // |W| · inputs, for some vectors of outputs.
+    // Compute |W| · input_errors for K vectors of outputs.
     template <int K> void absolute_sums(const Layer<double>& layer, int first, double* out) const {
         Vec<double> sums[K]{};
         for (int i = 0; i < layer.inputs; ++i) {
@@ -159,6 +161,7 @@ class Roots {
         for (int v = 0; v < K; ++v) store(out + 4 * v, sums[v]);
     }
 
+    // Round up to float32.
     static float outward(double magnitude) {
         return float(magnitude * (1 + 0x1p-20)) + float(Format<float>::tiny);
     }

@@ -1,4 +1,5 @@
-// Outputs: scores known to within some reach, alone and pairwise, as judges and objectives see them.
+// Scores: values with error bounds, per output and per pair of outputs, for comparator and
+// objectives.
 #pragma once
 #include "points.hpp"
 #include "zonotope.hpp"
@@ -6,7 +7,8 @@
 namespace feta {
 namespace FETA_ISA {
 
-// Over one node, a lane of a zonotope; `margin` is what the source may add to each score's error.
+// Scores over one node, a lane of a zonotope. `source_rounding` bounds the rounding error of each
+// score in the source's arithmetic, `source_error` the source's further error at the threshold.
 template <class T> struct NodeScores {
     const Zonotope<T>& z;
     int lane;
@@ -32,12 +34,12 @@ template <class T> struct NodeScores {
     }
 };
 
-// At one counterpart.
+// Scores of one counterpart.
 template <class T> struct PointScores {
     const Points<T>& points;
     int point;
     const double* kernel_errors;
-    const double* source_rounding;  // of the source, if it has to be cleared as well
+    const double* source_rounding;  // null: only the kernel's errors count
     double source_error;
     double value(int o) const { return points.scores(o)[point]; }
     double error(int o) const {
@@ -50,21 +52,21 @@ template <class T> struct PointScores {
     }
 };
 
-// Directions · outputs + offsets, the largest of them, or the smallest.
+// The largest, or the smallest, of the rows of directions · outputs + offsets.
 struct Objective {
     int rows = 0, outputs = 1;
     const double* directions = nullptr;  // (rows, outputs)
     const double* offsets = nullptr;     // (rows)
     bool smallest = false;
 
-    // Whether a higher single output (sign 1), or a lower one, can make it larger.
+    // Return whether a higher (sign 1) or lower (−1) single output can increase the objective.
     bool increases_with(double sign) const {
         for (int r = 0; r < rows; ++r)
             if (outputs == 1 && directions[r] * sign > 0) return true;
         return false;
     }
 
-    // How far off its value at a point can be, from the outputs' errors.
+    // Bound the error of the objective at a point, given the errors of the outputs.
     double error(const double* errors) const {
         double largest = 0;
         for (int r = 0; r < rows; ++r) {
@@ -76,7 +78,7 @@ struct Objective {
         return largest;
     }
 
-    // The largest it can be over a node.
+    // Bound the objective over a node from above.
     template <class T> double high(const Zonotope<T>& z, int lane) const {
         if (z.single_output())
             return enclose([&](const double* direction, double& center, double& magnitude,
@@ -105,7 +107,7 @@ struct Objective {
             .second;
     }
 
-    // The least and the largest it can be at a point.
+    // Enclose the objective at a point.
     template <class T> std::pair<double, double> range(const Points<T>& points, int point,
                                                        const double* errors) const {
         return enclose(
@@ -120,6 +122,8 @@ struct Objective {
     }
 
   private:
+    // `row` adds center, magnitude and radius of direction · outputs; the magnitude bounds the
+    // rounding errors made here.
     template <class Row> std::pair<double, double> enclose(Row row) const {
         const double infinity = std::numeric_limits<double>::infinity();
         double low = smallest ? infinity : -infinity, high = low;
@@ -128,7 +132,7 @@ struct Objective {
             row(directions + size_t(r) * outputs, center, magnitude, radius);
             radius = radius * (1 + 0x1p-30) + 0x1p-48 * magnitude;
             if (!(radius < infinity) || !(std::abs(center) < infinity))
-                return {-infinity, infinity};  // nothing is known
+                return {-infinity, infinity};  // overflow or NaN: no bound
             low = smallest ? std::min(low, center - radius) : std::max(low, center - radius);
             high = smallest ? std::min(high, center + radius) : std::max(high, center + radius);
         }

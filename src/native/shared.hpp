@@ -1,6 +1,7 @@
-// Shared: the columns that counterparts share, read from raw rows: checked, told apart, added up.
+// SharedColumns: validates, deduplicates and evaluates the shared columns of raw rows.
 //
-// A row is read whole, four columns at a time; what is sensitive passes every check and counts for nothing.
+// A row is read completely, four columns at a time. Sensitive columns pass every check and do not
+// contribute to hashes or terms.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ class SharedColumns {
             const size_t column = size_t(spec.columns[c]);
             not_shared[column] = 0;
             if (spec.integer[c]) may_be_fraction[column] = 0;
-            // Larger whole numbers are refused: the check below would not hold for them.
+            // `check` recognizes integers only up to this size and rejects larger ones.
             low[column] = spec.integer[c] ? std::max(spec.low[c], -0x1p50) : spec.low[c];
             high[column] = spec.integer[c] ? std::min(spec.high[c], 0x1p50) : spec.high[c];
             state = state * 6364136223846793005u + 1442695040888963407u;
@@ -36,26 +37,26 @@ class SharedColumns {
             for (int n = 0; n < neurons; ++n) {
                 const double slope = spec.slopes[c * size_t(neurons) + size_t(n)];
                 slopes[column * width + size_t(n)] = slope;
-                // So that terms lost to underflow still have a size.
+                // Terms that underflow still need a positive magnitude.
                 floors[size_t(n)] += underflow_floor * (std::abs(slope) + underflow_floor);
             }
         }
         if (!group_bits.empty()) group_bits.back().last = true;
     }
 
-    // Whether a row lies in the space, and a number by which to tell it from others. It may say no to
-    // a good row, never yes to a bad one. A category's columns are whole numbers from 0 to 1.
+    // Return whether a row lies in the space, and hash its shared columns. The check may reject a
+    // valid row but never accepts an invalid one. One-hot columns are integers from 0 to 1.
     bool check(const double* row, uint64_t& hash) const {
-        const V magic = broadcast(0x1.8p52);  // adding it rounds to a whole number
+        const V magic = broadcast(0x1.8p52);  // adding it rounds to an integer
         I valid = ~I{}, sum{};
         for (size_t v = 0; v < vectors; ++v) {
             const size_t at = v * lanes;
             const V x = load_columns(row, v);
-            const I inside = (x >= load(&low[at])) & (x <= load(&high[at]));  // NaN is neither
-            valid &= (inside & ((x + magic - magic == x) | load_mask(&may_be_fraction[at]))) |
-                     load_mask(&not_shared[at]);
-            const I bits = (I)(x + V{});  // −0.0 equals 0.0
-            sum += ((bits ^ bits >> 32) & 0xffffffff) * load_mask(&hash_factors[at]);
+            const I inside = (x >= load(&low[at])) & (x <= load(&high[at]));  // false for NaN
+            valid &= (inside & ((x + magic - magic == x) | load_int64(&may_be_fraction[at]))) |
+                     load_int64(&not_shared[at]);
+            const I bits = (I)(x + V{});  // turns −0.0 into 0.0
+            sum += ((bits ^ bits >> 32) & 0xffffffff) * load_int64(&hash_factors[at]);
         }
         uint64_t mixed =
             uint64_t(sum[0]) + 3 * uint64_t(sum[1]) + 5 * uint64_t(sum[2]) + 7 * uint64_t(sum[3]);
@@ -75,7 +76,7 @@ class SharedColumns {
         return true;
     }
 
-    // Add up what the columns contribute to each neuron, and the terms' sizes.
+    // Sum the terms of the shared columns per neuron, and their absolute values.
     void terms(const double* row, double* values, double* magnitudes) const {
         std::fill(values, values + width, 0.0);
         std::copy(floors.begin(), floors.end(), magnitudes);
@@ -92,8 +93,8 @@ class SharedColumns {
         for (size_t n = 0; n < width; ++n) magnitudes[n] += underflow_floor * all;
     }
 
-    // For each row the first that agrees with it on every shared column; one of several parts of the rows,
-    // in which all are that agree.
+    // Find for each row the first row with the same shared columns. A call handles the rows of one
+    // part; equal rows have equal hashes and are therefore in the same part.
     void find_first_equal(const double* rows, const std::vector<uint64_t>& hashes, size_t part,
                           size_t parts, std::vector<uint32_t>& first) const {
         constexpr uint32_t none = UINT32_MAX;
@@ -121,21 +122,20 @@ class SharedColumns {
     static constexpr size_t lanes = size_t(lanes_of<double>);
     using V = Vec<double>;
     using I = Mask<double>;
-    struct GroupBits {  // some of a category's columns: bits of a word of columns
+    struct GroupBits {  // columns of a one-hot group within one word of 64 columns
         int32_t group;
         size_t word;
         uint64_t bits;
-        bool last;  // of its category
+        bool last;  // of its group
     };
     size_t row_width, vectors, width;
-    Array<double> low, high;  // by column
-    Array<int64_t> not_shared,
-        may_be_fraction;  // all bits where a column is not shared; where it need not be whole
-    Array<int64_t> hash_factors;  // for the hash, of 32 bits
+    Array<double> low, high;                     // by column
+    Array<int64_t> not_shared, may_be_fraction;  // masks by column: all bits set if true
+    Array<int64_t> hash_factors;                 // 32 bits each; 0 for sensitive columns
     std::vector<GroupBits> group_bits;
-    std::vector<uint64_t> shared_bits;  // bits of the shared columns
+    std::vector<uint64_t> shared_bits;  // one bit per column
     Array<double> slopes;               // (columns, width)
-    Array<double> floors;
+    Array<double> floors;               // (width): initial magnitudes
 
     void add_to_group(int32_t group, size_t word, uint64_t bit) {
         if (!group_bits.empty() && group_bits.back().group == group &&
@@ -171,7 +171,7 @@ class SharedColumns {
     bool equal(const double* first, const double* second) const {
         for (size_t v = 0; v < vectors; ++v)
             if (!all<double>((load_columns(first, v) == load_columns(second, v)) |
-                             load_mask(&not_shared[v * lanes])))
+                             load_int64(&not_shared[v * lanes])))
                 return false;
         return true;
     }
@@ -182,13 +182,13 @@ class SharedColumns {
         std::copy(row + v * lanes, row + row_width, rest);
         return load(rest);
     }
-    static I load_mask(const int64_t* from) {
+    static I load_int64(const int64_t* from) {
         I i;
         std::memcpy(&i, from, sizeof i);
         return i;
     }
 
-    // Which of the columns from 64 · w on are not zero.
+    // Return a bit mask of the nonzero columns among the 64 from 64 · w on.
     uint64_t nonzero(const double* row, size_t w) const {
         uint64_t set = 0;
         for (size_t v = w * (64 / lanes), end = std::min(vectors, v + 64 / lanes), at = 0; v < end;

@@ -1,10 +1,9 @@
-// Trace: the score along a real-valued attribute, from kink to kink, and how high it can be between them.
+// Trace: the score along a real-valued attribute, from kink to kink, with an upper bound in between.
 //
-// With everything else fixed the score is piecewise linear in one number. Between two numbers at which
-// no neuron has passed a break, everything is linear, so the score is highest at one of them. A neuron
-// that may have passed one, by rounding or because a kink was missed, adds at most as much as it went
-// beyond the break, times what the layers behind it can make of that. Where this is more than rounding
-// explains, the step is halved.
+// With all other attributes fixed, the score is piecewise linear in one variable. If no neuron passes
+// a break between two positions, the score is linear there and highest at one of them. A neuron that
+// may have passed a break, by rounding or because a kink was missed, adds at most its overshoot times
+// the gain of the layers after it. If this exceeds what rounding explains, the step is halved.
 #pragma once
 #include "scores.hpp"
 
@@ -19,8 +18,7 @@ class Trace {
     explicit Trace(const Network<double>& network)
         : net(network), block(network.widest, 2), first_layers(size_t(lanes) * network.width),
           slopes(size_t(network.width)) {
-        Array<double> downstream(1,
-                                 1.0);  // how much the score can move with each output of a layer
+        Array<double> downstream(1, 1.0);  // by output of a layer: largest |d score / d output|
         penalties.resize(net.layers.size());
         for (size_t k = net.layers.size(); k-- > 0;) {
             const Layer<double>& layer = net.layers[k];
@@ -48,7 +46,7 @@ class Trace {
 
     void set_slopes(const double* values) { std::copy_n(values, net.width, slopes.begin()); }
 
-    // Turn to a person: the error bounds of each layer's values, before its activation.
+    // Set the error bounds of one person: of the values of each layer before its activation.
     void set_errors(const std::vector<std::vector<double>>& bounds) {
         errors = &bounds;
         noise = 0;
@@ -59,14 +57,14 @@ class Trace {
         }
     }
 
-    // Take a line: the first layer is `first` + slope · t for t from `from` to `to`.
+    // Load a line: the first layer is `first` + slope · t for t from `from` to `to`.
     void load_line(int lane, const double* first, double from, double to) {
         std::copy_n(first, net.width, &first_layers[size_t(lane) * net.width]);
         begins[lane] = from;
         ends[lane] = to;
     }
 
-    // Follow the lines; `sign` is 1 to look for the highest score, −1 for the lowest.
+    // Trace the lines; `sign` 1 maximizes the score, −1 minimizes it.
     void run(int count, double sign) {
         for (int l = count; l < lanes; ++l) load_line(l, first_layers.data(), begins[0], ends[0]);
         alignas(64) double positions[lanes], step[lanes], score[lanes], deviation[lanes];
@@ -89,9 +87,8 @@ class Trace {
             for (int l = 0; l < lanes; ++l) {
                 if (done[l]) continue;
                 const double allowed = 4 * noise + 0x1p-42 * std::abs(score[l]);
-                if (!(deviation[l] <= allowed) &&
-                    positions[l] - accepted_at[l] >
-                        min_step(l)) {  // a kink was missed, or is not a number
+                // A kink was missed, or the deviation is NaN.
+                if (!(deviation[l] <= allowed) && positions[l] - accepted_at[l] > min_step(l)) {
                     positions[l] = accepted_at[l] + (positions[l] - accepted_at[l]) / 2;
                     continue;
                 }
@@ -115,7 +112,8 @@ class Trace {
             if (!done[l]) upper[l] = std::numeric_limits<double>::infinity();
     }
 
-    // The best point found on a line, and what no point of it exceeds but for the scores' own rounding.
+    // The best point of a line, and an upper bound of sign · score over the line. Both are computed
+    // scores: their error bounds are not included.
     double best_score(int lane) const { return best[lane]; }
     double best_position(int lane) const { return best_at[lane]; }
     double upper_bound(int lane) const { return upper[lane]; }
@@ -125,22 +123,22 @@ class Trace {
     const Network<double>& net;
     Block<double> block;  // rows: value and slope
     Array<double> first_layers, slopes;
-    std::vector<Array<double>>
-        penalties;  // by layer, (breaks, neurons): what being beyond a break can add to the score
-    std::vector<Array<double>> previous,
-        current;  // by layer: values before activation, at the last number and at this one
+    // By layer, (breaks, neurons): the most that one unit of overshoot can add to the score.
+    std::vector<Array<double>> penalties;
+    // By layer: values before the activation, at the last accepted position and at the current one.
+    std::vector<Array<double>> previous, current;
     const std::vector<std::vector<double>>* errors = nullptr;
-    double noise = 0;  // what errors alone can add
+    double noise = 0;  // the most that errors alone can add
     double begins[lanes], ends[lanes], best[lanes], best_at[lanes], upper[lanes];
 
     double min_step(int lane) const { return (ends[lane] - begins[lane]) * 0x1p-44; }
 
     double next_position(int lane, double at, double step) const {
-        const double next = std::max(at + step, at + min_step(lane));  // so that it moves on
+        const double next = std::max(at + step, at + min_step(lane));  // always advances
         return next < ends[lane] ? next : ends[lane];
     }
 
-    // The lanes kept go on from here.
+    // Continue from the current position in the accepted lanes.
     void accept(Mask<double> accepted) {
         if (all<double>(accepted)) return previous.swap(current);
         for (size_t k = 0; k < previous.size(); ++k)
@@ -149,7 +147,8 @@ class Trace {
                       select<double>(accepted, load(&current[k][at]), load(&previous[k][at])));
     }
 
-    // Scores at these numbers, how far the next kink is, and how far the score may be from linear since the last.
+    // Compute the scores at these positions, the step to the next kink, and a bound of the deviation
+    // from linear since the last accepted position.
     void forward(const double* positions, double* step, double* score, double* deviation) {
         const V at = load(positions);
         NearestKink next;
@@ -181,7 +180,8 @@ class Trace {
         store(deviation, deviation_sum);
     }
 
-    // The nearest kink so far: `far` over `slope` away. Compared by products: a division a neuron would be half the time.
+    // The nearest kink so far, at distance / slope. Products are compared instead of quotients,
+    // because one division per neuron would take half of the time.
     struct NearestKink {
         V distance = broadcast(1.0), slope{};
         void consider(V to_kink, V rate, Mask<double> not_on_kink) {
@@ -210,20 +210,20 @@ class Trace {
                     distance = kink - z;
             value = select<double>(
                 z >= kink, activation.slopes[index] * z + activation.intercepts[index], value);
-            // On the kink itself, or as near as errors are, the piece that comes next counts.
+            // At the kink, or within the error of it, take the slope of the next piece.
             const Mask<double> on_kink = absolute<double>(distance) <= error;
             const Mask<double> right = (~on_kink & (z > kink)) | (on_kink & (slope > zero));
             factor = select<double>(right, broadcast(activation.slopes[index]), factor);
             next.consider(distance, slope, ~on_kink);
             const V overshoot = smaller<double>(top - kink, kink - bottom) + error;
-            // In this order: what is not a number stays so.
+            // The order of the arguments matters: NaN is kept.
             deviation_sum += penalties[k][size_t((p - 1) * net.layers[k].inputs + n)] *
                              larger<double>(zero, overshoot);
         }
         store_neuron(n, value, factor * slope);
     }
 
-    // The same for the most usual activation, in half the operations.
+    // Do the same for the most common activation, with half the operations.
     void activate_relu(size_t k, int n, NearestKink& next, V& deviation_sum) {
         const V zero{};
         const double* x = block.at(n, 0);

@@ -1,7 +1,7 @@
-// Tree: one attribute's values split in two again and again, in float64.
+// Tree: the values of one attribute, recursively split in two, in float64.
 //
-// Each node bounds its values' first-layer terms as center ± generator ± rest. The generator is the
-// direction in which the values differ most, weighted by how much each neuron can matter downstream.
+// Each node bounds the first-layer terms of its values as center ± generator ± rest. The generator
+// is the direction in which the values differ most, weighted by the importance of each neuron.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,15 +15,15 @@ namespace feta {
 
 struct Tree {
     int neurons = 0;
-    std::vector<int32_t> order;  // values in the order of the tree's leaves
-    std::vector<int32_t> begin, end, left,
-        right;  // a node's part of `order`; children, −1 at a leaf
+    std::vector<int32_t> order;                   // the values in leaf order
+    std::vector<int32_t> begin, end;              // (nodes): range of `order`
+    std::vector<int32_t> left, right;             // (nodes): children, −1 at a leaf
     std::vector<double> center, generator, rest;  // (nodes, neurons)
-    std::vector<double> weight;                   // (nodes): how much splitting it promises
+    std::vector<double> weight;                   // (nodes): expected gain of a split
     int nodes() const { return int(begin.size()); }
 };
 
-// How much each first-layer neuron can move the scores, at most; only proportions matter.
+// Bound the influence of each first-layer neuron on the scores; only the proportions matter.
 inline std::vector<double> importance(const ModelSpec& model) {
     std::vector<double> weight(size_t(model.rule.outputs), 1.0);
     for (auto layer = model.layers.rbegin(); layer != model.layers.rend(); ++layer) {
@@ -44,12 +44,11 @@ inline std::vector<double> importance(const ModelSpec& model) {
     }
     const double largest = *std::max_element(weight.begin(), weight.end());
     for (double& value : weight)
-        value =
-            largest > 0 && largest < 1e300 ? value / largest : 1.0;  // squares must not overflow
+        value = largest > 0 && largest < 1e300 ? value / largest : 1.0;  // its square is finite
     return weight;
 }
 
-// Where the k-th piece of a real-valued attribute's range begins.
+// Return where the k-th piece of the range of a real-valued attribute begins.
 inline double edge(const AxisSpec& axis, int k) {
     return k == axis.values ? axis.high
                             : axis.low + (axis.high - axis.low) * (k / double(axis.values));
@@ -74,22 +73,23 @@ class TreeBuilder {
     Tree tree;
 
   private:
-    // Rounding of the few float64 operations that bound a node, relative to the sizes involved; 2^-53 each.
+    // Bound of the rounding errors of a node, relative to the magnitudes: room for 128 operations of
+    // 2^-53 each.
     static constexpr double rounding = 0x1p-46;
     const AxisSpec& axis;
     const std::vector<double>& importance;
     int neurons;
-    std::vector<int32_t> indices;  // the values, in the order found so far
-    std::vector<double> projections,
-        deviations;  // by value: along the direction found; from the middle
+    std::vector<int32_t> indices;                 // the values in the current order
+    std::vector<double> projections, deviations;  // by value: on the main direction; from the mean
     std::vector<double> mean, fitted, low, high, largest;  // by neuron, of one node
     std::vector<double> squared;                           // importance · importance
     std::vector<std::pair<double, int32_t>> sorted;
-    std::vector<double> positions;  // of values on a line, by place
+    std::vector<double> positions;  // of collinear values on their line, by index
 
     static constexpr int32_t no_node = -1;
 
-    // `line` is the node above whose values lie on a line, or none.
+    // Build the node of a range of values and its children. `line` is the ancestor whose values are
+    // collinear, or `no_node`.
     int32_t split(int from, int to, int32_t line) {
         const int32_t node = tree.nodes();
         tree.begin.push_back(from);
@@ -113,7 +113,7 @@ class TreeBuilder {
         return node;
     }
 
-    // Put a node's values in order along its direction.
+    // Sort the values of a node along its main direction.
     void sort_by_projection(int from, int to) {
         sorted.clear();
         for (int k = from; k < to; ++k) sorted.emplace_back(projections[k - from], indices[k]);
@@ -131,7 +131,7 @@ class TreeBuilder {
         residual += importance[n] * rest;
     }
 
-    // Along a range the terms move on a line; pieces keep their order.
+    // Bound pieces of a range: the terms are linear in the value, so the pieces keep their order.
     void bound_range(int from, int to) {
         const double a = edge(axis, from), b = edge(axis, to), midpoint = a + (b - a) / 2;
         const double half = std::max(b - midpoint, midpoint - a) * (1 + 0x1p-50);
@@ -144,7 +144,7 @@ class TreeBuilder {
         tree.weight.push_back(spanned / 2);
     }
 
-    // Part of a line: what the whole line's bound misses, its parts miss at most.
+    // Bound part of a line: the residual of the whole line also covers its parts.
     void bound_on_line(int from, int to, int32_t line) {
         const double a = positions[from], b = positions[to - 1], midpoint = a + (b - a) / 2;
         const double half = std::max(b - midpoint, midpoint - a) * (1 + 0x1p-50);
@@ -158,7 +158,8 @@ class TreeBuilder {
         tree.weight.push_back(residual + (to - from > 2 ? spanned / 2 : spanned));
     }
 
-    // Fit center and generator; the rest covers what they miss, and all rounding. Says whether all lie on a line.
+    // Fit center and generator; the rest covers the residuals and all rounding. Return whether the
+    // values are collinear.
     bool bound_values(int from, int to) {
         const int count = to - from;
         std::fill(mean.begin(), mean.end(), 0.0);
@@ -185,13 +186,13 @@ class TreeBuilder {
                 rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(mean[n]));
             add(n, center, g, rest, spanned, residual);
         }
-        // What lies on a line is bounded well as it is: splitting it promises half as much (measured).
+        // Collinear values are already bounded tightly: a split gains about half as much (measured).
         const bool collinear = count > 2 && residual < 1e-9 * spanned;
         tree.weight.push_back(residual + (collinear ? spanned / 2 : spanned));
         return collinear;
     }
 
-    // Fit the generator to where the values are along the direction, scaled to ±1; and what it misses.
+    // Scale the projections to ±1, fit the generator to them, and compute the range of residuals.
     void fit(int from, int count) {
         double longest = 0, squares = 0;
         for (int k = 0; k < count; ++k) longest = std::max(longest, std::abs(projections[k]));
@@ -214,8 +215,8 @@ class TreeBuilder {
             }
     }
 
-    // A few steps of power iteration, from the value farthest from the middle; any direction is sound. Two
-    // values differ in one direction only.
+    // Approximate the main direction by power iteration from the value farthest from the mean. Any
+    // direction is sound, so a few steps suffice; two values need none.
     void main_direction(int count, int start) {
         std::vector<double>& direction = fitted;
         for (int n = 0; n < neurons; ++n) direction[n] = deviation(start)[n] * squared[n];

@@ -1,23 +1,25 @@
-// Zonotope: what the neurons can be over a node of the lattice: center ± Σ generators ± box.
+// Zonotope: bounds of the neurons over nodes of the lattice, center ± Σ generators ± box, one node
+// per lane.
 //
-// Pushed forward through the layers; a single output can then be bounded again backward, by the
-// lines that each activation stays between. A node a lane. One generator an axis keeps what moves together together; everything else, the
-// kernel's own rounding errors included, goes into the box. So the bounds hold for exact real arithmetic.
+// The bounds are propagated forward through the layers. A single output can then be bounded again
+// backward, by the linear relaxation of each activation. One generator per axis keeps the dependence
+// on that axis; the box covers everything else, including the kernel's rounding errors. So the
+// bounds hold for exact real arithmetic.
 #pragma once
 #include "block.hpp"
 
 namespace feta {
 namespace FETA_ISA {
 
-// An arithmetic whose rounding errors are followed through the layers.
+// An arithmetic whose rounding errors are propagated through the layers; see `gamma`.
 struct TrackedArithmetic {
     double unit = 0, tiny = 0, huge = 0;
     int extra = 0, first_terms = 0;
 };
 
-constexpr int n_tracked = 2;
+constexpr int n_tracked = 2;  // the source's and the kernel's
 
-// How far values get before and after each activation, (layers, neurons, lanes).
+// Largest absolute values before and after each activation; (layers, neurons, lanes).
 template <class T> struct LargestValues {
     std::vector<Array<T>> before, after;
 };
@@ -40,17 +42,18 @@ template <class T> class Zonotope {
         first_layer.resize(size_t(net.width) * (network.axes + 2) * lanes);
         for (auto& row : coefficients) row.resize(size_t(network.widest) * lanes);
         for (const Layer<T>& layer : net.layers)
-            kernel_constants.push_back(
-                constants(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra_roundings, 0}));
+            kernel_rounding.push_back(
+                rounding_of(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra_roundings, 0}));
     }
 
-    // Follow these arithmetics' errors from the roots.
+    // Set the `n_tracked` arithmetics whose errors `bound_roots` propagates. The first is the
+    // source's; only its overflow matters.
     void track(const TrackedArithmetic* arithmetics) {
         for (int d = 0; d < n_tracked; ++d) {
             tracked[d] = arithmetics[d];
             tracked_rounding[d].clear();
             for (const Layer<T>& layer : net.layers)
-                tracked_rounding[d].push_back(constants(layer, arithmetics[d]));
+                tracked_rounding[d].push_back(rounding_of(layer, arithmetics[d]));
         }
     }
 
@@ -62,22 +65,23 @@ template <class T> class Zonotope {
         return block.at(output, 2 + n_generators + arithmetic);
     }
 
-    // A single output's bounds.
+    // Bounds of a single output.
     bool single_output() const { return net.outputs() == 1; }
     const T* low() const { return output_low; }
     const T* high() const { return output_high; }
 
-    // Whether the last activation gives 0 everywhere in a node: the outputs are the biases then, exactly.
+    // Return whether the last activation is 0 everywhere in a node; then the outputs are exactly the
+    // biases.
     bool constant(int lane) const { return all_zero[lane] != 0; }
 
-    // On which side of a number a single output seems to stay: 1 below it, −1 above.
+    // Return the likely side of a single output per lane: 1 below the threshold, −1 above.
     V sides(double threshold) const {
         const V center = (load(output_low) + load(output_high)) / 2, one = broadcast(T(1));
         return select<T>(center < broadcast(T(threshold)), one, -one);
     }
 
-    // Bound the outputs over nodes of one person's lattice; ids are (count, axes).
-    // With `Back`, the way back to them is noted.
+    // Bound the outputs over nodes of one person's lattice; ids are (count, axes). With `Backward`,
+    // also store what `tighten` needs.
     template <bool Backward>
     void bound_nodes(const T* person, const T* person_box, const int32_t* ids, int count) {
         load_nodes(person, person_box, ids, count);
@@ -88,8 +92,8 @@ template <class T> class Zonotope {
         bound_single_output();
     }
 
-    // Bound the outputs over the whole lattices of several people; people and boxes are rows of
-    // `width`, sizes too. The errors of the arithmetics followed come along, and the reach is noted.
+    // Bound the outputs over the whole lattices of several people, with the errors of the tracked
+    // arithmetics and the largest values. people, boxes and magnitudes are (lanes, width).
     void bound_roots(const T* people, const T* boxes, const T* magnitudes,
                      const T* cancelled_magnitude, LargestValues<T>& largest_values) {
         load_roots(people, boxes, magnitudes, cancelled_magnitude);
@@ -97,20 +101,20 @@ template <class T> class Zonotope {
             activate<true, false>(k, &largest_values);
             affine<true>(k);
         }
-        for (int o = 0; o < net.outputs(); ++o) {  // what may overflow has no bound
+        for (int o = 0; o < net.outputs(); ++o) {  // overflow: no bound
             T* e = block.at(o, 2 + n_generators);
             store(e, select<T>(overflowed, broadcast(std::numeric_limits<T>::infinity()), load(e)));
         }
         bound_single_output();
     }
 
-    // Bound a single output of the nodes again, backward: dearer, and tighter where nodes are large.
-    // Each lane on one side only: from above where its sign is 1, from below where it is −1.
+    // Bound a single output of the nodes again, backward: more expensive, and tighter for large nodes.
+    // Each lane is bounded on one side: from above if its sign is 1, from below if it is −1.
     void tighten(V signs) {
         if (!single_output() || net.layers.empty()) return;
         const V above = backward(signs), low = load(output_low), high = load(output_high);
         const Mask<T> upper = signs > V{};
-        // In this order: a bound that overflowed is not taken.
+        // The order of the arguments matters: a bound that is NaN is discarded.
         store(output_high, select<T>(upper, smaller<T>(above, high), high));
         store(output_low, select<T>(upper, low, larger<T>(-above, low)));
     }
@@ -118,32 +122,32 @@ template <class T> class Zonotope {
   private:
     const Network<T>& net;
     Block<T> block;
-    Array<T> rows, base;
-    std::vector<uint8_t> differs;
-    T inflation;
+    Array<T> rows, base;           // (2 · lanes, width): centers and boxes; (3, width): common part
+    std::vector<uint8_t> differs;  // by axis: whether the nodes differ there
+    T inflation;                   // covers the rounding of sums over axes
     int n_generators = 0;
 
-    // What one arithmetic's rounding adds in one layer, rounded up.
+    // Constants of the rounding errors of one arithmetic in one layer, rounded up.
     struct LayerRounding {
         T rounding = 0, activation = 0, tiny = 0, overflow = 0;
-        Array<T> bias;  // (outputs): γ times the bias, and underflow
+        Array<T> bias;  // (outputs): γ · |bias|, and underflow
     };
-    std::vector<LayerRounding> kernel_constants, tracked_rounding[n_tracked];  // by layer
+    std::vector<LayerRounding> kernel_rounding, tracked_rounding[n_tracked];  // by layer
     TrackedArithmetic tracked[n_tracked];
-    V box_sum{}, error_sums[n_tracked]{};
+    V box_sum{}, error_sums[n_tracked]{};  // over the inputs of the current layer
 
-    // For the way back, by layer: each activation's lines above and below (slope and intercept), the
-    // neurons that are not zero, and how large their values after the activation get.
+    // For the backward pass, by layer: slope and intercept of each activation's line above and line
+    // below, the active neurons, and the largest value after the activation.
     std::vector<Array<T>> relaxations;  // (inputs, 4, lanes)
     std::vector<std::vector<int32_t>> active_ids;
     std::vector<int32_t> n_active;
     std::vector<V, CacheAligned<V>> largest_after;
-    Array<T> first_layer;      // the first layer's rows, (neurons, rows, lanes)
+    Array<T> first_layer;      // (neurons, rows, lanes): input of the first activation
     Array<T> coefficients[2];  // (neurons, lanes)
     alignas(64) T output_low[lanes], output_high[lanes];
     Mask<T> overflowed{}, all_zero{};
 
-    static LayerRounding constants(const Layer<T>& layer, const TrackedArithmetic& arithmetic) {
+    static LayerRounding rounding_of(const Layer<T>& layer, const TrackedArithmetic& arithmetic) {
         constexpr double outward = 1 + 0x1p-20;
         const double g = gamma(arithmetic.unit, layer.inputs, arithmetic.extra),
                      tiny = std::max(arithmetic.tiny, Format<T>::tiny);
@@ -224,7 +228,7 @@ template <class T> class Zonotope {
         fill_row(&rows[size_t(lanes) * width], 1 + n_generators);
     }
 
-    // One row of lanes from `lanes` rows of neurons.
+    // Transpose `lanes` rows of neurons into one row of the block.
     void fill_row(const T* from, int row) {
         const T* pointers[lanes];
         for (int l = 0; l < lanes; ++l) pointers[l] = from + size_t(l) * net.width;
@@ -272,7 +276,7 @@ template <class T> class Zonotope {
         }
     }
 
-    // The loop over generators is unrolled for the usual numbers of them.
+    // Unroll the loop over generators for the usual numbers of generators.
     template <bool Root, bool Backward> void activate(size_t k, LargestValues<T>* largest_values) {
         switch (n_generators) {
             case 1: return activate_generators<Root, Backward, 1>(k, largest_values);
@@ -288,12 +292,12 @@ template <class T> class Zonotope {
     __attribute__((noinline)) void activate_generators(size_t k, LargestValues<T>* largest_values) {
         const Layer<T>& layer = net.layers[k];
         const Activation<T>& activation = layer.activation;
-        // The dozen roundings of one neuron's bounds, each relative to no more than its size.
+        // Covers the dozen roundings of one neuron's bounds, each at most relative to its magnitude.
         const V rounding =
             broadcast(T(gamma(Format<T>::unit, net.axes + 12, kernel_extra_roundings)));
         const V zero{}, one = broadcast(T(1)), inflate = broadcast(inflation),
                         smallest_normal = broadcast(std::numeric_limits<T>::min());
-        const V layer_rounding = broadcast(kernel_constants[k].rounding * inflation),
+        const V layer_rounding = broadcast(kernel_rounding[k].rounding * inflation),
                 tiny = broadcast(T(2 * Format<T>::tiny));
         const int generator_count = G ? G : n_generators;
         const bool relu = activation.relu, identity = activation.identity;
@@ -324,9 +328,9 @@ template <class T> class Zonotope {
             V magnitude;
             bool is_active = true;
             if (relu) {
-                // relu(x) lies within λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u); with the
-                // chord's λ both are equal but for rounding. Without branches: which neurons bend is hard to
-                // foretell, and where x is of one sign, λ comes out as 0 or 1 and μ as 0.
+                // relu(x) lies in λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u). With
+                // the chord's λ, both are equal up to rounding. If x has one sign, λ is 0 or 1 and
+                // μ is 0. The code has no branches, because the sign is hard to predict.
                 const V u = larger<T>(high, zero), l = smaller<T>(low, zero);
                 const V slope = u / (u - l + smallest_normal), half = slope * l * T(-0.5);
                 c = slope * c + half;
@@ -341,9 +345,8 @@ template <class T> class Zonotope {
                     intercept_above = half + half + rounding * before + tiny;
                     slope_below = select<T>(u > -l, one, zero);
                 } else
-                    magnitude = slope * before *
-                                T(2);  // at least that of center, generators and box together
-                // At the roots the errors of neurons that are zero are followed on, too.
+                    magnitude = slope * before * T(2);  // at least |center| + generators + box
+                // At the roots, the errors of neurons that are zero are propagated, too.
                 const Mask<T> zeros = high <= zero;
                 all_zero &= zeros;
                 if constexpr (!Root) is_active = !all<T>(zeros);
@@ -368,7 +371,7 @@ template <class T> class Zonotope {
             if constexpr (Root) {
                 store(&largest_values->after[k][size_t(n) * lanes], magnitude * inflate);
                 for (int d = 0; d < n_tracked; ++d) {
-                    const LayerRounding& constants = tracked_rounding[d][k];
+                    const LayerRounding& layer_constants = tracked_rounding[d][k];
                     T* at = box + (1 + d) * lanes;
                     V e = load(at);
                     if (activation.rounds || activation.steepest[n] != 1) {
@@ -378,10 +381,10 @@ template <class T> class Zonotope {
                             activation.offset[n];
                         e = e * activation.steepest[n];
                         if (activation.rounds)
-                            e += constants.activation * value + T(5) * constants.tiny;
+                            e += layer_constants.activation * value + T(5) * layer_constants.tiny;
                     }
-                    e = (e + constants.rounding * (magnitude * inflate + T(2) * e) +
-                         constants.tiny) *
+                    e = (e + layer_constants.rounding * (magnitude * inflate + T(2) * e) +
+                         layer_constants.tiny) *
                         inflate;
                     store(at, e);
                     sums[d] += e;
@@ -397,7 +400,8 @@ template <class T> class Zonotope {
         }
     }
 
-    // Any piecewise-linear f: with the chord's slope λ, f(x) − λx is extreme at an end or a break.
+    // Relax any piecewise-linear f: with the chord's slope λ, f(x) − λx is extreme at an end or a
+    // break.
     void activate_piecewise(const Activation<T>& activation, int n, T* x, V& c, V& b,
                             V& generator_sum, V radius, V& slope_out, V& intercept_above,
                             V& intercept_below) {
@@ -418,70 +422,71 @@ template <class T> class Zonotope {
         const V magnitude =
             (activation.steepest[n] + absolute<T>(slope)) * (absolute<T>(c) + radius) +
             activation.offset[n];
-        const V off = T(gamma(Format<T>::unit, net.axes + 6, kernel_extra_roundings)) * magnitude +
-                      T(8 * Format<T>::tiny);
+        const V rounding =
+            T(gamma(Format<T>::unit, net.axes + 6, kernel_extra_roundings)) * magnitude +
+            T(8 * Format<T>::tiny);
         slope_out = slope;
-        intercept_above = highest + off;
-        intercept_below = lowest - off;
+        intercept_above = highest + rounding;
+        intercept_below = lowest - rounding;
         c = slope * c + (lowest + highest) / 2;
-        b = (absolute<T>(slope) * b + (highest - lowest) / 2 + off) * upward<T>(6);
+        b = (absolute<T>(slope) * b + (highest - lowest) / 2 + rounding) * upward<T>(6);
         generator_sum = absolute<T>(slope) * generator_sum * inflation;
         store(x, c);
         for (int g = 1; g <= n_generators; ++g) store(x + g * lanes, slope * load(x + g * lanes));
     }
 
-    // A single output's bounds as the zonotope has them.
+    // Compute the bounds of a single output from the zonotope.
     void bound_single_output() {
         if (net.outputs() != 1) return;
-        V box = load(block.at(0, 1 + n_generators));
+        V radius = load(block.at(0, 1 + n_generators));
         const V center = load(block.at(0, 0));
-        for (int g = 1; g <= n_generators; ++g) box += absolute<T>(load(block.at(0, g)));
-        box = (box + T(8 * Format<T>::unit) * absolute<T>(center)) * inflation;
-        store(output_low, center - box);
-        store(output_high, center + box);
+        for (int g = 1; g <= n_generators; ++g) radius += absolute<T>(load(block.at(0, g)));
+        radius = (radius + T(8 * Format<T>::unit) * absolute<T>(center)) * inflation;
+        store(output_low, center - radius);
+        store(output_high, center + radius);
     }
 
-    // Coefficients of a layer's activations become those of the values before them.
-    void activate_backward(size_t k, T* now, V& rest, V& off) {
+    // Turn the coefficients of a layer's activations into those of the values before them.
+    void activate_backward(size_t k, T* current, V& constant, V& error_scale) {
         const V zero{};
-        const V before = k ? largest_after[k - 1] : zero;
+        const V largest_before = k ? largest_after[k - 1] : zero;
         for (int l = 0; l < n_active[k]; ++l) {
             const int n = active_ids[k][l];
             const T* relaxation = &relaxations[k][4 * size_t(n) * lanes];
-            const V a = load(now + n * lanes);
+            const V a = load(current + n * lanes);
             const Mask<T> above = a > zero;
             const V relaxed = a * select<T>(above, load(relaxation), load(relaxation + 2 * lanes));
             const V intercept =
                 select<T>(above, load(relaxation + lanes), load(relaxation + 3 * lanes));
-            rest += a * intercept;
-            off += absolute<T>(a * intercept);
+            constant += a * intercept;
+            error_scale += absolute<T>(a * intercept);
             if (k) {
                 const Layer<T>& layer = net.layers[k - 1];
-                rest += relaxed * layer.bias[n];
-                off += absolute<T>(relaxed) *
-                       (layer.norms[n] * before + broadcast(std::abs(layer.bias[n])));
+                constant += relaxed * layer.bias[n];
+                error_scale += absolute<T>(relaxed) * (layer.norms[n] * largest_before +
+                                                       broadcast(std::abs(layer.bias[n])));
             }
-            store(now + n * lanes, relaxed);
+            store(current + n * lanes, relaxed);
         }
-        // Coefficients too small for the format.
-        off += T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) * before *
-               T(1 / Format<T>::unit);
+        // Covers coefficients that underflow.
+        error_scale += T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) *
+                       largest_before * T(1 / Format<T>::unit);
     }
 
-    // Coefficients of layer k − 1's outputs become those of its inputs.
-    void affine_backward(size_t k, const T* now, T* next) {
+    // Turn the coefficients of the outputs of layer k − 1 into those of its inputs.
+    void affine_backward(size_t k, const T* current, T* next) {
         constexpr int tile = 8;
         const Layer<T>& layer = net.layers[k - 1];
         const size_t width = size_t(padded<T>(layer.inputs));
         const std::vector<int32_t>&from = active_ids[k], &to = active_ids[k - 1];
         for (int first = 0; first < n_active[k - 1]; first += tile) {
-            size_t into[tile];  // the last ones may repeat
+            size_t into[tile];  // the last index may repeat
             for (int t = 0; t < tile; ++t)
                 into[t] = size_t(to[std::min(first + t, n_active[k - 1] - 1)]);
             V sums[tile]{};
             for (int l = 0; l < n_active[k]; ++l) {
                 const size_t o = size_t(from[l]);
-                const V a = load(now + o * lanes);
+                const V a = load(current + o * lanes);
                 const T* row = &layer.rows[o * width];
                 for (int t = 0; t < tile; ++t) sums[t] += row[into[t]] * a;
             }
@@ -489,46 +494,46 @@ template <class T> class Zonotope {
         }
     }
 
-    // Bound sign · output from above: replace each activation by its line above or below, from the output
-    // back to the first layer. The computed coefficients are taken as they are; what rounding them may
-    // have cost is `off` times γ.
+    // Bound sign · output from above: replace each activation by its line above or below, from the
+    // output back to the first layer. The computed coefficients are used as they are; γ times
+    // `error_scale` bounds the effect of their rounding.
     V backward(V signs) {
         const size_t last = net.layers.size() - 1;
         const Layer<T>& output = net.layers[last];
-        T *now = coefficients[0].data(), *next = coefficients[1].data();
+        T *current = coefficients[0].data(), *next = coefficients[1].data();
         for (int l = 0; l < n_active[last]; ++l) {
             const int n = active_ids[last][l];
-            store(now + n * lanes, signs * output.rows[n]);
+            store(current + n * lanes, signs * output.rows[n]);
         }
-        V rest = signs * output.bias[0],
-          off = output.norms[0] * largest_after[last] + broadcast(std::abs(output.bias[0]));
+        V constant = signs * output.bias[0],
+          error_scale = output.norms[0] * largest_after[last] + broadcast(std::abs(output.bias[0]));
         int terms = 8;
         for (size_t k = last;; --k) {
             terms += 2 * net.layers[k].inputs + 8;
-            activate_backward(k, now, rest, off);
+            activate_backward(k, current, constant, error_scale);
             if (k == 0) break;
-            affine_backward(k, now, next);
-            std::swap(now, next);
+            affine_backward(k, current, next);
+            std::swap(current, next);
         }
-        V center = rest, box{}, magnitudes{}, generator_sums[8]{};
-        const int rows = 2 + n_generators;
+        V center = constant, radius{}, magnitudes{}, generator_sums[8]{};
+        const int first_rows = 2 + n_generators;
         for (int l = 0; l < n_active[0]; ++l) {
             const int n = active_ids[0][l];
-            const T* x = &first_layer[size_t(n) * rows * lanes];
-            const V a = load(now + n * lanes), magnitude = absolute<T>(a);
+            const T* x = &first_layer[size_t(n) * first_rows * lanes];
+            const V a = load(current + n * lanes), magnitude = absolute<T>(a);
             center += a * load(x);
-            box += magnitude * load(x + (1 + n_generators) * lanes);
+            radius += magnitude * load(x + (1 + n_generators) * lanes);
             magnitudes += magnitude * absolute<T>(load(x));
             for (int g = 0; g < n_generators && g < 8; ++g)
                 generator_sums[g] += a * load(x + (1 + g) * lanes);
             for (int g = 8; g < n_generators; ++g)
-                box += absolute<T>(a * load(x + (1 + g) * lanes));
+                radius += absolute<T>(a * load(x + (1 + g) * lanes));
         }
-        for (int g = 0; g < n_generators && g < 8; ++g) box += absolute<T>(generator_sums[g]);
+        for (int g = 0; g < n_generators && g < 8; ++g) radius += absolute<T>(generator_sums[g]);
         const V rounding = T(gamma(Format<T>::unit, terms, kernel_extra_roundings)) *
-                               (off + magnitudes + box + absolute<T>(center)) * T(4) +
+                               (error_scale + magnitudes + radius + absolute<T>(center)) * T(4) +
                            broadcast(T(terms) * T(Format<T>::tiny));
-        return center + box + rounding;
+        return center + radius + rounding;
     }
 
     template <bool Root> void affine(size_t k) {
@@ -536,13 +541,13 @@ template <class T> class Zonotope {
         block.multiply(layer, 1 + n_generators, Root ? 1 + n_tracked : 1);
         const T layer_inflation = upward<T>(layer.inputs);
         const int box_row = 1 + n_generators;
-        // The floor outweighs weights that the format cannot hold.
+        // Covers weights that underflow in the format.
         const V floors = T(underflow_floor) * box_sum;
         for (int o = 0; o < layer.outputs; ++o) {
             T* x = block.at(o, 0);
             T* box = x + box_row * lanes;
             store(x, load(x) + layer.bias[o]);
-            store(box, (load(box) + floors + kernel_constants[k].bias[o]) * layer_inflation);
+            store(box, (load(box) + floors + kernel_rounding[k].bias[o]) * layer_inflation);
             if constexpr (Root)
                 for (int d = 0; d < n_tracked; ++d) {
                     T* at = box + (1 + d) * lanes;
