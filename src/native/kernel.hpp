@@ -14,8 +14,8 @@ struct Results {
     std::vector<uint64_t> counts;  // (people, classes)
     std::vector<uint8_t> runtime_safe, finished, has_match;
     std::vector<uint64_t> assignment_id, bounded_nodes, scored_points;
-    std::vector<std::vector<uint64_t>> undecided_ids;  // need exact arithmetic
-    std::vector<double> real_value, lower, upper;      // for a real-valued attribute
+    std::vector<std::vector<uint64_t>> undecided_ids;         // need exact arithmetic
+    std::vector<double> real_value, best_score, upper_bound;  // for a real-valued attribute
 };
 
 // Contribution of the shared columns to each first-layer neuron, and the sum of the absolute terms;

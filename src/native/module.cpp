@@ -68,8 +68,8 @@ nb::dict results_dict(Results&& results) {
     out["bounded"] = array_of(std::move(results.bounded_nodes), count, 0);
     out["scored"] = array_of(std::move(results.scored_points), count, 0);
     out["at"] = array_of(std::move(results.real_value), count, 0);
-    out["least"] = array_of(std::move(results.lower), count, 0);
-    out["most"] = array_of(std::move(results.upper), count, 0);
+    out["least"] = array_of(std::move(results.best_score), count, 0);
+    out["most"] = array_of(std::move(results.upper_bound), count, 0);
     out["open"] = undecided;
     return out;
 }
@@ -251,8 +251,8 @@ NB_MODULE(_native, module) {
                  }
                  return results_dict(std::move(results));
              })
-        // Return the majority of each row, for two classes as booleans, otherwise as classes. Return
-        // None if a row may lie outside the space or the kernel cannot decide it.
+        // Return the majority of each row, for two classes as booleans, otherwise as classes.
+        // Return None if a row may lie outside the space or the kernel cannot decide it.
         .def("majority",
              [](PyKernel& self, const Doubles& rows, bool of_two, bool ties_to_last, uint64_t nodes,
                 int threads) -> nb::object {

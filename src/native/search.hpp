@@ -1,4 +1,5 @@
-// Search: bound-and-count over the lattice of one person; whatever stays open is handed back.
+// Search: branch and bound over the lattice of one person. It returns the counterparts that remain
+// undecided, for exact arithmetic.
 #pragma once
 #include <chrono>
 
@@ -13,33 +14,34 @@ namespace FETA_ISA {
 
 using Clock = std::chrono::steady_clock;
 
-// Nodes of at most this many counterparts are scored, not split; it must not exceed most_points.
+// Nodes of at most this many counterparts are scored, not split; must not exceed `max_points`.
 constexpr int leaf_points = 64;
 
-// To find the worst, nodes of this many counterparts are bounded backward, too; in smaller ones that
-// gains little. When counting, it pays for nodes that are too large to be scored (measured).
+// `worst` also bounds nodes of at least this many counterparts backward; in smaller ones that gains
+// little. A tally does so only for nodes that are too large to be scored (both measured).
 constexpr uint64_t min_points_to_tighten = 32;
 
-// Numbers that a person may leave open before the search gives up: 128 MB of them.
+// Most undecided counterparts of one person before the search gives up: 128 MB of ids.
 constexpr size_t max_undecided = size_t(1) << 24;
 
 struct Limits {
     Clock::time_point deadline = Clock::time_point::max();
-    uint64_t nodes = 0;        // bounded nodes before the rest is enumerated; 0: no cap
-    uint64_t evaluations = 0;  // nodes and counterparts in all before giving up; 0: no limit
+    uint64_t nodes = 0;        // bounded nodes before the rest is enumerated; 0: no limit
+    uint64_t evaluations = 0;  // nodes and counterparts before giving up; 0: no limit
 };
 
-// What became of one person's question.
+// Result of one query about one person.
 struct Outcome {
-    std::vector<uint64_t> counts;         // by class, proved
-    std::vector<uint64_t> undecided_ids;  // lattice numbers that need exact arithmetic
-    bool runtime_safe = true;    // the source's runtime is sure to agree on every counted point
-    bool finished = true;        // false: the budget is spent
-    bool has_match = false;      // a counterpart treated apart
-    uint64_t assignment_id = 0;  // which one
+    std::vector<uint64_t> counts;         // proved counterparts by class
+    std::vector<uint64_t> undecided_ids;  // assignment ids that need exact arithmetic
+    bool runtime_safe = true;             // the source's runtime provably agrees on all counts
+    bool finished = true;                 // false: the budget is spent
+    bool has_match = false;               // `assignment_id` is a counterexample, or the worst
+    uint64_t assignment_id = 0;
     uint64_t bounded_nodes = 0, scored_points = 0;
-    // For a real-valued axis: the best value, the objective there, and an upper bound everywhere.
-    double real_value = 0, lower = 0, upper = 0;
+    // For a real-valued attribute: its value at the best point, the computed sign · score there,
+    // and a proved upper bound of sign · score over the lattice if `finished`.
+    double real_value = 0, best_score = 0, upper_bound = 0;
 };
 
 class Search {
@@ -56,7 +58,7 @@ class Search {
                 real_slopes.assign(size_t(net64.width), 0.0);
                 std::copy(spec.axes[a].slopes.begin(), spec.axes[a].slopes.end(),
                           real_slopes.begin());
-                continue;  // it has no place in a lattice number
+                continue;  // it is not part of the assignment id
             }
             strides[a] = total;
             total *= uint64_t(spec.axes[a].values);
@@ -67,13 +69,13 @@ class Search {
     static constexpr int lanes = lanes_of<float>;
     Roots& people_roots() { return roots; }
 
-    // Turn to one of the people whose roots were bounded.
+    // Select one of the people whose roots were bounded.
     void select_person(int lane) {
         person = lane;
         errors64_ready = false;
     }
 
-    // Count the classes of all counterparts; with `majority`, stop once a majority is certain.
+    // Count the classes of all counterparts; with `majority`, stop once the majority is certain.
     void tally(Outcome& out, bool majority, const Limits& limits) {
         start(out);
         majority_only = majority;
@@ -84,7 +86,8 @@ class Search {
         }
     }
 
-    // Find a counterpart of another class than `own`; for a tolerance, one outside the band center ± half.
+    // Find a counterpart whose class differs from the reference; for a tolerance, one outside the
+    // band center ± half.
     void find(Outcome& out, int reference_class, double center, double half, const Limits& limits) {
         start(out);
         band_center = center;
@@ -99,9 +102,9 @@ class Search {
         reference = undecided;
     }
 
-    // Find all counterparts that may have the largest objective; none if it is certainly below `floor`. With
-    // `nearly`, one that is certainly above the floor and short of the largest by float32's rounding will do:
-    // where many are equal, that is much faster.
+    // Find all counterparts that may have the largest objective, or none if it is provably below
+    // `floor`. With `approximate`, one suffices that is provably above the floor and misses the
+    // largest by no more than float32 rounding: much faster if many counterparts are equal.
     void worst(Outcome& out, const Objective& objective, double floor, bool approximate,
                const Limits& limits) {
         start(out);
@@ -109,11 +112,8 @@ class Search {
                       approximate ? 8 * objective.error(roots.kernel_errors(person)) : 0.0};
         std::fill(ids.begin(), ids.end(), 0);
         frontier.push(ids.data(), objective.high(roots.bounds(), person));
-        while (
-            !frontier.empty() &&
-            cutoff.admits(
-                frontier
-                    .key())) {  // else nothing open can reach what some point reaches, or the floor
+        // The first key is the largest: once the cutoff excludes it, it excludes all nodes.
+        while (!frontier.empty() && cutoff.admits(frontier.key())) {
             if (out_of_budget(out, limits)) break;
             if (count_of(frontier.first()) <= leaf_points) {
                 score_leaves(cutoff.best);
@@ -139,19 +139,20 @@ class Search {
         for (const auto& [assignment_id, high] : candidates)
             if (!(high < cutoff.best)) out.undecided_ids.push_back(assignment_id);
         std::sort(out.undecided_ids.begin(), out.undecided_ids.end());
-        if (out.undecided_ids.size() == 1) {  // nothing is left to be settled
+        if (out.undecided_ids.size() == 1) {  // a single candidate is the worst
             record_match(out, out.undecided_ids[0]);
             out.undecided_ids.clear();
         }
     }
 
-    // Whether a tally's leader stays so: all were counted, or the others cannot catch up.
+    // Return whether the leading class of a tally is the winner: all counterparts are counted, or
+    // the undecided ones cannot change it.
     bool winner_is_certain(const Outcome& out, uint64_t counted) const {
         return counted == total || lead_is_final(out.counts, total);
     }
 
-    // Find the highest score (sign 1) or the lowest (−1) where one attribute is real-valued; it may find
-    // nothing if sign · score is certainly below `floor`.
+    // Find the highest (sign 1) or lowest (−1) score if one attribute is real-valued. The result
+    // may be empty if sign · score is provably below `floor`.
     void worst_real(Outcome& out, double sign, double floor, const Limits& limits) {
         start(out);
         const int axis = real_axis;
@@ -164,9 +165,7 @@ class Search {
             trace.set_slopes(real_slopes.data());
             error = error64()[0];
             trace.set_errors(errors64);
-            cutoff.tolerance =
-                2 *
-                error;  // what the best found may be short of, and what may be missing in its bound
+            cutoff.tolerance = 2 * error;  // the error of the best score and that of its bound
         }
         while (!frontier.empty() && cutoff.admits(frontier.key())) {
             if (out_of_budget(out, limits)) break;
@@ -187,9 +186,9 @@ class Search {
                                  high = upper + 0x1p-50 * std::abs(upper);
                     largest = high == high ? std::max(largest, high)
                                            : std::numeric_limits<double>::infinity();
-                    if (!(trace.best_score(l) > out.lower) && out.has_match) continue;
+                    if (!(trace.best_score(l) > out.best_score) && out.has_match) continue;
                     out.has_match = true;
-                    out.lower = trace.best_score(l);
+                    out.best_score = trace.best_score(l);
                     out.real_value = trace.best_position(l);
                     for (int a = 0; a < axes; ++a)
                         coordinates[a] =
@@ -198,7 +197,7 @@ class Search {
                                 : net32.trees[a]
                                       .order[net32.trees[a].begin[lines[size_t(l) * axes + a]]];
                     out.assignment_id = assignment_id_of(coordinates.data());
-                    cutoff.best = std::max(cutoff.best, out.lower - error);
+                    cutoff.best = std::max(cutoff.best, out.best_score - error);
                 }
                 continue;
             }
@@ -210,15 +209,15 @@ class Search {
             zonotope.tighten(broadcast(float(sign)));
             for (int l = 0; l < n_children; ++l) {
                 double high = sign > 0 ? zonotope.high()[l] : -zonotope.low()[l];
-                // Networks trained to be fair have whole plateaus of one score.
+                // Common in networks trained to be fair; the exact value ends the search sooner.
                 if (zonotope.constant(l)) high = sign * spec.layers.back().bias[0];
                 if (cutoff.admits(high)) frontier.push(&children[size_t(l) * axes], high);
             }
         }
-        out.upper = std::max(largest, cutoff.bound());
+        out.upper_bound = std::max(largest, cutoff.bound());
     }
 
-    // Count listed assignments with their votes.
+    // Count the votes of listed assignments by class.
     void tally_listed(Outcome& out, const uint64_t* assignment_ids, const uint64_t* votes,
                       size_t n_listed, uint64_t total_votes, bool majority, const Limits& limits) {
         start(out);
@@ -262,8 +261,8 @@ class Search {
     Trace trace;
     Points<float> points32;
     Points<double> points64;
-    int axes, outputs, person = 0;
-    uint64_t total = 1;
+    int axes, outputs, person = 0;  // person: its lane in `roots`
+    uint64_t total = 1;             // counterparts
     std::vector<uint64_t> strides;
     int real_axis = -1;
     std::vector<double> real_slopes, line_terms;
@@ -271,19 +270,18 @@ class Search {
     bool errors64_ready = false;
     std::vector<std::vector<double>> errors64;
     double band_center = 0, band_half = 0, source_error = 0;
-    int reference = undecided;
-    bool majority_only = false;  // a certain majority is enough
+    int reference = undecided;   // class of the person in `find`, otherwise undecided
+    bool majority_only = false;  // stop at a certain majority
     Frontier frontier;
     std::vector<std::pair<double, double>> ranges =
         std::vector<std::pair<double, double>>(max_points);
-    std::vector<std::pair<uint64_t, double>>
-        candidates;  // numbers that may be the worst, and their highs
-    size_t candidates_after_pruning =
-        0;  // how many were left when those overtaken were last dropped
+    std::vector<std::pair<uint64_t, double>> candidates;  // possible worst: id and upper bound
+    size_t candidates_after_pruning = 0;
     uint64_t ticks = 0;
 
-    // What an objective must reach to matter: the best that a point is sure to have, or the floor; where
-    // nearly the best will do, a little more than the best of points beyond the floor.
+    // The objective that a node or point must be able to reach: `best`, the largest proved lower
+    // bound of a point, or the floor. With a tolerance and a point above the floor, it must exceed
+    // best + tolerance.
     struct Cutoff {
         double floor, best, tolerance;
         double bound() const { return best > floor ? best + tolerance : best; }
@@ -292,7 +290,7 @@ class Search {
         }
     };
 
-    // The combinations of the other attributes.
+    // Return the number of combinations of the other attributes in a node.
     uint64_t n_lines(const int32_t* node) const {
         uint64_t count = 1;
         for (int a = 0; a < axes; ++a)
@@ -323,7 +321,7 @@ class Search {
         out.finished = true;
         out.has_match = false;
         out.assignment_id = out.bounded_nodes = out.scored_points = 0;
-        out.real_value = out.lower = out.upper = 0;
+        out.real_value = out.best_score = out.upper_bound = 0;
         majority_only = false;
         candidates.clear();
         candidates_after_pruning = 0;
@@ -339,8 +337,8 @@ class Search {
         return !out.finished;
     }
 
-    // Whether the class with most votes keeps the lead, whatever the rest would be decided.
-    static bool lead_is_final(const std::vector<uint64_t>& counts, uint64_t all) {
+    // Return whether the leading class stays ahead whatever the remaining counterparts are.
+    static bool lead_is_final(const std::vector<uint64_t>& counts, uint64_t total_votes) {
         uint64_t best = 0, second = 0, sum = 0;
         for (const uint64_t votes : counts) {
             sum += votes;
@@ -350,7 +348,7 @@ class Search {
             } else
                 second = std::max(second, votes);
         }
-        return best > second + (all - sum);
+        return best > second + (total_votes - sum);
     }
 
     NodeScores<float> root() const {
@@ -369,7 +367,8 @@ class Search {
         return undecided;
     }
 
-    // How promising a node is: nearer to certain first, or nearer to the other side first.
+    // Return the priority of a node: in a tally, nodes that are almost decided come first; in
+    // `find`, nodes that may get furthest to the other side of the threshold or out of the band.
     double key_of(const NodeScores<float>& node) const {
         double key = 0;
         if (spec.rule.kind == RuleKind::threshold) {
@@ -407,7 +406,7 @@ class Search {
         frontier.pop();
     }
 
-    // Split the node in `ids` again and again, into `children`: as many as there are lanes, or fewer.
+    // Split the node in `ids` recursively into at most `lanes` children; return their number.
     int split() {
         std::copy_n(ids.begin(), axes, children.begin());
         int n_children = 1;
@@ -425,8 +424,8 @@ class Search {
             }
             if (axis < 0) break;
             const AxisTree<float>& tree = net32.trees[axis];
-            const int before = n_children;
-            for (int m = 0; m < before; ++m) {
+            const int n_parents = n_children;
+            for (int m = 0; m < n_parents; ++m) {
                 int32_t* child = &children[size_t(m) * axes];
                 const int32_t parent = child[axis];
                 if (tree.left[parent] < 0) continue;
@@ -439,7 +438,7 @@ class Search {
         return n_children;
     }
 
-    // Take the first open node apart: into several, or into its counterparts.
+    // Expand the first node: score its counterparts if it is small, otherwise split and bound it.
     void expand(Outcome& out, const Limits& limits) {
         if (count_of(frontier.first()) <= leaf_points) {
             score_leaves(-std::numeric_limits<double>::infinity());
@@ -447,8 +446,8 @@ class Search {
             return;
         }
         pop_first();
-        if (limits.nodes &&
-            out.bounded_nodes >= limits.nodes) {  // bounds do not pay here: enumerate
+        // Bounding has not paid off so far.
+        if (limits.nodes && out.bounded_nodes >= limits.nodes) {
             enumerate(out, limits);
             return;
         }
@@ -487,7 +486,7 @@ class Search {
 
     void push_node(int lane) { frontier.push(&children[size_t(lane) * axes], key_of(node(lane))); }
 
-    // Count a bounded node if it is decided.
+    // Count the counterparts of a bounded node if it is decided; return whether it is.
     bool count_node(Outcome& out, int lane) {
         const int decision = decide(spec.rule, node(lane), band_center, band_half);
         if (decision == undecided) return false;
@@ -501,7 +500,7 @@ class Search {
         return true;
     }
 
-    // Score a node's counterparts without bounding: small parts of it, one after the other.
+    // Score all counterparts of the node in `ids` in batches, without bounds.
     void enumerate(Outcome& out, const Limits& limits) {
         stack.assign(ids.begin(), ids.end());
         points32.clear();
@@ -527,7 +526,7 @@ class Search {
         }
     }
 
-    // Put the halves of the node in `ids` on the stack, split where most values are.
+    // Push the halves of the node in `ids` to the stack, split along the axis with most values.
     void push_halves() {
         int axis = 0;
         for (int a = 1; a < axes; ++a)
@@ -545,7 +544,7 @@ class Search {
         out.assignment_id = assignment_id;
     }
 
-    // Take the first open nodes as long as they are small and fit.
+    // Score the first nodes of the frontier together, as long as they are small and fit.
     void score_leaves(double min_key) {
         points32.clear();
         while (!frontier.empty() && !(frontier.key() < min_key)) {
@@ -557,12 +556,14 @@ class Search {
         points32.run();
     }
 
+    // Decide a scored point in float32.
     int decide_point32(int point) const {
-        const PointScores<float> lane{points32, point, roots.kernel_errors(person),
-                                      roots.source_rounding(person), source_error};
-        return decide(spec.rule, lane, band_center, band_half);
+        const PointScores<float> scores{points32, point, roots.kernel_errors(person),
+                                        roots.source_rounding(person), source_error};
+        return decide(spec.rule, scores, band_center, band_half);
     }
 
+    // Decide all scored points: in float32, then in float64; the others remain undecided.
     void decide_points(Outcome& out) {
         out.scored_points += uint64_t(points32.count());
         if (reference == undecided && spec.rule.kind == RuleKind::threshold &&
@@ -585,16 +586,17 @@ class Search {
         }
     }
 
-    // Count scores against a threshold all at once; false if any is too near to tell.
+    // Count the points on each side of the threshold at once. Return false, and count none, if one
+    // is too close to the threshold.
     bool count_decided_points(Outcome& out) const {
         const double radius = roots.kernel_errors(person)[0] + roots.source_rounding(person)[0] +
                               source_error + 4 * Format<float>::unit * std::abs(spec.rule.value);
         const float threshold32 = float(spec.rule.value), radius32 = float(radius * (1 + 0x1p-20));
         if (!(radius32 < std::numeric_limits<float>::max())) return false;
         const float* scores = points32.scores(0);
-        // The difference is rounded too: a unit of both sizes more.
         int above = 0, below = 0;
         for (int p = 0; p < points32.count(); ++p) {
+            // The second term covers the rounding of the difference.
             const float distance = scores[p] - threshold32,
                         limit = radius32 + 0x1p-22f * std::abs(distance);
             above += distance > limit;
@@ -606,7 +608,7 @@ class Search {
         return true;
     }
 
-    // Error bounds of the outputs in float64, made when first asked for.
+    // Return the error bounds of the outputs in float64, computed on first use.
     const double* error64() {
         if (!errors64_ready) roots.point_errors64(person, errors64);
         errors64_ready = true;
@@ -619,7 +621,8 @@ class Search {
         points64.run();
     }
 
-    // Score one counterpart in float64; open if even that leaves a doubt.
+    // Decide one counterpart in float64. If the decision does not hold in the source's arithmetic,
+    // it is not runtime-safe.
     int decide_point64(const int32_t* point_coordinates, Outcome& out) {
         score64(point_coordinates);
         const PointScores<double> with_source{points64, 0, error64(), roots.source_rounding(person),
@@ -631,6 +634,7 @@ class Search {
         return decide(spec.rule, kernel_only, band_center, band_half);
     }
 
+    // Update the cutoff from the scored points, and keep those that may be the worst.
     void collect_candidates(Outcome& out, const Objective& objective, Cutoff& cutoff) {
         out.scored_points += uint64_t(points32.count());
         const double* error = roots.kernel_errors(person);
@@ -647,12 +651,11 @@ class Search {
             if (!(high < cutoff.best))
                 candidates.emplace_back(assignment_id_of(coordinates.data()), high);
         }
-        if (candidates.size() > 4096 &&
-            candidates.size() > 2 * candidates_after_pruning) {  // drop what was overtaken
-            const auto overtaken = [&](const auto& candidate) {
+        if (candidates.size() > 4096 && candidates.size() > 2 * candidates_after_pruning) {
+            const auto beaten = [&](const auto& candidate) {
                 return candidate.second < cutoff.best;
             };
-            candidates.erase(std::remove_if(candidates.begin(), candidates.end(), overtaken),
+            candidates.erase(std::remove_if(candidates.begin(), candidates.end(), beaten),
                              candidates.end());
             candidates_after_pruning = candidates.size();
         }

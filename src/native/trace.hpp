@@ -1,9 +1,11 @@
-// Trace: the score along a real-valued attribute, from kink to kink, with an upper bound in between.
+// Trace: the score along a real-valued attribute, from kink to kink, with an upper bound in
+// between.
 //
-// With all other attributes fixed, the score is piecewise linear in one variable. If no neuron passes
-// a break between two positions, the score is linear there and highest at one of them. A neuron that
-// may have passed a break, by rounding or because a kink was missed, adds at most its overshoot times
-// the gain of the layers after it. If this exceeds what rounding explains, the step is halved.
+// With all other attributes fixed, the score is piecewise linear in one variable. If no neuron
+// passes a break between two positions, the score is linear there and highest at one of them. A
+// neuron that may have passed a break, by rounding or because a kink was missed, adds at most its
+// overshoot times the gain of the layers after it. If this exceeds what rounding explains, the step
+// is halved.
 #pragma once
 #include "scores.hpp"
 
@@ -147,8 +149,8 @@ class Trace {
                       select<double>(accepted, load(&current[k][at]), load(&previous[k][at])));
     }
 
-    // Compute the scores at these positions, the step to the next kink, and a bound of the deviation
-    // from linear since the last accepted position.
+    // Compute the scores at these positions, the step to the next kink, and a bound of the
+    // deviation from linear since the last accepted position.
     void forward(const double* positions, double* step, double* score, double* deviation) {
         const V at = load(positions);
         NearestKink next;

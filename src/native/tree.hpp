@@ -73,8 +73,8 @@ class TreeBuilder {
     Tree tree;
 
   private:
-    // Bound of the rounding errors of a node, relative to the magnitudes: room for 128 operations of
-    // 2^-53 each.
+    // Bound of the rounding errors of a node, relative to the magnitudes: room for 128 operations
+    // of 2^-53 each.
     static constexpr double rounding = 0x1p-46;
     const AxisSpec& axis;
     const std::vector<double>& importance;
@@ -186,7 +186,8 @@ class TreeBuilder {
                 rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(mean[n]));
             add(n, center, g, rest, spanned, residual);
         }
-        // Collinear values are already bounded tightly: a split gains about half as much (measured).
+        // Collinear values are already bounded tightly: a split gains about half as much
+        // (measured).
         const bool collinear = count > 2 && residual < 1e-9 * spanned;
         tree.weight.push_back(residual + (collinear ? spanned / 2 : spanned));
         return collinear;

@@ -1,4 +1,5 @@
-// Vector: 32 bytes of numbers at once; the compiler maps it to what the instruction set has.
+// Vector: 32 bytes of numbers, processed together. The compiler maps the operations to the
+// instruction set.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -35,22 +36,23 @@ template <class T> inline Vec<T> load(const T* from) {
 template <class T> inline void store(T* to, Vec<T> v) { std::memcpy(to, &v, sizeof v); }
 template <class T> inline Vec<T> broadcast(T x) { return x - Vec<T>{}; }
 template <class T> inline Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) { return m ? a : b; }
+// If an argument is NaN, `larger` and `smaller` return b.
 template <class T> inline Vec<T> larger(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 template <class T> inline Vec<T> smaller(Vec<T> a, Vec<T> b) { return a < b ? a : b; }
 template <class T> inline Vec<T> absolute(Vec<T> a) {
-    const Mask<T> sign = ~(Mask<T>)(-Vec<T>{});  // all bits but the sign's
-    return (Vec<T>)((Mask<T>)a & sign);
+    const Mask<T> magnitude_bits = ~(Mask<T>)(-Vec<T>{});  // all but the sign bit
+    return (Vec<T>)((Mask<T>)a & magnitude_bits);
 }
 
 template <class T> inline bool any(Mask<T> m) {
 #if defined(__AVX2__)
     return !_mm256_testz_si256((__m256i)m, (__m256i)m);
 #endif
-    int64_t halves[4];
-    std::memcpy(halves, &m, sizeof m);
-    return halves[0] | halves[1] | halves[2] | halves[3];
+    int64_t words[4];
+    std::memcpy(words, &m, sizeof m);
+    return words[0] | words[1] | words[2] | words[3];
 }
-// A bit a lane.
+// Return one bit per lane.
 inline unsigned lane_bits(Mask<double> m) {
 #if defined(__AVX2__)
     return unsigned(_mm256_movemask_pd((__m256d)m));
@@ -63,7 +65,7 @@ template <class T> inline int padded(int n) {
     return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;
 }
 
-// Rows become lanes: vector n holds number n of every row; vectors are `step` apart.
+// Transpose rows into lanes: vector n holds element n of every row; vectors are `step` apart.
 inline void transpose(const float* const* rows, size_t from, float* to, size_t step) {
     typedef Vec<float> V;
     V r[8], a[8], b[8];
@@ -100,7 +102,7 @@ inline void transpose(const double* const* rows, size_t from, double* to, size_t
     }
 }
 
-// Memory that starts on a cache line, so that no vector lies across two.
+// Allocator whose memory starts on a cache line, so that no vector crosses one.
 template <class T> struct CacheAligned {
     using value_type = T;
     CacheAligned() = default;

@@ -2,9 +2,9 @@
 // per lane.
 //
 // The bounds are propagated forward through the layers. A single output can then be bounded again
-// backward, by the linear relaxation of each activation. One generator per axis keeps the dependence
-// on that axis; the box covers everything else, including the kernel's rounding errors. So the
-// bounds hold for exact real arithmetic.
+// backward, by the linear relaxation of each activation. One generator per axis keeps the
+// dependence on that axis; the box covers everything else, including the kernel's rounding errors.
+// So the bounds hold for exact real arithmetic.
 #pragma once
 #include "block.hpp"
 
@@ -14,7 +14,7 @@ namespace FETA_ISA {
 // An arithmetic whose rounding errors are propagated through the layers; see `gamma`.
 struct TrackedArithmetic {
     double unit = 0, tiny = 0, huge = 0;
-    int extra = 0, first_terms = 0;
+    int extra_roundings = 0, first_terms = 0;
 };
 
 constexpr int n_tracked = 2;  // the source's and the kernel's
@@ -70,8 +70,8 @@ template <class T> class Zonotope {
     const T* low() const { return output_low; }
     const T* high() const { return output_high; }
 
-    // Return whether the last activation is 0 everywhere in a node; then the outputs are exactly the
-    // biases.
+    // Return whether the last activation is 0 everywhere in a node; then the outputs are exactly
+    // the biases.
     bool constant(int lane) const { return all_zero[lane] != 0; }
 
     // Return the likely side of a single output per lane: 1 below the threshold, −1 above.
@@ -108,8 +108,8 @@ template <class T> class Zonotope {
         bound_single_output();
     }
 
-    // Bound a single output of the nodes again, backward: more expensive, and tighter for large nodes.
-    // Each lane is bounded on one side: from above if its sign is 1, from below if it is −1.
+    // Bound a single output of the nodes again, backward: more expensive, and tighter for large
+    // nodes. Each lane is bounded on one side: from above if its sign is 1, from below if it is −1.
     void tighten(V signs) {
         if (!single_output() || net.layers.empty()) return;
         const V above = backward(signs), low = load(output_low), high = load(output_high);
@@ -149,11 +149,11 @@ template <class T> class Zonotope {
 
     static LayerRounding rounding_of(const Layer<T>& layer, const TrackedArithmetic& arithmetic) {
         constexpr double outward = 1 + 0x1p-20;
-        const double g = gamma(arithmetic.unit, layer.inputs, arithmetic.extra),
+        const double g = gamma(arithmetic.unit, layer.inputs, arithmetic.extra_roundings),
                      tiny = std::max(arithmetic.tiny, Format<T>::tiny);
         LayerRounding out;
         out.rounding = T(g * outward);
-        out.activation = T(gamma(arithmetic.unit, 1, arithmetic.extra) * outward);
+        out.activation = T(gamma(arithmetic.unit, 1, arithmetic.extra_roundings) * outward);
         out.tiny = T(tiny);
         out.overflow = T(g * arithmetic.huge);
         for (int o = 0; o < layer.outputs; ++o)
@@ -247,8 +247,8 @@ template <class T> class Zonotope {
         overflowed = Mask<T>{};
         T first_relative[n_tracked], first_tiny[n_tracked];
         for (int d = 0; d < n_tracked; ++d) {
-            const double g =
-                gamma(arithmetics[d].unit, arithmetics[d].first_terms, arithmetics[d].extra);
+            const double g = gamma(arithmetics[d].unit, arithmetics[d].first_terms,
+                                   arithmetics[d].extra_roundings);
             first_relative[d] = T((g + gamma(Format<double>::unit, arithmetics[0].first_terms,
                                              kernel_extra_roundings)) *
                                   (1 + 0x1p-20));
@@ -292,7 +292,8 @@ template <class T> class Zonotope {
     __attribute__((noinline)) void activate_generators(size_t k, LargestValues<T>* largest_values) {
         const Layer<T>& layer = net.layers[k];
         const Activation<T>& activation = layer.activation;
-        // Covers the dozen roundings of one neuron's bounds, each at most relative to its magnitude.
+        // Covers the dozen roundings of one neuron's bounds, each at most relative to its
+        // magnitude.
         const V rounding =
             broadcast(T(gamma(Format<T>::unit, net.axes + 12, kernel_extra_roundings)));
         const V zero{}, one = broadcast(T(1)), inflate = broadcast(inflation),
@@ -328,9 +329,9 @@ template <class T> class Zonotope {
             V magnitude;
             bool is_active = true;
             if (relu) {
-                // relu(x) lies in λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u). With
-                // the chord's λ, both are equal up to rounding. If x has one sign, λ is 0 or 1 and
-                // μ is 0. The code has no branches, because the sign is hard to predict.
+                // relu(x) lies in λx + [0, μ] for any λ in [0, 1], with μ = max(−λl, (1 − λ)u).
+                // With the chord's λ, both are equal up to rounding. If x has one sign, λ is 0 or 1
+                // and μ is 0. The code has no branches, because the sign is hard to predict.
                 const V u = larger<T>(high, zero), l = smaller<T>(low, zero);
                 const V slope = u / (u - l + smallest_normal), half = slope * l * T(-0.5);
                 c = slope * c + half;
