@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "kernel.hpp"
 #include "tree.hpp"
@@ -38,6 +39,13 @@ bool has_avx2() {
 #else
     return false;
 #endif
+}
+
+std::string shape_of(const Doubles& array) {
+    std::string text = "(";
+    for (size_t d = 0; d < array.ndim(); ++d)
+        text += (d ? ", " : "") + std::to_string(array.shape(d));
+    return text + ")";
 }
 
 // Move a vector into a numpy array; it has one dimension if `columns` is 0.
@@ -94,7 +102,9 @@ struct PyKernel {
         const size_t neurons = size_t(spec.neurons);
         if (constants.ndim() != 2 || constants.shape(1) != neurons ||
             magnitudes.size() != constants.size())
-            throw std::invalid_argument("constants and sizes must be (people, neurons)");
+            throw std::invalid_argument("invalid shape of constants or magnitudes: got " +
+                                        shape_of(constants) + " and " + shape_of(magnitudes) +
+                                        "; expected (people, " + std::to_string(neurons) + ")");
         return {constants.data(), magnitudes.data(), constants.shape(0)};
     }
 };
