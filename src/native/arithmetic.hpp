@@ -23,7 +23,7 @@ inline double gamma(double unit, int n_terms, int extra_roundings) {
     return relative < 0.5 ? 2 * relative / (1 - relative) : std::numeric_limits<double>::infinity();
 }
 
-// Factor above 1 that exceeds the rounding error of a bound with n terms computed in format T.
+// Factor above 1 that covers the rounding error of a bound with n terms computed in format T.
 template <class T> T upward(int n_terms) {
     return static_cast<T>(1 + (n_terms + 16) * 4 * Format<T>::unit);
 }

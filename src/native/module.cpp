@@ -1,4 +1,4 @@
-// Module: the Python binding. It converts arrays and checks shapes; it holds no policy.
+// Module: the Python binding. It converts arrays in both directions and holds no policy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

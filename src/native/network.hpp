@@ -7,7 +7,8 @@
 namespace feta {
 namespace FETA_ISA {
 
-// A piecewise-linear activation. `steepest` and `offset` bound |slope| and |intercept| of a neuron.
+// A piecewise-linear activation. Per neuron, `steepest` bounds |slope|, and `offset` bounds
+// |intercept| and the effect of a rounded break.
 template <class T> struct Activation {
     int pieces = 1, width = 0;  // width: neurons, padded
     bool relu = false, identity = false;

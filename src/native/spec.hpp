@@ -58,7 +58,7 @@ struct ModelSpec {
     std::vector<AxisSpec> axes;
     std::vector<LayerSpec> layers;
     RuleSpec rule;
-    // Arithmetic of the source that the verdicts must also hold for.
+    // Arithmetic of the source; it determines whether a decision is runtime-safe.
     double source_unit = 0x1p-24, source_tiny = 0x1p-125, source_huge = 8e37;
     int source_extra_roundings = 8;
     double source_error = 0;  // further error at the threshold, of a sigmoid; inf: overflow

@@ -47,7 +47,7 @@ template <class T> class Zonotope {
     }
 
     // Set the `n_tracked` arithmetics whose errors `bound_roots` propagates. The first is the
-    // source's; only its overflow matters.
+    // source's; only its overflow is checked.
     void track(const TrackedArithmetic* arithmetics) {
         for (int d = 0; d < n_tracked; ++d) {
             tracked[d] = arithmetics[d];
