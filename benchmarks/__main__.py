@@ -31,7 +31,7 @@ from benchmarks.ways import (
     with_best_unit,
 )
 from feta.errors import FetaError
-from feta_paper.ways import forward_seconds
+from feta_paper.timing import forward_seconds
 
 # A lattice is large where people differ in what they cost by more than the call itself.
 LARGE = 10**5

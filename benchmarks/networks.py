@@ -14,7 +14,7 @@ from feta.model import Model
 from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical
 from feta.train.plain import PlainTrainer
-from feta_paper.ways import Singles, in_numpy
+from feta_paper.timing import Float32s, float32_layers
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,12 @@ def random_model(axes: Sequence[int], width: int, depth: int, seed: int) -> tupl
     return Model(space, network, threshold=float(np.median(network(np.array(others))))), people
 
 
-def in_onnxruntime(model: Model) -> Callable[[Singles], object]:
+def in_onnxruntime(model: Model) -> Callable[[Float32s], object]:
     """Build the network as ONNX, run by onnxruntime in one thread."""
     import onnxruntime  # noqa: PLC0415 - an extra; the other rows do not need it
 
     nodes, stored, value = [], [], "people"
-    layers = in_numpy(model)
+    layers = float32_layers(model)
     for index, (weight, bias) in enumerate(layers):
         stored += [
             numpy_helper.from_array(weight, f"w{index}"),

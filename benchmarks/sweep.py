@@ -15,7 +15,7 @@ from feta.arrays import Matrix
 from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import Budget
 from feta.model import Model
-from feta_paper.ways import TRIES, forward_seconds
+from feta_paper.timing import REPEATS, forward_seconds
 
 # A number and categories; 456 and 212,380 are German credit's and UCI Adult's own.
 AXES = (
@@ -71,7 +71,7 @@ def measure(model: Model, people: Matrix, width: int, depth: int, patience: floa
     asked = people if size <= 10**4 else people[:FEW]
     begun, best, decided = time.monotonic(), np.inf, 0
     engine.tally(model, asked, Budget(evaluations=1), until="majority")  # the kernel is built here
-    for _ in range(TRIES):
+    for _ in range(REPEATS):
         started = time.process_time()
         told = engine.tally(model, asked, Budget(seconds=patience / 2), until="majority")
         best = min(best, time.process_time() - started)

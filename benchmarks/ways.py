@@ -17,7 +17,7 @@ from feta.engine.registry import engines
 from feta.model import Model
 from feta.rule import Threshold
 from feta.train.worst_counterparts import worst_counterparts
-from feta_paper.ways import TRIES, cost, forward_seconds, naive_seconds, vectorized
+from feta_paper.timing import REPEATS, best_seconds, forward_seconds, loop_seconds, numpy_vote
 
 # What a loop in Python is timed on; the rest of the lattice is taken to cost the same each.
 LOOPED = 50
@@ -75,7 +75,7 @@ def _forwards(model: Model, people: Matrix) -> Iterator[Row]:
     yield Row("torch, forward of a batch", batched, f"{len(people):,} rows")
     try:
         session, row = in_onnxruntime(model), people[:1].astype(np.float32)
-        yield Row("onnxruntime, a single row", cost(lambda: session(row)))
+        yield Row("onnxruntime, a single row", best_seconds(lambda: session(row)))
     except ImportError:
         yield Row("onnxruntime, a single row", None, "not installed")
 
@@ -83,24 +83,28 @@ def _forwards(model: Model, people: Matrix) -> Iterator[Row]:
 def _enumerations(model: Model, people: Matrix) -> Iterator[Row]:
     size = model.space.lattice.size
     looped = min(size, LOOPED)
-    seconds = naive_seconds(model, people[0], looped)
+    seconds = loop_seconds(model, people[0], looped)
     yield Row("a Python loop, torch a counterpart", seconds, f"from {looped} of {size:,}")
 
     some = _some(people, size, "numpy")
-    vote = vectorized(model)
-    yield Row("numpy, float32 in blocks", cost(lambda: [vote(one) for one in some]) / len(some))
+    vote = numpy_vote(model)
+    yield Row(
+        "numpy, float32 in blocks", best_seconds(lambda: [vote(one) for one in some]) / len(some)
+    )
 
     some = _some(people, size, "exhaustive")
     slow, fast = FairPredictor(model, "exhaustive"), FairPredictor(model, LatticeEngine.name)
     if not np.array_equal(slow.decide(some), fast.decide(some)):
         raise AssertionError("exhaustive and lattice must decide alike, and do not")
     yield Row(
-        "engine exhaustive", cost(lambda: slow.decide(some)) / len(some), f"{len(some):,} people"
+        "engine exhaustive",
+        best_seconds(lambda: slow.decide(some)) / len(some),
+        f"{len(some):,} people",
     )
 
     some = _some(people, size, "kernel")
     enumerate_all = enumeration(model)
-    seconds = cost(lambda: enumerate_all(some)) / len(some)
+    seconds = best_seconds(lambda: enumerate_all(some)) / len(some)
     yield Row("the kernel, every counterpart", seconds, "no bounds, no early stop")
 
 
@@ -108,7 +112,7 @@ def _lattice(model: Model, people: Matrix) -> Iterator[Row]:
     engine, predictor = compiled(), FairPredictor(model, LatticeEngine.name)
     engine.threads = 1
     some = [people[row : row + 1] for row in range(min(len(people), 100))]
-    single = cost(lambda: [predictor.decide(one) for one in some]) / len(some)
+    single = best_seconds(lambda: [predictor.decide(one) for one in some]) / len(some)
     yield Row("engine lattice, a single call", single, f"mean of {len(some)} people")
     many = _some(people, model.space.lattice.size // 10, "kernel")  # bounds leave less to score
     yield Row("engine lattice, a batch", decide_batch(model, many), f"{len(many):,} people")
@@ -119,7 +123,7 @@ def _threads(predictor: FairPredictor, people: Matrix) -> Iterator[Row]:
     """Time one thread and two by the clock on the wall, by turns: the neighbors' load changes meanwhile."""
     engine, best = compiled(), {1: (math.inf, 0.0), 2: (math.inf, 0.0)}
     tries, begun = 0, time.monotonic()
-    while tries < 2 * TRIES or time.monotonic() - begun < THREADS_TIMED:
+    while tries < 2 * REPEATS or time.monotonic() - begun < THREADS_TIMED:
         tries += 1
         for threads in (1, 2):
             engine.threads = threads
@@ -140,7 +144,7 @@ def _real_age(model: Model, people: Matrix) -> Iterator[Row]:
         yield Row(way, None, "age is not among the sensitive")
         return
     engine, some = compiled(), people[:20]
-    seconds = cost(lambda: [engine.solve(WorstAt(real, one), UNLIMITED) for one in some])
+    seconds = best_seconds(lambda: [engine.solve(WorstAt(real, one), UNLIMITED) for one in some])
     yield Row(f"{way}, a single call", seconds / len(some), "both directions, proved")
     many = _some(people, model.space.lattice.size // 10, "kernel")
     note = f"{len(many):,} people, as in training"
@@ -155,14 +159,14 @@ def real_age_batch(model: Model, people: Matrix, *, everyone: bool = False) -> f
     border, upward = model.rule.value, model.score(people) < model.rule.value
     beyond = None if everyone else border
     search = partial(worst_counterparts, model.space, model.network, people, upward)
-    return cost(lambda: search(numbers="real", beyond=beyond)) / len(people)
+    return best_seconds(lambda: search(numbers="real", beyond=beyond)) / len(people)
 
 
 def decide_batch(model: Model, people: Matrix) -> float:
     """Time fair decisions of all people at once, in one thread."""
     compiled().threads = 1
     predictor = FairPredictor(model, LatticeEngine.name)
-    return cost(lambda: predictor.decide(people)) / len(people)
+    return best_seconds(lambda: predictor.decide(people)) / len(people)
 
 
 def spread(trained: Trained, many: int) -> Iterator[Row]:
@@ -171,14 +175,14 @@ def spread(trained: Trained, many: int) -> Iterator[Row]:
     predictor = FairPredictor(model, LatticeEngine.name)
     ways = {"engine lattice": predictor.decide, "the kernel, every counterpart": enumeration(model)}
     for way, decide in ways.items():
-        times = np.array([cost(lambda: decide(one)) for one in some[:, None, :]])  # noqa: B023 - called at once
+        times = np.array([best_seconds(lambda: decide(one)) for one in some[:, None, :]])  # noqa: B023 - called at once
         yield Row(f"{way}, mean of {len(some)} people", float(times.mean()), "a call a person")
         for share in (50, 99):
             yield Row(f"{way}, p{share}", float(np.percentile(times, share)))
     all_of_them = trained.everyone[: 30 * many]
     _, first = np.unique(all_of_them[:, ~model.space.sensitive_columns], axis=0, return_index=True)
     for rows, name in ((all_of_them[first], "different"), (all_of_them, "as they come")):
-        seconds = cost(lambda: predictor.decide(rows), patience=0.0) / len(rows)  # noqa: B023 - called at once
+        seconds = best_seconds(lambda: predictor.decide(rows), limit=0.0) / len(rows)  # noqa: B023 - called at once
         yield Row(f"engine lattice, people {name}", seconds, f"a batch of {len(rows):,}, one try")
 
 
