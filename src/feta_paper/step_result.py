@@ -1,16 +1,16 @@
-"""Outcome: what one step found on one fold."""
+"""The result of one step on one fold."""
 
 from dataclasses import dataclass, field
 
 from feta.scorer.network.network import Network
 
-# A figure of a fold, or a list that has nothing to do with folds.
+# One figure of a fold, or a list that is not per fold.
 Figures = dict[str, float | list[float]]
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """Figures, curves, times and words by key; networks by name, to be kept for later steps."""
+    """Figures, curves, times and texts by key; networks by name, stored for later steps."""
 
     figures: Figures = field(default_factory=dict)
     curves: dict[str, list[float]] = field(default_factory=dict)
