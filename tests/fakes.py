@@ -41,8 +41,8 @@ class LiarSession:
         del forbidden, seconds
         return SolverResult(self.liar.status, self._point())
 
-    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        del selectors, most
+    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+        del selectors, limit
         point = self.solve(program, seconds=seconds).point
         return Pool(self.liar.status, () if point is None else (point, point))
 

@@ -334,7 +334,7 @@ def test_engines_are_listed_for_machines() -> None:
     ("more", "message"),
     [
         (["--engine", "exhaustiv"], "got 'exhaustiv'; did you mean 'exhaustive'?"),
-        (["--seconds", "-1"], "a budget of seconds must be 0 or more, and finite, got -1.0"),
+        (["--seconds", "-1"], "invalid budget of seconds: got -1.0; expected a finite number"),
         (["--seconds", "soon"], "Invalid value for '--seconds'"),
         (["--secnds", "1"], "No such option: --secnds"),
         (["--label", "paid"], "the table must have the column 'paid'"),

@@ -1,4 +1,4 @@
-"""The edge itself: numbers and ties at which a careless engine gives the opposite answer."""
+"""Edge cases: numbers and ties at which an inexact engine gives the opposite answer."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def adult_sized(network: Network, threshold: float) -> Model:
     return Model(space, network, threshold=threshold)
 
 
-def test_every_counterpart_exactly_on_the_threshold_is_settled_by_pattern(
+def test_every_counterpart_exactly_on_the_threshold_is_decided_by_pattern(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(0)
@@ -117,30 +117,30 @@ def test_weights_beyond_float32_get_the_exact_answer_and_a_warning() -> None:
     assert verdict.runtime == "sensitive"
 
 
-def test_activations_that_could_overflow_are_refused_by_place() -> None:
+def test_activations_that_could_overflow_are_rejected_with_their_position() -> None:
     network = Network.from_layers([([[1e200, 0, 0, 0]], [0.0]), ([[1e200]], [0.0])])
     with pytest.raises(feta.NetworkError, match=r"layer 2, neuron 0 can reach inf.*narrow"):
         Model(SPACE, network, threshold=0.0)
 
 
-def test_the_papers_algorithm_1_is_unfair_on_ties_and_we_are_not() -> None:
+def test_the_papers_algorithm_1_is_unfair_on_ties_and_eq_5_is_not() -> None:
     """A binary attribute that alone decides splits the counterparts in half.
 
     Algorithm 1 flips whoever has at least half of the counterparts against them: on a tie that is
-    everybody, so the two groups swap outcomes and stay apart. Eq. 5 gives both the same.
+    everybody, so the two groups swap outcomes and still differ. Eq. 5 gives both the same.
     """
     model = linear(female=-1.0, male=1.0)
     women, men = (SPACE.encode({"age": 40, "sex": s, "income": 1})[0] for s in ("female", "male"))
     counts = feta.tally(model, np.stack([women, men]))
     assert counts.favorable.tolist() == counts.unfavorable.tolist() == [73, 73]
-    own = model.decide(np.stack([women, men]))
-    against = np.where(own, counts.unfavorable, counts.favorable)
-    algorithm_1 = np.where(against >= 73, ~own, own)
+    decisions = model.decide(np.stack([women, men]))
+    against = np.where(decisions, counts.unfavorable, counts.favorable)
+    algorithm_1 = np.where(against >= 73, ~decisions, decisions)
     assert algorithm_1.tolist() == [True, False]
     assert feta.FairPredictor(model).decide(np.stack([women, men])).tolist() == [True, True]
 
 
-def test_nan_in_a_person_is_refused_and_never_decided() -> None:
+def test_nan_in_a_person_is_rejected_and_never_decided() -> None:
     broken = np.array(PERSON)
     broken[3] = np.nan
     with pytest.raises(feta.DomainError, match="'income' must be a number from 0 to 100, got nan"):

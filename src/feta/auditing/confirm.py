@@ -7,7 +7,8 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix
 from feta.auditing.finding import Finding
-from feta.engine.lattice import ENUMERABLE, LatticeEngine
+from feta.engine.lattice import LatticeEngine
+from feta.engine.lattice_kernel import ENUMERABLE
 from feta.engine.protocol import Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model

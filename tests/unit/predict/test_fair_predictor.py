@@ -18,7 +18,7 @@ from feta import (
     Undecided,
     VoteWeights,
 )
-from feta.engine import blocks
+from feta.engine import counterparts
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from tests import oracle
@@ -77,7 +77,7 @@ def test_undecided_rows_are_named_and_nobody_is_guessed(budget: Budget) -> None:
 
 
 def test_only_the_rows_left_open_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 146)  # one person at a time
+    monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", 146)  # one person at a time
     people = np.repeat(PERSON[None, :], 4, axis=0)
     people[:, 3] = (2, 1, 2, 1)
     with pytest.raises(Undecided) as refused:
