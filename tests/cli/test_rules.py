@@ -202,7 +202,7 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
     [
         ("classes", ["--one-vs-rest", "Gold"], "the chosen class must be one of 'basic', 'silver', 'gold', got 'Gold'; did you mean 'gold'?"),
         ("limit", ["--one-vs-rest", "gold"], "limit.toml: --one-vs-rest needs several classes, got Tolerance"),
-        ("classes", ["--label", "limit"], "row 1: invalid label 'limit': must be one of 'basic', 'silver', 'gold', got '1000'"),
+        ("classes", ["--label", "limit"], "row 1: invalid label 'limit': got '1000'; expected one of 'basic', 'silver', 'gold'"),
         ("limit", ["--label", "tier"], "row 1: invalid label 'tier': got 'basic'; expected a finite number"),
         ("limit", ["--vote-weights", "nobody.csv"], "nobody.csv: the table must have at least one row under its header"),
         ("limit", ["--vote-weights", "broken.csv"], "broken.csv, row 2: 'age' must be a whole number from 18 to 30, got '17'"),

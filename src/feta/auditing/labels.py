@@ -1,6 +1,6 @@
 """Labels: the outcomes that people should get, as tables and users write them."""
 
-from feta.errors import DomainError, one_of
+from feta.errors import DomainError, unknown_choice
 from feta.io.table_file import parse_number
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Outcome, Tolerance
@@ -20,8 +20,8 @@ def read_label(model: Model, label: object) -> Outcome:
     Raises
     ------
     DomainError
-        If the label is none of these. The message has the form "got X; expected Y" or the like;
-        the caller puts the label's place in front.
+        If the label is none of these. The message "got X; expected Y" lacks the place of the
+        label, which the caller knows.
     """
     match model.rule:
         case Tolerance():
@@ -56,7 +56,7 @@ def _parse_score(label: object) -> float:
 def _parse_class(label: object, classes: tuple[str, ...]) -> str:
     name = str(label)
     if name not in classes:
-        raise DomainError(f"must be {one_of(_shortened(name), classes)}")
+        raise DomainError(unknown_choice(_shortened(name), classes))
     return name
 
 

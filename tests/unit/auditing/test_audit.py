@@ -238,9 +238,9 @@ def test_pairs_are_replayed_for_every_rule(model: Model) -> None:
     ("model", "label", "message"),
     [
         (MODEL, "maybe", "got 'maybe'; expected 'favorable', 'unfavorable', 1 or 0$"),
-        (SEVERAL, "A", "must be one of 'a', 'b', 'c', got 'A'"),
-        (SEVERAL, 1, "must be one of 'a', 'b', 'c', got '1'"),
-        (SEVERAL.one_vs_rest("a"), "d", "must be one of 'a', 'b', 'c', got 'd'"),
+        (SEVERAL, "A", "got 'A'; expected one of 'a', 'b', 'c'"),
+        (SEVERAL, 1, "got '1'; expected one of 'a', 'b', 'c'"),
+        (SEVERAL.one_vs_rest("a"), "d", "got 'd'; expected one of 'a', 'b', 'c'"),
         (SCORED, "many", "got 'many'; expected a finite number$"),
         (SCORED, None, "got None; expected a finite number$"),
         (SCORED, float("inf"), "got inf; expected a finite number$"),
