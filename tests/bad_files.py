@@ -290,7 +290,7 @@ def spreadsheet_as_csv(folder: Folder) -> list[str]:
     return folder.table(content.getvalue())
 
 
-@bad("data.csv, row 3: the label 'label' must be 'approved', 'refused', 1 or 0, got 'maybe'")
+@bad("data.csv, row 3: invalid label 'label': got 'maybe'; expected 'approved', 'refused', 1 or 0")
 def unknown_label(folder: Folder) -> list[str]:
     labels = ("approved", "0", "maybe", "1")
     rows = [f"{row},{label}" for row, label in zip(ROWS, labels, strict=True)]

@@ -98,3 +98,12 @@ def one_of(name: object, known: Iterable[object]) -> str:
     near = get_close_matches(str(name), texts, n=1)
     hint = f"; did you mean {shown[texts.index(near[0])]!r}?" if near else ""
     return f"one of {_listed(shown)}, got {name!r}{hint}"
+
+
+def unknown_choice(value: object, choices: Iterable[object]) -> str:
+    """Return "got …; expected one of …" for an unknown value, with the nearest choice."""
+    options = list(choices)
+    texts = [str(option) for option in options]
+    near = get_close_matches(str(value), texts, n=1)
+    hint = f"; did you mean {options[texts.index(near[0])]!r}?" if near else ""
+    return f"got {value!r}; expected one of {_listed(options)}{hint}"

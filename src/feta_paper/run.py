@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from feta.auditing.workers import obey
+from feta.auditing.workers import become_worker
 from feta.engine.lattice import LatticeEngine
 from feta.engine.registry import engines
 from feta.errors import EngineError
@@ -189,7 +189,7 @@ _shares: Any = None
 
 def _start_worker(run: Run, shares: Any) -> None:  # noqa: ANN401 - shared memory
     global _run, _shares  # a process pool has no other place for the state of a worker
-    obey()
+    become_worker()
     _run, _shares = run, shares
 
 

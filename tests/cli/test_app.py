@@ -91,7 +91,7 @@ def test_the_demo_tells_the_whole_story() -> None:
     for line in (
         "German credit: 1,000 loan files, 20 columns, 61 network inputs",
         "Everybody has 456 counterparts",
-        "of 1,000 people have a counterpart decided the other way (CE rate",
+        "of 1,000 people have a counterpart with a different decision (CE rate",
         "; 0 are undecided.",
         "456,000 counterparts settled without rounding doubts",
         "The clearest pairs",

@@ -55,7 +55,7 @@ def test_everyone_proved_fair_is_exit_code_0(folder: Folder) -> None:
     done = run(*folder.model(insensitive()))
     assert (done.returncode, done.stderr) == (0, "")
     assert (
-        "Fair: all 4 people are proved to be decided alike, whatever their age or sex."
+        "Fair: each of the 4 people provably gets the same decision, whatever their age or sex."
         in done.stdout
     )
     assert {row["verdict"] for row in rows_of(folder.path / "out" / "verdicts.csv")} == {"fair"}
@@ -65,7 +65,7 @@ def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder)
     done = run(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        "Unfair: 3 of 4 people have a counterpart decided the other way (CE rate 75.0%)."
+        "Unfair: 3 of 4 people have a counterpart with a different decision (CE rate 75.0%)."
         in done.stdout
     )
     assert "age 30 → 90" in done.stdout
@@ -75,7 +75,7 @@ def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder)
 def test_no_time_is_exit_code_3(folder: Folder) -> None:
     done = run(*folder.audit("--seconds", "0", "--engine", "exhaustive"))
     assert (done.returncode, done.stderr) == (3, "")
-    assert "Not settled" in done.stdout
+    assert "Undecided: " in done.stdout
     assert "4 people are undecided: raise --seconds" in done.stdout
 
 

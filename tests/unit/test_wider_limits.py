@@ -204,7 +204,7 @@ def test_a_report_shows_people_outside_and_counts_them(tmp_path: Path) -> None:
 
 def test_a_journal_gives_back_the_pair_of_a_person_outside(tmp_path: Path) -> None:
     people = SPACE.encode(INSIDE | {"rooms": 2.5}, limits="open")
-    found = Auditor(MODEL).ask(people)
+    found = Auditor(MODEL).audit(people)
     assert found[0].pair is not None
     with AuditJournal(tmp_path / "journal.sqlite", MODEL) as journal:
         journal.write(people, found)

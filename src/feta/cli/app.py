@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from feta.auditing.interruptible import anybody_busy
+from feta.auditing.interruptible import is_computing
 from feta.cli.exit_code import ExitCode
 from feta.cli.leave import leave_at_once, stop_listening
 from feta.cli.plugins import CommandGroup
@@ -380,7 +380,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # what an old terminal cannot show is spelled out
             stream.reconfigure(errors="backslashreplace")
     code = exit_code_of()
-    if code == ExitCode.INTERRUPTED or anybody_busy():
+    if code == ExitCode.INTERRUPTED or is_computing():
         leave_at_once(code)
     stop_listening()
     sys.exit(code)

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from feta.auditing.auditor import Auditor
 from feta.auditing.journal import AuditJournal
-from feta.auditing.rows import RowColumns, audited
+from feta.auditing.rows import RowColumns, audit_rows
 from feta.auditing.runner import AuditRunner
 from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
@@ -154,7 +154,7 @@ def _go(
         base = 0.0
         assert loaded.table is not None
         for chunk in loaded.table.chunks(wanted, typed=loaded.formats):
-            for row in audited(runner, chunk, columns, bad_rows):
+            for row in audit_rows(runner, chunk, columns, bad_rows):
                 with uninterrupted():  # counted and written, or neither
                     builder.take(row.finding, row.person, row.label, row.name)
                     files.write(row.finding, row.name, row.person)

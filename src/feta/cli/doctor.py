@@ -92,7 +92,7 @@ def _seconds(model: Model, people: Matrix) -> float | None:
         return None
     auditor = Auditor(model, budget=Budget(seconds=TIMED_SECONDS / TIMED_PEOPLE))
     started = time.perf_counter()
-    auditor.ask(people[:TIMED_PEOPLE])
+    auditor.audit(people[:TIMED_PEOPLE])
     return (time.perf_counter() - started) / len(people[:TIMED_PEOPLE])
 
 
