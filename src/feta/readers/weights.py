@@ -119,7 +119,7 @@ def _parse_npy(name: str, content: bytes) -> Array:
             if version == (1, 0)
             else np.lib.format.read_array_header_2_0
         )
-        with warnings.catch_warnings():  # about headers of old files
+        with warnings.catch_warnings():  # about headers that early versions wrote
             warnings.simplefilter("ignore")
             shape, by_columns, dtype = read_header(stream)
     except (SyntaxError, tokenize.TokenError, EOFError, *DAMAGE_ERRORS):
