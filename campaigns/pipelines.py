@@ -45,7 +45,7 @@ from campaigns.result import finish
 from feta.arrays import Answers, Matrix
 from feta.io.raw_table import RawTable
 from feta.model import Model
-from feta.readers.sklearn.read import raw_table
+from feta.readers.sklearn.pipeline import raw_table
 from feta.scorer.network.evaluation import Rows
 from feta.space.sampling import draw_people
 

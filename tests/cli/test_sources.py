@@ -206,7 +206,8 @@ def test_a_pipeline_that_cannot_be_read_is_refused_with_its_columns(
     code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
     assert code == 2
     assert (
-        "model.joblib with schema.toml: the step 'normalizer' (Normalizer) divides each row by its own length, which makes an interaction of 'age' and 'income'"
+        "model.joblib with schema.toml: the step 'normalizer' (Normalizer) divides each row by its "
+        "norm: got an interaction of 'age' and 'income'"
         in told
     )
     assert folder.exists()

@@ -28,13 +28,13 @@ from feta.io.raw_table import RawTable, with_markers
 from feta.io.schema import Schema
 from feta.model import Model
 from feta.readers.runtime import replays, runtime_of
-from feta.readers.sklearn.read import (
+from feta.readers.sklearn.pipeline import (
     check_order,
     encoder_markers,
     read_columns,
-    read_sklearn,
-    taken_apart,
+    split_pipeline,
 )
+from feta.readers.sklearn.read import read_sklearn
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
@@ -319,7 +319,7 @@ def _trained_columns(estimator: Any, space: FeatureSpace) -> list[str] | None:  
         return None
     names = [str(name) for name in given]
     known = {attribute.name for attribute in space.attributes}
-    needed = names if taken_apart(bare)[0] is None else read_columns(bare)
+    needed = names if split_pipeline(bare)[0] is None else read_columns(bare)
     for name in needed or ():
         if name not in known:
             told = missing(name, sorted(known)).replace("the table must", "the space must")

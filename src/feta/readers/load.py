@@ -19,7 +19,8 @@ from feta.model import Model
 from feta.progress import Watch, unwatched
 from feta.readers.onnx.runtime import onnx_scores
 from feta.readers.runtime import Runtime, graph_runtime, runtime_of
-from feta.readers.sklearn.read import raw_table, read_sklearn, taken_apart
+from feta.readers.sklearn.pipeline import raw_table, split_pipeline
+from feta.readers.sklearn.read import read_sklearn
 from feta.readers.source import ModelSource, SourceOptions, open_source
 from feta.readers.torch.read import torch_outputs
 from feta.rule import Argmax, Threshold
@@ -151,7 +152,7 @@ def _answerable(path: Path, model: Model, one_vs_rest: str | None) -> Model:
 
 def _read_estimator(estimator: Any, schema: Schema, formats: Formats) -> Network:  # noqa: ANN401 - scikit-learn ships no types
     """Read an estimator by the schema's columns; the schema must fit it."""
-    steps, last = taken_apart(estimator)
+    steps, last = split_pipeline(estimator)
     if steps is not None and schema.scaled:
         message = "the pipeline scales its columns itself; remove center and scale from the schema"
         raise SchemaError(message)
@@ -171,7 +172,7 @@ def _runtime(
 ) -> Runtime | None:
     """Find the user's own runtime; None where it is not installed or the file has none."""
     if source.estimator is not None:
-        if taken_apart(source.estimator)[0] is None:
+        if split_pipeline(source.estimator)[0] is None:
             return _scaled(runtime_of(source.estimator, model), schema)
         table = raw_table(source.estimator, model.space, formats)
         return runtime_of(source.estimator, model, table=table)

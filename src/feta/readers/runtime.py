@@ -11,7 +11,7 @@ from feta.errors import FetaError, NetworkError
 from feta.io.raw_table import TableMaker
 from feta.io.schema import Schema
 from feta.model import Model
-from feta.readers.sklearn.read import raw_table, taken_apart
+from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.skorch import is_skorch
 from feta.readers.torch.read import read_torch, torch_outputs
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
@@ -196,7 +196,7 @@ def _favorable(rule: Threshold, outputs: Matrix, *, squashed: bool) -> Answers:
 
 
 def _estimator(estimator: Any, model: Model, given: TableMaker | None) -> Runtime:  # noqa: ANN401 - scikit-learn ships no types
-    steps, last = taken_apart(estimator)
+    steps, last = split_pipeline(estimator)
     who = "the estimator's" if steps is None else "the pipeline's"
     function, cut = _deciding(model.rule, last)
     name = f"{who} own {function}" + ("" if cut is None else f", compared with {cut:g}")
