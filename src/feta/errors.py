@@ -98,3 +98,12 @@ def one_of(name: object, known: Iterable[object]) -> str:
     near = get_close_matches(str(name), texts, n=1)
     hint = f"; did you mean {shown[texts.index(near[0])]!r}?" if near else ""
     return f"one of {_listed(shown)}, got {name!r}{hint}"
+
+
+def expected_one_of(value: object, known: Iterable[object]) -> str:
+    """Return what was got and expected, with the closest known value as a hint."""
+    names = list(known)
+    texts = [str(name) for name in names]
+    close = get_close_matches(str(value), texts, n=1)
+    hint = f"; did you mean {names[texts.index(close[0])]!r}?" if close else ""
+    return f"got {value!r}; expected one of {_listed(names)}{hint}"

@@ -22,7 +22,7 @@ from feta.space.vote_weights import VoteWeights
 if TYPE_CHECKING:
     import pandas as pd
 
-    from feta.space.feature_space import Record
+    from feta.space.records import Record
 
 # People asked together: enough to share numpy's overhead.
 BLOCK = 512

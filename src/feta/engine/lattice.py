@@ -163,7 +163,7 @@ class _Kernel:
     def _read_rows(self, model: Model) -> bool:
         """Let the kernel read people's shared columns itself, where the first layer has slopes for them."""
         check = model.space.quick_check
-        if isinstance(self.rule, Tolerance) or not check.able:
+        if isinstance(self.rule, Tolerance) or not check.usable:
             return False
         if any(table.column in self.shared for table in self.first.tables):
             return False
@@ -177,7 +177,7 @@ class _Kernel:
             np.ascontiguousarray(self.first.slopes[:, self.shared].T),
             check.lows,
             check.highs,
-            check.whole.astype(np.uint8),
+            check.integral.astype(np.uint8),
             group,
         )
         return True
