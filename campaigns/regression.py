@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,10 +26,13 @@ from feta.checker.prove import prove
 from feta.model import Model
 from feta.scorer.network.activation import Activation
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
-from feta.space.feature_space import FeatureSpace, Record
+from feta.space.feature_space import FeatureSpace
 from feta.verdict.verdict import Verdict
 from tests import oracle
 from tests.strategies import random_network, random_person, random_space
+
+if TYPE_CHECKING:
+    from feta.space.records import Record
 
 # Every so many models: one for MILP, one with a real-valued attribute, one audited.
 MILP_EVERY, REAL_EVERY, AUDIT_EVERY = 10, 5, 2

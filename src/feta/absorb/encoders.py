@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from feta.errors import NetworkError
 from feta.io.schema_file import column_line
-from feta.space.attribute import OTHER, Attribute, Categorical, Integer, Levels, Real, is_missing
+from feta.space.attribute import OTHER, Attribute, Categorical, Integer, Levels, Real
+from feta.space.cell_values import is_missing
 
 Transformer = Any  # scikit-learn ships no types
 Data = Any  # a frame or an array

@@ -8,7 +8,7 @@ import numpy as np
 
 from feta.absorb.encoders import is_encoder
 from feta.io.column_format import ColumnFormat, Marker
-from feta.space.attribute import is_missing
+from feta.space.cell_values import is_missing
 
 Transformer = Any  # scikit-learn ships no types
 Names = list[str | None]

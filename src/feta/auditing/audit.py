@@ -25,7 +25,7 @@ from feta.space.vote_weights import VoteWeights
 if TYPE_CHECKING:
     import pandas as pd
 
-    from feta.space.feature_space import Record
+    from feta.space.records import Record
 
 # People audited in one block: enough to amortize numpy's overhead.
 BLOCK = 512

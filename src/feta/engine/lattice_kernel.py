@@ -57,7 +57,7 @@ class LatticeKernel:
         Return whether it can.
         """
         check = model.space.quick_check
-        if isinstance(self.rule, Tolerance) or not check.able:
+        if isinstance(self.rule, Tolerance) or not check.usable:
             return False
         if any(table.column in self.shared for table in self.first.tables):
             return False
@@ -71,7 +71,7 @@ class LatticeKernel:
             np.ascontiguousarray(self.first.slopes[:, self.shared].T),
             check.lows,
             check.highs,
-            check.whole.astype(np.uint8),
+            check.integral.astype(np.uint8),
             group,
         )
         return True

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from feta.space.feature_space import Record
+from feta.space.records import Record
 
 Table = pd.DataFrame | NDArray[Any]
 

@@ -19,7 +19,8 @@ from feta.arrays import Matrix
 from feta.errors import DomainError, MissingExtra, OutsideLimits, missing
 from feta.io.column_format import ColumnFormat, FormatSummary
 from feta.io.table_options import PANDAS_ROWS, TableOptions
-from feta.space.attribute import Attribute, Categorical, Derived, Integer, is_missing
+from feta.space.attribute import Attribute, Categorical, Derived, Integer
+from feta.space.cell_values import is_missing
 from feta.space.feature_space import FeatureSpace
 
 if TYPE_CHECKING:
