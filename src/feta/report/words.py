@@ -8,7 +8,6 @@ from feta.auditing.summary import AuditSummary
 from feta.io.sanitize import plain, visible
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
-from feta.scorer.network.unread import unread
 from feta.space.attribute import Value
 
 if TYPE_CHECKING:
@@ -122,8 +121,11 @@ def either(names: Sequence[str]) -> str:
 
 def never_read(model: Model) -> tuple[str, ...]:
     """Name the sensitive attributes that the model never looks at."""
-    sensitive = {attribute.name for attribute in model.space.sensitive}
-    return tuple(name for name in unread(model.network.first, model.space) if name in sensitive)
+    return tuple(
+        attribute.name
+        for attribute in model.space.sensitive
+        if not model.network.reads(attribute, model.space)
+    )
 
 
 def caveats(model: Model) -> Iterator[str]:
