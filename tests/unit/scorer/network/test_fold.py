@@ -54,11 +54,11 @@ def test_a_folded_network_scores_people_in_their_own_units() -> None:
 @pytest.mark.parametrize(
     ("centers", "scales", "message"),
     [
-        ([0.0] * 2, [1.0] * 3, "a center and a scale for each of 3 columns, got 2 and 3"),
-        ([], [], "a center and a scale for each of 3 columns, got 0 and 0"),
-        ([0.0, np.nan, 0.0], [1.0] * 3, "centers must be finite, and scales finite and not 0"),
-        ([0.0] * 3, [1.0, 0.0, 1.0], "centers must be finite, and scales finite and not 0"),
-        ([0.0] * 3, [1.0, 1.0, np.inf], "centers must be finite, and scales finite and not 0"),
+        ([0.0] * 2, [1.0] * 3, "wrong number of centers or scales: got 2 and 3; expected 3 of each"),
+        ([], [], "wrong number of centers or scales: got 0 and 0; expected 3 of each"),
+        ([0.0, np.nan, 0.0], [1.0] * 3, "invalid scaling of column 1: got the center nan"),
+        ([0.0] * 3, [1.0, 0.0, 1.0], "column 1: .* the scale 0.0; .* a scale other than 0"),
+        ([0.0] * 3, [1.0, 1.0, np.inf], "column 2: .* inf; expected finite numbers"),
     ],
 )
 def test_a_scaling_that_cannot_be_is_refused(
