@@ -101,7 +101,10 @@ def test_a_model_that_cannot_be_is_refused(make: Callable[[], object], message: 
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([([[1e299, 0, 0, 0]], [0.0])], "layer 1, neuron 0 could overflow: got values up to 9e.300 in this space"),
+        (
+            [([[1e299, 0, 0, 0]], [0.0])],
+            "layer 1, neuron 0 could overflow: got values up to 9e.300 in this space",
+        ),
         (
             [([[1, 0, 0, 0], [1e200, 0, 0, 0]], [0, 0]), ([[0, 1e200]], [0])],
             "layer 2, neuron 0 could overflow: got .* inf .*narrow the columns' limits or rescale",
@@ -275,5 +278,7 @@ def test_a_regression_model_scores() -> None:
 
 def test_a_threshold_that_looks_like_a_probability_is_remarked_on() -> None:
     network = Network.from_layers([([[0.0, 0.0, 0.0, 1.0]], [0.0])], sigmoid=True)
-    with pytest.warns(UserWarning, match=r"threshold=0.5 is compared with the score.*at_probability\(0.5\)"):
+    with pytest.warns(
+        UserWarning, match=r"threshold=0.5 is compared with the score.*at_probability\(0.5\)"
+    ):
         Model(SPACE, network, threshold=0.5)

@@ -38,15 +38,30 @@ Equality = Literal["favorable", "unfavorable"]
         (lambda: Threshold(None), "invalid threshold: got None; expected a finite number"),  # type: ignore[arg-type]
         (lambda: Argmax(()), r"invalid classes: got \(\); expected two or more different classes"),
         (lambda: Argmax(("a",)), r"invalid classes: got \('a',\)"),
-        (lambda: Argmax(("a", "b", "a")), "invalid classes: got .*; expected two or more different classes"),
-        (lambda: OneVsRest(("a",), "a"), "invalid classes: got .*; expected two or more different classes"),
+        (
+            lambda: Argmax(("a", "b", "a")),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
+        (
+            lambda: OneVsRest(("a",), "a"),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
         (
             lambda: OneVsRest(("low", "high"), "hihg"),
             r"unknown class: got 'hihg'; expected one of 'low', 'high'; did you mean 'high'\?",
         ),
-        (lambda: Tolerance(-1e-300), "invalid tolerance: got -1e-300; expected a finite number, 0 or more"),
-        (lambda: Tolerance(np.inf), "invalid tolerance: got inf; expected a finite number, 0 or more"),
-        (lambda: Tolerance(np.nan), "invalid tolerance: got nan; expected a finite number, 0 or more"),
+        (
+            lambda: Tolerance(-1e-300),
+            "invalid tolerance: got -1e-300; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.inf),
+            "invalid tolerance: got inf; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.nan),
+            "invalid tolerance: got nan; expected a finite number, 0 or more",
+        ),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
@@ -400,5 +415,7 @@ def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
 
 
 def test_a_threshold_beyond_float64_is_refused() -> None:
-    with pytest.raises(SchemaError, match="invalid threshold: got 1000.*; expected a finite number"):
+    with pytest.raises(
+        SchemaError, match="invalid threshold: got 1000.*; expected a finite number"
+    ):
         Threshold(10**400)

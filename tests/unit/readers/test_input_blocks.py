@@ -424,7 +424,11 @@ def test_a_lookup_behind_a_narrow_cast_is_read_only_where_nothing_wraps(
     assert own is not None
     np.testing.assert_allclose(read_onnx(path)(rows), own(rows))
     onnx.save(cast_graph(kind, largest + 2), path)
-    message = rf"operator 1 \(Cast\) must keep the numbers that operator 3 \(Gather\) looks up: got a format that holds integers up to {largest}, and a table of {largest + 2} rows; convert to int64"
+    message = (
+        rf"invalid format of operator 1 \(Cast\): got one that holds integers up to {largest}; "
+        rf"expected one for the table of {largest + 2} rows that operator 3 \(Gather\) looks up; "
+        "convert to int64"
+    )
     with pytest.raises(NetworkError, match=message):
         read_onnx(path)
 

@@ -28,11 +28,26 @@ CLIP = piecewise("clip", [-1.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: piecewise("p", [np.nan], [0, 1], [0, 0]), "invalid numbers of activation 'p': .*; expected finite"),
-        (lambda: piecewise("p", [0], [0, np.inf], [0, 0]), "invalid numbers of activation 'p': .*; expected finite"),
-        (lambda: piecewise("p", [0], [0, 1], [0, np.nan]), "invalid numbers of activation 'p': .*; expected finite"),
-        (lambda: piecewise("p", [1, 0], [0, 0, 0], [0, 0, 0]), "invalid breaks of activation 'p': .*; expected ascending"),
-        (lambda: piecewise("p", [0, 0], [0, 0, 0], [0, 0, 0]), "invalid breaks of activation 'p': .*; expected ascending"),
+        (
+            lambda: piecewise("p", [np.nan], [0, 1], [0, 0]),
+            "invalid numbers of activation 'p': .*; expected finite",
+        ),
+        (
+            lambda: piecewise("p", [0], [0, np.inf], [0, 0]),
+            "invalid numbers of activation 'p': .*; expected finite",
+        ),
+        (
+            lambda: piecewise("p", [0], [0, 1], [0, np.nan]),
+            "invalid numbers of activation 'p': .*; expected finite",
+        ),
+        (
+            lambda: piecewise("p", [1, 0], [0, 0, 0], [0, 0, 0]),
+            "invalid breaks of activation 'p': .*; expected ascending",
+        ),
+        (
+            lambda: piecewise("p", [0, 0], [0, 0, 0], [0, 0, 0]),
+            "invalid breaks of activation 'p': .*; expected ascending",
+        ),
         (
             lambda: Activation("p", np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, 1))),
             "invalid pieces of activation 'p': .*; expected 1 to 100 slopes and as many",
@@ -45,13 +60,22 @@ CLIP = piecewise("clip", [-1.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])
             lambda: piecewise("p", [0], [0, 1], [0]),
             "invalid pieces of activation 'p': .*; expected 1 to 100 slopes and as many",
         ),
-        (lambda: piecewise("p", [], [0, 1], [0, 0]), r"invalid breaks of activation 'p': got the shape .*; expected \(1, 1\)"),
-        (lambda: piecewise("p", [0, 1], [0, 1], [0, 0]), r"invalid breaks of activation 'p': got the shape .*; expected \(1, 1\)"),
         (
-            lambda: Activation("p", np.zeros((1, 1)), np.zeros((2, 3)), np.zeros((2, 3))),
+            lambda: piecewise("p", [], [0, 1], [0, 0]),
             r"invalid breaks of activation 'p': got the shape .*; expected \(1, 1\)",
         ),
-        (lambda: prelu([[0.1, 0.2]]), r"invalid arrays of activation 'prelu': got the shapes .*; expected \(pieces, neurons\)"),
+        (
+            lambda: piecewise("p", [0, 1], [0, 1], [0, 0]),
+            r"invalid breaks of activation 'p': got the shape .*; expected \(1, 1\)",
+        ),
+        (
+            lambda: Activation("p", np.zeros((1, 1)), np.zeros((2, 3)), np.zeros((2, 3))),
+            r"invalid breaks of activation 'p': got the shape \(1, 1\); expected \(1, 3\)",
+        ),
+        (
+            lambda: prelu([[0.1, 0.2]]),
+            r"invalid arrays of activation 'prelu': got the shapes .*; expected \(pieces, neurons\)",
+        ),
         (lambda: leaky_relu(np.nan), "invalid numbers of activation 'leaky_relu'"),
         (lambda: prelu([0.1, np.inf]), "invalid numbers of activation 'prelu'"),
         (lambda: clip(np.inf, np.inf), "invalid limits of a clip: got inf and inf; expected"),
@@ -61,7 +85,10 @@ CLIP = piecewise("clip", [-1.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])
             "invalid limits of a clip: got 1.0 and 1",
         ),
         (lambda: clip(np.nan, 1.0), "invalid limits of a clip: got nan and 1.0; expected"),
-        (lambda: piecewise("p", [2], [0, 1], [0, 0]), "activation 'p' is not continuous: got a jump at 2"),
+        (
+            lambda: piecewise("p", [2], [0, 1], [0, 0]),
+            "activation 'p' is not continuous: got a jump at 2",
+        ),
         (lambda: piecewise("p", [0.1], [0, 10], [1, 0]), "is not continuous: got a jump at 0.1"),
         (
             lambda: Activation(
@@ -261,7 +288,7 @@ def test_an_activation_may_be_named(name: str) -> None:
 
 
 def test_arrays_without_a_column_are_refused() -> None:
-    with pytest.raises(NetworkError, match="'flat' must have"):
+    with pytest.raises(NetworkError, match="invalid arrays of activation 'flat'"):
         Activation("flat", np.zeros(1), np.array([0.0, 1.0]), np.zeros(2))
 
 

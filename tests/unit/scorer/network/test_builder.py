@@ -17,7 +17,9 @@ def test_nothing_makes_no_network() -> None:
     assert builder.width is None
     with pytest.raises(NetworkError, match="needs at least one affine layer: got none"):
         builder.network()
-    with pytest.raises(NetworkError, match="invalid position of the step: .*; expected an affine layer"):
+    with pytest.raises(
+        NetworkError, match="invalid position of the step: .*; expected an affine layer"
+    ):
         builder.activate(relu(), "the step")
 
 
@@ -78,7 +80,9 @@ def test_an_activation_at_the_end_is_kept() -> None:
 def test_a_batch_norm_must_fit_the_values_before_it() -> None:
     builder = NetworkBuilder()
     builder.linear(np.ones((2, 1)), np.zeros(2))
-    with pytest.raises(NetworkError, match="wrong width of the batch norm: got 1 values; expected 2"):
+    with pytest.raises(
+        NetworkError, match="wrong width of the batch norm: got 1 values; expected 2"
+    ):
         builder.batch_norm(BatchNorm(ONE, ONE, ONE, ONE, 0.0))
 
 

@@ -20,15 +20,15 @@ NETWORK = Network.from_layers([FIRST, LAST])
         (lambda: Network.from_layers([]), "a network needs at least one layer: got none"),
         (
             lambda: Network.from_layers([([1.0, 2.0], [0.0])]),
-            r"layer 1 must have a weight matrix .* got the shapes \(2,\) and \(1,\)",
+            r"invalid shapes of layer 1: got \(2,\) and \(1,\); expected a weight matrix",
         ),
         (
             lambda: Network.from_layers([FIRST, ([[1.0, 1.0]], 0.0)]),
-            r"layer 2 must have .* got the shapes \(1, 2\) and \(\)",
+            r"invalid shapes of layer 2: got \(1, 2\) and \(\); expected",
         ),
         (
             lambda: Network.from_layers([(np.zeros((0, 2)), [])]),
-            r"layer 1 must have .* got the shapes \(0, 2\) and \(0,\)",
+            r"invalid shapes of layer 1: got \(0, 2\) and \(0,\); expected",
         ),
         (
             lambda: Network.from_layers([([[1.0, np.nan]], [0.0])]),
@@ -66,11 +66,13 @@ NETWORK = Network.from_layers([FIRST, LAST])
         ),
         (
             lambda: Network.from_layers([LAST], source="float16"),  # type: ignore[arg-type]
-            r"invalid source: got 'float16'; expected one of 'float32', 'float64'; did you mean 'float\d\d'\?",
+            r"invalid source: got 'float16'; expected one of 'float32', 'float64'; "
+            r"did you mean 'float\d\d'\?",
         ),
         (
             lambda: Network.from_layers([LAST], equality="abov"),  # type: ignore[arg-type]
-            r"invalid equality: got 'abov'; expected one of 'above', 'below', None; did you mean 'above'\?",
+            r"invalid equality: got 'abov'; expected one of 'above', 'below', None; "
+            r"did you mean 'above'\?",
         ),
         (
             lambda: Network.from_layers([([[1.0, 2.0], [3.0]], [0.0, 0.0])]),
@@ -86,7 +88,7 @@ NETWORK = Network.from_layers([FIRST, LAST])
         ),
         (
             lambda: Columns(np.zeros(2), np.zeros((1, 2))),
-            r"the first layer must have .* got the shapes \(1, 2\) and \(2,\)",
+            r"invalid shapes of the first layer: got \(1, 2\) and \(2,\); expected",
         ),
         (
             lambda: Affine(np.zeros((1, 2)), np.array([np.inf])),
