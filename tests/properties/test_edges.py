@@ -47,13 +47,13 @@ def test_every_counterpart_exactly_on_the_threshold_is_settled_by_pattern(
     )[0]
     assert model.space.lattice.size == 212_380
     sizes: list[int] = []
-    form_at = ExactRestriction._form_at
+    form_at = ExactRestriction._evaluate_pattern
 
     def counted(line: ExactRestriction, numbers: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - handed on
         sizes.append(len(numbers))
         return form_at(line, numbers, *rest)
 
-    monkeypatch.setattr(ExactRestriction, "_form_at", counted)
+    monkeypatch.setattr(ExactRestriction, "_evaluate_pattern", counted)
     verdict = feta.verify(feta.FairAt(model, person))
     counts = feta.tally(model, person[None, :])
     assert isinstance(verdict, feta.Fair)

@@ -84,7 +84,7 @@ LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
         ),
         (
             lambda: Model(SPACE, LINEAR, Tolerance(1.0)).decide(PERSON[None, :]),
-            r"invalid rule: got a Tolerance; .* a regression model has scores only, use model\.score",
+            r"invalid rule: got a Tolerance; .* regression model has scores only, use model\.score",
         ),
         (
             lambda: Model(SPACE, LINEAR, outcomes=("no",)),

@@ -416,6 +416,6 @@ def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
 
 def test_a_threshold_beyond_float64_is_refused() -> None:
     with pytest.raises(
-        SchemaError, match="invalid threshold: got 1000.*; expected a finite number"
+        SchemaError, match=r"invalid threshold: got 1000.*; expected a finite number"
     ):
         Threshold(10**400)

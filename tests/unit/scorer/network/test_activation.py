@@ -74,7 +74,7 @@ CLIP = piecewise("clip", [-1.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])
         ),
         (
             lambda: prelu([[0.1, 0.2]]),
-            r"invalid arrays of activation 'prelu': got the shapes .*; expected \(pieces, neurons\)",
+            r"invalid arrays of activation 'prelu': got the shapes .*; expected \(pieces, ",
         ),
         (lambda: leaky_relu(np.nan), "invalid numbers of activation 'leaky_relu'"),
         (lambda: prelu([0.1, np.inf]), "invalid numbers of activation 'prelu'"),
@@ -294,8 +294,13 @@ def test_arrays_without_a_column_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("activation", "low", "high"),
-    [(relu(), 0.0, np.inf), (clip(-1.0, 2.5), -1.0, 2.5), (absolute(), 0.0, np.inf), (identity(), -np.inf, np.inf)],
-)  # fmt: skip
+    [
+        (relu(), 0.0, np.inf),
+        (clip(-1.0, 2.5), -1.0, 2.5),
+        (absolute(), 0.0, np.inf),
+        (identity(), -np.inf, np.inf),
+    ],
+)
 def test_values_have_limits_or_none(activation: Activation, low: float, high: float) -> None:
     least, largest = activation.limits
     assert (least.tolist(), largest.tolist()) == ([low], [high])

@@ -18,7 +18,7 @@ def test_nothing_makes_no_network() -> None:
     with pytest.raises(NetworkError, match="needs at least one affine layer: got none"):
         builder.network()
     with pytest.raises(
-        NetworkError, match="invalid position of the step: .*; expected an affine layer"
+        NetworkError, match=r"invalid position of the step: .*; expected an affine layer"
     ):
         builder.activate(relu(), "the step")
 

@@ -209,7 +209,11 @@ def test_a_fingerprint_sees_tables_and_shapes() -> None:
 def test_sizes_that_would_shrink_an_error_bound_are_refused(
     cancelled_magnitude: list[float],
 ) -> None:
-    with pytest.raises(NetworkError, match="invalid cancelled magnitude of .*; expected 0 or more"):
+    with pytest.raises(
+        NetworkError, match=r"invalid cancelled magnitude of .*; expected 0 or more"
+    ):
         Columns(np.zeros(2), np.ones((2, 1)), (), np.array(cancelled_magnitude))
-    with pytest.raises(NetworkError, match="invalid cancelled magnitude of .*; expected 0 or more"):
+    with pytest.raises(
+        NetworkError, match=r"invalid cancelled magnitude of .*; expected 0 or more"
+    ):
         Affine(np.ones((2, 1)), np.zeros(2), np.array(cancelled_magnitude))
