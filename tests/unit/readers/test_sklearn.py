@@ -272,7 +272,7 @@ def test_a_difference_shows_even_where_probabilities_saturate(
     estimator.coefs_, estimator.intercepts_ = [np.array([[1.0]])], [np.array([1000.0])]
     wrong = Network.from_layers([([[1.5]], [1000.0])])
     monkeypatch.setattr("feta.readers.sklearn.read._read_mlp", lambda _: wrong)
-    with pytest.raises(NetworkError, match="must equal the MLPClassifier's own, but differ by"):
+    with pytest.raises(NetworkError, match="differ from the MLPClassifier's own by"):
         read_sklearn(estimator)
 
 

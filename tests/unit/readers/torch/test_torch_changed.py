@@ -158,7 +158,7 @@ def test_what_is_cut_off_far_out_shows_in_the_comparison(end: tuple[nn.Module, .
     module = chain(*end).double()
     network, squashed = reader.read_module(module)
     cut = nn.Sequential(nn.Hardtanh(-500, 500), module)
-    with pytest.raises(NetworkError, match=r"scores must equal the module's own, but differ"):
+    with pytest.raises(NetworkError, match=r"scores differ from the module's own by"):
         check_scores(network, reader.torch_outputs(cut), squashed)
 
 

@@ -173,7 +173,7 @@ Hidden.__name__ = "Linear"
 def test_the_module_is_compared_in_its_own_precision_too() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(Hidden(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
-    with pytest.raises(NetworkError, match="scores must equal the module's own, but differ"):
+    with pytest.raises(NetworkError, match="scores differ from the module's own by"):
         read_torch(module)
 
 
