@@ -411,7 +411,7 @@ def unknown_side(folder: Folder) -> list[str]:
     return folder.schema("threshold = 0.5", 'threshold = 0.5\nfavors = "up"')
 
 
-@bad("schema.toml: a probability threshold must lie between 0 and 1, got 50")
+@bad("schema.toml: invalid probability threshold: got 50")
 def percent_as_threshold(folder: Folder) -> list[str]:
     return folder.schema("threshold = 0.5", "threshold = 50")
 

@@ -305,7 +305,7 @@ def without_kernel(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_missing_kernel_is_said_with_its_cost_and_remedy(folder: Folder) -> None:
-    said = "FETA's compiled kernel is missing: answers stay exact, but finite lattices are about 6 "
+    said = "FETA's compiled kernel is missing: results are still exact, but finite lattices are about 6 "
     listed = without_kernel("engines")
     assert (listed.returncode, listed.stderr) == (0, "")
     assert said in listed.stdout

@@ -200,7 +200,7 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("classes", ["--one-vs-rest", "Gold"], "the chosen class must be one of 'basic', 'silver', 'gold', got 'Gold'; did you mean 'gold'?"),
+        ("classes", ["--one-vs-rest", "Gold"], "unknown class: got 'Gold'; expected one of 'basic', 'silver', 'gold'; did you mean 'gold'?"),
         ("limit", ["--one-vs-rest", "gold"], "limit.toml: --one-vs-rest needs several classes, got Tolerance"),
         ("classes", ["--label", "limit"], "row 1: invalid label 'limit': got '1000'; expected one of 'basic', 'silver', 'gold'"),
         ("limit", ["--label", "tier"], "row 1: invalid label 'tier': got 'basic'; expected a finite number"),
@@ -255,7 +255,7 @@ def test_init_refuses_more_classes_than_a_rule_can_have(folder: Path) -> None:
     files = [str(folder / "classes.onnx"), str(folder / "data.csv")]
     done = run("init", *files, "--sensitive", "age", "--out", str(out))
     assert (done.returncode, out.exists()) == (2, False)
-    assert "there must be at most 127 classes, got 128" in done.stderr
+    assert "too many classes: got 128; expected at most 127" in done.stderr
 
 
 def test_a_tolerance_of_the_first_release_was_another_question(folder: Path) -> None:

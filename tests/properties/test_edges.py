@@ -47,13 +47,13 @@ def test_every_counterpart_exactly_on_the_threshold_is_decided_by_pattern(
     )[0]
     assert model.space.lattice.size == 212_380
     sizes: list[int] = []
-    form_at = ExactRestriction._form_at
+    form_at = ExactRestriction._evaluate_pattern
 
     def counted(line: ExactRestriction, numbers: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - handed on
         sizes.append(len(numbers))
         return form_at(line, numbers, *rest)
 
-    monkeypatch.setattr(ExactRestriction, "_form_at", counted)
+    monkeypatch.setattr(ExactRestriction, "_evaluate_pattern", counted)
     verdict = feta.verify(feta.FairAt(model, person))
     counts = feta.tally(model, person[None, :])
     assert isinstance(verdict, feta.Fair)
@@ -119,7 +119,7 @@ def test_weights_beyond_float32_get_the_exact_answer_and_a_warning() -> None:
 
 def test_activations_that_could_overflow_are_rejected_with_their_position() -> None:
     network = Network.from_layers([([[1e200, 0, 0, 0]], [0.0]), ([[1e200]], [0.0])])
-    with pytest.raises(feta.NetworkError, match=r"layer 2, neuron 0 can reach inf.*narrow"):
+    with pytest.raises(feta.NetworkError, match=r"layer 2, neuron 0 could overflow: got values up to inf.*narrow"):
         Model(SPACE, network, threshold=0.0)
 
 

@@ -71,10 +71,12 @@ def test_a_regression_model_has_no_tally_and_several_classes_no_spread() -> None
     three = feta.Model(
         SPACE, feta.Network.from_layers([(np.ones((3, 4)), [0.0] * 3)]), feta.Argmax(tuple("abc"))
     )
-    message = "a regression model decides nothing that could be counted; use feta.spread"
+    message = r"invalid rule: got a Tolerance; .*; use feta\.spread"
     with pytest.raises(feta.EngineError, match=message):
         feta.tally(LIMIT, PERSON[None, :])
-    with pytest.raises(feta.EngineError, match="a spread needs one score, got a network with 3"):
+    with pytest.raises(
+        feta.EngineError, match="wrong number of network outputs: got 3; expected 1 for a spread"
+    ):
         feta.spread(three, PERSON[None, :])
     with pytest.raises(feta.EngineError, match="an engine must be one of 'auto'"):
         feta.spread(LIMIT, PERSON[None, :], engine="exhaustiv")

@@ -18,35 +18,50 @@ Equality = Literal["favorable", "unfavorable"]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Threshold(np.nan), "a threshold must be a finite number, got nan"),
-        (lambda: Threshold(-np.inf), "a threshold must be a finite number, got -inf"),
+        (lambda: Threshold(np.nan), "invalid threshold: got nan; expected a finite number"),
+        (lambda: Threshold(-np.inf), "invalid threshold: got -inf; expected a finite number"),
         (
             lambda: Threshold(0.0, "abov"),  # type: ignore[arg-type]
-            r"favors must be one of 'above', 'below', got 'abov'; did you mean 'above'\?",
+            r"invalid favors: got 'abov'; expected one of 'above', 'below'; did you mean 'above'\?",
         ),
         (
             lambda: Threshold(0.0, equality="favourable"),  # type: ignore[arg-type]
-            r"equality must be one of .*'favourable'; did you mean 'favorable'\?, or left out",
+            r"invalid equality: got 'favourable'; expected one of .*; did you mean 'favorable'\?",
         ),
         (
             lambda: Threshold.at_probability(0.0),
-            r"must lie between 0 and 1, got 0\.0; give a score",
+            r"got 0\.0; expected a number between 0 and 1; specify a score",
         ),
-        (lambda: Threshold.at_probability(1.0), r"must lie between 0 and 1, got 1\.0"),
-        (lambda: Threshold.at_probability(np.nan), "must lie between 0 and 1, got nan"),
-        (lambda: Threshold("0.5"), "a threshold must be a finite number, got '0.5'"),  # type: ignore[arg-type]
-        (lambda: Threshold(None), "a threshold must be a finite number, got None"),  # type: ignore[arg-type]
-        (lambda: Argmax(()), r"there must be two or more different classes, got \(\)"),
-        (lambda: Argmax(("a",)), r"there must be two or more different classes, got \('a',\)"),
-        (lambda: Argmax(("a", "b", "a")), "there must be two or more different classes, got"),
-        (lambda: OneVsRest(("a",), "a"), "there must be two or more different classes, got"),
+        (lambda: Threshold.at_probability(1.0), r"got 1\.0; expected a number between 0 and 1"),
+        (lambda: Threshold.at_probability(np.nan), "got nan; expected a number between 0 and 1"),
+        (lambda: Threshold("0.5"), "invalid threshold: got '0.5'; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Threshold(None), "invalid threshold: got None; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Argmax(()), r"invalid classes: got \(\); expected two or more different classes"),
+        (lambda: Argmax(("a",)), r"invalid classes: got \('a',\)"),
+        (
+            lambda: Argmax(("a", "b", "a")),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
+        (
+            lambda: OneVsRest(("a",), "a"),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
         (
             lambda: OneVsRest(("low", "high"), "hihg"),
-            r"the chosen class must be one of 'low', 'high', got 'hihg'; did you mean 'high'\?",
+            r"unknown class: got 'hihg'; expected one of 'low', 'high'; did you mean 'high'\?",
         ),
-        (lambda: Tolerance(-1e-300), "a tolerance must be a finite number, 0 or more, got -1e-300"),
-        (lambda: Tolerance(np.inf), "a tolerance must be a finite number, 0 or more, got inf"),
-        (lambda: Tolerance(np.nan), "a tolerance must be a finite number, 0 or more, got nan"),
+        (
+            lambda: Tolerance(-1e-300),
+            "invalid tolerance: got -1e-300; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.inf),
+            "invalid tolerance: got inf; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.nan),
+            "invalid tolerance: got nan; expected a finite number, 0 or more",
+        ),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
@@ -395,10 +410,12 @@ def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, diff
 
 @pytest.mark.parametrize("epsilon", ["1", None, 10**400], ids=["text", "none", "huge"])
 def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
-    with pytest.raises(SchemaError, match="a tolerance must be"):
+    with pytest.raises(SchemaError, match="invalid tolerance: got"):
         Tolerance(epsilon)  # type: ignore[arg-type]
 
 
 def test_a_threshold_beyond_float64_is_refused() -> None:
-    with pytest.raises(SchemaError, match="a threshold must be a finite number, got 1000"):
+    with pytest.raises(
+        SchemaError, match=r"invalid threshold: got 1000.*; expected a finite number"
+    ):
         Threshold(10**400)

@@ -132,7 +132,7 @@ def test_a_strict_column_refuses_everybody_outside() -> None:
 
 def test_numbers_that_overflow_in_the_source_are_refused() -> None:
     model = Model(SPACE, Network.from_layers(LAYERS))  # float32
-    with pytest.raises(OutsideLimits, match="its own float32 arithmetic could overflow"):
+    with pytest.raises(OutsideLimits, match="float32 arithmetic of the source could overflow"):
         feta.audit(model, [INSIDE | {"income": 1e38}])
 
 

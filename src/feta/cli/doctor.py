@@ -24,7 +24,6 @@ from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
 from feta.report.words import NOT_COMPARED, duration, never_read
 from feta.scorer.network.native_kernel import MISSING
-from feta.scorer.network.unread import unread
 from feta.space.attribute import Derived
 
 # People looked at: enough for proxies, few enough to wait for.
@@ -157,9 +156,11 @@ def _columns(model: Model) -> list[str]:
             f"Never read, though sensitive: {listed(list(names))}; {trivial}. Look at proxies instead (--data)."
         )
     others = [
-        name
-        for name in unread(model.network.first, model.space)
-        if name not in names and not isinstance(model.space.attribute(name), Derived)
+        attribute.name
+        for attribute in model.space.attributes
+        if not model.network.reads(attribute, model.space)
+        and attribute.name not in names
+        and not isinstance(attribute, Derived)
     ]
     if others:
         lines.append(f"Never read: {listed(others)}.")
@@ -215,7 +216,11 @@ def _content(
         "kernel": LatticeEngine.available(),
         "seconds_a_person": seconds,
         "sensitive_never_read": list(never_read(model)),
-        "never_read": list(unread(model.network.first, model.space)),
+        "never_read": [
+            attribute.name
+            for attribute in model.space.attributes
+            if not model.network.reads(attribute, model.space)
+        ],
         "replayed": None
         if compared is None
         else {

@@ -11,7 +11,6 @@ from feta.auditing.summary import AuditSummary
 from feta.io.sanitize import plain, visible
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
-from feta.scorer.network.unread import unread
 from feta.space.attribute import Value
 
 if TYPE_CHECKING:
@@ -127,8 +126,11 @@ def either(names: Sequence[str]) -> str:
 
 def never_read(model: Model) -> tuple[str, ...]:
     """Return the names of the sensitive attributes that the model does not read."""
-    sensitive = {attribute.name for attribute in model.space.sensitive}
-    return tuple(name for name in unread(model.network.first, model.space) if name in sensitive)
+    return tuple(
+        attribute.name
+        for attribute in model.space.sensitive
+        if not model.network.reads(attribute, model.space)
+    )
 
 
 def caveats(model: Model) -> Iterator[str]:

@@ -111,7 +111,7 @@ def test_lines_keep_an_activation_between_them(activation: Activation) -> None:
             ends[:, :, 0] + share * (ends[:, :, 1] - ends[:, :, 0]), *ends.T[:, 0, :, None]
         )
         for row, z in enumerate(inside[:, 0]):
-            value = oracle.bend(activation, 0, Fraction(float(z)))
+            value = oracle.activate(activation, 0, Fraction(float(z)))
             for (slope, at), side in ((lines.below, 1), (lines.above, -1)):
                 line = Fraction(float(slope[row, 0])) * Fraction(float(z)) + Fraction(
                     float(at[row, 0])

@@ -708,7 +708,7 @@ def test_a_frozen_estimator_must_be_fitted() -> None:
 
 
 def test_a_frozen_estimator_of_another_width_is_refused() -> None:
-    with pytest.raises(SchemaError, match="the network must read the space's 7 columns, got 2"):
+    with pytest.raises(SchemaError, match="wrong number of network inputs: got 2; expected 7"):
         FairClassifier(linear([1.0, 1.0], 0.0), SPACE).fit(X)
 
 

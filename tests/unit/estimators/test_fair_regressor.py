@@ -222,7 +222,7 @@ def test_a_grid_search_reaches_estimator_and_epsilon() -> None:
         (
             FairRegressor(LinearRegression(), SPACE, epsilon=-1.0),
             Y,
-            r"a tolerance must be a finite number, 0 or more, got -1\.0",
+            r"invalid tolerance: got -1\.0; expected a finite number, 0 or more",
         ),
     ],
 )

@@ -70,12 +70,12 @@ def test_the_decision_becomes_a_rule(decision: Decision, rule: Rule) -> None:
     [
         (Decision(favors="abov"), r"\[decision\]: favors must be .*did you mean 'above'\?"),
         (Decision(equality="tie"), r"\[decision\]: equality must be one of .*, got 'tie'"),
-        (Decision(probability=1.0), "a probability threshold must lie between 0 and 1, got 1"),
-        (Decision(probability=-0.0), "a probability threshold must lie between 0 and 1, got -0"),
-        (Decision(score=float("nan")), "a threshold must be a finite number, got nan"),
-        (Decision(classes=("a",)), r"two or more different classes, got \('a',\)"),
-        (Decision(classes=("a", "b"), one_vs_rest="A"), "the chosen class must be one of 'a', 'b'"),
-        (Decision(tolerance=-1.0), "a tolerance must be a finite number, 0 or more, got -1"),
+        (Decision(probability=1.0), "invalid probability threshold: got 1"),
+        (Decision(probability=-0.0), "invalid probability threshold: got -0"),
+        (Decision(score=float("nan")), "invalid threshold: got nan; expected a finite number"),
+        (Decision(classes=("a",)), r"invalid classes: got \('a',\)"),
+        (Decision(classes=("a", "b"), one_vs_rest="A"), "unknown class: got 'A'; expected one of 'a', 'b'"),
+        (Decision(tolerance=-1.0), "invalid tolerance: got -1"),
     ],
 )
 def test_a_decision_that_cannot_be_is_refused(decision: Decision, message: str) -> None:

@@ -249,7 +249,7 @@ def test_what_cannot_be_read_is_refused_by_name(
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:
-    with pytest.raises(NetworkError, match=r"weights of layer 1 must be finite, got .*nan"):
+    with pytest.raises(NetworkError, match=r"invalid weights of layer 1: got nan"):
         read_sklearn(by_hand(float("nan"), 0.0))
 
 
@@ -260,7 +260,7 @@ def test_a_reading_that_disagrees_with_the_estimator_is_refused(
     monkeypatch.setattr("feta.readers.sklearn.read._read_linear", lambda _: wrong)
     with pytest.raises(
         NetworkError,
-        match=r"scores must equal the LogisticRegression's own, but differ by \d\.\d+ in row \d+, output 0 \(.*\); please report this model",
+        match=r"scores differ from the LogisticRegression's own by \d\.\d+: got .* in row \d+, output 0; .*; please report this model",
     ):
         read_sklearn(by_hand(1.0, 0.0))
 
@@ -272,7 +272,7 @@ def test_a_difference_shows_even_where_probabilities_saturate(
     estimator.coefs_, estimator.intercepts_ = [np.array([[1.0]])], [np.array([1000.0])]
     wrong = Network.from_layers([([[1.5]], [1000.0])])
     monkeypatch.setattr("feta.readers.sklearn.read._read_mlp", lambda _: wrong)
-    with pytest.raises(NetworkError, match="must equal the MLPClassifier's own, but differ by"):
+    with pytest.raises(NetworkError, match="differ from the MLPClassifier's own by"):
         read_sklearn(estimator)
 
 

@@ -101,7 +101,7 @@ def half_buffer() -> nn.Module:
         (lambda: Forward(lambda own, x: own.last(own.hidden(cast(x, torch.float16)))), r"to\(\) in the forward must not convert to torch\.float16"),
         (lambda: Forward(lambda own, x: own.last(cast(own.hidden(x), torch.bfloat16))), r"to\(\) in the forward must not convert to torch\.bfloat16"),
         (lambda: Forward(lambda own, x: own.last(own.hidden(x.to(dtype=torch.uint8).to(torch.float32)))), r"to\(\) in the forward must not convert to torch\.uint8"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x.long().float()))), r"long\(\) in the forward cuts column 0 to integers"),
+        (lambda: Forward(lambda own, x: own.last(own.hidden(x.long().float()))), r"long\(\) in the forward truncates column 0 to integers"),
         (lambda: Forward(lambda own, x: own.last(own.hidden(x).int().float())), r"int\(\) in the forward cuts values to integers"),
         (lambda: Forward(lambda own, x: functional.log_softmax(own.hidden(x), 1, dtype=torch.float16)), r"log_softmax\(\) in the forward must not convert to torch\.float16"),
         (lambda: Forward(in_autocast).half(), r"must compute in float32 or float64, got torch\.float16; use module\.float\(\)"),
@@ -173,7 +173,7 @@ Hidden.__name__ = "Linear"
 def test_the_module_is_compared_in_its_own_precision_too() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(Hidden(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
-    with pytest.raises(NetworkError, match="scores must equal the module's own, but differ"):
+    with pytest.raises(NetworkError, match="scores differ from the module's own by"):
         read_torch(module)
 
 

@@ -64,12 +64,12 @@ def awkward() -> tuple[Model, Matrix]:
     return Model(space, network), people
 
 
-@pytest.mark.parametrize("kept", [exact.KEPT_AXIS, 2])
+@pytest.mark.parametrize("kept", [exact.MAX_CACHED_AXIS, 2])
 @pytest.mark.parametrize("tabulated", [points.TABULATED_AXIS, 2])
 def test_counterparts_score_as_the_same_people_one_by_one(
     kept: int, tabulated: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exact, "KEPT_AXIS", kept)
+    monkeypatch.setattr(exact, "MAX_CACHED_AXIS", kept)
     monkeypatch.setattr(points, "TABULATED_AXIS", tabulated)
     model, people = awkward()
     size = model.space.lattice.size
