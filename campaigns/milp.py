@@ -267,8 +267,7 @@ def main() -> int:
     chosen: list[Engine] = [*here]
     # The same on intervals alone: there a solver's word is all there is, and must stay Unknown.
     chosen += [
-        MilpEngine(f"{one.name} alone", one.backend, bounds="interval", max_cells=1)
-        for one in here
+        MilpEngine(f"{one.name} alone", one.backend, bounds="interval", max_cells=1) for one in here
     ]
     started = time.perf_counter()
     counts = run(problems(options.problems, options.seed), chosen, options.seed)

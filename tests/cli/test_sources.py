@@ -207,8 +207,7 @@ def test_a_pipeline_that_cannot_be_read_is_refused_with_its_columns(
     assert code == 2
     assert (
         "model.joblib with schema.toml: the step 'normalizer' (Normalizer) divides each row by its "
-        "norm: got an interaction of 'age' and 'income'"
-        in told
+        "norm: got an interaction of 'age' and 'income'" in told
     )
     assert folder.exists()
 

@@ -119,7 +119,9 @@ def test_weights_beyond_float32_get_the_exact_answer_and_a_warning() -> None:
 
 def test_activations_that_could_overflow_are_rejected_with_their_position() -> None:
     network = Network.from_layers([([[1e200, 0, 0, 0]], [0.0]), ([[1e200]], [0.0])])
-    with pytest.raises(feta.NetworkError, match=r"layer 2, neuron 0 could overflow: got values up to inf.*narrow"):
+    with pytest.raises(
+        feta.NetworkError, match=r"layer 2, neuron 0 could overflow: got values up to inf.*narrow"
+    ):
         Model(SPACE, network, threshold=0.0)
 
 

@@ -156,5 +156,7 @@ def test_an_engine_of_somebody_else_is_not_taken_at_its_word(
     monkeypatch.setattr(registry, "engines", lambda: known)
     fair, unfair = linear(age=1.0), linear(age=1.0, bias=-31.0)
     assert isinstance(feta.verify(feta.FairAt(fair, PERSON), engine="liar"), feta.Fair)
-    with pytest.raises(feta.CertificateError, match=r"a counterpart with a different decision, {'age': 31"):
+    with pytest.raises(
+        feta.CertificateError, match=r"a counterpart with a different decision, {'age': 31"
+    ):
         feta.verify(feta.FairAt(unfair, PERSON), engine="liar")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector, frozen
-from feta.errors import DomainError, SchemaError, unknown_choice, missing
+from feta.errors import DomainError, SchemaError, missing, unknown_choice
 from feta.space.attribute import Attribute, Categorical, Derived, Real, Value
 from feta.space.derived_columns import check_source, compare_with_cells, derived_codes
 from feta.space.fingerprint import hash_attributes

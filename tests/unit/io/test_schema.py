@@ -74,7 +74,10 @@ def test_the_decision_becomes_a_rule(decision: Decision, rule: Rule) -> None:
         (Decision(probability=-0.0), "invalid probability threshold: got -0"),
         (Decision(score=float("nan")), "invalid threshold: got nan; expected a finite number"),
         (Decision(classes=("a",)), r"invalid classes: got \('a',\)"),
-        (Decision(classes=("a", "b"), one_vs_rest="A"), "unknown class: got 'A'; expected one of 'a', 'b'"),
+        (
+            Decision(classes=("a", "b"), one_vs_rest="A"),
+            "unknown class: got 'A'; expected one of 'a', 'b'",
+        ),
         (Decision(tolerance=-1.0), "invalid tolerance: got -1"),
     ],
 )

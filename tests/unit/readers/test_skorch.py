@@ -188,5 +188,7 @@ def test_skorchs_own_predictions_are_compared(kind: type) -> None:
     net = ending(kind, nn.Identity())
     inner = net.infer
     net.infer = lambda x, **options: inner(x.clamp(-10, 10), **options)  # unseen near 0
-    with pytest.raises(NetworkError, match=r"FETA's (decisions must equal .*differ|scores differ from)"):
+    with pytest.raises(
+        NetworkError, match=r"FETA's (decisions must equal .*differ|scores differ from)"
+    ):
         feta.read_sklearn(net)

@@ -380,12 +380,16 @@ def test_numbers_that_overflow_when_folded_are_refused(tmp_path: Path) -> None:
     weight = stored("big", np.full((4, 1), 1e308), np.float64)
     nodes = [node("Gemm", ["x", "big"], ["h"]), node("Mul", ["h", "huge"], ["y"])]
     model = graph_model(nodes, [weight, *double(huge=[1e308])], kind=TensorProto.DOUBLE)
-    with pytest.raises(NetworkError, match=r"invalid weights of a layer: .*; expected finite numbers"):
+    with pytest.raises(
+        NetworkError, match=r"invalid weights of a layer: .*; expected finite numbers"
+    ):
         read_onnx(written(tmp_path, model))
     norm = node("BatchNormalization", ["h", "huge", "one", "one", "tiny"], ["y"])
     nodes = [node("Gemm", ["x", "big"], ["h"]), norm]
     arrays = [weight, *double(huge=[1e308], one=[1.0], tiny=[1e-9])]
-    with pytest.raises(NetworkError, match="invalid weight after folding the scaling: got a number beyond float64"):
+    with pytest.raises(
+        NetworkError, match="invalid weight after folding the scaling: got a number beyond float64"
+    ):
         read_onnx(written(tmp_path, graph_model(nodes, arrays, kind=TensorProto.DOUBLE)))
 
 
