@@ -28,7 +28,7 @@ from feta.readers.source import SourceOptions
 from feta.rule import OneVsRest, Rule, Threshold, Tolerance
 from feta.scorer.network.network import Network
 from feta.train.ce_fair import CEFairTrainer
-from feta.train.curve_file import write_curve
+from feta.train.curve_file import import_matplotlib, write_curve
 from feta.train.plain import PlainTrainer, Progress
 from feta.train.run import TrainingRun
 from feta.train.scaling import Scaling
@@ -78,6 +78,7 @@ def run_train(options: TrainOptions) -> ExitCode:
     split = Split.of(
         model.space, Task(model.rule), people, labels, validation=None, seed=options.seed
     )
+    import_matplotlib()  # a missing package must not be noticed only after the training
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         run = _trained(options, model, split)

@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+from feta.errors import MissingExtra
 from feta.io.part_file import written_whole
 from feta.train.run import TrainingRun
 
@@ -17,11 +19,18 @@ def write_curve(run: TrainingRun, path: str | Path) -> None:
             _draw(run, part)
 
 
-def _draw(run: TrainingRun, path: Path) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - slow to import
-    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
+def import_matplotlib() -> Any:  # noqa: ANN401 - a module
+    """Import matplotlib where a chart needs it."""
+    try:
+        import matplotlib.figure  # noqa: PLC0415 - an extra, and slow to import
+    except ImportError:
+        raise MissingExtra("matplotlib", "torch") from None
+    return matplotlib
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+
+def _draw(run: TrainingRun, path: Path) -> None:
+    matplotlib = import_matplotlib()
+    figure = matplotlib.figure.Figure(figsize=(9, 3.6), layout="constrained")
     over_time, trade_off = figure.subplots(1, 2)
     numbers = [0, *(one.number for one in run.epochs)]
     points = [run.start, *(one.chosen_by for one in run.epochs)]
@@ -43,5 +52,5 @@ def _draw(run: TrainingRun, path: Path) -> None:
     trade_off.set(xlabel="people with a counterexample, per cent", ylabel="accuracy, per cent")
     trade_off.legend(frameon=False)
     # Without a salt and with a date, the same run would not give the same file.
-    with mpl.rc_context({"svg.hashsalt": "feta"}):
+    with matplotlib.rc_context({"svg.hashsalt": "feta"}):
         figure.savefig(path, format="svg", metadata={"Date": None})
