@@ -87,7 +87,10 @@ def test_a_data_set_that_is_not_at_hand_is_asked_for_by_name(
             ReproduceOptions("compas", None, False, 0, 1, None),
             "a data set to reproduce must be one of",
         ),
-        (ReproduceOptions("german", None, True, 0, 1, Path(__file__)), "--out must name a folder"),
+        (
+            ReproduceOptions("german", None, True, 0, 1, Path(__file__)),
+            "--out is a file; expected a folder",
+        ),
     ],
 )
 def test_wrong_options_are_refused_in_words(options: ReproduceOptions, told: str) -> None:
