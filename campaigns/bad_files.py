@@ -27,7 +27,7 @@ import onnx
 from safetensors.numpy import load, save
 
 import feta
-from feta.cli import app
+from feta.cli import run_command
 from feta.io.model_file import FORMAT
 from feta.readers.onnx.operators import OPERATORS
 from tests.bad_files import KINDS, Folder
@@ -154,7 +154,7 @@ def ended(arguments: list[str]) -> tuple[int | str, str]:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             with _limited():
-                app.main()
+                run_command.main()
         except SystemExit as stopped:
             code = int(stopped.code or 0)
         except _TooLong:

@@ -13,7 +13,7 @@ from typing import Any
 
 import feta
 from campaigns.stopping import stopped_after
-from feta.cli import app
+from feta.cli import run_command
 from feta.model import Model
 from feta.rule import Rule
 
@@ -101,7 +101,7 @@ class Audits:
 def run(*arguments: str) -> int:
     """Run the command line in this process; return its exit code."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        return app.exit_code_of(list(arguments))
+        return run_command.run_command(list(arguments))
 
 
 def write_table(path: Path, rows: list[Row]) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 import feta
 from campaigns.result import finish
 from campaigns.stopping import stopped_after
-from feta.cli import app
+from feta.cli import run_command
 
 Contents = dict[str, bytes]
 MAIN, LOG = "journal.sqlite", "journal.sqlite-wal"
@@ -71,7 +71,7 @@ def run(arguments: list[str]) -> tuple[int, str]:
     """Run the command line in this process; return its exit code and messages."""
     said = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        return app.exit_code_of(arguments), said.getvalue()
+        return run_command.run_command(arguments), said.getvalue()
 
 
 def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:

@@ -760,7 +760,7 @@ def no_model(folder: Folder) -> list[str]:
 # Other commands and places.
 
 
-@bad("taken: --out must name a folder, got a file")
+@bad("taken: --out is a file; expected a folder")
 def out_is_a_file(folder: Folder) -> list[str]:
     (folder.path / "taken").write_text("mine")
     return [*folder.audit()[:-1], str(folder.path / "taken")]
@@ -789,7 +789,7 @@ def init(folder: Folder, table: str, *more: str) -> list[str]:
     return ["init", model, data, "--out", out, *more]
 
 
-@bad("data.csv: name the sensitive columns with --sensitive a,b; the columns are age, sex, income")
+@bad("data.csv: no sensitive columns: got an empty --sensitive", "some of age, sex, income; add")
 def init_without_sensitive_columns(folder: Folder) -> list[str]:
     return init(folder, CSV)
 
@@ -827,7 +827,7 @@ def init_with_enormous_numbers(folder: Folder) -> list[str]:
     return init(folder, "age,sex\n1e300,male\n", "--sensitive", "sex")
 
 
-@bad("'age' must be sensitive or left out, not both")
+@bad("'age' is in both --sensitive and --leave-out; name it in one")
 def init_sensitive_and_left_out(folder: Folder) -> list[str]:
     return init(folder, CSV, "--sensitive", "age", "--leave-out", "age")
 

@@ -356,7 +356,7 @@ def test_a_command_without_arguments_shows_what_there_is() -> None:
     assert done.stderr.startswith("Usage: feta")
     assert (
         run("audit").stderr
-        == "feta: Missing argument 'model'; feta audit --help says what there is\n"
+        == "feta: Missing argument 'model'; feta audit --help lists all options\n"
     )
 
 

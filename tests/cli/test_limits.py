@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import feta
-from feta.cli import app
+from feta.cli import run_command
 
 SPACE = feta.FeatureSpace(
     (
@@ -33,7 +33,7 @@ def feta_(
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["feta", *arguments])
         with pytest.raises(SystemExit) as ended:
-            app.main()
+            run_command.main()
         captured = capsys.readouterr()
         return int(ended.value.code or 0), captured.out, captured.err
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import feta
-from feta.cli import app
+from feta.cli import run_command
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -65,7 +65,7 @@ def feta_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["feta", *arguments])
         with pytest.raises(SystemExit) as ended:
-            app.main()
+            run_command.main()
         captured = capsys.readouterr()
         return int(ended.value.code or 0), captured.out, captured.err
 

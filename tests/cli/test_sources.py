@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
 )
 
 import feta
-from feta.cli import app
+from feta.cli import run_command
 from feta.estimators.fair_classifier import FairClassifier
 from tests.cli.test_commands import rows_of
 
@@ -65,7 +65,7 @@ def feta_(
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["feta", *arguments])
         with pytest.raises(SystemExit) as ended:
-            app.main()
+            run_command.main()
         captured = capsys.readouterr()
         return int(ended.value.code or 0), captured.out, captured.err
 
@@ -103,7 +103,7 @@ def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None
         "init", *TRUSTED[:1], "people.csv", "--sensitive", "age,sex", "--trust-pickle"
     )
     assert code == 0
-    assert "left out, since the pipeline does not read them: id, town, note, loan" in told
+    assert "left out because the pipeline does not read them: id, town, note, loan" in told
     schema = (folder / "schema.toml").read_text()
     assert 'favorable = "yes"' in schema
     income = next(line for line in schema.splitlines() if line.startswith("income"))
@@ -116,13 +116,13 @@ def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None
     (folder / "real.toml").write_text(real)
     code, told, _ = feta_("doctor", *TRUSTED, "--schema", "real.toml")
     assert code == 2
-    assert "but not audited: declare its real-valued sensitive attributes integer" in told
+    assert "but not audited: declare its real-valued sensitive attributes as integer" in told
     assert (
         "80 rows of the table compared with the pipeline's own predict: the same decisions" in out
     )
     assert float(re.findall(r"outputs differ by (\S+) at most", out)[0]) < 1e-12
     ages = X["age"].max() - X["age"].min() + 1
-    assert f"age x sex; {2 * ages} counterparts each; engine" in out
+    assert f"age x sex; {2 * ages} counterparts per person; engine" in out
     code, out, _ = feta_(
         "audit",
         *TRUSTED,
@@ -164,10 +164,10 @@ def test_what_the_doctor_says_of_unread_columns_and_proxies(folder: Path, feta_:
     )
     assert code == 0
     assert (
-        "Never read, though sensitive: sex; so every decision is fair in this sense, trivially. Look at proxies instead"
+        "Never read, though sensitive: sex; so every decision is fair in this sense, trivially. Measure proxies instead"
         in out
     )
-    assert "Possible proxies, Cramér's V from 0 to 1: town tells sex (V = 0." in out
+    assert "Possible proxies, Cramér's V from 0 to 1: town predicts sex (V = 0." in out
     code, out, _ = feta_(
         "audit", "blind.joblib", "--trust-pickle", "--schema", "schema.toml", "--data", "people.csv"
     )
@@ -318,7 +318,7 @@ def test_an_absorbed_model_is_exported_and_scores_as_before(folder: Path, feta_:
     theirs = session.run(None, {"people": people.astype(kind)})[0].ravel()
     scores = pipeline().decision_function(X)  # type: ignore[attr-defined]
     np.testing.assert_allclose(theirs, 1 / (1 + np.exp(-scores)), rtol=1e-9)
-    assert "It gives probabilities." in out
+    assert "It returns probabilities." in out
     code, _, _ = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.feta")
     assert code == 0
     assert feta.load_model("raw.feta").network(people) == pytest.approx(scores[:, None])
@@ -393,8 +393,8 @@ def test_decimal_commas_are_hinted_at(folder: Path, feta_: Run) -> None:
     )
     assert code == 0
     assert (
-        "'income' became a category, since it holds texts such as '0,5': write numbers with a decimal point and without thousands separators, and run this again"
-        in told
+        "'income' became a category because it contains texts such as '0,5': write numbers with a "
+        "decimal point and without thousands separators, and run this again" in told
     )
     assert folder.exists()
 
@@ -409,10 +409,10 @@ def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_:
     )
     code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "age", "--out", "s.toml")
     assert code == 0
-    assert "left out, since the estimator does not read them: note" in told
+    assert "left out because the estimator does not read them: note" in told
     code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "note", "--out", "n.toml")
     assert code == 2
-    assert "the estimator does not read 'note', so no decision can hang on it" in told
+    assert "the estimator does not read 'note', so no decision can depend on it" in told
     assert [one.name for one in feta.read_schema(folder / "s.toml").space.attributes] == ["income", "age"]  # fmt: skip
     code, said, _ = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 1

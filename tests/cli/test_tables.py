@@ -367,7 +367,7 @@ def test_texts_that_differ_in_blanks_only_are_not_other_values(
     schema = tmp_path / "schema.toml"
     message = refusal(*words, "--sensitive", "group", "--out", schema)
     assert "' White'" in message
-    assert "only in blanks: run this again with --strip" in message
+    assert "only in spaces: run this again with --strip" in message
     assert run(*words, "--sensitive", "sex", "--out", schema) == 0
     assert "other = true" not in schema.read_text()
     assert "--strip" in " ".join(capsys.readouterr().err.split())

@@ -93,7 +93,10 @@ def test_a_missing_data_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
             ReproduceOptions("compas", None, False, 0, 1, None),
             "a data set to reproduce must be one of",
         ),
-        (ReproduceOptions("german", None, True, 0, 1, Path(__file__)), "--out must name a folder"),
+        (
+            ReproduceOptions("german", None, True, 0, 1, Path(__file__)),
+            "--out is a file; expected a folder",
+        ),
     ],
 )
 def test_invalid_options_are_refused(options: ReproduceOptions, expected: str) -> None:

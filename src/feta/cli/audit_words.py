@@ -1,4 +1,4 @@
-"""Audit words: what an audit comes to, as a person reads it on the terminal."""
+"""Summary of an audit on the terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
 
 def show(loaded: LoadedModel, report: Report, *, out: Path | None) -> None:
-    """Print what was found."""
+    """Print the summary, the clearest pairs and the warnings."""
     summary, pairs, partial = report.summary, report.pairs, report.partial
     model = loaded.model
     words = words_for(model, loaded.unit)
@@ -56,7 +56,7 @@ def show(loaded: LoadedModel, report: Report, *, out: Path | None) -> None:
             Text(f"Written to {plain(out)}: report.html, pairs.csv, verdicts.csv, audit.json")
         )
         if partial:
-            console.print(Text("The same command goes on from here."))
+            console.print(Text("The same command resumes the audit."))
     console.print()
 
 
@@ -75,23 +75,24 @@ def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
     headings = ("row", words.changes, *(["decision"] if decides else []), words.margin)
     for heading in headings:
         table.add_column(Text(heading))
-    for shown in pairs:
-        name = f" ({plain(shown.name)})" if shown.name else ""
-        cells = [Text(f"{shown.finding.row + 1}{name}"), _changes(model, shown.pair)]
+    for view in pairs:
+        name = f" ({plain(view.name)})" if view.name else ""
+        cells = [Text(f"{view.finding.row + 1}{name}"), _changes(model, view.pair)]
         if decides:
-            first, second = (plain(model.outcomes[one]) for one in shown.pair.decisions)
+            first, second = (plain(model.outcomes[number]) for number in view.pair.decisions)
             cells.append(Text(f"{first} → {second}"))
         digits = "+.4g" if decides else words.digits
-        before, after = (f"{one:{digits}}" for one in shown.pair.margins(model.rule))
+        before, after = (f"{margin:{digits}}" for margin in view.pair.margins(model.rule))
         table.add_row(*cells, Text(f"{before} → {after}"))
     return table
 
 
 def _changes(model: Model, pair: Counterexample) -> Text:
+    """Return the sensitive values that differ, one line per attribute."""
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     changes = [
-        f"{plain(one)} {plain(cell(before[one]))} → {plain(cell(after[one]))}"
-        for one in before
-        if before[one] != after[one]
+        f"{plain(name)} {plain(cell(before[name]))} → {plain(cell(after[name]))}"
+        for name in before
+        if before[name] != after[name]
     ]
     return Text("\n".join(changes), style="bold")

@@ -15,34 +15,34 @@ BUNDLED = {"reproduce": "feta_paper"}
 
 
 class CommandGroup(TyperGroup):
-    """The commands of this package and of all others that add some.
+    """The commands of this package and of all packages that add some.
 
-    Another package is imported only if its command or the list of all commands is asked for.
+    Another package is imported only for its own command and for the list of all commands.
     """
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's own context
-        """Return the names of all commands, ours first."""
-        own = super().list_commands(ctx)
-        return [*own, *sorted(name for name in _found() if name not in own)]
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's context
+        """Return the names of all commands; those of this package come first."""
+        builtin = super().list_commands(ctx)
+        return [*builtin, *sorted(name for name in _plugins() if name not in builtin)]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - typer's own types
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - typer's types
         """Return a command by its name, or None."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             return command
-        found = _found().get(cmd_name)
-        if found is not None:
-            return _loaded(found)
+        plugin = _plugins().get(cmd_name)
+        if plugin is not None:
+            return _load(plugin)
         if cmd_name in BUNDLED:
             raise _not_installed(cmd_name)
         return None
 
 
-def _found() -> dict[str, EntryPoint]:
+def _plugins() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def _loaded(point: EntryPoint) -> Any:  # noqa: ANN401 - typer's own types
+def _load(point: EntryPoint) -> Any:  # noqa: ANN401 - typer's types
     try:
         app = point.load()
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Progress: a bar with an estimate of the time left, on standard error."""
+"""Progress bars with an estimate of the remaining time, on standard error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from feta.progress import Advance
 
 
 def progress_bar() -> Progress:
-    """Make a bar that goes away when the work is done; where nobody looks on, it prints nothing."""
+    """Return a bar that disappears at the end; it prints nothing if stderr is no terminal."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),  # a file may be called [/].csv
@@ -33,8 +33,8 @@ def progress_bar() -> Progress:
 
 
 @contextmanager
-def watched(description: str) -> Iterator[Advance]:
-    """Show a bar for one task; it pulses until the first share of the work is known."""
+def show_progress(description: str, *, total: float | None = None) -> Iterator[Advance]:
+    """Show a bar for one task; without a total it pulses until the first share is known."""
     with progress_bar() as progress:
-        task = progress.add_task(description, total=None)
+        task = progress.add_task(description, total=total)
         yield lambda share: progress.update(task, completed=share, total=1.0)

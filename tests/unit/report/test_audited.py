@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import feta
-from feta.cli.app import exit_code_of
+from feta.cli.run_command import run_command
 from feta.errors import SchemaError
 from feta.report.audited import read_audit
 from feta.report.diff import compare
@@ -25,7 +25,7 @@ def audited(tmp_path: Path) -> Callable[..., Path]:
     def make(name: str, *options: str, rows: list[str] = ROWS) -> Path:
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,age,income", *rows]))
         data = ["--data", str(tmp_path / f"{name}.csv"), "--out", str(tmp_path / name)]
-        assert exit_code_of(["audit", str(tmp_path / "m.feta"), *data, *options]) == 1
+        assert run_command(["audit", str(tmp_path / "m.feta"), *data, *options]) == 1
         return tmp_path / name
 
     return make
@@ -57,7 +57,7 @@ def test_an_invalid_summary_is_rejected(
     edit(out, lambda content: content["summary"].update({key: value}))
     with pytest.raises(SchemaError, match=message):
         read_audit(out)
-    assert exit_code_of(["diff", str(out), str(audited("other"))]) == 2
+    assert run_command(["diff", str(out), str(audited("other"))]) == 2
 
 
 def test_a_missing_or_repeated_key_is_rejected(audited: Callable[..., Path]) -> None:
