@@ -166,7 +166,7 @@ def test_a_spent_budget_is_unknown_never_fair() -> None:
 def test_of_two_margins_of_zero_the_one_that_changes_the_class_counts(engine: str) -> None:
     """At "a" a later class ties with the person's and loses, at "b" an earlier one ties and wins.
 
-    Both margins are 0 and "a" comes first; taking it for the worst would prove an unfair model fair.
+    Both margins are 0 and "a" comes first; choosing it would prove an unfair model fair.
     """
     space = FeatureSpace((Categorical("race", ("a", "b", "c"), sensitive=True),))
     scores = np.array([[-1.0, 0.0, -1.0], [0.0, 0.0, 0.0], [0.0, -1.0, -1.0]])

@@ -18,6 +18,7 @@ from feta import (
 )
 from feta.checker.prove import prove
 from feta.rule import Rule
+from feta.scorer.network.network import Columns, LookupTable
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
 from tests.examples import PERSON, SPACE, linear
 
@@ -201,3 +202,13 @@ def test_the_corners_decide_where_the_score_is_affine() -> None:
         CertificateError, match=r"a counterpart with a different decision, {'age': 18"
     ):
         prove(*bounded(*cuts, model=above))
+
+
+def test_bounds_of_a_real_valued_table_are_rejected() -> None:
+    """A table on a real-valued sensitive attribute has no finite number of rows."""
+    space = SPACE.with_sensitive(["income"])
+    table = LookupTable(3, np.array([50.0]), np.ones((1, 1)))
+    network = Network.from_layers([([[1.0] * 4], [0.0])])
+    tabled = replace(network, first=Columns(np.zeros(1), np.zeros((1, 4)), (table,)))
+    with pytest.raises(CertificateError, match=r"cannot be re-checked: .* tables of at most 4096"):
+        prove(*bounded(None, model=Model(space, tabled)))
