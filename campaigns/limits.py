@@ -1,12 +1,12 @@
-"""Campaign: people outside the limits of columns that are not sensitive, against brute force.
+"""Campaign of people outside the limits of columns that are not sensitive, by brute force.
 
     python -m campaigns.limits [--shapes 40] [--networks 60] [--seed 0]
 
-Fits scikit-learn pipelines of many shapes, then puts people at 1e12, 1e35, 1e300, −1, half steps, ±inf
-and just beyond each limit. Whoever is answered is compared with the pipeline's own predict on every
-counterpart, enumerated here; who is refused must be refused by that column and with a reason. A
-decision may differ only where FETA calls it runtime-sensitive. Networks without preprocessing (layers,
-torch, ONNX, weight files) are compared with scores in exact fractions, where nothing may differ.
+It fits scikit-learn pipelines of many shapes, and moves people to 1e12, 1e35, 1e300, −1, half steps,
+±inf and just beyond each limit. Results are compared with the pipeline's predict on every
+counterpart, enumerated here. A refusal must name that column and a reason. A decision may differ only
+if FETA calls it runtime-sensitive. Networks without preprocessing (layers, torch, ONNX, weight files)
+are compared with scores in exact fractions, where nothing may differ.
 """
 
 import argparse
@@ -80,7 +80,7 @@ Row = dict[str, Any]
 
 
 def people(rng: np.random.Generator, n_people: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Draw a table inside the limits, and what is to be learned of each."""
+    """Draw a table inside the limits, and labels."""
     frame = pd.DataFrame(
         {
             "age": rng.integers(18, 31, n_people),
@@ -103,7 +103,7 @@ class Halved(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     """Unknown code: affine within the limits of these columns, and not beyond."""
 
     def fit(self, X: pd.DataFrame, y: object = None) -> "Halved":  # noqa: N803
-        """Learn nothing but the number of columns."""
+        """Store the number of columns."""
         del y
         self.width_ = X.shape[1]
         return self
@@ -115,19 +115,19 @@ class Halved(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
 
 def columns(*parts: tuple[Any, list[str]], **options: object) -> ColumnTransformer:
-    """Give columns to different steps."""
+    """Transform columns by different steps."""
     named = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
     return ColumnTransformer(named, **options)
 
 
 def one_column(step: BaseEstimator, names: list[str]) -> ColumnTransformer:
-    """Take some columns by a step, and scale the others."""
+    """Transform some columns by a step, and scale the others."""
     rest = [name for name in SCALED if name not in names]
     return columns((step, names), (StandardScaler(), rest), (OneHotEncoder(), ["sex"]))
 
 
 def shapes() -> dict[str, BaseEstimator]:
-    """Preprocessing of many shapes, by name."""
+    """Return preprocessing of many shapes, by name."""
     sex = (OneHotEncoder(sparse_output=False), ["sex"])
     ignore = OneHotEncoder(handle_unknown="ignore")
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -135,7 +135,7 @@ def shapes() -> dict[str, BaseEstimator]:
     hot_bins = KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf")
     twice = FeatureUnion([("one", StandardScaler()), ("two", StandardScaler())])
     finite = ["hours", "rooms"]
-    made: dict[str, BaseEstimator] = {
+    transformers: dict[str, BaseEstimator] = {
         "standard": columns((StandardScaler(), SCALED), sex),
         "min and max": columns((MinMaxScaler(), SCALED), sex),
         "max abs": columns((MaxAbsScaler(), SCALED), sex),
@@ -159,7 +159,7 @@ def shapes() -> dict[str, BaseEstimator]:
         "unknown code": one_column(Halved(), ["income"]),
         "unknown code on both": one_column(Halved(), ["income", "hours"]),
     }
-    bent: dict[str, BaseEstimator] = {
+    nonlinear: dict[str, BaseEstimator] = {
         "clipped": MinMaxScaler(clip=True),
         "splines": SplineTransformer(4),
         "periodic splines": SplineTransformer(4, extrapolation="periodic"),
@@ -174,10 +174,10 @@ def shapes() -> dict[str, BaseEstimator]:
         "log": FunctionTransformer(np.log1p),
         "binarized": Binarizer(threshold=2.5),
     }
-    for name, step in bent.items():
+    for name, step in nonlinear.items():
         chosen = ["hours"] if name == "polynomial" else finite
-        made[name] = one_column(step, chosen)
-    return made
+        transformers[name] = one_column(step, chosen)
+    return transformers
 
 
 def doubled(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
@@ -186,14 +186,14 @@ def doubled(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
 
 
 def estimator(number: int, seed: int) -> BaseEstimator:
-    """Take a perceptron or a linear model in turn."""
+    """Return a perceptron or a linear model, alternately."""
     if number % 2:
         return LogisticRegression(max_iter=300)
     return MLPClassifier((6,), max_iter=40, random_state=seed + number)
 
 
 def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
-    """Fit a pipeline; some are made so that rounding or large numbers matter."""
+    """Fit a pipeline; in some, rounding or large numbers matter."""
     rng = np.random.default_rng([seed, number])
     frame, labels = people(rng, 300)
     if number % 5 == 4:
@@ -208,7 +208,7 @@ def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
 
 
 def counterparts(row: Row) -> pd.DataFrame:
-    """List everybody who differs in sensitive columns only."""
+    """Return all counterparts of a person."""
     names: list[str] = []
     domains: list[list[Any]] = []
     for attribute in SPACE.attributes:
@@ -223,7 +223,7 @@ def counterparts(row: Row) -> pd.DataFrame:
 
 
 def rows_outside(frame: pd.DataFrame, rng: np.random.Generator) -> Iterator[tuple[str, Row]]:
-    """Move people beyond the limits of a column, and now and then of two."""
+    """Move people beyond the limits of a column, and sometimes of two."""
     for column, values in BEYOND.items():
         for value in [*values, *HUGE]:
             drawn = frame.iloc[int(rng.integers(len(frame)))]
@@ -235,7 +235,7 @@ def rows_outside(frame: pd.DataFrame, rng: np.random.Generator) -> Iterator[tupl
 
 
 def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[str]:
-    """Compare one person's answers with brute force."""
+    """Compare the results of one person with brute force."""
     counts: Counter[str] = Counter(people=1)
     frame = pd.DataFrame([row])
     try:
@@ -249,13 +249,13 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
         return counts + Counter({"refused": 1, "WRONG refusals without a reason": int(not named)})
     finding = audit.findings[0]
     theirs = np.asarray(pipeline.predict(counterparts(row))).astype(int)
-    own = int(pipeline.predict(frame)[0])
+    model_decision = int(pipeline.predict(frame)[0])
     votes = 2 * int(theirs.sum()) >= len(theirs)
     same = len(set(theirs.tolist())) == 1
     counts[f"answered {finding.status}"] += 1
     agrees = (
         finding.status == ("fair" if same else "unfair")
-        and int(bool(finding.decision)) == own
+        and int(bool(finding.decision)) == model_decision
         and fair == votes
         and bool(finding.fair_decision) == votes
     )
@@ -265,7 +265,7 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
     else:
         counts["WRONG verdicts or decisions"] += not agrees
     if not agrees and finding.runtime == "safe":
-        print(f"WRONG: {row} {finding} {same=} {own=} {votes=}", file=sys.stderr)
+        print(f"WRONG: {row} {finding} {same=} {model_decision=} {votes=}", file=sys.stderr)
     return counts
 
 
@@ -276,14 +276,14 @@ def wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter
     for row in rows:
         try:
             got = int(fair.predict(pd.DataFrame([row]).drop(columns=["age", "sex"]))[0])
-        except (feta.FetaError, ValueError):  # the estimator itself refuses numbers, too
+        except (feta.FetaError, ValueError):  # the estimator refuses some numbers, too
             counts["wrapped: refused"] += 1
             continue
         theirs = np.asarray(pipeline.predict(counterparts(row))).astype(int)
-        lead = abs(2 * int(theirs.sum()) - len(theirs))
+        margin = abs(2 * int(theirs.sum()) - len(theirs))
         counts["wrapped: decided"] += 1
         wrong = got != int(2 * int(theirs.sum()) >= len(theirs))
-        near = lead <= 1  # a tie that rounding decides
+        near = margin <= 1  # rounding decides such a tie
         counts["WRONG wrapped decisions"] += wrong and not near
     return counts
 
@@ -296,11 +296,11 @@ def stored(model: Model) -> Model:
 
 
 def try_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
-    """Try this many pipelines, or those of one shape only."""
+    """Check this many pipelines, or those of one shape only."""
     counts: Counter[str] = Counter()
     names = list(shapes()) if only is None else [only]
     for number in range(n_shapes):
-        name = names[(7 * number + seed) % len(names)]  # 7: far from each other
+        name = names[(7 * number + seed) % len(names)]  # 7 mixes the kinds of shapes
         rng = np.random.default_rng([seed, number, 1])
         pipeline, frame = fitted(name, number, seed)
         model = Model(SPACE, feta.read_sklearn(pipeline, SPACE))
@@ -319,12 +319,12 @@ def try_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
 
 def exact_score(layers: list[tuple[np.ndarray, np.ndarray]], row: list[float]) -> Fraction:
     """Score one row in fractions: affine layers with ReLU between."""
-    values = [Fraction(one) for one in row]
+    values = [Fraction(value) for value in row]
     for index, (weight, bias) in enumerate(layers):
         if index:
-            values = [max(one, Fraction(0)) for one in values]
+            values = [max(value, Fraction(0)) for value in values]
         values = [
-            sum((Fraction(float(w)) * one for w, one in zip(line, values, strict=True)), start)
+            sum((Fraction(float(w)) * v for w, v in zip(line, values, strict=True)), start)
             for line, start in zip(weight, map(Fraction, map(float, bias)), strict=True)
         ]
     return values[0]
@@ -334,7 +334,7 @@ Layers = list[tuple[np.ndarray, np.ndarray]]
 
 
 def sources(folder: Path) -> dict[str, Callable[[Layers], feta.Network]]:
-    """Ways by which a bare network comes to FETA."""
+    """Return the ways to load a network without preprocessing, by name."""
 
     def from_layers(layers: Layers) -> feta.Network:
         return feta.Network.from_layers(layers, source="float64")
@@ -409,7 +409,7 @@ def try_bare(n_networks: int, seed: int) -> Counter[str]:
 
 
 def drawn_layers(rng: np.random.Generator, *, tiny: float) -> Layers:
-    """Draw weights in eighths; those of income are tiny, so that huge incomes do not decide alone."""
+    """Draw weights in eighths; those of income are tiny, so that huge incomes do not dominate."""
     first = rng.integers(-8, 9, (4, 6)) / 8
     first[:, 3] *= tiny
     last = rng.integers(-8, 9, (1, 4)) / 8
@@ -449,7 +449,7 @@ def against_fractions(
 
 
 def tie(model: Model) -> bool:
-    """Say whether a score of 0 is favorable."""
+    """Return whether a score of 0 is favorable."""
     return bool(getattr(model.rule, "equality", None) == "favorable")
 
 
