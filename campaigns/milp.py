@@ -3,9 +3,9 @@
     python -m campaigns.milp [--problems 2000] [--hard 300] [--seed 0]
 
 Random problems: verdicts, worst gaps, witness counts, with all bounds and with intervals only. Hard
-problems: neurons rescaled by 2^±20 and 2^±30, margins of 1e-7, weights under 1e-9, backends that lie.
-Large lattices are compared with `exhaustive`, real-valued sensitive attributes with a dense sample of
-counterparts.
+problems: neurons rescaled by 2^±20 and 2^±30, margins of 1e-7, weights under 1e-9, backends that
+lie. Large lattices are compared with `exhaustive`, real-valued sensitive attributes with a dense
+sample of counterparts.
 """
 
 import argparse

@@ -3,8 +3,8 @@
     python -m campaigns.regression [--models 1000] [--seed 0]
 
 Every model is queried with five tolerances: the span, the next float64 below and above it, 0 and a
-random one. Queries for several counterparts of one person must give the same result. Some models are
-also checked with MILP, some have a real-valued sensitive attribute.
+random one. Queries for several counterparts of one person must give the same result. Some models
+are also checked with MILP, some have a real-valued sensitive attribute.
 """
 
 import argparse
