@@ -23,7 +23,6 @@ from feta.train.plain import PlainTrainer
 from feta.train.split import Split
 from feta.train.task import Task
 
-
 NOT_ENFORCED = "decisions of the network itself: trained to be fair, but without a guarantee"
 
 
