@@ -120,7 +120,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return self
 
     def _check_table(self, frame: pd.DataFrame, people: Matrix, table: RawTable) -> None:
-        """Raise if the trained estimator decides the frame differently after an encoding round trip."""
+        """Raise if the trained estimator decides the frame differently after encoding it."""
         if not set(table.names) <= set(frame.columns):  # the estimator drops columns
             return
         rows = list(range(0, len(frame), max(1, len(frame) // COMPARED_ROWS)))
@@ -207,8 +207,11 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         if not isinstance(self.space, Schema):
             return None
         if self.space.scaled:
-            message = f"{type(self).__name__} gives the estimator columns in their own units, but the schema has center or scale; put the scaling into a pipeline, or use feta.FairPredictor(schema.model(network))"
-            raise SchemaError(message)
+            raise SchemaError(
+                "invalid schema: got one with center or scale; expected none, because "
+                f"{type(self).__name__} passes columns in raw units to the estimator; scale in a "
+                "pipeline, or use feta.FairPredictor(schema.model(network))"
+            )
         return Schema(replace(self.space.file, space=self.space_))
 
     def _learn_columns(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
@@ -288,7 +291,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return pd.DataFrame(validate_data(self, X, reset=False), columns=self.columns_)
 
     def _people(self, X: People) -> Matrix:
-        """Encode people without reading their sensitive columns; warn about those outside limits."""
+        """Encode people without their sensitive columns; warn about those outside limits."""
         people = self._encoded(X)
         how: Decided = "counted" if self.model_ is None else self.model_.network.provenance
         outside = self.space_.open_limits.outside(people)
