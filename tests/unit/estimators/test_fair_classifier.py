@@ -700,7 +700,8 @@ def test_a_frozen_estimator_with_its_columns_in_another_order_is_refused() -> No
     trained = logistic().fit(X[["income", "age"]], Y)
     with pytest.raises(
         SchemaError,
-        match="'age' must be column 1 of the space, as in the estimator's training, got column 0; put the attributes in that order",
+        match="'"
+        "age' must be column 1 of the space, as in the estimator's training, got column 0; put the attributes in that order",
     ):
         FairClassifier(FrozenEstimator(trained), space).fit(X)
 
@@ -749,7 +750,8 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(space=SPACE),
             Y,
-            r"got None; expected a classifier; for example FairClassifier\(LogisticRegression\(\), sp",
+            r"got None; expected a classifier; "
+            r"for example FairClassifier\(LogisticRegression\(\), sp",
         ),
         (
             FairClassifier(LogisticRegression()),
@@ -789,7 +791,8 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(LogisticRegression(), SPACE, weights={(18, "male"): 1}),  # type: ignore[arg-type]  # the mistake
             Y,
-            r"invalid weights: got dict; expected VoteWeights; use feta\.VoteWeights\.of\(space, votes\)",
+            r"invalid weights: got dict; expected VoteWeights; "
+            r"use feta\.VoteWeights\.of\(space, votes\)",
         ),
         (
             FairClassifier(
@@ -882,7 +885,8 @@ def test_an_array_must_have_all_columns_since_they_have_no_names() -> None:
     [
         (
             lambda _: ["maybe", "no"],
-            r"got 2 answers, the first \['maybe', 'no'\]; expected .*'no'.* or .*'yes'.* for each of 2",
+            r"got 2 answers, the first \['maybe', 'no'\]; "
+            r"expected .*'no'.* or .*'yes'.* for each of 2",
         ),
         (
             lambda _: ["no"],

@@ -180,7 +180,7 @@ def test_the_tolerance_of_a_schema_is_used() -> None:
     assert fair.model_ is not None
     assert fair.model_.rule == Tolerance(100.0)
     with pytest.raises(
-        SchemaError, match="two tolerances: got epsilon 5.0 and 100.0 in the schema"
+        SchemaError, match=r"two tolerances: got epsilon 5\.0 and 100\.0 in the schema"
     ):
         FairRegressor(LinearRegression(), schema, epsilon=5.0).fit(X, Y)
     schema = Schema(SchemaFile(SPACE, {}, {}, {}, Decision()))
@@ -208,7 +208,8 @@ def test_a_grid_search_reaches_estimator_and_epsilon() -> None:
         (
             FairRegressor(space=SPACE),
             Y,
-            r"got None; expected a regressor; for example FairRegressor\(LinearRegression\(\), space\)",
+            r"got None; expected a regressor; "
+            r"for example FairRegressor\(LinearRegression\(\), space\)",
         ),
         (
             FairRegressor(LinearRegression()),
