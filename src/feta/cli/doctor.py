@@ -19,7 +19,7 @@ from feta.engine.registry import choose
 from feta.io.sanitize import json_text, listed, plain
 from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.model import Model
-from feta.readers.check_reading import admit, compare_drawn, compare_table, drawn_from
+from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
 from feta.report.words import NOT_COMPARED, duration, never_read
@@ -38,7 +38,7 @@ TIMED_SECONDS = 5.0
 def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
     """Look at an opened model; whatever keeps it from being opened has been told by then."""
     model = loaded.model
-    people, n_rows, n_bad = (drawn_from(loaded), 0, 0) if data is None else _people(loaded)
+    people, n_rows, n_bad = (draw_from_schema(loaded), 0, 0) if data is None else _people(loaded)
     compared = _compared(loaded)
     seconds = _seconds(model, people)
     found = (
