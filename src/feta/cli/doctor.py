@@ -20,7 +20,7 @@ from feta.engine.registry import choose
 from feta.io.sanitize import json_text, listed, plain
 from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.model import Model
-from feta.readers.check_reading import admit, compare_drawn, compare_table, drawn_from
+from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
 from feta.report.words import NOT_COMPARED, duration, never_read
@@ -52,7 +52,7 @@ class Examination:
 def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
     """Examine a loaded model; a model that cannot be loaded was reported before."""
     model = loaded.model
-    people, n_rows, n_bad_rows = (drawn_from(loaded), 0, 0) if data is None else _people(loaded)
+    people, n_rows, n_bad_rows = (draw_from_schema(loaded), 0, 0) if data is None else _people(loaded)
     comparison = _compare(loaded)
     seconds = _seconds_per_person(model, people)
     strong = [] if data is None else proxies(model.space, people)

@@ -45,9 +45,10 @@ def read_sklearn(
     """Read a fitted estimator of scikit-learn or skorch.
 
     Supported are MLPClassifier, LogisticRegression, LogisticRegressionCV, MLPRegressor,
-    LinearRegression and skorch's networks. An estimator at the end of a pipeline needs the space of the raw columns that the pipeline
-    reads: the steps before it become part of the first layer. Without a pipeline, columns are
-    taken in order; if space and estimator both name a column, its position must be the same.
+    LinearRegression and skorch's networks. An estimator at the end of a pipeline needs the space of
+    the raw columns that the pipeline reads: the steps before it become part of the first layer.
+    Without a pipeline, columns are taken in order; if space and estimator both name a column, its
+    position must be the same.
 
     With two classes, a score above 0 stands for `classes_[1]`, and a score of 0 does not, since
     both kinds of classifiers compare strictly. With more classes, each has a score, and the first

@@ -21,6 +21,7 @@ from feta.arrays import Matrix
 from feta.readers.keras import file as keras_file
 from feta.readers.keras.file import load_keras
 from feta.readers.keras.hdf5 import Hdf5Program
+from feta.readers.keras.evaluation import KerasEvaluator
 from feta.scorer.network.network import Network
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Keras's own
@@ -400,7 +401,7 @@ def test_the_layers_run_one_by_one_keep_the_order_of_keras(
     make: Make, keras: Keras, tmp_path: Path
 ) -> None:
     model = make(keras)
-    ours = KerasRun(load_keras(saved(model, tmp_path)))(CODES)
+    ours = KerasEvaluator(load_keras(saved(model, tmp_path)))(CODES)
     np.testing.assert_allclose(ours, scores(model, CODES), atol=1e-5)
 
 

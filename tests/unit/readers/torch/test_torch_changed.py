@@ -15,7 +15,7 @@ from torch.nn.utils import parametrizations, prune, spectral_norm
 
 from feta import NetworkError, read_torch
 from feta.readers.torch import read as reader
-from feta.readers.torch.check import check_scores
+from feta.readers.torch.check import check_double_scores
 
 ROWS = np.random.default_rng(1).normal(size=(200, 3)) * 20
 
@@ -159,7 +159,7 @@ def test_what_is_cut_off_far_out_shows_in_the_comparison(end: tuple[nn.Module, .
     network, squashed = reader.read_module(module)
     cut = nn.Sequential(nn.Hardtanh(-500, 500), module)
     with pytest.raises(NetworkError, match=r"scores differ from the module's own by"):
-        check_scores(network, reader.torch_outputs(cut), squashed)
+        check_double_scores(network, reader.torch_outputs(cut), squashed)
 
 
 def test_large_terms_that_cancel_inside_are_not_taken_for_a_difference() -> None:
@@ -178,7 +178,7 @@ def test_whatever_else_is_raised_is_told_in_words(monkeypatch: pytest.MonkeyPatc
     def stumble(*_: object) -> None:
         raise KeyError("odd")
 
-    monkeypatch.setattr(reader, "traced", stumble)
+    monkeypatch.setattr(reader, "trace_module", stumble)
     with pytest.raises(
         NetworkError, match=r"the module cannot be read \(KeyError: 'odd'\); export"
     ):
