@@ -15,11 +15,12 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.init_table import Known, decimal_comma, options_for
 from feta.cli.progress import progress_bar
 from feta.errors import DomainError, SchemaError, missing
+from feta.io.cell_text import comma_hint, parse_number
 from feta.io.oddities import oddities
 from feta.io.sanitize import listed, plain
 from feta.io.schema import Schema, write_schema
 from feta.io.schema_file import Decision, SchemaFile
-from feta.io.table_file import TableFile, comma_hint, parse_number
+from feta.io.table_file import TableFile
 from feta.io.table_options import TableOptions
 from feta.readers.sklearn.read import encoder_values, read_columns, taken_apart
 from feta.readers.source import ModelSource, SourceOptions, open_source

@@ -273,3 +273,23 @@ def plain_values(attribute: Attribute, codes: Any) -> list[object]:  # noqa: ANN
     if not attribute.missing:
         return cells
     return [None if gone else one for one, gone in zip(cells, numbers[:, 1] == 1, strict=True)]
+
+
+def summarize_formats(
+    frames: "Iterable[pd.DataFrame]", *, of_text: bool
+) -> dict[str, ColumnFormat]:
+    """Return the formats of the columns of a table that comes in parts."""
+    summaries: dict[str, FormatSummary] = {}
+    for frame in frames:
+        for name in frame.columns:
+            summaries.setdefault(name, FormatSummary(name)).add(frame[name])
+    return {name: summary.format(of_text=of_text) for name, summary in summaries.items()}
+
+
+def dtypes_of(formats: Formats) -> dict[str, object]:
+    """Return the types to pass to pandas; it infers booleans and categories itself."""
+    return {
+        name: column.dtype
+        for name, column in formats.items()
+        if column.kind != "boolean" and not hasattr(column.dtype, "categories")
+    }

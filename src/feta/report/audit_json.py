@@ -11,6 +11,7 @@ from feta.report.groups import Group
 from feta.report.report import Report
 from feta.report.words import never_read
 from feta.rule import DEFINITION, Tolerance
+from feta.space.attribute import Attribute
 
 FORMAT = "feta-audit"
 VERSION = 1
@@ -37,7 +38,7 @@ def audit_json(report: Report) -> dict[str, Any]:
             "rule_options": {one.name: getattr(model.rule, one.name) for one in fields(model.rule)},
             "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
             "tolerance_compares": DEFINITION if isinstance(model.rule, Tolerance) else None,
-            "sensitive": {one.name: one.domain() for one in model.space.sensitive},
+            "sensitive": {one.name: _stored_domain(one) for one in model.space.sensitive},
             "reading": model.network.provenance,
             "notes": list(source.notes),
             "table": dict(source.table),
@@ -98,3 +99,8 @@ def _pair(model: Model, shown: PairView) -> dict[str, Any]:
         "runtime": finding.runtime,
         "replayed": finding.replayed,
     }
+
+
+def _stored_domain(attribute: Attribute) -> str:
+    """Return a domain in the words of version 0.1.0, since `feta diff` compares these texts."""
+    return attribute.domain().replace("an integer from", "a whole number from")

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
-from feta.errors import DomainError, SchemaError, expected_one_of
+from feta.errors import DomainError, SchemaError, unknown_choice
 from feta.space.cell_values import missing_cells, plain_scalar, to_number
 from feta.space.level_grid import spaced_numbers
 from feta.space.numeric import (
@@ -121,7 +121,7 @@ class Categorical:
 
     def _invalid(self, got: object) -> str:
         """Return the message about a value that is not in the list."""
-        message = f"is invalid: {expected_one_of(got, self.values)}"
+        message = f"is invalid: {unknown_choice(got, self.values)}"
         if self.missing:
             message += "; leave the cell empty if the value is missing"
         if isinstance(got, str | int) and "did you mean" not in message:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector, frozen
-from feta.errors import DomainError, SchemaError, expected_one_of, missing
+from feta.errors import DomainError, SchemaError, missing, unknown_choice
 from feta.space.attribute import Attribute, Categorical, Derived, Real, Value
 from feta.space.derived_columns import check_source, compare_with_cells, derived_codes
 from feta.space.fingerprint import hash_attributes
@@ -107,7 +107,7 @@ class FeatureSpace:
             if attribute.name == name:
                 return attribute
         names = [attribute.name for attribute in self.attributes]
-        raise SchemaError(f"unknown attribute: {expected_one_of(name, names)}")
+        raise SchemaError(f"unknown attribute: {unknown_choice(name, names)}")
 
     def is_sensitive(self, attribute: Attribute) -> bool:
         """Return whether counterparts may differ in this attribute."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from feta.errors import DomainError, expected_one_of
+from feta.errors import DomainError, unknown_choice
 from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real
 from feta.space.cell_values import is_missing
 
@@ -29,7 +29,7 @@ def infer_attributes(
         raise DomainError("empty table: got no rows; expected at least one row")
     for name in sensitive:
         if name not in columns:
-            message = f"unknown sensitive column: {expected_one_of(name, columns)}"
+            message = f"unknown sensitive column: {unknown_choice(name, columns)}"
             raise DomainError(message, column=name)
     attributes = []
     for name, values in columns.items():

@@ -133,11 +133,11 @@ def test_the_decision_table_is_read_whole() -> None:
         ),
         (
             '[columns]\nage = { type = "number", min = 0, max = inf }',
-            "'age' needs finite limits, got 0 and inf",
+            "invalid limits for 'age': got 0 and inf",
         ),
         (
             '[columns]\nage = { type = "number", min = 0, max = 1, step = 0 }',
-            "'age' needs finite limits and a step above 0",
+            "invalid levels for 'age': .*expected finite limits and a step above 0",
         ),
         (
             '[columns]\nage = { type = "category", values = "ab" }',

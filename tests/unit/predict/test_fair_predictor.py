@@ -88,7 +88,7 @@ def test_only_the_rows_left_open_are_named(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("income", "message"),
     [
-        (np.nan, r"'income' must be a number from 0 to 100, got nan \(row 1\)"),
+        (np.nan, r"'income' is invalid: got nan; expected a number from 0 to 100 \(row 1\)"),
         (np.inf, "got inf"),
         (1e300, "is outside the schema's limits: got 1e.300; expected a number from 0 to 100"),
     ],
