@@ -156,13 +156,13 @@ def test_bands_follow_a_source_outside_its_limits() -> None:
     model = Model(space, Network.from_layers([([[1.0, 0.0, 9.0, 0.0]], [-5.0])]))
     found = feta.audit(model, [{"age": 1, "hours": 85}, {"age": 1, "hours": 20}])
     assert [one.decision for one in found.findings] == [False, True]
-    with pytest.raises(DomainError, match="'band' must have exactly one band for hours 95"):
+    with pytest.raises(DomainError, match="'band' is invalid: got 0 bands for hours 95"):
         feta.audit(model, [{"age": 1, "hours": 95}])
 
 
 def test_a_direct_question_says_who_takes_people_outside() -> None:
     person = SPACE.encode(INSIDE | {"hours": 70}, limits="open")[0]
-    with pytest.raises(DomainError, match=r"got 70\.0; feta.audit and FairPredictor.decide take"):
+    with pytest.raises(DomainError, match=r"got 70\.0; .*; feta.audit and FairPredictor.decide accept"):
         feta.FairAt(MODEL, person)
 
 

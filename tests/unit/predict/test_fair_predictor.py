@@ -111,7 +111,7 @@ def test_sensitive_columns_may_hold_anything(junk: float) -> None:
 
 @pytest.mark.parametrize("shape", [(4,), (1, 3)])
 def test_people_of_the_wrong_shape_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(DomainError, match="people must be a matrix with 4 columns"):
+    with pytest.raises(DomainError, match="expected a matrix with 4 columns"):
         FairPredictor(OLD).decide(np.zeros(shape))
 
 
