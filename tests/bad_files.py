@@ -392,7 +392,7 @@ def list_as_type(folder: Folder) -> list[str]:
     return folder.schema('"integer"', '["integer"]')
 
 
-@bad("schema.toml: column 'age': min must be a whole number, got nan")
+@bad("schema.toml: column 'age': min must be an integer, got nan")
 def nan_limit(folder: Folder) -> list[str]:
     return folder.schema("min = 18", "min = nan")
 

@@ -1,6 +1,7 @@
-"""Journal: the outcomes of a long run, so that it resumes after a kill.
+"""Journal of a run: the outcomes of finished units of work, so that it can resume.
 
-An outcome that fails its digest counts as missing, and its unit of work is done again. Networks are `.feta` files beside it, written before their outcome; each is checked by its own fingerprint when read.
+An outcome with a wrong digest counts as missing, and its unit is repeated. Networks are `.feta`
+files in the same folder, written before their outcome; reading checks their fingerprints.
 """
 
 import json
@@ -22,7 +23,7 @@ Key = tuple[str, int]
 
 
 class RunJournal:
-    """An open journal of one run; `settings` are all that its outcomes hang on."""
+    """An open journal of one run; its outcomes depend on `settings` only."""
 
     def __init__(self, path: Path, settings: Mapping[str, object]) -> None:
         self._file = JournalFile(path, TABLES, settings, work="run")
@@ -36,12 +37,12 @@ class RunJournal:
         self.close()
 
     def close(self) -> None:
-        """Close the file; it stays where it is."""
+        """Close the file without deleting it."""
         self._file.close()
 
-    def _read(self, question: str) -> list[tuple[Any, ...]]:
-        with self._file.told():
-            return self._file.base.execute(question).fetchall()
+    def _read(self, statement: str) -> list[tuple[Any, ...]]:
+        with self._file.explained():
+            return self._file.base.execute(statement).fetchall()
 
     def done(self) -> dict[Key, tuple[dict[str, Any], float]]:
         """Return the outcomes there are as plain values, with the seconds each took."""
@@ -52,11 +53,11 @@ class RunJournal:
             if digest == self._file.digest(step, fold, text, seconds)
         }
 
-    def note(self, key: Key, told: Mapping[str, object], seconds: float, elapsed: float) -> None:
-        """Keep an outcome, and how long this session has taken so far."""
-        cells = (*key, json.dumps(told), float(seconds))
+    def note(self, key: Key, outcome: Mapping[str, object], seconds: float, elapsed: float) -> None:
+        """Store an outcome, and the time of this session so far."""
+        cells = (*key, json.dumps(outcome), float(seconds))
         row, session = (*cells, self._file.digest(*cells)), (self._session, elapsed)
-        with self._file.told(), self._file.transaction():
+        with self._file.explained(), self._file.transaction():
             base = self._file.base
             base.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", row)
             base.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", session)

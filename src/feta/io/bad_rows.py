@@ -78,7 +78,7 @@ class BadRows:
             self._count(column, reason, number)
 
     def _reason(self, row: Chunk, error: DomainError, column: str | None) -> str:
-        """Return why a row was refused that every column alone would admit: it is outside limits."""
+        """Return why a row was rejected whose columns are all valid: it is outside the limits."""
         what = error.what or str(error)
         if column is None or "because " not in what:
             return _short(what)

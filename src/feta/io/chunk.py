@@ -53,7 +53,7 @@ class Chunk:
         return Chunk(self.path, start, cells, self.progress, problems, lines, frame)
 
     def place_of(self, index: int, id_column: str | None = None) -> str:
-        """Return file, row number and id of a row, and its line unless that follows from the row."""
+        """Return file, row and id of a row, and its line unless that follows from the row."""
         row = self.start + index + 1
         more = []
         if self.lines and self.lines[index] != row + 1:  # not just the header before the rows
