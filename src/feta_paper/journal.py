@@ -42,7 +42,7 @@ class RunJournal:
         self._file.close()
 
     def _read(self, query: str) -> list[tuple[Any, ...]]:
-        with self._file.told():
+        with self._file.explained():
             return self._file.base.execute(query).fetchall()
 
     def done(self) -> dict[Key, tuple[dict[str, Any], float]]:
@@ -58,7 +58,7 @@ class RunJournal:
         """Store a result, and the elapsed seconds of this session."""
         cells = (*key, json.dumps(result), float(seconds))
         row, session = (*cells, self._file.digest(*cells)), (self._session, elapsed)
-        with self._file.told(), self._file.transaction():
+        with self._file.explained(), self._file.transaction():
             base = self._file.base
             base.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", row)
             base.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", session)

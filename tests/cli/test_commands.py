@@ -139,8 +139,8 @@ def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
     assert "2 rows could not be read and were not audited" in done.stdout
     verdicts = rows_of(folder.path / "out" / "verdicts.csv")
     assert [row["verdict"] for row in verdicts] == ["fair", "not audited", "not audited", "fair"]
-    assert "'age' must be a whole number from 18 to 90, got '17'" in verdicts[1]["reason"]
-    assert "the row must have 3 cells like the header, got 2" in verdicts[2]["reason"]
+    assert "'age' is invalid: got '17'; expected an integer from 18 to 90" in verdicts[1]["reason"]
+    assert "wrong number of cells: got 2; expected 3, like the header" in verdicts[2]["reason"]
     told = json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
     assert [one["row"] for one in told["unanswered"]] == [2, 3]
     assert told["summary"]["people"] == 2

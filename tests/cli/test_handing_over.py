@@ -206,7 +206,7 @@ def test_an_audit_goes_on_where_it_was_and_refuses_another_model(folder: Folder)
     )
     stopped = run(*arguments)  # the second chunk is bad; the first is done
     assert stopped.returncode == 2
-    assert "row 4401: 'age' must be" in stopped.stderr
+    assert "row 4401: 'age' is invalid" in stopped.stderr
     journal = folder.path / "out" / "journal.sqlite"
     assert journal.exists()
     changed = run(*folder.model(insensitive()))

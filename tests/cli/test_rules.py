@@ -204,8 +204,8 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
         ("limit", ["--one-vs-rest", "gold"], "limit.toml: --one-vs-rest needs several classes, got Tolerance"),
         ("classes", ["--label", "limit"], "row 1: invalid label 'limit': got '1000'; expected one of 'basic', 'silver', 'gold'"),
         ("limit", ["--label", "tier"], "row 1: invalid label 'tier': got 'basic'; expected a finite number"),
-        ("limit", ["--vote-weights", "nobody.csv"], "nobody.csv: the table must have at least one row under its header"),
-        ("limit", ["--vote-weights", "broken.csv"], "broken.csv, row 2: 'age' must be a whole number from 18 to 30, got '17'"),
+        ("limit", ["--vote-weights", "nobody.csv"], "nobody.csv: no rows: expected at least one row below the header"),
+        ("limit", ["--vote-weights", "broken.csv"], "broken.csv, row 2: 'age' is invalid: got '17'; expected an integer from 18 to 30"),
         ("limit", ["--vote-weights", "short.csv"], "the table must have the column 'sex'"),
     ],
 )  # fmt: skip

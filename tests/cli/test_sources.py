@@ -309,7 +309,7 @@ def test_an_absorbed_model_is_exported_and_scores_as_before(folder: Path, feta_:
     made_schema(feta_)
     code, out, _ = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.onnx")
     assert code == 0
-    assert "0: age, a whole number from" in out
+    assert "0: age, an integer from" in out
     schema = feta.read_schema("schema.toml")
     people = schema.space.encode(X)
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -347,12 +347,13 @@ def test_rows_are_named_by_id_and_line(folder: Path, feta_: Run) -> None:
     known = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
     code, _, told = feta_("audit", *TRUSTED, *known)
     assert code == 2
-    assert "people.csv, row 4 (line 6, id 'p3'): 'age' must be a whole number from 18 to" in told
-    assert "got '33.5'; round it, or declare 'age' as type = \"number\" with a step" in told
+    assert "people.csv, row 4 (line 6, id 'p3'): 'age' is invalid" in told
+    assert "got '33.5'; expected an integer from 18 to" in told
+    assert "; round it, or declare 'age' as type = \"number\" with a step" in told
     town = lines[7].replace(",f,", ",x,").replace(",m,", ",x,")
     (folder / "people.csv").write_text("\n".join([*lines[:5], *lines[6:7], town, *lines[8:]]))
     code, _, told = feta_("audit", *TRUSTED, *known)
-    assert "'sex' must be one of 'f', 'm', got 'x'" in told
+    assert "'sex' is invalid: got 'x'; expected one of 'f', 'm'" in told
 
 
 def test_bad_rows_are_left_undecided_and_told_once(folder: Path, feta_: Run) -> None:
@@ -365,7 +366,7 @@ def test_bad_rows_are_left_undecided_and_told_once(folder: Path, feta_: Run) -> 
     known = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
     code, _, told = feta_("predict", *TRUSTED, *known)
     assert code == 2
-    assert "row 1 (id 'p0'): 'income' must be a number from" in told
+    assert "row 1 (id 'p0'): 'income' is invalid: got" in told
     code, out, told = feta_("predict", *TRUSTED, *known, "--skip-bad-rows")
     assert code == 3
     assert out.count('"not read"') == 11

@@ -145,7 +145,9 @@ def test_the_papers_algorithm_1_is_unfair_on_ties_and_eq_5_is_not() -> None:
 def test_nan_in_a_person_is_rejected_and_never_decided() -> None:
     broken = np.array(PERSON)
     broken[3] = np.nan
-    with pytest.raises(feta.DomainError, match="'income' must be a number from 0 to 100, got nan"):
+    with pytest.raises(
+        feta.DomainError, match="'income' is invalid: got nan; expected a number from 0 to 100"
+    ):
         feta.FairPredictor(linear(age=1.0)).decide(broken[None, :])
 
 

@@ -100,17 +100,21 @@ def test_answers_do_not_depend_on_who_else_is_asked_about() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"income": np.inf}, "income", "must be a number from 0 to 100 or missing, got inf"),
-    ({"hours": 60.5}, "hours", "must be a whole number from 0 to 60, got 60.5"),
-    ({"hours": 2.0**60}, "hours", "must be a whole number from 0 to 60"),
-    ({"rooms": 2.25}, "rooms", "must be one of 1, 1.5, 2, got 2.25"),
-    ({"rooms": 1.75}, "rooms", "must be one of 1, 1.5, 2, got 1.75"),
+    (
+        {"income": np.inf},
+        "income",
+        "is invalid: got inf; expected a number from 0 to 100 or missing",
+    ),
+    ({"hours": 60.5}, "hours", "is invalid: got 60.5; expected an integer from 0 to 60"),
+    ({"hours": 2.0**60}, "hours", "expected an integer from 0 to 60"),
+    ({"rooms": 2.25}, "rooms", "is invalid: got 2.25; expected one of 1, 1.5, 2"),
+    ({"rooms": 1.75}, "rooms", "is invalid: got 1.75; expected one of 1, 1.5, 2"),
     (
         {"income": 1e300},
         "income",
         "got .*e.300; expected a number from 0 to 100 or missing, because",
     ),
-    ({"age": 5}, "age", "must be a whole number from 0 to 4, got 5"),
+    ({"age": 5}, "age", "is invalid: got 5; expected an integer from 0 to 4"),
 ]
 
 
@@ -126,7 +130,9 @@ def test_who_cannot_be_decided_is_refused_by_column_and_reason(
 def test_a_strict_column_refuses_everybody_outside() -> None:
     strict = Real("income", 0.0, 100.0, missing=True, strict=True)
     model = Model(FeatureSpace((*SPACE.attributes[:-1], strict)), MODEL.network)
-    with pytest.raises(DomainError, match="'income' must be a number from 0 to 100"):
+    with pytest.raises(
+        DomainError, match="'income' is invalid: .*; expected a number from 0 to 100"
+    ):
         feta.audit(model, [INSIDE | {"income": 101.0}])
 
 
@@ -150,13 +156,13 @@ def test_bands_follow_a_source_outside_its_limits() -> None:
     model = Model(space, Network.from_layers([([[1.0, 0.0, 9.0, 0.0]], [-5.0])]))
     found = feta.audit(model, [{"age": 1, "hours": 85}, {"age": 1, "hours": 20}])
     assert [one.decision for one in found.findings] == [False, True]
-    with pytest.raises(DomainError, match="'band' must have exactly one band for hours 95"):
+    with pytest.raises(DomainError, match="'band' is invalid: got 0 bands for hours 95"):
         feta.audit(model, [{"age": 1, "hours": 95}])
 
 
 def test_a_direct_question_says_who_takes_people_outside() -> None:
     person = SPACE.encode(INSIDE | {"hours": 70}, limits="open")[0]
-    with pytest.raises(DomainError, match=r"got 70\.0; feta.audit and FairPredictor.decide take"):
+    with pytest.raises(DomainError, match=r"got 70\.0; .*; feta.audit and FairPredictor.decide accept"):
         feta.FairAt(MODEL, person)
 
 

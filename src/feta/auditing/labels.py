@@ -1,7 +1,7 @@
 """Labels: the outcomes that people should get, as tables and users write them."""
 
 from feta.errors import DomainError, unknown_choice
-from feta.io.table_file import parse_number
+from feta.io.cell_text import parse_number
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Outcome, Tolerance
 

@@ -7,7 +7,8 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.auditing.labels import read_label
 from feta.errors import DomainError, SchemaError
-from feta.io.table_file import Chunk, TableFile
+from feta.io.chunk import Chunk
+from feta.io.table_file import TableFile
 from feta.io.table_options import TableOptions
 from feta.model import Model
 from feta.rule import Outcome

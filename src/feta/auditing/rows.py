@@ -12,7 +12,7 @@ from feta.auditing.read_labels import read_label_cell
 from feta.auditing.runner import AuditRunner
 from feta.errors import DomainError
 from feta.io.bad_rows import BadRows
-from feta.io.table_file import Chunk
+from feta.io.chunk import Chunk
 from feta.model import Model
 from feta.rule import Outcome
 

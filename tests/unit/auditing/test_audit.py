@@ -121,7 +121,9 @@ def test_a_pair_that_does_not_replay_is_runtime_sensitive() -> None:
 
 
 def test_invalid_people_and_unknown_engines_are_rejected() -> None:
-    with pytest.raises(DomainError, match="'age' must be a whole number from 0 to 4, got 5"):
+    with pytest.raises(
+        DomainError, match="'age' is invalid: got 5; expected an integer from 0 to 4"
+    ):
         audit(MODEL, [{"age": 5, "size": 1, "income": 0}])
     with pytest.raises(EngineError, match="an engine must be one of"):
         audit(MODEL, people(0), engine="oracle")

@@ -492,7 +492,7 @@ def test_people_may_come_as_dicts(estimator: BaseEstimator) -> None:
     assert fair.predict(records[3]).tolist() == fair.predict(SOME)[3:4].tolist()
     assert fair.predict_proba(records).tolist() == fair.predict_proba(SOME).tolist()
     with pytest.raises(
-        DomainError, match=r"'town' must be one of .+ got 'Rom'; .+ add it .+\(row 1\)"
+        DomainError, match=r"'town' is invalid: got 'Rom'; .+ add the value .+\(row 1\)"
     ):
         fair.predict([records[0], records[1] | {"town": "Rom"}])
 
@@ -865,12 +865,14 @@ def test_votes_by_predict_need_no_limits() -> None:
 def test_people_outside_the_space_are_refused_with_column_and_row() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
     with pytest.raises(
-        DomainError, match=r"'income' must be a number from 0 to 100, got inf.*row 1"
+        DomainError, match=r"'income' is invalid: got inf; expected a number from 0 to 100.*row 1"
     ):
         fair.predict(pd.DataFrame({"town": ["Bonn", "Kiel"], "income": [5.0, np.inf]}))
     with pytest.raises(DomainError, match="must have the column 'income'"):
         fair.predict(X[["town"]])
-    with pytest.raises(DomainError, match=r"'age' must be a whole number from 18 to 25, got 17"):
+    with pytest.raises(
+        DomainError, match=r"'age' is invalid: got 17; expected an integer from 18 to 25"
+    ):
         fair.fit(X.assign(age=17), Y)
 
 

@@ -88,7 +88,7 @@ def test_only_undecided_rows_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("income", "message"),
     [
-        (np.nan, r"'income' must be a number from 0 to 100, got nan \(row 1\)"),
+        (np.nan, r"'income' is invalid: got nan; expected a number from 0 to 100 \(row 1\)"),
         (np.inf, "got inf"),
         (1e300, "is outside the schema's limits: got 1e.300; expected a number from 0 to 100"),
     ],
@@ -109,7 +109,7 @@ def test_sensitive_columns_may_contain_anything(junk: float) -> None:
 
 @pytest.mark.parametrize("shape", [(4,), (1, 3)])
 def test_people_of_the_wrong_shape_are_rejected(shape: tuple[int, ...]) -> None:
-    with pytest.raises(DomainError, match="people must be a matrix with 4 columns"):
+    with pytest.raises(DomainError, match="expected a matrix with 4 columns"):
         FairPredictor(OLD).decide(np.zeros(shape))
 
 

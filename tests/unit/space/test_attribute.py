@@ -33,9 +33,9 @@ BAND = Derived("band", "age", (("young", 18, 30), ("old", 31, 90)))
         ),
         (lambda: Categorical("c", (1, True)), r"repeated value for 'c': got \(1, True\)"),
         (
-            lambda: Integer("i", 1.5, 9),
+            lambda: Integer("i", 1.5, 9),  # type: ignore[arg-type]
             r"^invalid limit for 'i': got 1\.5; expected an integer within ±2\^52",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda: Integer("i", True, 9), "^invalid limit for 'i': got True; expected"),
         (lambda: Integer("i", 0, 2**52 + 1), "^invalid limit for 'i': got 45035996"),
         (
@@ -83,9 +83,9 @@ BAND = Derived("band", "age", (("young", 18, 30), ("old", 31, 90)))
             r"^invalid limits for 'r': got 1\.0 to 0\.0; expected the low limit at or below",
         ),
         (
-            lambda: Derived("d", "age", (("a", 1),)),
+            lambda: Derived("d", "age", (("a", 1),)),  # type: ignore[arg-type]
             r"^invalid bands for 'd': got .*; expected \(label, low, high\) each",
-        ),  # type: ignore[arg-type]
+        ),
         (
             lambda: Derived("d", "age", ()),
             r"^invalid bands for 'd': got \(\); expected one or more bands with different labels",

@@ -66,7 +66,7 @@ def test_too_many_texts_are_an_id() -> None:
     summary = ColumnSummary("x")
     summary.add(texts[:-1])
     with pytest.raises(
-        DomainError, match="'x' is not a category: got more than 1000 different texts; .* an id"
+        DomainError, match=r"'x' is not a category: got more than 1000 different texts; .* an id"
     ):
         summary.add(texts[-1:])
 
@@ -94,5 +94,5 @@ def test_a_frame_gives_a_space_that_contains_its_people() -> None:
         DomainError, match=r"^unknown sensitive column: got 'agee'; expected .*'age'\?"
     ):
         FeatureSpace.from_frame(frame, sensitive=["agee"])
-    with pytest.raises(SchemaError, match="^no sensitive attribute"):
+    with pytest.raises(SchemaError, match=r"^no sensitive attribute"):
         FeatureSpace.from_frame(frame, sensitive=[])

@@ -62,7 +62,7 @@ def test_a_flag_next_to_another_number_is_invalid() -> None:
     row[1] = 1.0
     assert not SPACE.contains(row)
     with pytest.raises(
-        DomainError, match="'age' is invalid: .*; expected an integer from 18 to 20 or missing"
+        DomainError, match=r"'age' is invalid: .*; expected an integer from 18 to 20 or missing"
     ):
         SPACE.check(row[None, :])
 
@@ -122,12 +122,12 @@ def test_a_space_is_inferred_from_empty_cells_only_on_request() -> None:
 def test_an_attribute_that_cannot_be_missing_is_rejected() -> None:
     with pytest.raises(
         SchemaError,
-        match="^invalid column 'income': got a real number that is sensitive and may be missing",
+        match=r"^invalid column 'income': got a real number that is sensitive and may be missing",
     ):
         Real("income", 0, 9, sensitive=True, missing=True)
     bands = Derived("band", "age", (("all", 0, 99),))
     with pytest.raises(
-        SchemaError, match="^invalid source of 'band': got 'age', which may be missing"
+        SchemaError, match=r"^invalid source of 'band': got 'age', which may be missing"
     ):
         FeatureSpace((Integer("age", 18, 20, sensitive=True, missing=True), bands))
     with pytest.raises(SchemaError, match="column 'age': missing must be true or false, got 1"):

@@ -142,7 +142,7 @@ def test_a_real_valued_sensitive_attribute_has_no_weights() -> None:
 
 def test_empty_weights_are_rejected() -> None:
     with pytest.raises(
-        SchemaError, match="^invalid vote weights: .*; expected a list of assignments, one or more"
+        SchemaError, match=r"^invalid vote weights: .*; expected a list of assignments, one or more"
     ):
         VoteWeights.of(SPACE, {})
 
