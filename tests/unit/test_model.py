@@ -93,7 +93,7 @@ LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
         (lambda: Model(SPACE, LINEAR, outcomes=("no", "no")), "expected 2 different names"),
     ],
 )
-def test_a_model_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_model_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
@@ -216,7 +216,7 @@ def test_the_sources_own_doubt_is_counted(
         linear(age=0.2),
     ],
 )
-def test_a_fingerprint_tells_any_two_models_apart(other: Model) -> None:
+def test_any_two_models_have_different_fingerprints(other: Model) -> None:
     model = Model(SPACE, LINEAR)
     assert other.fingerprint != model.fingerprint
     assert model.fingerprint == Model(SPACE, LINEAR, Threshold(-0.0)).fingerprint

@@ -36,7 +36,7 @@ def test_a_question_keeps_its_own_copy_of_the_person() -> None:
     assert not query.person.flags.writeable
 
 
-def test_a_digest_tells_any_two_questions_apart() -> None:
+def test_any_two_queries_have_different_digests() -> None:
     older = np.array(PERSON)
     older[0] = 31.0
     richer = np.array(PERSON)

@@ -64,7 +64,7 @@ Equality = Literal["favorable", "unfavorable"]
         ),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_rule_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
@@ -126,7 +126,7 @@ def test_a_score_between_two_floats_is_no_tie() -> None:
         (Threshold(0.0, equality="favorable"), "below", "favorable"),
     ],
 )
-def test_a_tie_follows_the_source_unless_told(
+def test_a_tie_follows_the_source_by_default(
     rule: Threshold, side: Side | None, equality: Equality
 ) -> None:
     assert rule.resolved(side).equality == equality
@@ -173,7 +173,7 @@ def test_the_first_of_the_largest_scores_wins(scores: list[float], winner: int) 
         assert one.decide_exactly(exact).tolist() == [index == winner]
 
 
-def test_classes_that_only_exact_arithmetic_tells_apart_are_told_apart() -> None:
+def test_exact_arithmetic_distinguishes_nearly_equal_classes() -> None:
     scores = Dyadic.of([[1.0, 1.0, 1.0]]) + Dyadic.of([[0.0, 2.0**-80, 0.0]])
     assert scores.floats().tolist() == [[1.0, 1.0, 1.0]]
     assert ABC.decide_exactly(scores).tolist() == [1]
@@ -190,7 +190,7 @@ def test_classes_that_only_exact_arithmetic_tells_apart_are_told_apart() -> None
         ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], UNDECIDED, UNDECIDED),
     ],
 )
-def test_a_class_is_settled_only_by_a_lead_beyond_the_errors(
+def test_a_class_is_decided_only_by_a_margin_beyond_the_errors(
     values: list[float], errors: list[float], winner: int, chosen: int
 ) -> None:
     scores = Bounded(np.array([values]), np.array([errors]))
@@ -289,9 +289,9 @@ def test_a_band_lies_around_the_middle_of_known_scores_exactly() -> None:
     assert band.center == (Fraction(0.1) + Fraction(0.75)) / 2
     middle = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.25], [0.3]]))
     edges = Dyadic.of([[0.25], [0.75], [0.25 - ULP], [0.75 + ULP]])
-    for one in (middle, Band.at(0.5, middle.center)):
-        assert one.center == Fraction(1, 2)
-        assert one.decide_exactly(edges).tolist() == [0, 0, 1, 1]
+    for band in (middle, Band.at(0.5, middle.center)):
+        assert band.center == Fraction(1, 2)
+        assert band.decide_exactly(edges).tolist() == [0, 0, 1, 1]
 
 
 def test_the_center_of_a_band_is_an_integer_times_a_power_of_two() -> None:
@@ -335,7 +335,7 @@ def test_two_decisions_are_compared_where_there_are_decisions() -> None:
         ),
     ],
 )
-def test_apart_is_another_decision_than_ones_own(
+def test_a_comparator_flags_decisions_that_differ_from_the_reference(
     rule: Rule, reference: list[float], others: list[list[float]], differs: list[int]
 ) -> None:
     comparator: Comparator = rule.comparator(Dyadic.of([reference]))
@@ -343,7 +343,10 @@ def test_apart_is_another_decision_than_ones_own(
     sure = comparator.decide(
         Bounded(np.array(others, dtype=np.float64), np.zeros((3, len(reference))))
     )
-    assert all(one in (UNDECIDED, due) for one, due in zip(sure.tolist(), differs, strict=True))
+    assert all(
+        decision in (UNDECIDED, expected)
+        for decision, expected in zip(sure.tolist(), differs, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -395,8 +398,8 @@ def test_in_the_runtime_both_scores_of_a_distance_are_off(
     errors: list[float], *, differs: bool
 ) -> None:
     scores = Bounded(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
-    found = differs_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
-    assert found.tolist() == [False, differs]
+    flags = differs_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
+    assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize(
@@ -404,8 +407,8 @@ def test_in_the_runtime_both_scores_of_a_distance_are_off(
 )
 def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, differs: bool) -> None:
     scores = Bounded(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
-    found = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
-    assert found.tolist() == [False, differs]
+    flags = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
+    assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize("epsilon", ["1", None, 10**400], ids=["text", "none", "huge"])

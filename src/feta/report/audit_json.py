@@ -66,7 +66,7 @@ def _model_json(report: Report) -> dict[str, Any]:
         "rule_options": {option.name: getattr(rule, option.name) for option in fields(rule)},
         "tolerance": rule.epsilon if isinstance(rule, Tolerance) else None,
         "tolerance_compares": DEFINITION if isinstance(rule, Tolerance) else None,
-        "sensitive": {attribute.name: attribute.domain() for attribute in space.sensitive},
+        "sensitive": {attribute.name: _stored_domain(attribute) for attribute in space.sensitive},
         "reading": model.network.provenance,
         "notes": list(source.notes),
         "table": dict(source.table),

@@ -67,7 +67,7 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
     first = Terms.of(model).at(person, cells)
     known = linear.forward(network, first)
     scores = linear.next_box(network, first, known) if known else first.box()
-    tight = [*(one.box for one in known), scores]
+    tight = [*(layer.box for layer in known), scores]
     loose = interval.forward(network, first.box())
     for row in range(len(cells)):
         corners = cells.corners(row, person, 10**6)

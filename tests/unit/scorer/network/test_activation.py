@@ -98,9 +98,7 @@ CLIP = piecewise("clip", [-1.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])
         ),
     ],
 )
-def test_an_activation_that_cannot_be_is_refused(
-    make: Callable[[], Activation], message: str
-) -> None:
+def test_an_invalid_activation_is_rejected(make: Callable[[], Activation], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         make()
 
@@ -212,7 +210,7 @@ def test_float64_is_exact_on_simple_numbers(activation: Activation) -> None:
     network = Network.from_layers([([[1.0]], [0.0]), ([[1.0]], [0.0])], activation=activation)
     values = np.arange(-64, 65).reshape(-1, 1) / 8  # every break is among them
     exact = ExactNetwork(network).scores(values)
-    assert exact.fractions() == [Fraction(one) for one in activation(values)[:, 0].tolist()]
+    assert exact.fractions() == [Fraction(value) for value in activation(values)[:, 0].tolist()]
     assert network(values).tolist() == activation(values).tolist()
 
 

@@ -28,7 +28,7 @@ def test_layers_in_a_row_have_the_identity_between() -> None:
     builder.linear(np.array([[2.0], [1.0]]), np.array([-1.0, 3.0]))
     builder.linear(np.array([[3.0, 1.0]]), ONE)
     network = builder.network()
-    assert [one.name for one in network.activations] == ["identity"]
+    assert [activation.name for activation in network.activations] == ["identity"]
     assert network(np.array([[0.0], [-1.0]])).tolist() == [[1.0], [-6.0]]
 
 
@@ -95,16 +95,16 @@ def test_maxout_is_exact_where_float64_would_round(pool: int) -> None:
     rng = np.random.default_rng(pool)
     values = rng.normal(size=(40, 2 * pool)) * 10.0 ** rng.integers(-20, 20, (40, 2 * pool))
     values[0] = 7.0  # all tie
-    found = ExactNetwork(builder.network()).scores(values).fractions()
-    due = values.reshape(40, 2, pool).max(axis=2).ravel()
-    assert found == [Fraction(one) for one in due.tolist()]
+    scores = ExactNetwork(builder.network()).scores(values).fractions()
+    expected = values.reshape(40, 2, pool).max(axis=2).ravel()
+    assert scores == [Fraction(value) for value in expected.tolist()]
 
 
 def test_maxout_bends_only_where_it_compares() -> None:
     builder = NetworkBuilder()
     builder.linear(np.eye(3), np.zeros(3))
     builder.activate(Maxout(3), "maxout")
-    names = [one.name for one in builder.network().activations]
+    names = [activation.name for activation in builder.network().activations]
     assert names == ["identity", "relu_or_identity"] * 2
     for layer in builder.network().layers:
         assert np.isin(layer.weight, (-1.0, 0.0, 1.0)).all()
@@ -128,7 +128,7 @@ def test_hardsigmoid_is_folded_into_the_layer_before_it() -> None:
     network = builder.network()
     assert network.first.slopes.tolist() == [[0.5, 0.0], [0.0, float(Fraction(1, 6))]]
     assert network.first.bias.tolist() == [1.5, float(Fraction(1, 3))]
-    assert [one.name for one in network.activations] == ["clip"]
+    assert [activation.name for activation in network.activations] == ["clip"]
     assert network(np.array([[-3.0, 9.0], [-2.0, -9.0], [9.0, 1.0]]))[:, 0].tolist() == [
         0.0,
         0.5,

@@ -65,7 +65,7 @@ def test_a_folded_network_scores_people_in_their_own_units() -> None:
         ([0.0] * 3, [1.0, 1.0, np.inf], "column 2: .* inf; expected finite numbers"),
     ],
 )
-def test_a_scaling_that_cannot_be_is_refused(
+def test_an_invalid_scaling_is_rejected(
     centers: list[float], scales: list[float], message: str
 ) -> None:
     with pytest.raises(NetworkError, match=message):

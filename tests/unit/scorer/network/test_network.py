@@ -120,7 +120,7 @@ NETWORK = Network.from_layers([FIRST, LAST])
         ),
     ],
 )
-def test_a_network_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_network_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         make()
 
@@ -183,7 +183,7 @@ def test_a_value_that_is_not_in_the_table_is_refused(value: float) -> None:
         ),
     ],
 )
-def test_a_fingerprint_tells_any_two_networks_apart(other: Network) -> None:
+def test_any_two_networks_have_different_fingerprints(other: Network) -> None:
     assert other.fingerprint != NETWORK.fingerprint
     assert Network.from_layers([FIRST, LAST]).fingerprint == NETWORK.fingerprint
 
