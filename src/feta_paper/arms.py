@@ -139,9 +139,9 @@ def _first_loss(bench: Bench) -> float:
     network, split = bench.network("nn_b"), bench.split
     task = Task(Threshold(0.0))
     found = violations(bench.space, network, task, split.people, numbers="real")
-    kept = np.ones(len(split.people), bool) if bench.protocol.keep == "all" else found.apart
-    people = np.concatenate([split.people[kept], found.counterparts[found.apart]])
-    targets = np.concatenate([split.targets[kept], split.targets[found.apart]])
+    kept = np.ones(len(split.people), bool) if bench.protocol.keep == "all" else found.differs
+    people = np.concatenate([split.people[kept], found.counterparts[found.differs]])
+    targets = np.concatenate([split.targets[kept], split.targets[found.differs]])
     scores = network(people)[:, 0]
     losses = np.logaddexp(0.0, scores) - targets * scores
     return float(losses.mean()) if len(losses) else 0.0

@@ -81,7 +81,7 @@ def look_at(
     apart = None
     if real and any(isinstance(one, Integer) for one in space.sensitive):
         task = Task(Threshold(0.0))
-        apart = violations(space, network, task, people, numbers="real").apart
+        apart = violations(space, network, task, people, numbers="real").differs
     own = np.asarray(model.decide(people), dtype=bool)
     return Look(labels, own, np.asarray(counts.favorable), space.lattice.size, apart)
 
