@@ -138,9 +138,9 @@ def _first_loss(fold: Fold) -> float:
     network, split = fold.network("nn_b"), fold.split
     task = Task(Threshold(0.0))
     found = violations(fold.space, network, task, split.people, numbers="real")
-    selected = np.ones(len(split.people), bool) if fold.protocol.keep == "all" else found.apart
-    people = np.concatenate([split.people[selected], found.counterparts[found.apart]])
-    targets = np.concatenate([split.targets[selected], split.targets[found.apart]])
+    selected = np.ones(len(split.people), bool) if fold.protocol.keep == "all" else found.differs
+    people = np.concatenate([split.people[selected], found.counterparts[found.differs]])
+    targets = np.concatenate([split.targets[selected], split.targets[found.differs]])
     scores = network(people)[:, 0]
     losses = np.logaddexp(0.0, scores) - targets * scores
     return float(losses.mean()) if len(losses) else 0.0

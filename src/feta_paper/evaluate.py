@@ -84,7 +84,7 @@ def evaluate(
     unfair_real = None
     if real and any(isinstance(attribute, Integer) for attribute in space.sensitive):
         task = Task(Threshold(0.0))
-        unfair_real = violations(space, network, task, people, numbers="real").apart
+        unfair_real = violations(space, network, task, people, numbers="real").differs
     decisions = np.asarray(model.decide(people), dtype=bool)
     favorable = np.asarray(counts.favorable)
     return Evaluation(labels, decisions, favorable, space.lattice.size, unfair_real)

@@ -1,6 +1,7 @@
-"""Stack: networks of one shape trained side by side, all their numbers in one tensor.
+"""Networks of one shape that are trained together, all parameters in one tensor.
 
-A step on small networks costs calls, not arithmetic, so ten members take little more time than one.
+The cost of a step on small networks is calls, not arithmetic, so ten members take little more
+time than one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,14 +25,14 @@ MOMENTUM, MEMORY, EPSILON = 0.9, 0.999, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Layer widths, from the inputs to the scores, and the activations between."""
+    """Layer widths from the inputs to the scores, and the activations between them."""
 
     widths: tuple[int, ...]
     activations: tuple[Activation, ...]
 
     @classmethod
     def of(cls, network: Network) -> "Shape":
-        """Take a network's own shape."""
+        """Return the shape of a network."""
         if network.first.tables:
             raise NetworkError("a network with tables cannot be trained; train it on raw columns")
         inner = [len(layer.bias) for layer in network.layers]
@@ -44,11 +45,11 @@ class Shape:
 
     @property
     def length(self) -> int:
-        """How many numbers make a network."""
+        """The number of parameters."""
         return sum(outputs * (inputs + 1) for outputs, inputs in self.sizes)
 
     def initial(self, rng: np.random.Generator) -> Vector:
-        """Draw numbers as torch does: evenly within ±1 / √inputs."""
+        """Draw parameters as torch does: uniformly within ±1 / √inputs."""
         parts = [
             rng.uniform(-1, 1, outputs * (inputs + 1)) / np.sqrt(inputs)
             for outputs, inputs in self.sizes
@@ -56,29 +57,29 @@ class Shape:
         return np.concatenate(parts)
 
     def flat(self, network: Network) -> Vector:
-        """Put a network's numbers into a row."""
+        """Return the parameters of a network as one row."""
         pairs = [(network.first.slopes, network.first.bias)]
         pairs += [(layer.weight, layer.bias) for layer in network.layers]
         return np.concatenate([part.ravel() for pair in pairs for part in pair])
 
     def layers(self, numbers: Vector) -> list[tuple[Matrix, Vector]]:
-        """Take a row apart into weights and biases."""
-        found, start = [], 0
+        """Split a row of parameters into weights and biases."""
+        layers, start = [], 0
         for outputs, inputs in self.sizes:
             middle, stop = start + outputs * inputs, start + outputs * (inputs + 1)
-            found.append((numbers[start:middle].reshape(outputs, inputs), numbers[middle:stop]))
+            layers.append((numbers[start:middle].reshape(outputs, inputs), numbers[middle:stop]))
             start = stop
-        return found
+        return layers
 
     def network(
         self,
         numbers: Vector,
         fold: Callable[[Matrix, Vector], Columns] = lambda w, b: Columns(b, w),
     ) -> Network:
-        """Make a network of a row of numbers; `fold` makes its first layer."""
+        """Return the network of a row of parameters; `fold` makes its first layer."""
         if not np.isfinite(numbers).all():
             raise NetworkError(
-                "training must keep finite weights, but they grew beyond all bounds; lower the learning rate"
+                "the training diverged: got weights that are not finite; lower the learning rate"
             )
         (weight, bias), *rest = self.layers(numbers)
         inner = tuple(Affine(weight, bias) for weight, bias in rest)
@@ -86,7 +87,7 @@ class Shape:
 
 
 class Stack:
-    """Members' numbers, and where Adam stands."""
+    """Parameters of the members, and the state of Adam."""
 
     def __init__(
         self,
@@ -102,45 +103,47 @@ class Stack:
         self.rates: Tensor = torch.tensor(np.array(learning_rates, dtype=np.float64))[:, None]
         self.mean, self.square = torch.zeros_like(self.numbers), torch.zeros_like(self.numbers)
         self.steps = 0
-        self._bends = [_bend(one) for one in shape.activations]
+        self._activations = [_torch_activation(one) for one in shape.activations]
 
     def scores(self, people: "Tensor") -> "Tensor":
         """Score people, (members or 1, people, columns), as (members, people, outputs)."""
         return self.layers(people)[-1]
 
     def layers(self, people: "Tensor") -> "list[Tensor]":
-        """Give what each layer makes of people, before its activation; the scores come last."""
+        """Compute the values of each layer before its activation; the scores come last."""
         torch = import_torch()
         n_members = len(self.numbers)
-        values, start, found = people.expand(n_members, -1, -1), 0, []
+        values, start, outputs_by_layer = people.expand(n_members, -1, -1), 0, []
         for index, (outputs, inputs) in enumerate(self.shape.sizes):
             middle, stop = start + outputs * inputs, start + outputs * (inputs + 1)
             weight = self.numbers[:, start:middle].view(n_members, outputs, inputs)
             bias = self.numbers[:, None, middle:stop]
-            found.append(torch.baddbmm(bias, values, weight.transpose(1, 2)))
-            values = self._bends[index](found[-1]) if index < len(self._bends) else found[-1]
+            values = torch.baddbmm(bias, values, weight.transpose(1, 2))
+            outputs_by_layer.append(values)
+            if index < len(self._activations):
+                values = self._activations[index](values)
             start = stop
-        return found
+        return outputs_by_layer
 
     def step(self, losses: "Tensor") -> None:
         """Take one step of Adam down each member's loss, (members,)."""
         torch = import_torch()
-        (slope,) = torch.autograd.grad(losses.sum(), self.numbers)
+        (gradient,) = torch.autograd.grad(losses.sum(), self.numbers)
         self.steps += 1
         with torch.no_grad():
             if self.weight_decay:
-                slope = slope + self.weight_decay * self.numbers
-            self.mean.lerp_(slope, 1 - MOMENTUM)
-            self.square.mul_(MEMORY).addcmul_(slope, slope, value=1 - MEMORY)
-            spread = (self.square / (1 - MEMORY**self.steps)).sqrt_().add_(EPSILON)
-            self.numbers -= self.rates / (1 - MOMENTUM**self.steps) * self.mean / spread
+                gradient = gradient + self.weight_decay * self.numbers
+            self.mean.lerp_(gradient, 1 - MOMENTUM)
+            self.square.mul_(MEMORY).addcmul_(gradient, gradient, value=1 - MEMORY)
+            deviation = (self.square / (1 - MEMORY**self.steps)).sqrt_().add_(EPSILON)
+            self.numbers -= self.rates / (1 - MOMENTUM**self.steps) * self.mean / deviation
 
     def rows(self) -> Matrix:
-        """Copy the members' numbers, one row each."""
+        """Return a copy of the parameters, one row per member."""
         return np.array(self.numbers.detach().numpy())
 
     def state(self) -> dict[str, Matrix]:
-        """Give what a resumed training needs."""
+        """Return what a resumed training needs."""
         return {
             "numbers": self.rows(),
             "mean": np.array(self.mean.numpy()),
@@ -150,7 +153,7 @@ class Stack:
         }
 
     def restore(self, state: dict[str, Matrix]) -> None:
-        """Go on where a training was interrupted."""
+        """Restore the state of an interrupted training."""
         torch = import_torch()
         with torch.no_grad():
             for name in ("numbers", "mean", "square", "rates"):
@@ -158,27 +161,27 @@ class Stack:
         self.steps = int(state["steps"][0])
 
 
-def _bend(activation: Activation) -> Callable[["Tensor"], "Tensor"]:
+def _torch_activation(activation: Activation) -> Callable[["Tensor"], "Tensor"]:
     torch = import_torch()
     if activation.is_relu:
         return torch.relu
     breaks, slopes, shifts = (
-        torch.tensor(np.array(one))
-        for one in (activation.breaks, activation.slopes, activation.intercepts)
+        torch.tensor(np.array(values))
+        for values in (activation.breaks, activation.slopes, activation.intercepts)
     )
 
-    def bend(values: "Tensor") -> "Tensor":
+    def activate(values: "Tensor") -> "Tensor":
         result = slopes[0] * values + shifts[0]
         for index in range(len(breaks)):
             piece = slopes[index + 1] * values + shifts[index + 1]
             result = torch.where(values >= breaks[index], piece, result)
         return result
 
-    return bend
+    return activate
 
 
 def import_torch() -> Any:  # noqa: ANN401 - a module
-    """Import torch where training needs it."""
+    """Import torch when training needs it."""
     try:
         import torch  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
@@ -188,7 +191,7 @@ def import_torch() -> Any:  # noqa: ANN401 - a module
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute with one torch thread: the same bits each time, and small networks gain from no more."""
+    """Use one torch thread: results are reproducible, and small networks gain from no more."""
     torch = import_torch()
     before = torch.get_num_threads()
     torch.set_num_threads(1)

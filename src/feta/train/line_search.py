@@ -1,7 +1,8 @@
-"""Trace: the highest point of a score along line segments, from the places where it bends.
+"""Maximum of a score along line segments.
 
-Along a line a piecewise-linear network is piecewise linear; its highest point is an end or a bend.
-Bends are found layer by layer: between those of the layers before, what goes into a neuron is straight.
+Along a line, a piecewise-linear network is piecewise linear, so its maximum is at an end or at a
+break. Breaks are found layer by layer: between the breaks of earlier layers, the input of a neuron
+is linear.
 """
 
 import numpy as np
@@ -11,9 +12,10 @@ from feta.scorer.network.network import Network
 
 
 def highest(network: Network, start: Matrix, steps: Matrix, upward: Flags) -> tuple[Vector, Vector]:
-    """Find where on each segment, from 0 to 1, the score is highest (or lowest), and that score.
+    """Find the position on each segment, from 0 to 1, of the highest (or lowest) score.
 
-    `start` holds what goes into the first activation at 0, a row a segment; `steps` are added up to 1.
+    Return positions and scores. `start` contains the inputs of the first activation at position
+    0, one row per segment; `start + steps` are those at position 1.
     """
     owners = np.arange(len(start))
     low, high = np.zeros(len(start)), np.ones(len(start))
@@ -28,13 +30,13 @@ def highest(network: Network, start: Matrix, steps: Matrix, upward: Flags) -> tu
     both = np.concatenate([owners, owners])
     scores = _values(network, start[both] + ends[:, None] * steps[both], len(network.layers))[:, 0]
     signed = np.where(upward[both], scores, -scores)
-    order = np.lexsort((ends, -signed, both))  # of equals the first along the segment
+    order = np.lexsort((ends, -signed, both))  # the first of equals along the segment
     first = order[np.unique(both[order], return_index=True)[1]]
     return ends[first], scores[first]
 
 
 def _values(network: Network, first: Matrix, depth: int) -> Matrix:
-    """Compute what goes into an activation; the scores, at the last depth."""
+    """Compute the inputs of an activation; at the last depth, the scores."""
     values = first
     for activation, layer in zip(network.activations[:depth], network.layers, strict=False):
         values = activation(values) @ layer.weight.T + layer.bias
@@ -42,23 +44,23 @@ def _values(network: Network, first: Matrix, depth: int) -> Matrix:
 
 
 def _crossings(left: Matrix, right: Matrix, breaks: Matrix) -> Matrix:
-    """Tell where between 0 and 1 each straight value crosses a break; NaN where it does not."""
-    found = []
+    """Compute where between 0 and 1 each linear value crosses a break; NaN if it does not."""
+    crossings = []
     for at in breaks:
         crosses = ((left < at) & (right > at)) | ((left > at) & (right < at))
         share = np.divide(at - left, right - left, out=np.full_like(left, np.nan), where=crosses)
-        found.append(share)
-    return np.hstack(found) if found else np.full((len(left), 1), np.nan)
+        crossings.append(share)
+    return np.hstack(crossings) if crossings else np.full((len(left), 1), np.nan)
 
 
 def _split(
     owners: Counts, low: Vector, high: Vector, shares: Matrix
 ) -> tuple[Counts, Vector, Vector]:
-    """Cut segments at these shares of their length."""
-    most = int((~np.isnan(shares)).sum(axis=1).max(initial=0))
-    cuts = np.sort(shares, axis=1)[:, :most]  # NaN comes last
+    """Split segments at these shares of their length."""
+    n_cuts = int((~np.isnan(shares)).sum(axis=1).max(initial=0))
+    cuts = np.sort(shares, axis=1)[:, :n_cuts]  # NaN comes last
     points = low[:, None] + np.clip(cuts, 0.0, 1.0) * (high - low)[:, None]
     points = np.sort(np.column_stack([low, points, high]), axis=1)
-    kept = ~np.isnan(points[:, 1:])
-    pieces = np.broadcast_to(owners[:, None], kept.shape)
-    return pieces[kept], points[:, :-1][kept], points[:, 1:][kept]
+    valid = ~np.isnan(points[:, 1:])
+    pieces = np.broadcast_to(owners[:, None], valid.shape)
+    return pieces[valid], points[:, :-1][valid], points[:, 1:][valid]

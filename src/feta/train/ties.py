@@ -1,7 +1,8 @@
-"""Equal: counterparts whose scores are the same for a reason that needs no arithmetic.
+"""Ties: counterparts whose scores are provably equal without exact arithmetic.
 
-Where the neurons that a sensitive value moves are switched off, or nobody listens to them, the score
-does not move. Whole lattices tie like that, and exact arithmetic is too dear for so many points.
+If the neurons that a sensitive value changes are inactive, or have no effect on the score, the
+score does not change. Full lattices tie in this way, and exact arithmetic is too expensive for so
+many points.
 """
 
 from typing import TYPE_CHECKING
@@ -16,23 +17,25 @@ from feta.space.lattice import Axis
 if TYPE_CHECKING:
     from feta.scorer.network.activation import Pieces
 
-# Points looked at together: their values and errors in all layers are a few megabytes.
+# Points per chunk: their values and errors in all layers take a few megabytes.
 CHUNK = 2**14
 
 
 def distinct(points: Counterparts, assignment_ids: Counts) -> Counts:
-    """Choose the first of each group of counterparts of one person whose scores are surely equal."""
-    moving = _moving(points)
+    """Return the first of each group of counterparts whose scores are provably equal."""
+    effective = _effective_neurons(points)
     lattice = points.tabulated.lattice
     keys = np.zeros(len(assignment_ids), dtype=np.int64)
     for axis, coordinates in zip(lattice.axes, lattice.coordinates(assignment_ids), strict=True):
-        kinds = np.unique(_masked(points, axis, moving), axis=0, return_inverse=True)[1].ravel()
+        kinds = np.unique(_effective_codes(points, axis, effective), axis=0, return_inverse=True)[
+            1
+        ].ravel()
         keys = keys * len(axis) + kinds[coordinates]
     return np.sort(np.unique(keys, return_index=True)[1]).astype(np.int64)
 
 
-def _moving(points: Counterparts) -> Flags:
-    """Tell the first layer's neurons through which a score could move between these points."""
+def _effective_neurons(points: Counterparts) -> Flags:
+    """Return the first-layer neurons that can change the score between these points."""
     network = points.tabulated.network
     if not network.layers:
         return np.ones(network.first.outputs, dtype=bool)
@@ -45,8 +48,9 @@ def _moving(points: Counterparts) -> Flags:
             pieces = activation.pieces(bounded.values, bounded.errors)
             if depth == len(common):
                 common.append(pieces[:1])
-            alike = (pieces == common[depth]).all(axis=0)
-            common[depth] = np.where(alike, common[depth], np.int8(-1))  # −1: open, or not the same
+            equal = (pieces == common[depth]).all(axis=0)
+            # −1: undecided, or not the same piece everywhere
+            common[depth] = np.where(equal, common[depth], np.int8(-1))
     live = live_neurons(network, common)[0][0]
     first = common[0][0]
     slopes = np.broadcast_to(
@@ -56,11 +60,11 @@ def _moving(points: Counterparts) -> Flags:
     return np.asarray(live & ~flat)
 
 
-def _masked(points: Counterparts, axis: Axis, moving: Flags) -> Matrix:
-    """Give an axis's codes in those columns that move a neuron that matters, one row a value."""
+def _effective_codes(points: Counterparts, axis: Axis, neurons: Flags) -> Matrix:
+    """Return an axis's codes, one row per value, with 0 in columns without effect."""
     first = points.tabulated.network.first
-    heard = (first.slopes[moving] != 0).any(axis=0)
+    matters = (first.slopes[neurons] != 0).any(axis=0)
     for table in first.tables:
-        rows = table.rows[:, moving]
-        heard[table.column] = bool((rows != rows[:1]).any())
-    return axis.codes(np.arange(len(axis))) * heard[list(axis.columns)]
+        rows = table.rows[:, neurons]
+        matters[table.column] = bool((rows != rows[:1]).any())
+    return axis.codes(np.arange(len(axis))) * matters[list(axis.columns)]

@@ -1,6 +1,7 @@
-"""Farthest: each person's counterpart with the highest (or lowest) score, exactly.
+"""Each person's counterpart with the highest (or lowest) score, exactly.
 
-The costly step of fair training: it runs for every person of every batch, with new weights each time.
+This is the costly step of fair training: it runs for every person of every batch, with new weights
+each time.
 """
 
 from dataclasses import dataclass
@@ -27,21 +28,21 @@ from feta.train.ties import distinct
 Numbers = Literal["real", "integer"]
 Engine = Literal["auto", "exhaustive"]
 
-# Counterparts scored at a time: blocks of 2^12 points of 16 neurons stay in the cache.
+# Counterparts scored at once: a block of 2^12 points of 16 neurons fits into the cache.
 BLOCK = 2**12
 
-# Enumeration of more counterparts than this a person would take seconds each.
+# Enumerating more counterparts would take seconds per person.
 MAX_COUNTERPARTS = 10**7
 
 UP_AND_DOWN = np.array([[[1.0]], [[-1.0]]])
 
-# The kernel's seconds, evaluations and threads.
+# Arguments of the kernel: seconds, evaluations and threads.
 NO_LIMIT = (-1.0, 0, 1)
 
-# Contributions kept for all assignments, in numbers: 128 MB.
-KEPT_TERMS = 2**24
+# Contributions of assignments that are cached, in numbers: 128 MB.
+MAX_CACHED_TERMS = 2**24
 
-# Values that a real-valued attribute is first looked at; between two of them it is traced.
+# Values of a real-valued attribute that are scored first; between them its breaks are followed.
 GRID = 33
 
 
@@ -58,25 +59,30 @@ def worst_counterparts(
 ) -> tuple[Matrix, Vector]:
     """Find each person's counterpart with the highest score (upward) or the lowest.
 
-    Gives the counterparts' rows and float64 scores. With "integer" numbers the choice is exact, and
-    the first on the lattice among equals. With "real" numbers one whole-number attribute, the widest,
-    takes any value of its range (a `Real` always does): the score is then within rounding of the
-    highest there is, at a float64 point. With `beyond`, people none of whose counterparts reach that
-    score may be given any counterpart, or themselves: that is proved several times faster. With
-    `nearly`, one whose score is short of the highest by float32's rounding will do, if it is beyond
-    that score for sure: networks trained to be fair have many counterparts of equal score. The
-    native_kernel kernel does it where it was built and float32 can hold the network; "exhaustive"
-    enumerates in NumPy.
+    Return the counterparts' rows and float64 scores. With "integer" numbers the choice is exact,
+    and the first of equals on the lattice. With "real" numbers one integer attribute, the widest,
+    takes any value of its range (a `Real` always does): the score is then the highest up to
+    rounding, at a float64 point.
+
+    With `beyond`, a person without a counterpart beyond that score may get any counterpart, or
+    the person itself: this is several times faster. With `nearly`, a score may be below the
+    highest by float32's rounding if it is provably beyond `beyond`: networks trained to be fair
+    have many counterparts of equal score.
+
+    "auto" uses the compiled kernel if it is installed and float32 can represent the network;
+    "exhaustive" enumerates in NumPy.
     """
     if network.outputs != 1:
-        raise SchemaError(f"the farthest counterpart is one of one score, got {network.outputs}")
+        raise SchemaError(f"invalid number of scores: got {network.outputs}; expected 1")
     search = _WorstSearch(_grid(space), network, _line(space, network, numbers))
-    if engine == "auto" and search.compilable:
+    if engine == "auto" and search.fits_kernel:
         rows = np.array(people, dtype=np.float64)
         return search.worst_by_kernel(rows, upward, beyond, nearly=nearly)
     if search.lattice.size > MAX_COUNTERPARTS:
-        message = f"training searches at most {MAX_COUNTERPARTS:,} counterparts a person, got {search.lattice.size:,}; narrow the sensitive domains, or give fewer sensitive attributes"
-        raise EngineError(message)
+        raise EngineError(
+            f"too many counterparts per person: got {search.lattice.size:,}; expected at most "
+            f"{MAX_COUNTERPARTS:,}; narrow their domains, or name fewer sensitive attributes"
+        )
     rows, scores = np.array(people, dtype=np.float64), np.zeros(len(people))
     step = max(1, BLOCK // search.lattice.size)
     for start in range(0, len(people), step):
@@ -86,13 +92,13 @@ def worst_counterparts(
 
 
 def _grid(space: FeatureSpace) -> FeatureSpace:
-    """Look at a real-valued sensitive attribute at a few values first."""
+    """Replace a real-valued sensitive attribute by a few of its values."""
     if space.finite:
         return space
-    return FeatureSpace(tuple(_listed(one) for one in space.attributes))
+    return FeatureSpace(tuple(_with_levels(attribute) for attribute in space.attributes))
 
 
-def _listed(attribute: Attribute) -> Attribute:
+def _with_levels(attribute: Attribute) -> Attribute:
     if not isinstance(attribute, Real) or not attribute.sensitive:
         return attribute
     numbers = np.unique(np.linspace(attribute.low, attribute.high, GRID))
@@ -100,22 +106,24 @@ def _listed(attribute: Attribute) -> Attribute:
 
 
 def _line(space: FeatureSpace, network: Network, numbers: Numbers) -> int | None:
-    """Choose the axis that is searched over the reals, if any."""
+    """Return the index of the axis that is searched over the reals, if any."""
     reals = [a for a in space.sensitive if isinstance(a, Real)]
     if len(reals) > 1:
-        names = ", ".join(repr(one.name) for one in reals)
-        message = f"one sensitive attribute may be real-valued in training, got {names}; declare the others integer, or give them a step"
-        raise SchemaError(message)
+        names = ", ".join(repr(attribute.name) for attribute in reals)
+        raise SchemaError(
+            f"too many real-valued sensitive attributes for training: got {names}; expected at "
+            "most one; declare the others as integer, or add a step"
+        )
     axes = _grid(space).lattice.axes
     if reals:
         return [axis.attribute.name for axis in axes].index(reals[0].name)
     tabled = {table.column for table in network.first.tables}
-    # Between whole numbers neither a table nor a band says anything, and a missing one is no number.
+    # A table or a band has no values between integers, and a missing value is not a number.
     wide = [
         (-len(axis), index)
         for index, axis in enumerate(axes)
         if isinstance(axis.attribute, Integer)
-        and len(axis.columns) == 1  # neither bands nor a flag for what is missing
+        and len(axis.columns) == 1  # no bands, no flag for missing values
         and axis.columns[0] not in tabled
     ]
     return min(wide)[1] if wide and numbers == "real" else None
@@ -123,7 +131,7 @@ def _line(space: FeatureSpace, network: Network, numbers: Numbers) -> int | None
 
 @dataclass(frozen=True, eq=False)
 class _WorstSearch:
-    """A network over the lattice: what each assignment contributes to the first layer."""
+    """Search of a network over the lattice."""
 
     space: FeatureSpace
     network: Network
@@ -136,28 +144,30 @@ class _WorstSearch:
 
     @cached_property
     def tabulated(self) -> Tabulated:
-        """The first layer over the lattice; exact where it is asked for that."""
+        """The first layer over the lattice, also for exact arithmetic."""
         return Tabulated(ExactNetwork(self.network), self.lattice)
 
     @cached_property
-    def kept(self) -> Matrix | None:
-        """What every assignment contributes, (assignments, neurons), unless that is too much."""
-        if self.lattice.size * self.network.first.outputs > KEPT_TERMS:
+    def cached_terms(self) -> Matrix | None:
+        """What each assignment contributes, (assignments, neurons); None if that is too large."""
+        if self.lattice.size * self.network.first.outputs > MAX_CACHED_TERMS:
             return None
         return self.tabulated.terms(np.arange(self.lattice.size))[0]
 
-    def terms(self, numbers: Counts) -> Matrix:
-        """Give what assignments with these numbers contribute."""
-        return self.tabulated.terms(numbers)[0] if self.kept is None else self.kept[numbers]
+    def terms(self, assignment_ids: Counts) -> Matrix:
+        """Return what these assignments contribute to the first layer."""
+        if self.cached_terms is None:
+            return self.tabulated.terms(assignment_ids)[0]
+        return self.cached_terms[assignment_ids]
 
     @cached_property
     def error(self) -> float:
-        """How far off any float64 score can be."""
+        """The largest error of any float64 score."""
         return largest_error(self.network, self.space.magnitudes, FLOAT64)
 
     @property
-    def compilable(self) -> bool:
-        """Whether the kernel can search it."""
+    def fits_kernel(self) -> bool:
+        """Whether the kernel can search this network and lattice."""
         if native_kernel.native is None:
             native_kernel.warn_without_kernel()
             return False
@@ -171,7 +181,7 @@ class _WorstSearch:
     def worst_by_kernel(
         self, people: Matrix, upward: Flags, beyond: float | None, *, nearly: bool
     ) -> tuple[Matrix, Vector]:
-        """Search for everybody in the kernel; exact arithmetic settles what it leaves open."""
+        """Search with the kernel; exact arithmetic decides what it leaves undecided."""
         kernel = kernel_of(
             self.network, [self._axis(index) for index in range(len(self.lattice.axes))]
         )
@@ -183,30 +193,29 @@ class _WorstSearch:
         if self.line is None:
             kind = np.where(upward, 0, 1).astype(np.int32)
             offsets = np.zeros((len(people), 1))
-            told = kernel.worst(
+            result = kernel.worst(
                 values, sizes, UP_AND_DOWN, offsets, kind, floors, nearly, False, *NO_LIMIT
             )
-            found, chosen = told["found"].astype(bool), told["number"].astype(np.int64)
-            for row, numbers in told["open"].items():
+            found, chosen = result["found"].astype(bool), result["number"].astype(np.int64)
+            for row, numbers in result["open"].items():
                 found[row] = True
-                chosen[row] = self._settled(
-                    people[row], numbers.astype(np.int64), bool(upward[row])
-                )
+                candidates = numbers.astype(np.int64)
+                chosen[row] = self._exact_best(people[row], candidates, bool(upward[row]))
             rows = np.flatnonzero(found)
             people[rows[:, None], columns] = self._codes(self.lattice.coordinates(chosen[rows]))
         else:
-            told = kernel.worst_real(values, sizes, signs, floors, *NO_LIMIT)
-            rows = np.flatnonzero(told["found"])
+            result = kernel.worst_real(values, sizes, signs, floors, *NO_LIMIT)
+            rows = np.flatnonzero(result["found"])
             lengths = [len(axis) for axis in self.lattice.axes]
-            # Numbers leave the line out: there its first value stands, until the place found does.
+            # Numbers omit the real axis: its first value is set here, and replaced below.
             lengths[self.line] = 1
-            coordinates = np.unravel_index(told["number"][rows].astype(np.int64), lengths)
+            coordinates = np.unravel_index(result["number"][rows].astype(np.int64), lengths)
             people[rows[:, None], columns] = self._codes(coordinates)
-            people[rows, self.lattice.axes[self.line].columns[0]] = told["at"][rows]
+            people[rows, self.lattice.axes[self.line].columns[0]] = result["at"][rows]
         return people, self.network(people)[:, 0]
 
     def _shared(self, people: Matrix) -> tuple[Matrix, Matrix]:
-        """Add up what the other columns contribute, and the terms' sizes."""
+        """Sum what the other columns contribute, and the magnitudes of these terms."""
         columns = np.flatnonzero(~self.space.sensitive_columns)
         return self.network.first.terms(people[:, columns], columns.tolist())
 
@@ -222,7 +231,7 @@ class _WorstSearch:
         return float(codes[0, 0]), float(codes[-1, 0])
 
     def worst_counterparts(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
-        """Search for some people at once."""
+        """Search for some people by enumeration."""
         constants = self._shared(people)[0] + self.network.first.bias
         signed = np.where(upward[:, None], 1.0, -1.0) * self._scores(constants)
         best = signed.max(axis=1)
@@ -230,12 +239,12 @@ class _WorstSearch:
         chosen = np.argmax(near, axis=1)
         if self.line is None:
             for row in np.flatnonzero(near.sum(axis=1) > 1):
-                numbers = np.flatnonzero(near[row])
-                chosen[row] = self._settled(people[row], numbers, bool(upward[row]))
+                candidates = np.flatnonzero(near[row])
+                chosen[row] = self._exact_best(people[row], candidates, bool(upward[row]))
         rows = np.array(people)
         rows[:, list(self.lattice.columns)] = self._codes(self.lattice.coordinates(chosen))
         if self.line is not None:
-            self._follow(rows, constants, signed, upward)
+            self._search_line(rows, constants, signed, upward)
         return rows, self.network(rows)[:, 0]
 
     def _scores(self, constants: Matrix) -> Matrix:
@@ -254,34 +263,35 @@ class _WorstSearch:
 
     def _codes(self, coordinates: tuple[Counts, ...]) -> Matrix:
         return np.hstack(
-            [a.every_code[d] for a, d in zip(self.lattice.axes, coordinates, strict=True)]
+            [axis.every_code[at] for axis, at in zip(self.lattice.axes, coordinates, strict=True)]
         )
 
-    def _settled(self, person: Vector, numbers: Counts, upward: bool) -> int:
-        """Find the first of the highest by exact arithmetic, among those that can differ at all."""
-        points = self.tabulated.counterparts(person[None, :], numbers)
-        different = distinct(points, numbers)
+    def _exact_best(self, person: Vector, assignment_ids: Counts, upward: bool) -> int:
+        """Return the first of the highest by exact arithmetic; provable ties are scored once."""
+        points = self.tabulated.counterparts(person[None, :], assignment_ids)
+        different = distinct(points, assignment_ids)
         if len(different) == 1:
-            return int(numbers[different[0]])
+            return int(assignment_ids[different[0]])
         exact = points.exact_scores(different).numerators[:, 0].tolist()
-        return int(numbers[different[exact.index(max(exact) if upward else min(exact))]])
+        best = exact.index(max(exact) if upward else min(exact))
+        return int(assignment_ids[different[best]])
 
-    def _follow(self, rows: Matrix, constants: Matrix, signed: Matrix, upward: Flags) -> None:
-        """Move people between two values of the line's attribute where the score is higher there.
+    def _search_line(self, rows: Matrix, constants: Matrix, signed: Matrix, upward: Flags) -> None:
+        """Move people to a point between two grid values if the score is higher there.
 
         Between neighbors the score cannot exceed their mean by more than half their distance times
-        its steepest slope; stretches that could exceed the best known value are traced.
+        its steepest slope; intervals that could exceed the best known score are searched.
         """
         assert self.line is not None
         axis = self.lattice.axes[self.line]
         column = axis.columns[0]
         values = axis.every_code[:, 0]
-        after = int(np.prod([len(one) for one in self.lattice.axes[self.line + 1 :]]))
+        after = int(np.prod([len(later) for later in self.lattice.axes[self.line + 1 :]]))
         cube = np.moveaxis(signed.reshape(len(rows), -1, len(axis), after), 2, 3)
         best = signed.max(axis=1)
         excess = self._steepest(column) * np.diff(values) / 2
         above = (cube[..., :-1] + cube[..., 1:]) / 2 + excess > best[:, None, None, None]
-        owners, before, last, left, right = _stretches(above)
+        owners, before, last, left, right = _intervals(above)
         numbers = (before * len(axis) + left) * after + last
         first = constants[owners] + self.terms(numbers)
         length = values[right] - values[left]
@@ -289,12 +299,12 @@ class _WorstSearch:
         at, scores = highest(self.network, first, steps, upward[owners])
         higher = np.where(upward[owners], scores, -scores)
         for owner in np.unique(owners[higher > best[owners]]):
-            mine = np.flatnonzero(owners == owner)
-            found = mine[np.argmax(higher[mine])]
-            coordinates = self.lattice.coordinates(numbers[[found]])
+            intervals = np.flatnonzero(owners == owner)
+            best_one = intervals[np.argmax(higher[intervals])]
+            coordinates = self.lattice.coordinates(numbers[[best_one]])
             rows[owner, list(self.lattice.columns)] = self._codes(coordinates)[0]
-            value = values[left[found]] + at[found] * length[found]
-            rows[owner, column] = min(value, values[right[found]])
+            value = values[left[best_one]] + at[best_one] * length[best_one]
+            rows[owner, column] = min(value, values[right[best_one]])
 
     def _steepest(self, column: int) -> float:
         """Bound the score's slope along a column by the absolute weights."""
@@ -304,8 +314,8 @@ class _WorstSearch:
         return float(slope[0])
 
 
-def _stretches(above: Flags) -> tuple[Counts, ...]:
-    """Join neighbors along the last axis: where each stretch is, where it starts and ends."""
+def _intervals(above: Flags) -> tuple[Counts, ...]:
+    """Join neighbors along the last axis; return the indices, starts and ends of intervals."""
     edge = np.zeros((*above.shape[:-1], 1), dtype=bool)
     padded = np.concatenate([edge, above, edge], axis=-1)
     starts = np.nonzero(padded[..., 1:] & ~padded[..., :-1])

@@ -17,8 +17,7 @@ from feta import (
 )
 from feta.train import checkpoint_file
 from feta.train.plain import PlainTrainer
-from feta.train.split import Split
-from feta.train.subset import draw
+from feta.train.split import Split, draw
 from feta.train.task import Task
 from tests.extras import needs
 from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE

@@ -23,7 +23,7 @@ def test_counterexamples_are_the_oracles(seed: int, edge: str) -> None:
         if not isinstance(model.rule, Tolerance):
             assert found.decisions[row] == oracle.decide(model, person)
         worst = oracle.worst_gap(model, person)
-        assert found.apart[row] == (worst is not None)
+        assert found.differs[row] == (worst is not None)
         if worst is not None:
             gap = oracle.gap(model, person, found.counterparts[row])
             if isinstance(model.rule, Tolerance):  # the end of the span farther from the person
@@ -46,7 +46,7 @@ def test_nearly_is_exact_about_who_and_near_about_how_far(seed: int, edge: str) 
     task = Task(model.rule)
     exact = violations(model.space, model.network, task, case.people, numbers="integer")
     near = violations(model.space, model.network, task, case.people, numbers="integer", nearly=True)
-    assert (near.apart == exact.apart).all()
+    assert (near.differs == exact.differs).all()
     assert (near.decisions == exact.decisions).all()
     sizes = 1 + np.abs(model.network(exact.counterparts)).max(axis=1)
     assert (near.gaps <= exact.gaps + 1e-9 * sizes).all()
@@ -68,6 +68,6 @@ def test_a_plateau_of_one_score_is_on_one_side(bias: float, apart: bool, numbers
             space, plateau(bias), Task(Threshold(0.0)), people, numbers=numbers, nearly=nearly
         )
         assert found.decisions.tolist() == [1.0, 1.0]
-        assert found.apart.tolist() == [apart] * 2
+        assert found.differs.tolist() == [apart] * 2
         if apart:
             assert found.gaps.tolist() == [30.0, 10.0]

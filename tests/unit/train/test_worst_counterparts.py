@@ -217,7 +217,7 @@ def test_long_axes_and_terms_too_many_to_keep_are_searched(
     # The highest point of -|amount - 65537| is there.
     network = Network.from_layers([([[1.0], [-1.0]], [-65537.0, 65537.0]), ([[-1.0, -1.0]], [0.0])])
     for kept in (2**24, 1):
-        monkeypatch.setattr("feta.train.worst_counterparts.KEPT_TERMS", kept)
+        monkeypatch.setattr("feta.train.worst_counterparts.MAX_CACHED_TERMS", kept)
         rows, scores = worst_counterparts(space, network, np.array([[5.0]]), np.array([True]))
         assert (rows.tolist(), scores.tolist()) == ([[65537.0]], [0.0])
 
