@@ -11,7 +11,10 @@ MODEL = linear(age=1.0)
 @pytest.mark.parametrize(
     ("person", "message"),
     [
-        (PERSON[:3], r"invalid people: got an array of shape \(1, 3\); expected a matrix with 4 columns"),
+        (
+            PERSON[:3],
+            r"invalid people: got an array of shape \(1, 3\); expected a matrix with 4 columns",
+        ),
         (np.array(1.0), r"invalid person: got the shape \(\); expected one row"),
         (PERSON[None, :], r"invalid person: got the shape \(1, 4\); expected one row"),
         (

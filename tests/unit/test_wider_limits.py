@@ -162,7 +162,9 @@ def test_bands_follow_a_source_outside_its_limits() -> None:
 
 def test_a_direct_question_says_who_takes_people_outside() -> None:
     person = SPACE.encode(INSIDE | {"hours": 70}, limits="open")[0]
-    with pytest.raises(DomainError, match=r"got 70\.0; .*; feta.audit and FairPredictor.decide accept"):
+    with pytest.raises(
+        DomainError, match=r"got 70\.0; .*; feta.audit and FairPredictor.decide accept"
+    ):
         feta.FairAt(MODEL, person)
 
 

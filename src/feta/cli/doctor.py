@@ -52,7 +52,9 @@ class Examination:
 def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
     """Examine a loaded model; a model that cannot be loaded was reported before."""
     model = loaded.model
-    people, n_rows, n_bad_rows = (draw_from_schema(loaded), 0, 0) if data is None else _people(loaded)
+    people, n_rows, n_bad_rows = (
+        (draw_from_schema(loaded), 0, 0) if data is None else _people(loaded)
+    )
     comparison = _compare(loaded)
     seconds = _seconds_per_person(model, people)
     strong = [] if data is None else proxies(model.space, people)

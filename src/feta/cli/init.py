@@ -10,8 +10,6 @@ from feta.cli.init_columns import infer_space
 from feta.cli.init_table import Known, options_for
 from feta.cli.notices import notice
 from feta.errors import DomainError, SchemaError, missing
-from feta.io.cell_text import comma_hint, parse_number
-from feta.io.oddities import oddities
 from feta.io.sanitize import listed, plain
 from feta.io.schema import Schema, write_schema
 from feta.io.schema_file import Decision, SchemaFile

@@ -304,7 +304,9 @@ def test_a_graph_that_says_something_else_than_was_read_is_refused(
 ) -> None:
     model = graph([node("MatMul", ["x", "W"], ["y"])], {"W": W}, {"x": (TensorProto.FLOAT, 5)})
     onnx.save(model, tmp_path / "model.onnx")
-    monkeypatch.setattr("feta.readers.onnx.check._convert_to_double", lambda model, _: _doubled(model))
+    monkeypatch.setattr(
+        "feta.readers.onnx.check._convert_to_double", lambda model, _: _doubled(model)
+    )
     with pytest.raises(
         NetworkError,
         match=r"FETA's scores differ from the graph's own by .* in row \d+, output \d; .*please report",

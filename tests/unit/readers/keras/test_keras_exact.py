@@ -14,14 +14,13 @@ from typing import Any
 
 import h5py
 import numpy as np
-from feta.readers.keras.run import KerasRun
 
 from feta import NetworkError, read_keras
 from feta.arrays import Matrix
 from feta.readers.keras import file as keras_file
+from feta.readers.keras.evaluation import KerasEvaluator
 from feta.readers.keras.file import load_keras
 from feta.readers.keras.hdf5 import Hdf5Program
-from feta.readers.keras.evaluation import KerasEvaluator
 from feta.scorer.network.network import Network
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Keras's own
