@@ -100,7 +100,9 @@ def test_a_file_that_never_ends_is_given_up(
     planted(tmp_path, monkeypatch, "while True: pass")
     with (
         Hdf5Program(processor_seconds=1) as program,
-        pytest.raises(NetworkError, match=r"takes longer to parse than allowed; expected at most \d+ s"),
+        pytest.raises(
+            NetworkError, match=r"takes longer to parse than allowed; expected at most \d+ s"
+        ),
     ):
         program.parse(b"", whole=True)
 
