@@ -275,7 +275,7 @@ def test_blocks_of_several_inputs_are_read_and_replayed(tmp_path: Path) -> None:
     [
         ({6: node("Concat", ["a", "e", "g"], ["j"], axis=0)}, r"\(Concat\) joins the wrong axis: got axis 0; expected columns \(axis 1\)"),
         ({2: node("Gather", ["x", "kind"], ["d"], axis=1)}, "does not select columns .axis 1. by stored indices"),
-        ({1: node("Split", ["x", "axes"], ["b", "c", "rest"], axis=1)}, "has invalid sizes: got \[1\]; expected 3 sizes of 4 columns"),
+        ({1: node("Split", ["x", "axes"], ["b", "c", "rest"], axis=1)}, r"has invalid sizes: got \[1\]; expected 3 sizes of 4 columns"),
         ({0: node("Slice", ["x", "start", "end", "one_"], ["a"])}, r"selects along the wrong axis: got axis 0; expected columns \(axis 1\)"),
         ({0: node("Slice", ["x", "start", "end", "axes", "one_"], ["a"])}, "has invalid limits: got .*; expected one start, one end and one step other than 0 per axis"),
         ({0: node("Slice", ["x", "start", "sizes", "axes"], ["a"])}, "has invalid limits: got .*; expected one start, one end and one step other than 0 per axis"),

@@ -426,7 +426,7 @@ def test_embedded_columns_that_are_not_flattened_are_refused(keras: Keras, tmp_p
     [
         (
             lambda layers: layers.Reshape((2, 3)),
-            "changes the shape: got \[2, 3\]; expected one row",
+            r"changes the shape: got \[2, 3\]; expected one row",
         ),
         (
             lambda layers: layers.Softmax(axis=0),
