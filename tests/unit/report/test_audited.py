@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,10 @@ def test_a_stronger_question_is_the_same_question(audited: Callable[..., Path]) 
     assert (diff.question_changes, Gate().outcome(diff)) == ((), GateResult.NOT_WORSE)
 
 
+def _set_domain(content: dict[str, Any], domain: str) -> None:
+    content["model"]["sensitive"]["age"] = domain
+
+
 @pytest.mark.parametrize(
     ("before", "after", "same"),
     [
@@ -167,6 +172,6 @@ def test_the_wording_of_a_domain_does_not_change_the_question(
 ) -> None:
     old, new = audited("old"), audited("new")
     for folder, domain in ((old, before), (new, after)):
-        edit(folder, lambda content, text=domain: content["model"]["sensitive"].update(age=text))
+        edit(folder, partial(_set_domain, domain=domain))
     changes = compare(read_audit(old), read_audit(new)).question_changes
     assert changes == (() if same else (f"the domain of age was {before} and is {after}",))

@@ -173,7 +173,7 @@ def test_a_python_without_a_path_or_without_h5py_is_named(
     content = saved(tmp_path).read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", "")
-        with pytest.raises(NetworkError, match="sys\.executable is empty"):
+        with pytest.raises(NetworkError, match=r"sys\.executable is empty"):
             parse_hdf5(content, whole=True)
     bare = [entry for entry in sys.path if "site-packages" not in entry]
     monkeypatch.setattr(sys, "path", bare)
