@@ -86,7 +86,7 @@ def test_the_most_accurate_fair_predictor_is_chosen_with_the_reason() -> None:
     assert "which may be chance: one standard error is" in tied.reason
     alone = choose_fair({"a": right}, PEOPLE, LABELS)
     assert "next" not in alone.reason
-    with pytest.raises(SchemaError, match="there must be a fair predictor to choose, got none"):
+    with pytest.raises(SchemaError, match="no candidates: got none; expected at least one"):
         choose_fair({}, PEOPLE, LABELS)
 
 

@@ -226,7 +226,8 @@ def test_what_cannot_be_searched_is_refused() -> None:
     two = FeatureSpace((Real("a", 0, 1, sensitive=True), Real("b", 0, 1, sensitive=True)))
     network = Network.from_layers([([[1.0, 1.0]], [0.0])])
     with pytest.raises(
-        SchemaError, match=r"one sensitive attribute may be real-valued .* 'a', 'b'"
+        SchemaError,
+        match=r"too many real-valued sensitive attributes .* got 'a', 'b'; expected at most one",
     ):
         worst_counterparts(two, network, np.zeros((1, 2)), np.array([True]))
     pair = Network.from_layers([([[1.0], [2.0]], [0.0, 0.0])])
