@@ -164,7 +164,7 @@ def test_people_outside_the_space_are_refused(bad: float) -> None:
     person[0] = bad
     for ask in (linear().decide, linear().score):
         with pytest.raises(
-            DomainError, match="'age' is invalid: .*; expected an integer from 18 to 90"
+            DomainError, match=r"'age' is invalid: .*; expected an integer from 18 to 90"
         ):
             ask(person[None, :])
 

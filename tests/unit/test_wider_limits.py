@@ -131,7 +131,7 @@ def test_a_strict_column_refuses_everybody_outside() -> None:
     strict = Real("income", 0.0, 100.0, missing=True, strict=True)
     model = Model(FeatureSpace((*SPACE.attributes[:-1], strict)), MODEL.network)
     with pytest.raises(
-        DomainError, match="'income' is invalid: .*; expected a number from 0 to 100"
+        DomainError, match=r"'income' is invalid: .*; expected a number from 0 to 100"
     ):
         feta.audit(model, [INSIDE | {"income": 101.0}])
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feta.arrays import Counts, Flags, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix
 from feta.errors import SchemaError
 from feta.rule import Threshold
 from feta.scorer.network.activation import identity, relu

@@ -305,7 +305,7 @@ class Tuned(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
 @pytest.mark.parametrize("kind", [lambda: Strict([("last", LogisticRegression())]), Tuned])
 def test_what_only_looks_like_a_known_wrapper_is_refused(kind: Callable[[], BaseEstimator]) -> None:
     with pytest.raises(
-        NetworkError, match="the estimator is not supported: got .*; expected an MLPClassifier"
+        NetworkError, match=r"the estimator is not supported: got .*; expected an MLPClassifier"
     ):
         read_sklearn(kind().fit(ROWS, LABELS))
 

@@ -185,7 +185,7 @@ def test_people_and_labels_are_checked() -> None:
     ):
         replace(TRAINER, rule=Tolerance(1.0)).train(PEOPLE, [np.nan] * 160)
     with pytest.raises(
-        feta.DomainError, match="'age' is invalid: .*; expected an integer from 18 to 30"
+        feta.DomainError, match=r"'age' is invalid: .*; expected an integer from 18 to 30"
     ):
         TRAINER.train(PEOPLE + 50, LABELS)
     with pytest.raises(feta.DomainError, match="got 160 for training and 0 for validation"):

@@ -40,7 +40,7 @@ def test_a_pair_that_proves_nothing_is_rejected(other: np.ndarray, message: str)
 @pytest.mark.parametrize("age", [17.0, 91.0, 40.5, np.nan])
 def test_a_counterpart_outside_the_space_is_rejected_not_ignored(age: float) -> None:
     with pytest.raises(
-        DomainError, match="'age' is invalid: .*; expected an integer from 18 to 90"
+        DomainError, match=r"'age' is invalid: .*; expected an integer from 18 to 90"
     ):
         Counterexample.witness(MODEL, PERSON, aged(age))
 
