@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feta.arrays import Flags, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix
 from feta.errors import SchemaError
 from feta.rule import Threshold
 from feta.scorer.network.activation import identity, relu
@@ -158,7 +158,7 @@ class _Training:
         start = shape.initial(self.random)
         return Stack(shape, [start], [trainer.learning_rate], weight_decay=trainer.weight_decay)
 
-    def _encoder_loss(self, stack: Stack, rows: Vector | None) -> "Tensor":
+    def _encoder_loss(self, stack: Stack, rows: Counts | None) -> "Tensor":
         """Compute the encoder's loss: of the label, and the distance of a random counterpart."""
         torch, trainer, split = import_torch(), self.trainer, self.split
         people = split.held if rows is None else split.people[rows]
@@ -176,7 +176,7 @@ class _Training:
         lattice = self.trainer.varied.lattice
         return lattice.moved(people, self.random.integers(0, lattice.size, len(people)))
 
-    def _head_loss(self, stack: Stack, rows: Vector | None) -> "Tensor":
+    def _head_loss(self, stack: Stack, rows: Counts | None) -> "Tensor":
         """Compute the head's loss at the worst point of the box around each latent."""
         people = self.held if rows is None else self.people[:, rows]
         targets = self.held_targets if rows is None else self.targets[rows]
@@ -185,7 +185,7 @@ class _Training:
         return self.task.losses(worst[..., None], targets).mean(-1)
 
     def _fit(
-        self, stack: Stack, loss: Callable[[Stack, "Vector | None"], "Tensor"], report: Progress
+        self, stack: Stack, loss: Callable[[Stack, "Counts | None"], "Tensor"], report: Progress
     ) -> None:
         torch, trainer = import_torch(), self.trainer
         lowest, n_waited = np.inf, 0
