@@ -1,12 +1,12 @@
-"""Campaign: resumed audits with damaged journals give the files of an undisturbed audit.
+"""Campaign of damaged journals: a resumed audit writes the files of an undisturbed one.
 
     python -m campaigns.journals [--mutants 1000] [--people 60] [--seed 0] [--processes 10]
 
 A real audit is killed (its journal has a write-ahead log) or interrupted (its journal is one file).
-Mutants change bytes anywhere in either file: bits, bytes, runs of bytes, cuts, exchanged blocks, and
-the texts "fair" and "unfair". The audit is then resumed in this process; some of the mutants are
-resumed by the command line in a process of its own. Compared are the exit code, all verdicts and pairs,
-and the summary.
+Mutants change bytes anywhere in either file: bits, bytes, runs of bytes, cuts, exchanged blocks,
+and the texts "fair" and "unfair". The audit is then resumed in this process, for some mutants by
+the command line in a separate process. The exit code, all verdicts and pairs, and the summary are
+compared.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def prepare(folder: Path, people: int) -> list[str]:
 
 
 def journals(command: list[str], folder: Path, rows: int) -> list[Contents]:
-    """Make the journals of an interrupted and of a killed audit."""
+    """Return the journals of an interrupted and of a killed audit."""
     with stopped_after(rows):
         code, _ = run([*command, str(folder / "interrupted")])
     assert code == 130
@@ -69,9 +69,9 @@ def journals(command: list[str], folder: Path, rows: int) -> list[Contents]:
 
 def run(arguments: list[str]) -> tuple[int, str]:
     """Run the command line in this process; return its exit code and messages."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        return run_command.run_command(arguments), said.getvalue()
+    messages = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(messages):
+        return run_command.run_command(arguments), messages.getvalue()
 
 
 def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
@@ -108,7 +108,7 @@ def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
 
 
 def answers(out: Path) -> dict[str, object]:
-    """Read what must be equal."""
+    """Read the files that must be equal."""
     content = json.loads((out / "audit.json").read_text(encoding="utf-8"))
     tables = {name: (out / name).read_bytes() for name in ("verdicts.csv", "pairs.csv")}
     return {**tables, "summary": content["summary"], "partial": content["partial"]}
@@ -128,8 +128,8 @@ def main() -> int:
         folder = Path(name)
         command = prepare(folder, options.people)
         code, _ = run([*command, str(folder / "undisturbed")])
-        due = (code, answers(folder / "undisturbed"))
-        assert due[0] == 1
+        expected = (code, answers(folder / "undisturbed"))
+        assert expected[0] == 1
         real = journals(command, folder, rows=options.people * 4 // 5)
         for number in range(options.mutants):
             kind, mutant = mutate(real[number % 2], dice)
@@ -138,20 +138,21 @@ def main() -> int:
             for file, data in mutant.items():
                 (out / file).write_bytes(data)
             arguments = [*command, str(out)]
-            if number * options.processes // options.mutants != (number + 1) * options.processes // options.mutants:  # fmt: skip
+            processes = [n * options.processes // options.mutants for n in (number, number + 1)]
+            if processes[0] != processes[1]:
                 process = [sys.executable, "-m", "feta", *arguments]
                 done = subprocess.run(process, capture_output=True, text=True, check=False)
-                code, said = done.returncode, done.stderr
+                code, messages = done.returncode, done.stderr
                 counts["resumed in a process"] += 1
             else:
-                code, said = run(arguments)
+                code, messages = run(arguments)
             counts[f"mutants: {kind}"] += 1
-            counts["set aside"] += "the journal was damaged" in said
-            counts["resumed"] += "resuming with" in said
-            if code != due[0]:
-                counts[f"WRONG exit {code}: {said[-200:]}"] += 1
+            counts["set aside"] += "the journal was damaged" in messages
+            counts["resumed"] += "resuming with" in messages
+            if code != expected[0]:
+                counts[f"WRONG exit {code}: {messages[-200:]}"] += 1
             else:
-                counts[f"WRONG answers: {kind}"] += answers(out) != due[1]
+                counts[f"WRONG answers: {kind}"] += answers(out) != expected[1]
             shutil.rmtree(out)
     return finish(+counts, started)
 

@@ -1,9 +1,9 @@
-"""Campaign: the compiled engine against `exhaustive`, on lattices large enough to be pruned.
+"""Campaign of the lattice engine against `exhaustive`, on lattices large enough for pruning.
 
     python -m campaigns.lattice [--networks 300] [--seed 0]
 
-Counts must be equal, with AVX2 and without, with one thread and with two; the farthest counterpart
-and every verdict too. Small lattices are compared with the oracle by campaigns.core --engine lattice.
+Counts, worst counterparts and verdicts must be equal, with AVX2 and without, with one thread and
+with two. For small lattices, `campaigns.core --engine lattice` compares with the oracle.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from tests.strategies import random_activation, random_rule, random_threshold
 
 
 def random_space(rng: np.random.Generator) -> FeatureSpace:
-    """Draw a space of some hundred to some ten thousand counterparts."""
+    """Draw a space with hundreds to tens of thousands of counterparts."""
     attributes: list[Attribute] = [
         Integer("age", 18, 18 + int(rng.integers(10, 60)), sensitive=True),
         Categorical("race", tuple("abcdefg"[: rng.integers(2, 8)]), sensitive=True),
@@ -48,7 +48,7 @@ def random_space(rng: np.random.Generator) -> FeatureSpace:
 
 
 def random_model(rng: np.random.Generator, *, plain: bool) -> Model:
-    """Draw a network of up to three hidden layers of up to 20 neurons, as training leaves them."""
+    """Draw a network of up to three hidden layers of up to 20 neurons, similar to trained ones."""
     space = random_space(rng)
     rule = random_threshold(rng) if plain else random_rule(rng)
     builder, inputs = NetworkBuilder(), space.width
@@ -85,7 +85,7 @@ def on_a_score(rng: np.random.Generator, model: Model, person: Matrix) -> Model:
 
 
 def differences(model: Model, people: Matrix) -> list[str]:
-    """Name every answer of the kernel that differs from the reference."""
+    """Name every result of the lattice engine that differs from the reference."""
     reference, wrong = ExhaustiveEngine(), []
     kernels = [
         LatticeEngine(threads=1),
@@ -116,7 +116,7 @@ def differences(model: Model, people: Matrix) -> list[str]:
 
 
 def run(networks: int, seed: int) -> Counter[str]:
-    """Try this many networks, half of them plain, a third with the threshold on a score."""
+    """Check this many networks, half of them plain, a third with the threshold on a score."""
     counts: Counter[str] = Counter()
     for number in range(networks):
         rng = np.random.default_rng([seed, number])

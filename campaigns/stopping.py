@@ -1,4 +1,4 @@
-"""Stopping: interrupts an audit in this process after some rows, as Ctrl-C does."""
+"""Interruption of an audit in this process after some rows, as by Ctrl-C."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,19 +9,19 @@ from feta.report.report import ReportBuilder
 
 @contextmanager
 def stopped_after(rows: int | None, first: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Call `first` and interrupt before the next row is counted; None interrupts nothing."""
-    original, taken = ReportBuilder.take, 0
+    """Call `first` and interrupt when this many rows are counted; None does not interrupt."""
+    original, n_rows = ReportBuilder.take, 0
 
     def take(self: ReportBuilder, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
-        nonlocal taken
-        if taken == rows:
+        nonlocal n_rows
+        if n_rows == rows:
             first()
             raise KeyboardInterrupt
-        taken += 1
+        n_rows += 1
         original(self, *arguments, **options)
 
-    setattr(ReportBuilder, "take", take)  # noqa: B010 - a method is no variable
+    setattr(ReportBuilder, "take", take)  # noqa: B010 - mypy rejects an assignment
     try:
         yield
     finally:
-        setattr(ReportBuilder, "take", original)  # noqa: B010 - the same
+        setattr(ReportBuilder, "take", original)  # noqa: B010 - as above

@@ -1,10 +1,11 @@
-"""Campaign: the counterparts that training uses against the oracle in fractions.
+"""Campaign of the worst counterparts, which training uses, against the exact oracle.
 
-    python -m campaigns.farthest [--networks 3000] [--seed 0]
+    python -m campaigns.worst_counterparts [--networks 3000] [--seed 0]
 
-Whole numbers: the very counterpart, the first of equals, also where it must reach a score that lies
-on it or an ulp beside. One real number: a score within 1e-9 (relative) of the best bend, and the
-kernel's bounds on both sides of it. Half of the networks have weights in eighths, where ties are exact.
+Integers: the counterpart must be equal, the first one if several have the same score, also with a
+score to reach that is equal or one ulp away. One real number: the score must be within 1e-9
+(relative) of the best one, and the kernel's bounds must enclose it. Half of the networks have
+weights in eighths, so that ties are exact.
 """
 
 import argparse
@@ -28,37 +29,40 @@ from feta.train.worst_counterparts import worst_counterparts
 from tests import oracle
 from tests.strategies import random_network, random_person, random_space
 
-# How near the best bend a real-valued search must come, relative to 1 + |score|.
+# Largest distance of a real-valued search from the best score, relative to 1 + |score|.
 NEAR = Fraction(1, 10**9)
 
 
-def wrong_whole(model: Model, people: Matrix, *, upward: bool) -> int:
-    """Count people whose counterpart is not the first of the highest (or lowest)."""
+def wrong_integers(model: Model, people: Matrix, *, upward: bool) -> int:
+    """Count people whose counterpart is not the first with the highest (or lowest) score."""
     rows, _ = worst_counterparts(model.space, model.network, people, np.full(len(people), upward))
     wrong = 0
     for person, row in zip(people, rows, strict=True):
         others = oracle.counterparts(model, person)
         scores = [oracle.score(model, other) for other in others]
-        due = others[scores.index(max(scores) if upward else min(scores))]
-        wrong += row.tolist() != due.tolist()
+        expected = others[scores.index(max(scores) if upward else min(scores))]
+        wrong += row.tolist() != expected.tolist()
     return wrong
 
 
-def wrong_reaching(model: Model, people: Matrix, *, upward: bool, beside: float) -> int:
-    """Count people whose counterpart reaches a score, at one of them or next to it, and is not found."""
+def wrong_reaching(model: Model, people: Matrix, *, upward: bool, toward: float) -> int:
+    """Count people whose worst counterpart reaches a given score and is not found.
+
+    The score is that of the first person's worst counterpart, or the next float `toward` a value.
+    """
     up = np.full(len(people), upward)
     rows, scores = worst_counterparts(model.space, model.network, people, up)
-    beyond = float(np.nextafter(scores[0], beside) if beside else scores[0])
-    found, _ = worst_counterparts(model.space, model.network, people, up, beyond=beyond)
+    beyond = float(np.nextafter(scores[0], toward) if toward else scores[0])
+    reached, _ = worst_counterparts(model.space, model.network, people, up, beyond=beyond)
     wrong, sign = 0, 1 if upward else -1
-    for row, due in zip(found, rows, strict=True):
-        reaches = sign * oracle.score(model, due) >= sign * Fraction(beyond)
-        wrong += reaches and row.tolist() != due.tolist()
+    for row, expected in zip(reached, rows, strict=True):
+        reaches = sign * oracle.score(model, expected) >= sign * Fraction(beyond)
+        wrong += reaches and row.tolist() != expected.tolist()
     return wrong
 
 
 def wrong_real(model: Model, person: Vector, *, upward: bool) -> int:
-    """Count one if the score found along the real numbers is not near the best there is."""
+    """Return 1 if the score found along the real axis is not close to the best one, else 0."""
     direction = np.array([upward])
     _, scores = worst_counterparts(
         model.space, model.network, person[None, :], direction, numbers="real"
@@ -68,7 +72,7 @@ def wrong_real(model: Model, person: Vector, *, upward: bool) -> int:
 
 
 def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
-    """Count one if the kernel's bounds on the best score along the real numbers do not hold it."""
+    """Return 1 if the kernel's bounds do not enclose the best score along the real axis, else 0."""
     network, lattice = model.network, model.space.lattice
     assert native_kernel.native is not None
     assert native_kernel.fits(network, model.space.magnitudes)
@@ -84,39 +88,41 @@ def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
     shared = [c for c in range(model.space.width) if c not in lattice.columns]
     terms = map(np.ascontiguousarray, network.first.terms(person[None, shared], shared))
     sign, floor = np.array([1.0 if upward else -1.0]), np.array([-np.inf])
-    told = kernel.worst_real(*terms, sign, floor, -1.0, 0, 1)
+    results = kernel.worst_real(*terms, sign, floor, -1.0, 0, 1)
     best = oracle.highest_along(model, person, "age", upward=upward) * (1 if upward else -1)
-    least, most = (Fraction(float(told[name][0])) for name in ("least", "most"))
+    least, most = (Fraction(float(results[name][0])) for name in ("least", "most"))
     near = NEAR * (1 + abs(best))
     return int(not (best <= most <= best + near and best - near <= least <= best + near))
 
 
-def with_a_line(space: FeatureSpace) -> FeatureSpace:
-    """Leave age as the widest whole number, never missing, with nothing derived from it."""
+def with_searchable_age(space: FeatureSpace) -> FeatureSpace:
+    """Return the space with an age that is never missing and has no derived attributes."""
     return FeatureSpace(
         tuple(
-            replace(one, missing=False) if one.name == "age" and isinstance(one, Integer) else one
-            for one in space.attributes
-            if one.kind != "derived"
+            replace(attribute, missing=False)
+            if attribute.name == "age" and isinstance(attribute, Integer)
+            else attribute
+            for attribute in space.attributes
+            if attribute.kind != "derived"
         )
     )
 
 
 def run(networks: int, seed: int) -> Counter[str]:
-    """Try this many networks, each with whole numbers and with a real one."""
+    """Check this many networks, each with integers and with a real number."""
     counts: Counter[str] = Counter()
     for number in range(networks):
         rng = np.random.default_rng([seed, number])
         space, upward = random_space(rng), bool(rng.random() < 0.5)
         model = Model(space, random_network(rng, space, plain=False), Tolerance(0.0))
         people = np.stack([random_person(rng, space) for _ in range(3)])
-        counts["people, whole numbers"] += len(people)
-        counts["WRONG whole numbers"] += wrong_whole(model, people, upward=upward)
-        beside = float(rng.choice([-np.inf, 0.0, np.inf]))
-        counts["WRONG whole numbers, a score to reach"] += wrong_reaching(
-            model, people, upward=upward, beside=beside
+        counts["people, integers"] += len(people)
+        counts["WRONG integers"] += wrong_integers(model, people, upward=upward)
+        toward = float(rng.choice([-np.inf, 0.0, np.inf]))
+        counts["WRONG integers, a score to reach"] += wrong_reaching(
+            model, people, upward=upward, toward=toward
         )
-        space = with_a_line(space)
+        space = with_searchable_age(space)
         network = random_network(rng, space, plain=False)
         network = replace(network, first=Columns(network.first.bias, network.first.slopes))
         person = random_person(rng, space)
@@ -125,7 +131,7 @@ def run(networks: int, seed: int) -> Counter[str]:
         counts["WRONG real number"] += wrong_real(
             Model(space, network, Tolerance(0.0)), person, upward=upward
         )
-        counts["WRONG bounds along a real number"] += wrong_bounds(
+        counts["WRONG bounds, a real number"] += wrong_bounds(
             Model(space, network, Tolerance(0.0)), person, upward=upward
         )
     return counts

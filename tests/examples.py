@@ -1,4 +1,4 @@
-"""Examples: small spaces and models that several tests speak about."""
+"""Small spaces and models that several tests use."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ PERSON = SPACE.encode({"age": 30, "sex": "female", "income": 50})[0]
 
 
 def linear(age: float = 0.0, female: float = 0.0, male: float = 0.0, bias: float = 0.0) -> Model:
-    """A linear score over SPACE."""
+    """Return a model with a linear score over SPACE."""
     return Model(SPACE, Network.from_layers([([[age, female, male, 0.0]], [bias])]), threshold=0.0)
 
 
@@ -32,8 +32,8 @@ def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
     first, layers, activations = network.first, list(network.layers), list(network.activations)
     for index, activation in enumerate(activations):
         width = layers[index].weight.shape[1]
-        bends_at_zero = not activation.breaks.any() and not activation.intercepts.any()
-        factors = 2.0 ** (rng.choice([-power, 0, power], width) * bends_at_zero)
+        breaks_at_zero = not activation.breaks.any() and not activation.intercepts.any()
+        factors = 2.0 ** (rng.choice([-power, 0, power], width) * breaks_at_zero)
         order = rng.permutation(width)
         if index == 0:
             tables = tuple(replace(t, rows=(t.rows * factors)[:, order]) for t in first.tables)

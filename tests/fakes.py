@@ -1,4 +1,4 @@
-"""Fakes: backends that lie."""
+"""Fake solver backends that return wrong results."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from feta.program import Places, Program
 
 
 class Liar:
-    """A backend that says the same whatever it is asked: a status, and a point full of one number."""
+    """A backend that always returns the same status and a point filled with one number."""
 
     name = "Liar"
     package = "numpy"
@@ -26,7 +26,7 @@ class Liar:
 
 
 class LiarSession:
-    """One lie after the other."""
+    """A session of a `Liar`."""
 
     def __init__(self, liar: Liar) -> None:
         self.liar = liar
@@ -41,8 +41,8 @@ class LiarSession:
         del forbidden, seconds
         return SolverResult(self.liar.status, self._point())
 
-    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        del selectors, most
+    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+        del selectors, limit
         point = self.solve(program, seconds=seconds).point
         return Pool(self.liar.status, () if point is None else (point, point))
 

@@ -1,4 +1,4 @@
-"""Strategies: random models aimed at the edge; campaigns draw them by seed, Hypothesis by choice."""
+"""Random models near the decision boundary, for campaigns (by seed) and Hypothesis."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ EDGES: tuple[Edge, ...] = ("free", "free", "free", "free", "tie", "ulp")  # a th
 
 @dataclass(frozen=True)
 class Case:
-    """A model, some people of it, and how the threshold was placed."""
+    """A model, people of its space, and how the threshold was chosen."""
 
     model: Model
     people: Matrix
@@ -83,19 +83,19 @@ def random_person(rng: np.random.Generator, space: FeatureSpace) -> Vector:
 
 
 def eighths(rng: np.random.Generator, *shape: int) -> Matrix:
-    """Weights in eighths, a third of them zero: sums cancel exactly and ties happen."""
+    """Draw weights in eighths, a third of them zero: sums cancel exactly and ties occur."""
     return rng.integers(-16, 17, shape) / 8 * (rng.random(shape) < 0.7)
 
 
 def rough(rng: np.random.Generator, *shape: int) -> Matrix:
-    """Weights as training leaves them: every product rounds."""
+    """Draw weights as after training: every product rounds."""
     return rng.normal(size=shape)
 
 
 def random_network(
     rng: np.random.Generator, space: FeatureSpace, outputs: int = 1, *, plain: bool = True
 ) -> Network:
-    """Draw a network; a plain one has ReLU only, others have any activation in each place."""
+    """Draw a network; a plain one has ReLU only, others have any activations."""
     draw = eighths if rng.random() < 0.5 else rough
     builder = NetworkBuilder()
     widths = [2 * int(rng.integers(1, 3)) for _ in range(rng.integers(0, 4))] + [outputs]
@@ -173,7 +173,11 @@ def random_weights(rng: np.random.Generator, model: Model) -> VoteWeights | None
 
 
 def random_case(rng: np.random.Generator, edge: Edge, *, plain: bool = True) -> Case:
-    """Draw a model; "tie" puts the rule on a counterpart's score or on the span, "ulp" one step off."""
+    """Draw a model.
+
+    With "tie", the rule is exactly at a counterpart's score or at the span; with "ulp", it is one
+    float64 away.
+    """
     space = random_space(rng)
     rule = random_threshold(rng) if plain else random_rule(rng)
     network = random_network(rng, space, rule.outputs, plain=plain)
@@ -189,24 +193,26 @@ def _at_the_edge(rng: np.random.Generator, model: Model, person: Vector, edge: E
     other = others[rng.integers(len(others))]
     match model.rule:
         case Threshold():
-            value = _beside(rng, float(oracle.score(model, other)), edge)
+            value = _near(rng, float(oracle.score(model, other)), edge)
             return replace(model, rule=replace(model.rule, value=value), threshold=None)
         case Tolerance():
-            epsilon = max(0.0, _beside(rng, float(oracle.span(model, person)), edge))
+            epsilon = max(0.0, _near(rng, float(oracle.span(model, person)), edge))
             return replace(model, rule=Tolerance(epsilon), threshold=None)
         case _:
             # Move one class's bias so that it ties with another at this counterpart.
             first, second = rng.permutation(model.network.outputs)[:2]
-            found = oracle.scores(model, other)
-            move = _beside(rng, float(found[first] - found[second]), edge)
-            return replace(model, network=_moved(model.network, int(second), move), threshold=None)
+            scores = oracle.scores(model, other)
+            move = _near(rng, float(scores[first] - scores[second]), edge)
+            return replace(
+                model, network=_shift_bias(model.network, int(second), move), threshold=None
+            )
 
 
-def _beside(rng: np.random.Generator, value: float, edge: Edge) -> float:
+def _near(rng: np.random.Generator, value: float, edge: Edge) -> float:
     return float(np.nextafter(value, rng.choice([-np.inf, np.inf]))) if edge == "ulp" else value
 
 
-def _moved(network: Network, output: int, move: float) -> Network:
+def _shift_bias(network: Network, output: int, move: float) -> Network:
     if not network.layers:
         bias = np.array(network.first.bias)
         bias[output] += move

@@ -1,11 +1,11 @@
-"""Campaign: tables of every content, through every encoder, against the pipeline's own predict.
+"""Campaign of tables with every content and every encoder, against the pipeline's predict.
 
     python -m campaigns.tables [--part K/N] [--limit N] [--jobs 2] [--seed S] [--list] [--only TEXT]
 
 The full product of column content, encoder, file, reading and role of the column. Each combination
-writes a table, reads it with pandas as its user does, fits a pipeline, and takes both through
-`feta init`, `audit` and `predict`, or through the Python API. The oracle substitutes every value of
-the sensitive column into the user's frame and calls the pipeline's own predict.
+writes a table, reads it with pandas as a user does, fits a pipeline, and calls `feta init`, `audit`
+and `predict` on both, or the Python API. The oracle substitutes every value of the sensitive column
+into the user's frame and calls the pipeline's predict.
 
 Exits with 1 on a wrong verdict, decision or schema, on a crash, on a refusal that does not name
 column, value and remedy, and, of 100 combinations or more, if fewer than 85 % are answered.

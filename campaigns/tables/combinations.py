@@ -1,4 +1,4 @@
-"""Combinations: the full product, and the reason for each combination that is left out."""
+"""The full product of combinations, and the reason for each one that is left out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

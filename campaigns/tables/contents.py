@@ -1,4 +1,4 @@
-"""Contents: what the tested column holds, as a frame, as Parquet and as the cells of a CSV file."""
+"""Contents of the tested column, in a frame, in Parquet and as the cells of a CSV file."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 """FETA: is there anybody whose decision would change if only their age, race or sex were different?
 
-It verifies, enforces and explains the individual fairness of neural networks, with exact answers.
+It verifies, enforces and explains the individual fairness of neural networks. Results are exact.
 """
 
 import importlib.metadata
@@ -110,7 +110,7 @@ except importlib.metadata.PackageNotFoundError:  # imported from a source folder
     __version__ = "0+unknown"
 
 
-# What is imported only when it is asked for: scikit-learn and training are slow to import.
+# Names that are imported on first use: scikit-learn and training are slow to import.
 _LAZY = {
     "CEFairClassifier": "feta.estimators.ce_fair_classifier",
     "CEFairTrainer": "feta.train.ce_fair",
@@ -122,7 +122,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    """Import scikit-learn's clothing and the trainers when they are asked for."""
+    """Import the scikit-learn interface and the trainers on first use."""
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'feta' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Old names of attributes, kept for callers of earlier versions."""
+"""Deprecated names of attributes."""
 
 import warnings
 from typing import Any

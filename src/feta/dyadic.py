@@ -1,7 +1,7 @@
-"""Dyadic: exact numbers, as whole numbers of any size times one power of two.
+"""Exact numbers: integers of any size times one power of two.
 
-Every float64 is one, and sums and products of such numbers stay such numbers, so scores are computed
-without any rounding and without the cost of reducing fractions.
+Every float64 is such a number, and so are sums and products of such numbers. Scores are therefore
+computed without rounding, and without the cost of reducing fractions.
 """
 
 from collections.abc import Sequence
@@ -24,24 +24,24 @@ class Dyadic:
 
     @classmethod
     def of(cls, values: ArrayLike) -> Self:
-        """Take float64 numbers exactly."""
+        """Convert float64 numbers exactly."""
         array = np.asarray(values, dtype=np.float64)
         mantissas, exponents = np.frexp(array)
-        wholes = (mantissas * 2.0**53).astype(np.int64)  # exact: a mantissa has 53 bits
-        used = wholes != 0
-        least = int(exponents[used].min()) if used.any() else 0
-        shifts = np.where(used, exponents - least, 0)
+        integers = (mantissas * 2.0**53).astype(np.int64)  # exact: a mantissa has 53 bits
+        nonzero = integers != 0
+        smallest = int(exponents[nonzero].min()) if nonzero.any() else 0
+        shifts = np.where(nonzero, exponents - smallest, 0)
         numerators = np.empty(array.shape, dtype=object)
         for index in np.ndindex(array.shape):
-            numerators[index] = int(wholes[index]) << int(shifts[index])
-        return cls(numerators, least - 53)
+            numerators[index] = int(integers[index]) << int(shifts[index])
+        return cls(numerators, smallest - 53)
 
     def at(self, exponent: int) -> BigIntegers:
-        """Give the numerators over a smaller power of two."""
+        """Return the numerators for an exponent that is not larger."""
         shift = self.exponent - exponent
         return self.numerators if shift == 0 else self.numerators * (1 << shift)
 
-    def __getitem__(self, index: Any) -> "Dyadic":  # noqa: ANN401 - whatever numpy takes
+    def __getitem__(self, index: Any) -> "Dyadic":  # noqa: ANN401 - any index that numpy accepts
         return Dyadic(np.asarray(self.numerators[index], dtype=object), self.exponent)
 
     def __add__(self, other: "Dyadic") -> "Dyadic":
@@ -60,19 +60,19 @@ class Dyadic:
         return Dyadic(product, self.exponent + other.exponent)
 
     @property
-    def mT(self) -> "Dyadic":  # noqa: N802 - numpy's own name
-        """The matrix transposed."""
+    def mT(self) -> "Dyadic":  # noqa: N802 - the name that numpy uses
+        """The transposed matrix."""
         return Dyadic(self.numerators.T, self.exponent)
 
     def compare(self, other: "Dyadic") -> NDArray[np.int8]:
-        """Give −1, 0 or 1 as each number is below, equal to or above the other."""
+        """Return −1, 0 or 1 where a number is less than, equal to or greater than the other."""
         exponent = min(self.exponent, other.exponent)
         left, right = self.at(exponent), other.at(exponent)
         above = np.asarray(left > right, dtype=np.int8)
         return above - np.asarray(left < right, dtype=np.int8)
 
     def fractions(self) -> list[Fraction]:
-        """Give the numbers one by one."""
+        """Return the numbers as a flat list."""
         scale = Fraction(2) ** self.exponent
         return [int(numerator) * scale for numerator in self.numerators.ravel()]
 
@@ -82,8 +82,8 @@ class Dyadic:
         return np.array(nearest, dtype=np.float64).reshape(self.numerators.shape)
 
 
-def stacked(parts: Sequence[tuple[NDArray[np.int64], Dyadic]], shape: tuple[int, ...]) -> Dyadic:
-    """Put rows computed in groups back into one array, over one power of two."""
+def join_rows(parts: Sequence[tuple[NDArray[np.int64], Dyadic]], shape: tuple[int, ...]) -> Dyadic:
+    """Combine rows that were computed in groups into one array with one exponent."""
     exponent = min((part.exponent for _, part in parts), default=0)
     numerators = np.zeros(shape, dtype=object)
     for rows, part in parts:

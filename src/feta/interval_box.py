@@ -1,4 +1,4 @@
-"""Box: lower ≤ upper, elementwise; what every bound is."""
+"""Boxes of intervals."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from feta.arrays import Flags, Matrix
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalBox:
-    """Ranges of numbers, one box a row; it cannot be built empty, nor from NaN."""
+    """Intervals with lower ≤ upper, one box per row; never empty, never NaN."""
 
     lower: Matrix
     upper: Matrix
 
     def __post_init__(self) -> None:
-        assert (self.lower <= self.upper).all()  # our own bounds contain the truth
+        assert (self.lower <= self.upper).all()  # sound bounds always enclose a value
 
     def __and__(self, other: "IntervalBox") -> "IntervalBox":
         return IntervalBox(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
@@ -24,10 +24,10 @@ class IntervalBox:
         return IntervalBox(self.lower[chosen], self.upper[chosen])
 
     def __mul__(self, factors: Matrix) -> "IntervalBox":
-        """Scale by factors above zero; exact where they are powers of two."""
+        """Scale by positive factors; exact if they are powers of two."""
         return IntervalBox(self.lower * factors, self.upper * factors)
 
     @property
     def size(self) -> Matrix:
-        """The largest absolute value in each range."""
+        """The largest absolute value in each interval."""
         return np.maximum(np.abs(self.lower), np.abs(self.upper))

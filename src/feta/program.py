@@ -1,4 +1,4 @@
-"""Program: a mixed-integer linear program in plain arrays, and the builder that writes it."""
+"""Mixed-integer linear programs in plain arrays."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,11 @@ Places = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """Minimise cost · x with x in its box, some of it whole, and A·x in the rows' limits.
+    """Minimize cost · x with x in `columns`, A·x in `limits`, and x integer where `whole` is set.
 
-    A is told by entries, row after row. `slack` says how far the network itself may miss a row's
-    limits, since a coefficient was rounded; solvers need not know, proofs from duals do.
+    A is given by its entries, row by row. `slack` bounds the distance by which the network itself
+    may violate a row, because coefficients are rounded. Solvers do not need it, but proofs from
+    dual solutions do.
     """
 
     cost: Vector
@@ -30,11 +31,11 @@ class Program:
 
     @property
     def starts(self) -> Places:
-        """Where each row's entries begin; last, how many there are."""
+        """The index of each row's first entry, then the number of entries."""
         return np.searchsorted(self.entry_rows, np.arange(len(self.slack) + 1)).astype(np.int32)
 
     def has_pattern_of(self, other: "Program") -> bool:
-        """Say whether only numbers differ, so that a solver's model can be kept."""
+        """Return whether only numbers differ, so that a solver can update its model."""
         shapes = self.cost.shape == other.cost.shape and self.slack.shape == other.slack.shape
         return (
             shapes
@@ -45,7 +46,7 @@ class Program:
 
 
 class ProgramBuilder:
-    """Columns and rows as they come; it lives no longer than the writing of one program."""
+    """Columns and rows collected for one program."""
 
     def __init__(self) -> None:
         self._lower: list[Vector] = []
@@ -57,7 +58,7 @@ class ProgramBuilder:
         self.n_rows = 0
 
     def columns(self, box: IntervalBox, *, whole: bool = False) -> Places:
-        """Add columns, one a range."""
+        """Add one column per interval; `whole` makes them integer. Return their indices."""
         start, self.n_columns = self.n_columns, self.n_columns + len(box.lower)
         self._lower.append(box.lower)
         self._upper.append(box.upper)
@@ -73,10 +74,10 @@ class ProgramBuilder:
         slack: Vector | float = 0.0,
         n_rows: int,
     ) -> None:
-        """Add rows; a matrix weighs all columns in each row, a vector or number one column a row.
+        """Add rows. A matrix weights all columns in each row, a vector or number one per row.
 
-        Zeros of a matrix are left out, those of a vector are not: vectors change from person to
-        person, and the pattern must not.
+        Zeros of a matrix are omitted, those of a vector are not: vectors change from person to
+        person, and the sparsity pattern must not.
         """
         start, self.n_rows = self.n_rows, self.n_rows + n_rows
         for columns, weights in terms:
@@ -87,13 +88,13 @@ class ProgramBuilder:
                 each = np.arange(start, start + n_rows)
                 entry = (each, columns, np.broadcast_to(np.asarray(weights, float), n_rows))
             self._entries.append((entry[0].astype(np.int32), entry[1], entry[2]))
-        low, high, off = (
-            np.broadcast_to(np.asarray(one, float), n_rows) for one in (lower, upper, slack)
+        low, high, slacks = (
+            np.broadcast_to(np.asarray(values, float), n_rows) for values in (lower, upper, slack)
         )
-        self._limits.append((low, high, off))
+        self._limits.append((low, high, slacks))
 
     def program(self, cost: Vector | None = None) -> Program:
-        """Put it all together."""
+        """Return the program, with cost 0 by default."""
         rows, indices, entries = (np.concatenate(part) for part in zip(*self._entries, strict=True))
         order = np.argsort(rows, kind="stable")
         low, high, slack = (np.concatenate(part) for part in zip(*self._limits, strict=True))

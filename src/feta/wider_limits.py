@@ -1,10 +1,11 @@
-"""Beyond: people outside the limits of columns that are not sensitive.
+"""Models over wider limits, for people outside the limits of columns that are not sensitive.
 
-A model's proofs use its limits: the largest activations, the range of the kernel, error bounds. So such
-a person is decided by the same network over wider limits, a model of its own for which everything is
-checked and bounded again. The limits depend on nothing but the person's own numbers, rounded up to a
-power of ten, so a few models serve many people and nobody's answer depends on who else is asked about.
-Where the network's formula is not known to hold beyond the limits the person is refused, with a reason.
+The proofs of a model depend on its limits: largest activations, the range of the kernel, error
+bounds. A person outside is therefore decided by the same network over wider limits, as a separate
+model for which everything is checked and bounded anew. The wider limits depend only on the
+person's numbers, rounded up to a power of ten. So a few models serve many people, and no result
+depends on other people. Where the network's formula is not known to hold beyond the limits, the
+person is rejected, with a reason.
 """
 
 from dataclasses import replace
@@ -21,7 +22,7 @@ from feta.space.attribute import Attribute, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Number, limits_of
 
-# Wider models that a model keeps; more ways of being outside are made again when they come.
+# Wider models that a model caches; when there are more, the cache is cleared.
 MAX_KEPT = 64
 
 # The columns outside, by name, with their wider limits.
@@ -29,37 +30,38 @@ Wider = tuple[tuple[str, float, float], ...]
 
 
 def groups(model: Model, people: Matrix) -> list[tuple[Model, Counts]]:
-    """Split people by the model that decides them: the model itself inside its limits, else a wider one.
+    """Split people by the model that decides them: the model itself, or one over wider limits.
 
-    The rows must be readable (`space.check(..., limits="open")`).
+    The rows must be valid except for the limits (`space.check(..., limits="open")`).
 
     Raises
     ------
     OutsideLimits
         For the first person whom no model can decide; it names column, row and reason.
     """
-    rows: dict[int, list[tuple[str, float, float]]] = {}
-    for one, flags in model.space.open_limits.outside(people):
-        column = model.space.columns_of(model.space.attribute(one.column)).start
+    limits_by_row: dict[int, list[tuple[str, float, float]]] = {}
+    for limit, flags in model.space.open_limits.outside(people):
+        attribute = model.space.attribute(limit.column)
+        column = model.space.columns_of(attribute).start
         for row in np.flatnonzero(flags).tolist():
-            wider = _wider_limits(model.space.attribute(one.column), float(people[row, column]))
-            rows.setdefault(row, []).append((one.column, *wider))
-    if not rows:
+            wider_limits = _wider_limits(attribute, float(people[row, column]))
+            limits_by_row.setdefault(row, []).append((limit.column, *wider_limits))
+    if not limits_by_row:
         return [(model, np.arange(len(people)))]
-    chosen: dict[Wider, list[int]] = {}
+    rows_by_limits: dict[Wider, list[int]] = {}
     for row in range(len(people)):
-        chosen.setdefault(tuple(rows.get(row, ())), []).append(row)
+        rows_by_limits.setdefault(tuple(limits_by_row.get(row, ())), []).append(row)
     return [
-        (_widened(model, wider, people, members[0]), np.array(members, dtype=np.int64))
-        for wider, members in chosen.items()
+        (_widened_model(model, wider, people, rows[0]), np.array(rows, dtype=np.int64))
+        for wider, rows in rows_by_limits.items()
     ]
 
 
 def models_for(model: Model, people: Matrix) -> list[Model]:
     """Return the model that decides each person."""
     parts = groups(model, people)
-    found = {row: one for one, rows in parts for row in rows.tolist()}
-    return [found[row] for row in range(len(people))]
+    by_row = {row: part_model for part_model, rows in parts for row in rows.tolist()}
+    return [by_row[row] for row in range(len(people))]
 
 
 def model_for(model: Model, person: Vector) -> Model:
@@ -67,132 +69,153 @@ def model_for(model: Model, person: Vector) -> Model:
     return groups(model, person[None, :])[0][0]
 
 
+def refusal(model: Model, people: Matrix, row: int, *, column: str, reason: str) -> OutsideLimits:
+    """Return the error that rejects a person, with column and reason."""
+    attribute = model.space.attribute(column)
+    assert isinstance(attribute, Number)
+    value = float(people[row, model.space.columns_of(attribute).start])
+    what = (
+        f"is outside the schema's limits: got {value:.12g}; expected {attribute.domain()}, "
+        f"because {reason}"
+    )
+    return OutsideLimits.at(column, row, what)
+
+
+def widest(model: Model, people: Matrix, row: int) -> str:
+    """Return the column with the largest absolute value among those outside their limits."""
+    person = people[row : row + 1]
+    sizes = {
+        limit.column: abs(
+            float(person[0, model.space.columns_of(model.space.attribute(limit.column)).start])
+        )
+        for limit, _ in model.space.open_limits.outside(person)
+    }
+    return max(sizes, key=lambda name: sizes[name])
+
+
 def _wider_limits(attribute: Attribute, value: float) -> tuple[float, float]:
     assert isinstance(attribute, Number)
     low, high = limits_of(attribute)
     if value > high:
-        return low, 0.0 if value <= 0 else _power(value)
-    return (0.0 if value >= 0 else -_power(-value)), high
+        return low, 0.0 if value <= 0 else _round_up_to_power_of_ten(value)
+    return (0.0 if value >= 0 else -_round_up_to_power_of_ten(-value)), high
 
 
-def _power(value: float) -> float:
-    """Round a number above 0 up to a power of ten, or to the largest number."""
+def _round_up_to_power_of_ten(value: float) -> float:
+    """Round a positive number up to a power of ten, or to the largest float64."""
     with np.errstate(over="ignore"):
         power = np.float64(10.0) ** np.ceil(np.log10(value))
         power = power if power >= value else power * 10.0
     return float(min(power, np.finfo(np.float64).max))
 
 
-def _widened(model: Model, wider: Wider, people: Matrix, row: int) -> Model:
-    """Make the model over wider limits, or refuse the person for whom it is needed."""
+def _widened_model(model: Model, wider: Wider, people: Matrix, row: int) -> Model:
+    """Return the model over wider limits, or reject the person for whom it is needed."""
     if not wider:
         return model
-    made = model.wider.get(wider)
-    if made is not None:
-        return made
-    column, reason = _obstacle(model, wider)
+    widened = model.wider.get(wider)
+    if widened is not None:
+        return widened
+    column, reason = _find_obstacle(model, wider)
     try:
-        made = None if reason else _checked(_made(model, wider))
+        widened = None if reason else _check_overflow(_widen(model, wider))
     except NetworkError as error:
         reason = f"the number is too large for this model: {error}"
-    if made is None:
+    if widened is None:
         raise refusal(model, people, row, column=column, reason=reason)
     if len(model.wider) >= MAX_KEPT:
         model.wider.clear()
-    model.wider[wider] = made
-    return made
+    model.wider[wider] = widened
+    return widened
 
 
-def refusal(model: Model, people: Matrix, row: int, *, column: str, reason: str) -> OutsideLimits:
-    """Refuse a person by column and reason."""
-    attribute = model.space.attribute(column)
-    assert isinstance(attribute, Number)
-    got = float(people[row, model.space.columns_of(attribute).start])
-    what = f"is outside the schema's limits: got {got:.12g}; expected {attribute.domain()}, because {reason}"
-    return OutsideLimits.at(column, row, what)
+def _find_obstacle(model: Model, wider: Wider) -> tuple[str, str]:
+    """Return a column that must not leave its limits, and the reason.
 
-
-def widest(model: Model, people: Matrix, row: int) -> str:
-    """Name the column in which a person outside the limits has the largest number."""
-    person = people[row : row + 1]
-    sizes = {
-        one.column: abs(
-            float(person[0, model.space.columns_of(model.space.attribute(one.column)).start])
-        )
-        for one, _ in model.space.open_limits.outside(person)
-    }
-    return max(sizes, key=lambda name: sizes[name])
-
-
-def _obstacle(model: Model, wider: Wider) -> tuple[str, str]:
-    """Say which column may not leave its limits, and why; else the one that reaches farthest."""
+    If there is none, return the column with the largest limit, and no reason.
+    """
     space, network = model.space, model.network
     for name, low, high in wider:
         column = space.columns_of(space.attribute(name)).start
         if any(table.column == column for table in network.first.tables):
             return name, "the model reads this column by a table of values"
-        span = _span(network.measured, column)
+        span = _measured_span(network.measured, column)
         if network.measured is not None and span is None:
             return name, "the preprocessing of this column is known only within the limits"
         if max(abs(low), abs(high)) >= LARGEST_ACTIVATION:
             return name, "the number is too large for float64 arithmetic"
-    return max(wider, key=lambda one: max(-one[1], one[2]))[0], ""
+    return max(wider, key=lambda limits: max(-limits[1], limits[2]))[0], ""
 
 
-def _span(measured: Measured | None, column: int) -> tuple[float, float] | None:
+def _measured_span(measured: Measured | None, column: int) -> tuple[float, float] | None:
     spans = () if measured is None else measured.spans
     return next(((low, high) for index, low, high in spans if index == column), None)
 
 
-def _made(model: Model, wider: Wider) -> Model:
+def _widen(model: Model, wider: Wider) -> Model:
     limits = {name: (low, high) for name, low, high in wider}
     attributes = tuple(
-        # Any number between the limits: what kind of number it is was checked when it was read.
-        Real(one.name, *limits[one.name], missing=isinstance(one, Number) and one.missing)
-        if one.name in limits
-        else one
-        for one in model.space.attributes
+        # Any number between the limits is allowed: its kind was checked when it was read.
+        Real(
+            attribute.name,
+            *limits[attribute.name],
+            missing=isinstance(attribute, Number) and attribute.missing,
+        )
+        if attribute.name in limits
+        else attribute
+        for attribute in model.space.attributes
     )
-    network = _stretched(model, wider)
+    network = _widen_measured(model, wider)
     return replace(model, space=FeatureSpace(attributes), network=network, threshold=None)
 
 
-def _stretched(model: Model, wider: Wider) -> Network:
-    """Let the sizes of what preprocessing makes cover the wider limits, too.
+def _widen_measured(model: Model, wider: Wider) -> Network:
+    """Scale the magnitudes that bound preprocessing so that they hold over the wider limits.
 
-    Over its span an affine step's number is at most its size, so at t spans it is at most
-    size · (1 + 2·t), the terms that the source adds up included; and a slope measured over the span,
-    with an error of at most twice that of a feature, is off by no more than 2·t times that.
+    Over its span, a value of an affine step is at most its magnitude. At t spans it is at most
+    magnitude · (1 + 2·t), including the terms that the source adds. A slope that was measured
+    over the span, with an error of at most twice that of a feature, adds at most 2·t times that.
     """
     network = model.network
     if network.measured is None:
         return network
-    factor = _stretch(model, wider)
+    factor = _magnitude_factor(model, wider)
     first = replace(network.first, cancelled_magnitude=network.first.cancelled_magnitude * factor)
     if not np.isfinite(first.cancelled_magnitude).all():
-        raise NetworkError("the preprocessing's numbers could overflow")
+        raise NetworkError("numbers of the preprocessing could overflow")
     largest = network.measured.largest * factor
-    if not largest < min(LARGEST_ACTIVATION, network.arithmetic.huge):
-        raise NetworkError(f"the preprocessing's numbers could reach {largest:.3g}")
+    limit = min(LARGEST_ACTIVATION, network.arithmetic.huge)
+    if not largest < limit:
+        raise NetworkError(
+            f"too large a number in the preprocessing: got up to {largest:.3g}; expected less "
+            f"than {limit:.3g}"
+        )
     return replace(network, first=first)
 
 
-def _stretch(model: Model, wider: Wider) -> float:
-    total = 1.0
+def _magnitude_factor(model: Model, wider: Wider) -> float:
+    factor = 1.0
     for name, low, high in wider:
         column = model.space.columns_of(model.space.attribute(name)).start
-        span = _span(model.network.measured, column)
-        assert span is not None  # _obstacle looked
+        span = _measured_span(model.network.measured, column)
+        assert span is not None  # checked by _find_obstacle
         radius = max(high, span[1]) - min(low, span[0])
-        total += 2 * radius / (span[1] - span[0])
-    return total
+        factor += 2 * radius / (span[1] - span[0])
+    return factor
 
 
-def _checked(model: Model) -> Model:
-    """Refuse numbers that the source's own arithmetic may not hold: its answers would be anything."""
+def _check_overflow(model: Model) -> Model:
+    """Reject numbers that may overflow in the source's arithmetic: its results would be undefined.
+
+    Return the model.
+    """
     network, arithmetic = model.network, model.network.arithmetic
-    sizes = [float(one.max()) for one in largest_activations(network, model.space.magnitudes)]
+    largest = largest_activations(network, model.space.magnitudes)
+    sizes = [float(layer.max()) for layer in largest]
     sizes += [float(network.first.cancelled_magnitude.max()), float(model.space.magnitudes.max())]
     if not max(sizes) < arithmetic.huge:
-        raise NetworkError(f"its own {arithmetic.name} arithmetic could overflow")
+        raise NetworkError(
+            f"{arithmetic.name} arithmetic of the source could overflow: got values up to "
+            f"{max(sizes):.3g}; expected less than {arithmetic.huge:.3g}"
+        )
     return model

@@ -1,1 +1,1 @@
-"""Reproduce: the paper's protocol on one data set, fold by fold, and every figure that comes of it."""
+"""The paper's experiments: its protocol on one data set, fold by fold, and the figures."""

@@ -1,4 +1,4 @@
-"""Arms: the trainings of the paper's tables, FETA's own beside them, and the choice among all."""
+"""The paper's training, FETA's training, and the selection among all of them."""
 
 from dataclasses import replace
 
@@ -14,105 +14,104 @@ from feta.train.chooser import SPAN, choose_fair
 from feta.train.run import TrainingRun
 from feta.train.task import Task
 from feta.train.violation import violations
-from feta_paper.evaluate import percent
-from feta_paper.fold import Bench
-from feta_paper.judge import empirical, judged, right
-from feta_paper.outcome import Figures, StepResult
-from feta_paper.training import grid, rates, train_fair, train_plain
+from feta_paper.evaluate import empirical_accuracy, network_accuracy, network_figures, percent
+from feta_paper.fold import Fold
+from feta_paper.step_result import Figures, StepResult
+from feta_paper.training import plain_trainer, selected_rates, train_fair, train_plain
 
 
-def nn_b(bench: Bench) -> StepResult:
-    """Train the network that all else starts from, over the grid; look at it and at its votes."""
-    run = train_plain(bench, grid(bench))
-    found = judged(bench, run.network, "nn_b", "vote", real=True)
-    figures = right(bench, "majority", majority(bench.space, bench.split.targets))
-    figures |= empirical(bench, run.network, "empirical_vote")
-    words = {
+def nn_b(fold: Fold) -> StepResult:
+    """Train NN_b over the grid; evaluate it and its votes."""
+    run = train_plain(fold, plain_trainer(fold))
+    rates = network_figures(fold, run.network, "nn_b", "vote", real=True)
+    figures = network_accuracy(fold, "majority", majority(fold.space, fold.split.targets))
+    figures |= empirical_accuracy(fold, run.network, "empirical_vote")
+    settings = {
         "nn_b": f"learning rate {run.learning_rate:g}, batch {run.batch_size}, epoch {run.epoch}"
     }
-    numbers: Figures = {"nn_b.learning_rate": run.learning_rate, "nn_b.batch_size": run.batch_size}
-    return StepResult(found | figures | numbers, settings=words, networks={"nn_b": run.network})
+    grid: Figures = {"nn_b.learning_rate": run.learning_rate, "nn_b.batch_size": run.batch_size}
+    return StepResult(rates | figures | grid, settings=settings, networks={"nn_b": run.network})
 
 
-def best_start(bench: Bench) -> StepResult:
-    """Train NN_b once more, chosen by its validation loss: what FETA's own arms start from."""
-    run = train_plain(bench, replace(grid(bench), epoch="best"))
-    words = {"start": f"epoch {run.epoch}, the least validation loss"}
-    return StepResult(settings=words, networks={"start": run.network})
+def best_start(fold: Fold) -> StepResult:
+    """Train NN_b with the epoch of least validation loss, the start of FETA's training."""
+    run = train_plain(fold, replace(plain_trainer(fold), epoch="best"))
+    settings = {"start": f"epoch {run.epoch}, the least validation loss"}
+    return StepResult(settings=settings, networks={"start": run.network})
 
 
-def trained(bench: Bench) -> StepResult:
+def trained(fold: Fold) -> StepResult:
     """Train on counterexamples as in the paper: NN_b's rates, ρ and batch of the appendix."""
-    run, notes = train_fair(bench, "nn_b", _paper(bench))
-    figures = judged(bench, run.network, "trained", "trained_vote", real=True)
-    figures |= empirical(bench, run.network, "trained_empirical_vote")
+    run, notes = train_fair(fold, "nn_b", _paper_trainer(fold))
+    figures = network_figures(fold, run.network, "trained", "trained_vote", real=True)
+    figures |= empirical_accuracy(fold, run.network, "trained_empirical_vote")
     return StepResult(
         figures,
-        _curves(run, _first_loss(bench)),
+        _curves(run, _first_loss(fold)),
         notes=notes,
         settings={"trained": f"epoch {run.chosen} of {len(run.epochs)}"},
         networks={"trained": run.network},
     )
 
 
-def other_batch(bench: Bench) -> StepResult:
-    """Train the same with the kind of batch that the paper did not choose on this data set."""
-    trainer = replace(_paper(bench), keep=bench.protocol.other_keep)
-    run, notes = train_fair(bench, "nn_b", trainer)
-    return _looked_at(bench, "other_batch", run, notes)
+def other_batch(fold: Fold) -> StepResult:
+    """Train likewise with the kind of batch that the paper did not choose on this data set."""
+    trainer = replace(_paper_trainer(fold), keep=fold.protocol.other_keep)
+    run, notes = train_fair(fold, "nn_b", trainer)
+    return _result(fold, "other_batch", run, notes)
 
 
-def _paper(bench: Bench) -> CEFairTrainer:
-    rate, size = rates(bench)
+def _paper_trainer(fold: Fold) -> CEFairTrainer:
+    learning_rate, batch_size = selected_rates(fold)
     return CEFairTrainer(
-        bench.space,
+        fold.space,
         preset="paper",
-        sample_fraction=bench.protocol.rho,
-        keep=bench.protocol.keep,
-        learning_rate=rate,
-        batch_size=size,
-        epochs=bench.protocol.fair_epochs,
-        standardize=bench.standardize,
-        seed=bench.seed,
+        sample_fraction=fold.protocol.rho,
+        keep=fold.protocol.keep,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        epochs=fold.protocol.fair_epochs,
+        standardize=fold.standardize,
+        seed=fold.seed,
     )
 
 
-def own_default(bench: Bench) -> StepResult:
+def default_training(fold: Fold) -> StepResult:
     """Train on counterexamples with FETA's defaults."""
-    return _own(bench, "default", span=None)
+    return _feta_training(fold, "default", span=None)
 
 
-def own_span(bench: Bench) -> StepResult:
-    """Train with a penalty on the span of counterparts' scores."""
-    return _own(bench, "span", span=SPAN)
+def span_training(fold: Fold) -> StepResult:
+    """Train with a penalty on the span of the counterparts' scores."""
+    return _feta_training(fold, "span", span=SPAN)
 
 
-def _own(bench: Bench, arm: str, *, span: float | None) -> StepResult:
-    start = "start" if bench.protocol.epoch == "last" else "nn_b"
+def _feta_training(fold: Fold, arm: str, *, span: float | None) -> StepResult:
+    start = "start" if fold.protocol.epoch == "last" else "nn_b"
     trainer = CEFairTrainer(
-        bench.space,
-        sample_fraction=bench.protocol.own_share,
+        fold.space,
+        sample_fraction=fold.protocol.own_share,
         span_penalty=span,
-        epochs=bench.protocol.own_epochs,
-        standardize=bench.standardize,
-        seed=bench.seed,
+        epochs=fold.protocol.own_epochs,
+        standardize=fold.standardize,
+        seed=fold.seed,
     )
-    run, notes = train_fair(bench, start, trainer)
-    return _looked_at(bench, arm, run, notes)
+    run, notes = train_fair(fold, start, trainer)
+    return _result(fold, arm, run, notes)
 
 
-def _looked_at(bench: Bench, arm: str, run: TrainingRun, notes: list[str]) -> StepResult:
+def _result(fold: Fold, arm: str, run: TrainingRun, notes: list[str]) -> StepResult:
     return StepResult(
-        judged(bench, run.network, arm, f"{arm}_vote"),
+        network_figures(fold, run.network, arm, f"{arm}_vote"),
         notes=notes,
         settings={arm: f"epoch {run.chosen} of {len(run.epochs)}"},
         networks={arm: run.network},
     )
 
 
-def chosen(bench: Bench) -> StepResult:
-    """Choose the fair predictor that is right most often on validation people."""
-    space = bench.space
+def chosen(fold: Fold) -> StepResult:
+    """Select the fair predictor with the highest accuracy on validation people."""
+    space = fold.space
     names = {
         "vote": "nn_b",
         "vote after CE-Fair": "default",
@@ -120,40 +119,40 @@ def chosen(bench: Bench) -> StepResult:
         "blind network": "blind_full",
         "blind regression": "blind_logistic",
     }
-    networks = {told: bench.network(name) for told, name in names.items()}
-    networks["majority"] = majority(space, bench.split.targets)
+    networks = {title: fold.network(name) for title, name in names.items()}
+    networks["majority"] = majority(space, fold.split.targets)
     candidates = {
-        told: FairPredictor(feta.Model(space, network)) for told, network in networks.items()
+        title: FairPredictor(feta.Model(space, network)) for title, network in networks.items()
     }
-    weights = VoteWeights.from_people(space, bench.split.people)
+    weights = VoteWeights.from_people(space, fold.split.people)
     candidates["vote, empirical weights"] = replace(candidates["vote"], weights=weights)
-    choice = choose_fair(candidates, *bench.validation)
-    decided = np.asarray(choice.predictor.decide(bench.test), dtype=bool)
+    choice = choose_fair(candidates, *fold.validation)
+    decisions = np.asarray(choice.predictor.decide(fold.test), dtype=bool)
     return StepResult(
-        {"chosen.accuracy": percent(decided == bench.labels)}, settings={"chosen": choice.reason}
+        {"chosen.accuracy": percent(decisions == fold.labels)}, settings={"chosen": choice.reason}
     )
 
 
-def _first_loss(bench: Bench) -> float:
-    """Give the loss that training starts from: of NN_b on the people kept and their counterexamples."""
-    network, split = bench.network("nn_b"), bench.split
+def _first_loss(fold: Fold) -> float:
+    """Return the loss of NN_b on the people of a batch and their counterexamples."""
+    network, split = fold.network("nn_b"), fold.split
     task = Task(Threshold(0.0))
-    found = violations(bench.space, network, task, split.people, numbers="real")
-    kept = np.ones(len(split.people), bool) if bench.protocol.keep == "all" else found.differs
-    people = np.concatenate([split.people[kept], found.counterparts[found.differs]])
-    targets = np.concatenate([split.targets[kept], split.targets[found.differs]])
+    found = violations(fold.space, network, task, split.people, numbers="real")
+    selected = np.ones(len(split.people), bool) if fold.protocol.keep == "all" else found.differs
+    people = np.concatenate([split.people[selected], found.counterparts[found.differs]])
+    targets = np.concatenate([split.targets[selected], split.targets[found.differs]])
     scores = network(people)[:, 0]
     losses = np.logaddexp(0.0, scores) - targets * scores
     return float(losses.mean()) if len(losses) else 0.0
 
 
 def _curves(run: TrainingRun, first_loss: float) -> dict[str, list[float]]:
-    """Follow the people of each epoch; the network given comes first."""
-    points = [run.start, *(one.chosen_by for one in run.epochs)]
+    """Return the figures of each epoch on its people; the initial network comes first."""
+    points = [run.start, *(epoch.chosen_by for epoch in run.epochs)]
     return {
-        "trained.loss": [first_loss, *(one.loss for one in run.epochs)],
-        "trained.accuracy": [100 * one.accuracy for one in points],
-        "trained.ce_rate": [100 * one.ce_rate for one in points],
-        "trained.average_violation": [one.mean_violation for one in points],
-        "trained.maximum_violation": [one.max_violation for one in points],
+        "trained.loss": [first_loss, *(epoch.loss for epoch in run.epochs)],
+        "trained.accuracy": [100 * point.accuracy for point in points],
+        "trained.ce_rate": [100 * point.ce_rate for point in points],
+        "trained.average_violation": [point.mean_violation for point in points],
+        "trained.maximum_violation": [point.max_violation for point in points],
     }

@@ -1,11 +1,11 @@
-"""The command `feta reproduce`; everything heavy is imported when it runs."""
+"""The command `feta reproduce`; heavy modules are imported when it runs."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-# The folds of this seed spread the majority class of German credit as the paper's do (1.79).
+# With this seed the majority class of German credit varies over folds as in the paper (1.79).
 SEED = 123
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

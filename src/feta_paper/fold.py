@@ -1,4 +1,4 @@
-"""Bench: one fold's people, and the networks that earlier steps have left there."""
+"""One fold: its people, and the networks that earlier steps trained on it."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from feta_paper.protocol import FOLDS, Protocol
 
 @dataclass(frozen=True, eq=False)
 class DatasetPeople:
-    """A data set's rows, encoded."""
+    """The encoded rows of a data set."""
 
     dataset: Dataset
     rows: Matrix
@@ -31,70 +31,70 @@ class DatasetPeople:
 
     @cached_property
     def checksum(self) -> str:
-        """A sha256 of all rows and labels."""
+        """The sha256 of all rows and labels."""
         content = self.rows.tobytes() + self.labels.tobytes()
         return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @cache
-def people_of(dataset: str, rows: int | None, seed: int) -> DatasetPeople:
-    """Load a data set once a process; with `rows`, that many drawn by the seed."""
-    found = datasets.load(dataset)
-    encoded, labels = found.space.encode(found.frame), np.asarray(found.labels)
+def load_people(dataset: str, rows: int | None, seed: int) -> DatasetPeople:
+    """Load a data set once per process; `rows` limits it to a random sample of that size."""
+    source = datasets.load(dataset)
+    encoded, labels = source.space.encode(source.frame), np.asarray(source.labels)
     if rows is not None and rows < len(encoded):
-        drawn = np.sort(np.random.default_rng([seed, 6]).permutation(len(encoded))[:rows])
-        encoded, labels = encoded[drawn], labels[drawn]
-    return DatasetPeople(found, encoded, labels)
+        sample = np.sort(np.random.default_rng([seed, 6]).permutation(len(encoded))[:rows])
+        encoded, labels = encoded[sample], labels[sample]
+    return DatasetPeople(source, encoded, labels)
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
-    """What a step works with."""
+class Fold:
+    """The input of a step."""
 
     protocol: Protocol
     space: FeatureSpace
     split: Split
     test: Matrix
     labels: Flags
-    seed: int  # of this fold's trainings
+    seed: int  # of all training on this fold
     standardize: bool
-    network: Callable[[str], Network]  # that an earlier step has trained
+    network: Callable[[str], Network]  # loads a network that an earlier step trained
     known: Mapping[str, float]  # figures of the steps that this one needs
-    checkpoint: Path  # where a long training keeps how far it is
-    tell: Progress
+    checkpoint: Path  # where a long training stores its progress
+    progress: Progress
 
     @property
     def validation(self) -> tuple[Matrix, Flags]:
-        """The people to choose by."""
+        """People for model selection, with labels."""
         return self.split.held, self.split.held_targets == 1
 
     @property
     def sampled(self) -> Flags:
-        """Which people of the test fold the paper would look at, drawn by the fold's seed."""
+        """The people of the test fold that the paper would use, drawn by the fold's seed."""
         size = max(1, round(self.protocol.test_share * len(self.test)))
-        drawn = np.random.default_rng([self.seed, 7]).permutation(len(self.test))
-        return np.asarray(drawn < size)
+        order = np.random.default_rng([self.seed, 7]).permutation(len(self.test))
+        return np.asarray(order < size)
 
 
-def bench_of(
+def load_fold(
     protocol: Protocol,
     *,
     seed: int,
-    fold: int,
+    number: int,
     variant: str,
     folder: Path,
     checkpoint: Path,
     known: Mapping[str, float],
-    tell: Progress,
-) -> Bench:
-    """Set up one fold; everything in it hangs on the seed and the fold, never on what ran before."""
+    progress: Progress,
+) -> Fold:
+    """Load fold `number`; its content depends only on the seed and the number."""
     from sklearn.model_selection import KFold  # noqa: PLC0415 - slow to import
 
-    people = people_of(protocol.dataset, protocol.rows, seed)
+    people = load_people(protocol.dataset, protocol.rows, seed)
     space = people.dataset.space
     parts = list(KFold(FOLDS, shuffle=True, random_state=seed).split(people.rows))
-    rest, test = parts[fold]
-    shuffled = np.random.default_rng([seed, fold]).permutation(rest)
+    rest, test = parts[number]
+    shuffled = np.random.default_rng([seed, number]).permutation(rest)
     held, learn = np.split(shuffled, [round(HELD_OUT * len(rest))])
     split = Split.of(
         space,
@@ -104,21 +104,21 @@ def bench_of(
         validation=(people.rows[held], people.labels[held]),
         seed=seed,
     )
-    return Bench(
+    return Fold(
         protocol,
         space,
         split,
         people.rows[test],
         people.labels[test],
-        int(np.random.SeedSequence([seed, fold]).generate_state(1)[0]),
+        int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
         variant != "raw.",
-        lambda name: load_model(model_path(folder, f"{variant}{name}", fold)).network,
+        lambda name: load_model(model_path(folder, f"{variant}{name}", number)).network,
         known,
         checkpoint,
-        tell,
+        progress,
     )
 
 
-def model_path(folder: Path, name: str, fold: int) -> Path:
-    """Say where a fold's network of a name is kept."""
-    return folder / "models" / f"{name}-{fold}.feta"
+def model_path(folder: Path, name: str, number: int) -> Path:
+    """Return the path of the network `name` of fold `number`."""
+    return folder / "models" / f"{name}-{number}.feta"

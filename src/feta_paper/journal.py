@@ -1,6 +1,8 @@
-"""Journal: the outcomes of a long run, so that it resumes after a kill.
+"""The journal of a run: the results of its steps, so that an interrupted run resumes.
 
-An outcome that fails its digest counts as missing, and its unit of work is done again. Networks are `.feta` files beside it, written before their outcome; each is checked by its own fingerprint when read.
+A result whose digest is wrong counts as missing, and its step runs again. Networks are `.feta`
+files in the same folder. They are written before their result, and each has a fingerprint that is
+checked on reading.
 """
 
 import json
@@ -22,7 +24,7 @@ Key = tuple[str, int]
 
 
 class RunJournal:
-    """An open journal of one run; `settings` are all that its outcomes hang on."""
+    """An open journal of one run; its results depend on nothing but `settings`."""
 
     def __init__(self, path: Path, settings: Mapping[str, object]) -> None:
         self._file = JournalFile(path, TABLES, settings, work="run")
@@ -36,15 +38,15 @@ class RunJournal:
         self.close()
 
     def close(self) -> None:
-        """Close the file; it stays where it is."""
+        """Close the file and keep it."""
         self._file.close()
 
-    def _read(self, question: str) -> list[tuple[Any, ...]]:
-        with self._file.told():
-            return self._file.base.execute(question).fetchall()
+    def _read(self, query: str) -> list[tuple[Any, ...]]:
+        with self._file.explained():
+            return self._file.base.execute(query).fetchall()
 
     def done(self) -> dict[Key, tuple[dict[str, Any], float]]:
-        """Return the outcomes there are as plain values, with the seconds each took."""
+        """Return the results so far as plain values, each with its seconds."""
         rows = self._read("SELECT step, fold, outcome, seconds, digest FROM outcomes")
         return {
             (step.decode(), fold): (json.loads(text), seconds)
@@ -52,15 +54,15 @@ class RunJournal:
             if digest == self._file.digest(step, fold, text, seconds)
         }
 
-    def note(self, key: Key, told: Mapping[str, object], seconds: float, elapsed: float) -> None:
-        """Keep an outcome, and how long this session has taken so far."""
-        cells = (*key, json.dumps(told), float(seconds))
+    def note(self, key: Key, result: Mapping[str, object], seconds: float, elapsed: float) -> None:
+        """Store a result, and the elapsed seconds of this session."""
+        cells = (*key, json.dumps(result), float(seconds))
         row, session = (*cells, self._file.digest(*cells)), (self._session, elapsed)
-        with self._file.told(), self._file.transaction():
+        with self._file.explained(), self._file.transaction():
             base = self._file.base
             base.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", row)
             base.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", session)
 
     def seconds(self) -> float:
-        """Add up the time of all sessions, each up to its last outcome."""
+        """Return the total time of all sessions, each up to its last result."""
         return float(self._read("SELECT coalesce(sum(seconds), 0) FROM sessions")[0][0])

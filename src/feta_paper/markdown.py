@@ -1,4 +1,4 @@
-"""Markdown: the tables and findings of a run, to be pasted where people write."""
+"""The tables and findings of a run in Markdown."""
 
 from feta_paper.agreement import agreement
 from feta_paper.claims import claims_table
@@ -8,17 +8,20 @@ from feta_paper.tables import Cell, Table, our_tables, paper_tables
 
 
 def markdown(measured: Measurements) -> str:
-    """Write what the page says, without its pictures, settings and times."""
-    found = agreement(measured)
+    """Write the content of the page without charts, settings and times."""
+    top = agreement(measured)
     parts = [
         f"## {measured.title}",
-        f"**{found.headline}** {' '.join(found.sentences)}",
+        f"**{top.headline}** {' '.join(top.sentences)}",
         "\n".join(f"- {note}" for note in measured.notes),
-        *(_table(one) for one in paper_tables(measured)),
+        *(_table(table) for table in paper_tables(measured)),
         _table(claims_table(measured)),
-        *(_table(one) for one in our_tables(measured)),
-        "What the run could not reproduce, and our best explanation:",
-        "\n".join(f"- *{one.title}.* {one.words}" for one in findings(measured)),
+        *(_table(table) for table in our_tables(measured)),
+        "What the run did not reproduce, with the most likely explanation:",
+        "\n".join(
+            f"- *{finding.title}{_mark_before(finding.words)}* {finding.words}"
+            for finding in findings(measured)
+        ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -26,7 +29,12 @@ def markdown(measured: Measurements) -> str:
 def _table(table: Table) -> str:
     rows = [table.columns, ("---",) * len(table.columns), *(map(_cell, row) for row in table.rows)]
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    return f"{table.title}. {table.caption}\n\n" + "\n".join(lines)
+    return f"{table.title}{_mark_before(table.caption)} {table.caption}\n\n" + "\n".join(lines)
+
+
+def _mark_before(text: str) -> str:
+    """Return the mark between a title and a text: a colon if the text continues the title."""
+    return ":" if text[:1].islower() else "."
 
 
 def _cell(cell: Cell) -> str:

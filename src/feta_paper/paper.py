@@ -1,55 +1,57 @@
-"""Paper: the figures it prints, cell by cell, under the keys our measurements have."""
+"""The figures that the paper prints, by table and by the keys of our measurements."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 TableName = Literal["Table 1", "Table 2", "Table 3", "Table 4", "Table 5", "Table 6", "Table 7"]
 
-# What each data set's figures are held against. UCI Adult is not in the paper: its task (income over
-# $50k) is another one than IPUMS Adult's (over $30k), so the figures can only stand side by side.
+# The paper's data set that each of ours is shown with. UCI Adult is not in the paper: its target
+# (income over $50k) differs from that of IPUMS Adult (over $30k), so the figures are not compared.
 COUNTERPART = {"german": "german", "ipums": "ipums", "law": "law", "adult": "ipums"}
 NAMES = {"german": "German", "ipums": "IPUMS Adult", "law": "Law School"}
-# As its appendix gives them; of IPUMS Adult's 49,000, those without an unknown: five folds of 9,170 people were tested.
+# As in the paper's appendix. Of the 49,000 rows of IPUMS Adult, those without a missing value: the
+# paper tested five folds of 9,170 people.
 ROWS = {"german": 1_000, "ipums": 45_850, "law": 86_000}
 
-# The paper's blind network with fresh subsets, and with a fixed one: it does not say which, so both answer to one cell.
+# Our blind networks with fresh subsets and with a fixed one. The paper does not state which it has,
+# so both are compared with the same cell.
 BLIND = ("blind_fresh.accuracy", "blind_fixed.accuracy")
 SAME_CELL = dict.fromkeys(BLIND, "blind.accuracy")
 
 
-# Endings of keys for what a clock says.
-CLOCKS = ("seconds", "total", "ratio")
+# Endings of keys for times.
+TIMES = ("seconds", "total", "ratio")
 
 
-def is_clock(key: str) -> bool:
-    """Say whether a key is of what a clock says: it is not compared across machines."""
-    return key.endswith(CLOCKS)
+def is_time(key: str) -> bool:
+    """Return whether a key is a time; times are not compared across machines."""
+    return key.endswith(TIMES)
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A figure of the paper as printed: a mean, and a deviation over folds where it gives one."""
+    """A figure as the paper prints it: a mean, in most cases with a deviation over folds."""
 
     text: str
 
     @property
     def mean(self) -> float:
-        """The figure itself."""
+        """The mean."""
         return float(self.text.split(" ± ")[0].replace(",", ""))
 
     @property
     def std(self) -> float | None:
-        """The deviation, if one is printed."""
+        """The deviation, if the paper prints one."""
         parts = self.text.split(" ± ")
         return float(parts[1]) if len(parts) > 1 else None
 
     @property
     def by_construction(self) -> bool:
-        """Whether it is 0.0 ± 0.0: a property of the method, which no run could contradict."""
+        """Whether it is 0.0 ± 0.0: a property of the method that no run can contradict."""
         return self.mean == 0 and self.std == 0
 
 
-_NOBODY = "0.0 ± 0.0"
+_ZERO = "0.0 ± 0.0"
 _NN_B = {
     "german": {"accuracy": "76.70 ± 2.78", "flip_rate": "8.90 ± 0.73", "ce_rate": "29.80 ± 2.15"},
     "ipums": {"accuracy": "81.57 ± 0.47", "flip_rate": "24.39 ± 1.52", "ce_rate": "89.40 ± 1.80"},
@@ -74,10 +76,10 @@ _LCIFR = {
     "ipums": ("81.52 ± 0.34", "0.05 ± 0.04"),
     "law": ("74.13 ± 0.76", "0.008 ± 0.007"),
 }
-# Printed as a CE rate; it is the share without LCIFR's certificate, which is no smaller.
+# Printed as a CE rate; it is the share without LCIFR's certificate, which is at least as large.
 _LCIFR_ORIGINAL = {"german": ("75.53", "0.0"), "law": ("84.4", "48.9")}
 
-# How often one forward pass CE-Fair prediction takes (the bars of its Figure 2).
+# Time of CE-Fair prediction divided by that of one forward pass (the bars of Figure 2).
 RATIOS = {
     "german": Published("2368"),
     "ipums": Published("236351"),
@@ -86,7 +88,7 @@ RATIOS = {
 
 
 def cells(table: TableName, dataset: str) -> dict[str, Published]:
-    """Give the cells of a table that are about a data set of the paper, by key."""
+    """Return the cells of a table for one of the paper's data sets, by key."""
     printed = _printed(table, dataset)
     return {key: Published(text) for key, text in printed.items()}
 
@@ -96,15 +98,15 @@ def _printed(table: TableName, name: str) -> dict[str, str]:
     trained = {f"trained.{quantity}": text for quantity, text in _TRAINED[name].items()}
     both = {"trained_vote.accuracy": _TRAINED_VOTE[name]}
     compared = {key: nn_b[key] for key in ("nn_b.accuracy", "nn_b.ce_rate")} | both
-    compared["trained_vote.ce_rate"] = _NOBODY
+    compared["trained_vote.ce_rate"] = _ZERO
     match table:
         case "Table 1":
             del nn_b["nn_b.ce_rate"]
             return nn_b | {
                 "majority.accuracy": _MAJORITY[name],
-                "majority.flip_rate": _NOBODY,
+                "majority.flip_rate": _ZERO,
                 "vote.accuracy": _VOTE[name],
-                "vote.flip_rate": _NOBODY,
+                "vote.flip_rate": _ZERO,
             }
         case "Table 2":
             return nn_b | trained
@@ -118,8 +120,11 @@ def _printed(table: TableName, name: str) -> dict[str, str]:
             accuracy, ce_rate = _LCIFR[name]
             return compared | {"lcifr.accuracy": accuracy, "lcifr.ce_rate_categories": ce_rate}
         case "Table 6" if name in _LCIFR_ORIGINAL:
-            accuracy, apart = _LCIFR_ORIGINAL[name]
-            authors = {"lcifr_original.accuracy": accuracy, "lcifr_original.uncertified": apart}
+            accuracy, uncertified = _LCIFR_ORIGINAL[name]
+            authors = {
+                "lcifr_original.accuracy": accuracy,
+                "lcifr_original.uncertified": uncertified,
+            }
             return compared | authors
         case "Table 7" if name == "ipums":
             return {
@@ -138,20 +143,20 @@ TABLE_NAMES: tuple[TableName, ...] = (
 
 
 def published(dataset: str, key: str) -> Published | None:
-    """Find the paper's figure for a key of one of its data sets, in whichever table has it."""
+    """Return the paper's figure for a key of one of its data sets, from any table; else None."""
     key = SAME_CELL.get(key, key)
     if key == "vote.single_ratio":
         return RATIOS.get(dataset)
     return next(
-        (cells(one, dataset)[key] for one in TABLE_NAMES if key in cells(one, dataset)), None
+        (cells(table, dataset)[key] for table in TABLE_NAMES if key in cells(table, dataset)), None
     )
 
 
 def comparable(dataset: str) -> dict[str, Published]:
-    """Give every figure of a data set that has a deviation to be held against; clocks are left out."""
-    every = {key: cell for one in TABLE_NAMES for key, cell in cells(one, dataset).items()}
+    """Return every figure of a data set that has a deviation to compare with, except times."""
+    figures = {key: cell for table in TABLE_NAMES for key, cell in cells(table, dataset).items()}
     return {
         key: cell
-        for key, cell in every.items()
-        if cell.std is not None and not cell.by_construction and not is_clock(key)
+        for key, cell in figures.items()
+        if cell.std is not None and not cell.by_construction and not is_time(key)
     }

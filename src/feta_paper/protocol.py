@@ -1,4 +1,4 @@
-"""Protocol: what the paper's appendix says was done on a data set, and where FETA's own arms differ."""
+"""The protocol of the paper's appendix for each data set, and where FETA's training differs."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from typing import Literal
 from feta.errors import SchemaError, one_of
 from feta.train.chooser import SPAN
 
-# Folds that people are cut into; fewer may be carried out.
+# Number of folds that the people are split into; a run may use fewer of them.
 FOLDS = 5
 
 
@@ -18,7 +18,7 @@ BATCHES: dict[Keep, str] = {"all": "all people", "counterexamples": "people with
 
 @dataclass(frozen=True)
 class Protocol:
-    """One data set's settings; `rows` and `quick` are what a look in a minute changes."""
+    """The settings of one data set; a quick run changes `rows` and `quick`, among others."""
 
     dataset: str
     learning_rates: tuple[float, ...] = (1e-2, 1e-3, 1e-4)
@@ -26,18 +26,18 @@ class Protocol:
     epochs: int = 500
     epoch: Literal["best", "last"] = "best"
     fair_epochs: int = 50
-    rho: float = 1.0  # of the people to learn from, each epoch of CE-Fair training
+    rho: float = 1.0  # share of the training people in each epoch of CE-Fair training
     keep: Keep = "all"
-    test_share: float = 1.0  # of the test fold, in the paper; ours is the full fold besides
-    own_share: float = 1.0  # ρ of FETA's own settings: as large as time allows
+    test_share: float = 1.0  # share of the test fold in the paper; ours is always the full fold
+    own_share: float = 1.0  # ρ of FETA's training: as large as time allows
     own_epochs: int = 50
     lcifr_epochs: int = 100
     encoder: tuple[int, ...] = (20, 20)
-    authors_gamma: float = 10.0  # LCIFR's authors'; the paper has 1 everywhere
-    certified: int | None = None  # people of a fold certified over all counterparts; None: all
-    patience: float = 20.0  # seconds that a solver may count for one person
-    numbers: bool = True  # some sensitive attribute is a number, not a category
-    raw: bool = False  # everything once more on unscaled inputs
+    authors_gamma: float = 10.0  # of LCIFR's authors; the paper always has 1
+    certified: int | None = None  # people per fold certified over all counterparts; None: all
+    patience: float = 20.0  # time limit of a solver per person, in seconds
+    numbers: bool = True  # whether a sensitive attribute is a number, not a category
+    raw: bool = False  # whether to repeat steps on unscaled inputs
     quick: bool = False
     rows: int | None = None
 
@@ -52,45 +52,56 @@ class Protocol:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
     def settings(self) -> dict[str, str]:
-        """Say in words what is carried out."""
-        told = {
+        """Describe the protocol in words, by arm."""
+        encoder = f"encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs"
+        settings = {
             "folds": f"{FOLDS} of 80/20, not stratified; a tenth of each training part held out",
-            "network": "3 hidden layers of 16, ReLU, torch's initialization, Adam without weight decay",
-            "inputs": "numbers standardized on the people to learn from, categories 0 or 1"
-            + ("; everything marked raw: numbers as they are" if self.raw else ""),
-            "nn_b": f"learning rates {_list(self.learning_rates)}, batch sizes {_list(self.batch_sizes)}, {self.epochs} epochs, {self._chosen}",
-            "trained": f"{self.fair_epochs} epochs, rho {self.rho:.0%} drawn afresh each epoch, batch of {BATCHES[self.keep]} and the counterexamples; epoch nearest to (1, 0) on training people",
+            "network": "3 hidden layers of 16, ReLU, torch's initialization, "
+            "Adam without weight decay",
+            "inputs": "numbers standardized on the training people, categories 0 or 1"
+            + ("; everything marked raw: numbers not standardized" if self.raw else ""),
+            "nn_b": f"learning rates {_list(self.learning_rates)}, "
+            f"batch sizes {_list(self.batch_sizes)}, {self.epochs} epochs, {self._selection}",
+            "trained": f"{self.fair_epochs} epochs, rho {self.rho:.0%} drawn anew for each epoch, "
+            f"batch of {BATCHES[self.keep]} and the counterexamples; "
+            "epoch nearest to (1, 0) on training people",
             "other_batch": f"the same, batch of {BATCHES[self.other_keep]} and the counterexamples",
-            "default": f"CEFairTrainer as it comes, {self.own_epochs} epochs over {self.own_share:.0%} of the people each, from the best-validation network",
-            "span": f"the same with a span penalty of {SPAN} instead of counterexamples, {self.own_epochs} epochs",
-            "blind": f"full: the grid of NN_b, best validation loss; fixed and fresh: {self.fair_epochs} epochs on {self.rho:.0%} of the people, NN_b's rates, last epoch",
-            "lcifr": f"gamma 1, categorical attributes varied in training, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
-            "lcifr_original": f"gamma {self.authors_gamma:g}, categorical attributes varied in training, encoder {_list(self.encoder)}, {self.lcifr_epochs} epochs",
+            "default": f"CEFairTrainer with its defaults, {self.own_epochs} epochs over "
+            f"{self.own_share:.0%} of the people each, from the best-validation network",
+            "span": f"the same with a span penalty of {SPAN} instead of counterexamples, "
+            f"{self.own_epochs} epochs",
+            "blind": "full: the grid of NN_b, best validation loss; fixed and fresh: "
+            f"{self.fair_epochs} epochs on {self.rho:.0%} of the people, NN_b's rates, last epoch",
+            "lcifr": f"gamma 1, categorical attributes varied in training, {encoder}",
+            "lcifr_original": f"gamma {self.authors_gamma:g}, "
+            f"categorical attributes varied in training, {encoder}",
             "test": "full test folds",
         }
         if self.numbers:
-            told["lcifr_all"] = "as lcifr, with all sensitive attributes varied"
+            settings["lcifr_all"] = "as lcifr, with all sensitive attributes varied"
         if self.test_share < 1:
-            told["test"] += f"; sample: {self.test_share:.0%} of each, as in the paper"
-        return told
+            settings["test"] += f"; sample: {self.test_share:.0%} of each, as in the paper"
+        return settings
 
     @property
-    def _chosen(self) -> str:
+    def _selection(self) -> str:
         return "best validation loss" if self.epoch == "best" else "last epoch"
 
     def notes(self) -> list[str]:
-        """Say what is not as in the paper."""
-        told = []
+        """Describe where a run differs from the paper."""
+        notes = []
         if self.quick:
-            most = "" if self.rows is None else f", {self.rows:,} rows at most"
-            told.append(
-                f"A quick run: {self.epochs} epochs{most}; its figures show that all runs, nothing else."
+            limit = "" if self.rows is None else f", at most {self.rows:,} rows"
+            notes.append(
+                f"A quick run: {self.epochs} epochs{limit}. "
+                "Its figures only show that every step runs."
             )
         if self.certified is not None:
-            told.append(
-                f"LCIFR's certificates over all counterparts were computed for the first {self.certified:,} people of a fold."
+            notes.append(
+                "LCIFR's certificates over all counterparts were computed "
+                f"for the first {self.certified:,} people of a fold."
             )
-        return told
+        return notes
 
 
 PROTOCOLS = {
@@ -106,7 +117,7 @@ PROTOCOLS = {
         epoch="last",
         rho=0.02,
         keep="counterexamples",
-        encoder=(20,),  # with no activation: linear from end to end, as its authors have it
+        encoder=(20,),  # without an activation, so the network is linear, as its authors have it
         authors_gamma=0.1,
         numbers=False,
         raw=True,
@@ -116,26 +127,26 @@ PROTOCOLS["ipums"] = replace(PROTOCOLS["adult"], dataset="ipums")
 
 
 def protocol_of(dataset: str, *, quick: bool = False) -> Protocol:
-    """Give a data set's protocol; a quick one has few rows and epochs."""
+    """Return the protocol of a data set; a quick one has few rows and epochs."""
     if dataset not in PROTOCOLS:
         raise SchemaError(f"a data set to reproduce must be {one_of(dataset, PROTOCOLS)}")
-    found = PROTOCOLS[dataset]
+    protocol = PROTOCOLS[dataset]
     if not quick:
-        return found
+        return protocol
     return replace(
-        found,
+        protocol,
         epochs=10,
         fair_epochs=5,
         own_epochs=5,
         lcifr_epochs=5,
         certified=5,
         patience=2.0,
-        rho=max(found.rho, 0.1),
-        test_share=max(found.test_share, 0.1),
+        rho=max(protocol.rho, 0.1),
+        test_share=max(protocol.test_share, 0.1),
         quick=True,
         rows=2000,
     )
 
 
 def _list(numbers: tuple[float, ...] | tuple[int, ...]) -> str:
-    return ", ".join(f"{one:g}" for one in numbers)
+    return ", ".join(f"{number:g}" for number in numbers)

@@ -1,4 +1,4 @@
-"""Run: all steps on all folds, in as many processes as the user allows; what is done is kept."""
+"""All steps on all folds, in several processes; finished results are stored in the journal."""
 
 import multiprocessing
 import time
@@ -11,31 +11,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from feta.auditing.workers import obey
+from feta.auditing.workers import become_worker
 from feta.engine.lattice import LatticeEngine
 from feta.engine.registry import engines
 from feta.errors import EngineError
 from feta.io.model_file import save_model
 from feta.model import Model
-from feta_paper.fold import bench_of, model_path
+from feta_paper.fold import load_fold, model_path
 from feta_paper.journal import Key, RunJournal
 from feta_paper.protocol import Protocol
 from feta_paper.steps import Unit, units_of
 
-# Seconds between two looks at how far the workers are.
-GLANCE = 0.5
+# Seconds between two progress updates of the workers.
+POLL_SECONDS = 0.5
 
-# Told the share of the whole work that is done, and what is being done.
+# Called with the finished share of all work, and a description of the current work.
 Watch = Callable[[float, str], None]
 
-Told = tuple[dict[str, Any], float]
+# The result of a unit as plain values, and its seconds.
+UnitResult = tuple[dict[str, Any], float]
 Known = dict[str, float]
 Done = dict[Key, dict[str, Any]]
+# Called with the finished share of each running unit, by its index.
+ReportShares = Callable[[dict[int, float]], None]
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is to be carried out, and where its networks are kept."""
+    """A protocol with a seed and a number of folds, and the folder of its networks."""
 
     protocol: Protocol
     seed: int
@@ -44,55 +47,50 @@ class Run:
 
     @property
     def units(self) -> list[Unit]:
-        """All there is to do."""
+        """All units of work."""
         return units_of(self.protocol, self.folds)
 
     def tidy(self) -> None:
-        """Remove what trainings kept on their way, when all is done."""
+        """Remove training checkpoints and partial files."""
         for pattern in ("*.training", ".*.part"):
-            for left in (self.folder / "models").glob(pattern):
-                left.unlink()
+            for path in (self.folder / "models").glob(pattern):
+                path.unlink()
 
-    def carry_out(self, number: int, known: Known, tell: Callable[[float], None]) -> Told:
-        """Do one unit: its outcome as plain values, and the seconds it took.
-
-        `known` are the figures of the units that it needs.
-        """
+    def carry_out(self, index: int, known: Known, progress: Callable[[float], None]) -> UnitResult:
+        """Run one unit and save its networks; `known` has the figures of the units it needs."""
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with scikit-learn
 
-        unit, started = self.units[number], time.perf_counter()
-        checkpoint = self.folder / "models" / f"{unit.name}-{unit.fold}.training"
-        with (
-            _one_thread(),
-            threadpool_limits(1),
-        ):  # sums of floats in the same order, whatever the machine
-            bench = bench_of(
+        unit, started = self.units[index], time.perf_counter()
+        checkpoint = self.folder / "models" / f"{unit.name}-{unit.fold_number}.training"
+        # With one thread, floats are summed in the same order on every machine.
+        with _one_thread(), threadpool_limits(1):
+            fold = load_fold(
                 self.protocol,
                 seed=self.seed,
-                fold=unit.fold,
+                number=unit.fold_number,
                 variant=unit.variant,
                 folder=self.folder,
                 checkpoint=checkpoint,
                 known=known,
-                tell=tell,
+                progress=progress,
             )
-            outcome = unit.step.work(bench)
-        prints = {}
-        for name, network in outcome.networks.items():
-            model = Model(bench.space, network)
-            save_model(model, model_path(self.folder, f"{unit.variant}{name}", unit.fold))
-            prints[name] = model.fingerprint
-        told = {
-            one.name: getattr(outcome, one.name)
-            for one in fields(outcome)
-            if one.name != "networks"
+            result = unit.step.work(fold)
+        fingerprints = {}
+        for name, network in result.networks.items():
+            model = Model(fold.space, network)
+            save_model(model, model_path(self.folder, f"{unit.variant}{name}", unit.fold_number))
+            fingerprints[name] = model.fingerprint
+        values = {
+            field.name: getattr(result, field.name)
+            for field in fields(result)
+            if field.name != "networks"
         }
-        return told | {"models": prints}, time.perf_counter() - started
+        return values | {"models": fingerprints}, time.perf_counter() - started
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let the compiled engine use one thread: the same work in one process as in several."""
+    """Limit the lattice engine to one thread: the same work in one process as in several."""
     lattice = engines()[LatticeEngine.name]
     assert isinstance(lattice, LatticeEngine)
     before, lattice.threads = lattice.threads, 1
@@ -103,105 +101,102 @@ def _one_thread() -> Iterator[None]:
 
 
 def carry_out(run: Run, journal: RunJournal, *, jobs: int, watch: Watch) -> None:
-    """Do what the journal does not know yet; times are taken last, one at a time."""
+    """Run the units that the journal does not have; those that measure times run last, alone."""
     (run.folder / "models").mkdir(parents=True, exist_ok=True)
     begun, units = time.monotonic(), run.units
-    known = {one.key for one in units}
-    done: Done = {key: told for key, (told, _) in journal.done().items() if key in known}
-    total = sum(one.step.weight for one in units)
+    keys = {unit.key for unit in units}
+    done: Done = {key: result for key, (result, _) in journal.done().items() if key in keys}
+    total = sum(unit.step.weight for unit in units)
 
-    def note(number: int, told: Told) -> None:
-        journal.note(units[number].key, *told, time.monotonic() - begun)
-        done[units[number].key] = told[0]
-
-    def progress(shares: dict[int, float]) -> None:
-        finished = sum(one.step.weight for one in units if one.key in done)
-        under_way = sum(units[number].step.weight * one for number, one in shares.items())
-        now = ", ".join(f"{units[n].name} on fold {units[n].fold + 1}" for n in sorted(shares))
-        watch((finished + under_way) / total, now)
+    def report(shares: dict[int, float]) -> None:
+        finished = sum(unit.step.weight for unit in units if unit.key in done)
+        running = sum(units[index].step.weight * share for index, share in shares.items())
+        current = [units[index] for index in sorted(shares)]
+        names = ", ".join(f"{unit.name} on fold {unit.fold_number + 1}" for unit in current)
+        watch((finished + running) / total, names)
 
     for alone in (False, True):
-        todo = [n for n, one in enumerate(units) if one.step.alone == alone and one.key not in done]
-        way = _in_turn if jobs == 1 or alone else _side_by_side
-        # Closed at once when something goes wrong, so that no worker is waited for.
-        with closing(way(run, todo, done, jobs, progress)) as found:
-            for number, told in found:
-                note(number, told)
+        pending = [
+            index
+            for index, unit in enumerate(units)
+            if unit.step.alone == alone and unit.key not in done
+        ]
+        execute = _sequential if jobs == 1 or alone else _parallel
+        # Closed at once on an error, so that no worker is waited for.
+        with closing(execute(run, pending, done, jobs, report)) as results:
+            for index, (result, seconds) in results:
+                journal.note(units[index].key, result, seconds, time.monotonic() - begun)
+                done[units[index].key] = result
     run.tidy()
 
 
 def _needed(unit: Unit, done: Done) -> Known:
-    """Gather the figures of the units that this one needs."""
+    """Collect the figures of the units that this one needs."""
     return {key: figure for need in unit.needs for key, figure in done[need]["figures"].items()}
 
 
-def _in_turn(
-    run: Run,
-    todo: list[int],
-    done: Done,
-    jobs: int,
-    progress: Callable[[dict[int, float]], None],
-) -> Generator[tuple[int, Told]]:
-    """Do one unit after another here."""
-    del jobs  # units come in an order in which each finds what it needs
-    for number in todo:
-        progress({number: 0.0})
-        known = _needed(run.units[number], done)
-        yield number, run.carry_out(number, known, partial(_only, progress, number))
+def _sequential(
+    run: Run, pending: list[int], done: Done, jobs: int, report: ReportShares
+) -> Generator[tuple[int, UnitResult]]:
+    """Run one unit after another in this process."""
+    del jobs  # each unit comes after those that it needs
+    for index in pending:
+        report({index: 0.0})
+        known = _needed(run.units[index], done)
+        yield index, run.carry_out(index, known, partial(_report_one, report, index))
 
 
-def _only(progress: Callable[[dict[int, float]], None], number: int, share: float) -> None:
-    progress({number: share})
+def _report_one(report: ReportShares, index: int, share: float) -> None:
+    report({index: share})
 
 
-def _side_by_side(
-    run: Run,
-    todo: list[int],
-    done: Done,
-    jobs: int,
-    progress: Callable[[dict[int, float]], None],
-) -> Generator[tuple[int, Told]]:
-    """Do units in several processes, each as soon as what it needs is there."""
-    units, waiting = run.units, list(todo)
-    # Spawned, not forked: runtimes with threads of their own do not survive a fork.
+def _parallel(
+    run: Run, pending: list[int], done: Done, jobs: int, report: ReportShares
+) -> Generator[tuple[int, UnitResult]]:
+    """Run units in several processes, each as soon as the units that it needs are done."""
+    units, waiting = run.units, list(pending)
+    # Spawned, not forked: libraries that have started threads do not survive a fork.
     context = multiprocessing.get_context("spawn")
     shares = context.Array("d", len(units))
-    pool = ProcessPoolExecutor(jobs, context, _begin, (run, shares))
-    working: dict[Future[Told], int] = {}
+    pool = ProcessPoolExecutor(jobs, context, _start_worker, (run, shares))
+    working: dict[Future[UnitResult], int] = {}
     try:
         while waiting or working:
-            for number in [n for n in waiting if units[n].needs <= done.keys()][
-                : jobs - len(working)
-            ]:
-                waiting.remove(number)
-                working[pool.submit(_work, number, _needed(units[number], done))] = number
-            ready, _ = wait(working, timeout=GLANCE, return_when=FIRST_COMPLETED)
-            for future in ready:
+            ready = [index for index in waiting if units[index].needs <= done.keys()]
+            for index in ready[: jobs - len(working)]:
+                waiting.remove(index)
+                working[pool.submit(_work, index, _needed(units[index], done))] = index
+            finished, _ = wait(working, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            for future in finished:
                 yield working.pop(future), future.result()
-            progress({number: shares[number] for number in working.values()})
+            report({index: shares[index] for index in working.values()})
     except BrokenProcessPool:
-        message = "a process died in the middle of its work, perhaps for lack of memory; what is done is kept: run the same command again, with --jobs 1"
+        message = (
+            "a worker process died, perhaps for lack of memory; finished steps are saved; "
+            "run the same command again with --jobs 1"
+        )
         raise EngineError(message) from None
     finally:
-        for process in list((pool._processes or {}).values()):  # noqa: SLF001 - the pool only waits for them
+        # The pool itself would wait for its processes.
+        for process in list((pool._processes or {}).values()):  # noqa: SLF001 - no public way
             process.kill()
         pool.shutdown(cancel_futures=True)
 
 
-_run: Run | None = None  # a worker's own
+_run: Run | None = None  # of this worker process
 _shares: Any = None
 
 
-def _begin(run: Run, shares: Any) -> None:  # noqa: ANN401 - shared memory
-    global _run, _shares  # a process pool knows no other place for what its workers keep
-    obey()
+def _start_worker(run: Run, shares: Any) -> None:  # noqa: ANN401 - shared memory
+    global _run, _shares  # a process pool has no other place for the state of a worker
+    become_worker()
     _run, _shares = run, shares
 
 
-def _work(number: int, known: Known) -> Told:
-    assert _run is not None  # _begin ran first
+def _work(index: int, known: Known) -> UnitResult:
+    assert _run is not None  # _start_worker ran first
 
-    def tell(share: float) -> None:
-        _shares[number] = share
+    def progress(share: float) -> None:
+        _shares[index] = share
 
-    return _run.carry_out(number, known, tell)
+    return _run.carry_out(index, known, progress)

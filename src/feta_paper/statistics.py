@@ -1,4 +1,4 @@
-"""Statistics: means over folds, paired differences, and where a figure lies beside the paper's."""
+"""Means over folds, paired differences, and comparison with the paper's figures."""
 
 import math
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ import numpy as np
 
 from feta_paper.paper import Published
 
-# Drawing more would move the ends of an interval over five folds by less than is printed.
+# More resamples would change an interval over five folds by less than the printed digits.
 RESAMPLES = 10_000
-ENDS = (2.5, 97.5)  # per cent of the resamples: the middle 95
+ENDS = (2.5, 97.5)  # percent of the resamples: the middle 95
 
 Place = Literal["within", "above", "below"]
 
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """Figures of several folds: their mean and population deviation, as the paper has them."""
+    """Mean and population deviation over folds, as in the paper."""
 
     mean: float
     std: float
@@ -26,13 +26,13 @@ class SampleSummary:
 
     @property
     def error(self) -> float:
-        """The mean's standard error; of one fold nobody knows it."""
+        """The standard error of the mean; unknown for one fold."""
         return self.std / math.sqrt(self.n - 1) if self.n > 1 else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One arm minus another, fold by fold; no interval for a single fold."""
+    """The difference of two arms, fold by fold; a single fold has no interval."""
 
     mean: float
     std: float
@@ -42,14 +42,14 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """The side of zero the whole interval lies on; 0 if it does not, or if there is none."""
+        """The sign of the whole interval; 0 if it contains zero, or if there is none."""
         if self.interval is None:
             return 0
         return int(self.interval[0] > 0) - int(self.interval[1] < 0)
 
 
 def summarize(values: Sequence[float]) -> SampleSummary | None:
-    """Summarize the folds that came to a number; None if none did."""
+    """Summarize the folds with a finite figure; None if there are none."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return None
@@ -57,33 +57,33 @@ def summarize(values: Sequence[float]) -> SampleSummary | None:
 
 
 def paired(left: Sequence[float], right: Sequence[float], *, seed: int) -> Difference | None:
-    """Take the difference fold by fold, with a bootstrap interval over folds.
+    """Return the difference fold by fold, with a bootstrap interval over folds.
 
-    None unless both have a figure for every fold: folds that differ in number are not pairs.
+    None if the numbers of folds differ, because then the folds are not pairs.
     """
     if len(left) != len(right):
         return None
-    both = np.array([(a, b) for a, b in zip(left, right, strict=True) if math.isfinite(a + b)])
-    if not len(both):
+    pairs = np.array([(a, b) for a, b in zip(left, right, strict=True) if math.isfinite(a + b)])
+    if not len(pairs):
         return None
-    apart = both[:, 0] - both[:, 1]
-    interval = _bootstrap(apart, seed) if len(apart) > 1 else None
-    positive = int((apart > 0).sum())
-    return Difference(float(apart.mean()), float(apart.std()), len(apart), positive, interval)
+    gaps = pairs[:, 0] - pairs[:, 1]
+    interval = _bootstrap(gaps, seed) if len(gaps) > 1 else None
+    positive = int((gaps > 0).sum())
+    return Difference(float(gaps.mean()), float(gaps.std()), len(gaps), positive, interval)
 
 
 def _bootstrap(
-    apart: np.ndarray[tuple[int], np.dtype[np.float64]], seed: int
+    gaps: np.ndarray[tuple[int], np.dtype[np.float64]], seed: int
 ) -> tuple[float, float]:
-    drawn = np.random.default_rng(seed).integers(len(apart), size=(RESAMPLES, len(apart)))
-    low, high = np.percentile(apart[drawn].mean(axis=1), ENDS)
+    indices = np.random.default_rng(seed).integers(len(gaps), size=(RESAMPLES, len(gaps)))
+    low, high = np.percentile(gaps[indices].mean(axis=1), ENDS)
     return float(low), float(high)
 
 
 def place(mean: float, paper: Published) -> Place | None:
-    """Say where a mean lies: within two of the paper's deviations or not; None if it printed none."""
+    """Compare a mean with the paper's: within two of its deviations or not; None if it has none."""
     if paper.std is None or paper.by_construction:
         return None
-    # The paper prints three decimals at most: beyond nine, a difference is float64's, not ours.
+    # The paper prints at most three decimals: beyond nine, a difference is a rounding error.
     beyond = round(abs(mean - paper.mean) - 2 * paper.std, 9)
     return "within" if beyond <= 0 else "above" if mean > paper.mean else "below"

@@ -1,49 +1,49 @@
-"""Steps: what is done on each fold, what each needs first, and how much of the work it is."""
+"""The steps on each fold, their order, and their share of the work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from feta_paper import arms, rivals, timing
-from feta_paper.fold import Bench
-from feta_paper.outcome import StepResult
+from feta_paper.fold import Fold
 from feta_paper.protocol import Protocol
+from feta_paper.step_result import StepResult
 
 
 @dataclass(frozen=True)
 class Step:
-    """One kind of work; the weight is a guess at its seconds, for the progress bar only."""
+    """One kind of work; the weight estimates its seconds, for the progress bar only."""
 
     name: str
-    work: Callable[[Bench], StepResult]
+    work: Callable[[Fold], StepResult]
     needs: tuple[str, ...] = ()
     weight: float = 1.0
-    alone: bool = False  # times are taken with nothing beside
-    once: bool = False  # on the first fold only
-    raw: bool = False  # is done on unscaled inputs, too
+    alone: bool = False  # measures times, so nothing else may run
+    once: bool = False  # only on the first fold
+    raw: bool = False  # also on unscaled inputs
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One step on one fold; variant "raw." is the same on unscaled inputs."""
+    """One step on one fold; the variant "raw." has unscaled inputs."""
 
     step: Step
-    fold: int
+    fold_number: int
     variant: str = ""
 
     @property
     def name(self) -> str:
-        """A name for the journal."""
+        """The step's name in the journal."""
         return f"{self.variant}{self.step.name}"
 
     @property
     def key(self) -> tuple[str, int]:
-        """What the journal knows it by."""
-        return self.name, self.fold
+        """The key in the journal."""
+        return self.name, self.fold_number
 
     @property
     def needs(self) -> set[tuple[str, int]]:
-        """What must be done first."""
-        return {(f"{self.variant}{name}", self.fold) for name in self.step.needs}
+        """The keys of the units that must be done before."""
+        return {(f"{self.variant}{name}", self.fold_number) for name in self.step.needs}
 
 
 STEPS = (
@@ -52,30 +52,31 @@ STEPS = (
     Step("blind_full", rivals.blind_full, weight=28, raw=True),
     Step("trained", arms.trained, ("nn_b",), weight=5, raw=True),
     Step("other_batch", arms.other_batch, ("nn_b",), weight=5),
-    Step("default", arms.own_default, ("nn_b", "start"), weight=12),
-    Step("span", arms.own_span, ("nn_b", "start"), weight=14),
+    Step("default", arms.default_training, ("nn_b", "start"), weight=12),
+    Step("span", arms.span_training, ("nn_b", "start"), weight=14),
     Step("blind_paper", rivals.blind_paper, ("nn_b",), raw=True),
     Step("blind_logistic", rivals.logistic),
     Step("lcifr", rivals.lcifr, weight=9),
     Step("lcifr_all", rivals.lcifr_all, weight=9),
     Step("lcifr_original", rivals.lcifr_original, weight=9),
     Step("chosen", arms.chosen, ("nn_b", "default", "span", "blind_full", "blind_logistic")),
-    Step("votes", timing.votes, ("nn_b", "trained"), alone=True),
-    Step("ways", timing.ways, ("nn_b",), weight=5, alone=True, once=True),
+    Step("votes", timing.time_votes, ("nn_b", "trained"), alone=True),
+    Step("ways", timing.time_counting, ("nn_b",), weight=5, alone=True, once=True),
 )
 
 
 def units_of(protocol: Protocol, folds: int) -> list[Unit]:
-    """List all there is to do, what is needed first in front."""
-    left_out = set() if protocol.epoch == "last" else {"start"}  # else NN_b is the best already
-    left_out |= set() if protocol.numbers else {"lcifr_all"}
-    steps = [_without(one, left_out) for one in STEPS if one.name not in left_out]
+    """List all units, each after those that it needs."""
+    # If NN_b is the best epoch, it already is the start of FETA's training.
+    skipped = set() if protocol.epoch == "last" else {"start"}
+    skipped |= set() if protocol.numbers else {"lcifr_all"}
+    steps = [_without(step, skipped) for step in STEPS if step.name not in skipped]
     units = []
     for step in steps:
-        for fold in range(1 if step.once else folds):
-            units.append(Unit(step, fold))
+        for number in range(1 if step.once else folds):
+            units.append(Unit(step, number))
             if protocol.raw and step.raw:
-                units.append(Unit(step, fold, "raw."))
+                units.append(Unit(step, number, "raw."))
     return units
 
 

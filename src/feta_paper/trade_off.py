@@ -1,4 +1,4 @@
-"""Trade-off: accuracy against CE rate, every approach a labeled point."""
+"""The chart of accuracy against CE rate, one labeled point per approach."""
 
 from dataclasses import dataclass
 
@@ -9,20 +9,20 @@ from feta_paper.charts import (
     LETTER,
     LINE,
     WIDTH,
-    even,
+    chart,
     line,
+    linear,
     marker,
     path,
-    picture,
     spread_out,
     text,
     x_axis,
     y_axis,
 )
 from feta_paper.measurements import Measurements
-from feta_paper.quantities import NEVER_APART, found, is_another, papers
+from feta_paper.quantities import FAIR_ARMS, other_dataset, paper_figure, summary_of
 
-# Short names, for a picture.
+# Short names and shapes in the chart.
 SHORT = {
     "nn_b": ("NN_b", "square"),
     "trained": ("CE-Fair", "circle"),
@@ -48,10 +48,14 @@ SHORT = {
 }
 LEFT, RIGHT, TOP, LOWEST = 148, WIDTH - 42, 26, 250
 
+# Left, top, right, bottom.
+Rectangle = tuple[float, float, float, float]
+Position = tuple[float, float]
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An approach in the picture."""
+    """An approach in the chart."""
 
     arm: str
     name: str
@@ -61,95 +65,127 @@ class Point:
 
 
 def points(measured: Measurements) -> list[Point]:
-    """Give every approach whose accuracy and CE rate are known."""
+    """Return all approaches whose accuracy and CE rate are known."""
     known = []
     for arm, (name, shape) in SHORT.items():
-        accuracy, rate = found(measured, f"{arm}.accuracy"), found(measured, f"{arm}.ce_rate")
-        if accuracy and (rate or arm in NEVER_APART):
+        accuracy = summary_of(measured, f"{arm}.accuracy")
+        rate = summary_of(measured, f"{arm}.ce_rate")
+        if accuracy and (rate or arm in FAIR_ARMS):
             known.append(Point(arm, name, shape, rate.mean if rate else 0.0, accuracy.mean))
     return known
 
 
 def best(known: list[Point]) -> list[Point]:
-    """Keep the points that no other beats in one and equals in the other, the fairest first."""
-    chosen = undominated([(one.accuracy, one.rate) for one in known])
-    return sorted((known[place] for place in chosen), key=lambda one: one.rate)
+    """Return the points that no other point dominates, the fairest first."""
+    indices = undominated([(point.accuracy, point.rate) for point in known])
+    return sorted((known[index] for index in indices), key=lambda point: point.rate)
 
 
 def trade_off(measured: Measurements) -> Markup | None:
-    """Draw all approaches; None unless one of them has a CE rate of its own."""
+    """Draw all approaches; None if all of them are fair by construction."""
     known = points(measured)
-    if all(one.arm in NEVER_APART for one in known):
+    if all(point.arm in FAIR_ARMS for point in known):
         return None
-    theirs = {} if is_another(measured) else {one.arm: _paper(measured, one) for one in known}
-    shown = [(one.rate, one.accuracy) for one in known] + [pair for pair in theirs.values() if pair]
-    alike = [one for one in known if one.arm in NEVER_APART]
-    bottom = max(LOWEST, TOP + LINE * len(alike))
-    x = even([0, *(rate for rate, _ in shown)], LEFT, RIGHT, zero=True)
-    y = even([accuracy for _, accuracy in shown], bottom, TOP)
-    parts = [text(WIDTH - 4, 12, "accuracy, %", "end", "strong"), text(4, 12, "nobody treated apart", kind="strong")]  # fmt: skip
+    paper = {} if other_dataset(measured) else _paper_points(measured, known)
+    drawn = [*((point.rate, point.accuracy) for point in known), *paper.values()]
+    fair = [point for point in known if point.arm in FAIR_ARMS]
+    bottom = max(LOWEST, TOP + LINE * len(fair))
+    x = linear([0, *(rate for rate, _ in drawn)], LEFT, RIGHT, zero=True)
+    y = linear([accuracy for _, accuracy in drawn], bottom, TOP)
+
+    def at(rate: float, accuracy: float) -> Position:
+        return x(rate), y(accuracy)
+
+    parts = [
+        text(WIDTH - 4, 12, "accuracy, %", "end", "strong"),
+        text(4, 12, "no counterexamples", kind="strong"),
+    ]
     parts += _right_axis(y_axis(y, LEFT, RIGHT), [y(tick) for tick in y.ticks()], y.ticks())
     parts += x_axis(x, bottom, "CE rate, %")
-    parts.append(path([(x(one.rate), y(one.accuracy)) for one in best(known)], "curve dashed thin"))
-    for one in known:
-        pair = theirs.get(one.arm)
-        if pair:
-            parts.append(line((x(one.rate), y(one.accuracy), x(pair[0]), y(pair[1])), "leader"))
-            parts.append(marker(one.shape, x(pair[0]), y(pair[1]), "hollow", size=4))
-    heights = spread_out([y(one.accuracy) for one in alike], TOP, bottom)
-    for one, height in zip(alike, heights, strict=True):
-        parts.append(line((LEFT - 18, height, x(0), y(one.accuracy)), "leader"))
-        parts.append(text(LEFT - 20, height + 4, one.name, "end"))
-    parts += [marker(one.shape, x(one.rate), y(one.accuracy), "ours") for one in known]
-    apart = [one for one in known if one.arm not in NEVER_APART]
-    hollow = [(x(pair[0]), y(pair[1])) for pair in theirs.values() if pair]
-    named = [(x(one.rate), y(one.accuracy), one.name) for one in apart]
-    parts += _labels(named, hollow, TOP, bottom)
-    return picture(bottom + 40, "Accuracy against CE rate, all approaches", parts)
+    parts.append(
+        path([at(point.rate, point.accuracy) for point in best(known)], "curve dashed thin")
+    )
+    for point in known:
+        if point.arm in paper:
+            theirs = at(*paper[point.arm])
+            parts.append(line((*at(point.rate, point.accuracy), *theirs), "leader"))
+            parts.append(marker(point.shape, *theirs, "hollow", size=4))
+    heights = spread_out([y(point.accuracy) for point in fair], TOP, bottom)
+    for point, height in zip(fair, heights, strict=True):
+        parts.append(line((LEFT - 18, height, *at(0, point.accuracy)), "leader"))
+        parts.append(text(LEFT - 20, height + 4, point.name, "end"))
+    parts += [marker(point.shape, *at(point.rate, point.accuracy), "ours") for point in known]
+    unfair = [point for point in known if point.arm not in FAIR_ARMS]
+    named = [(*at(point.rate, point.accuracy), point.name) for point in unfair]
+    parts += _labels(named, [at(*pair) for pair in paper.values()], TOP, bottom)
+    return chart(bottom + 40, "Accuracy against CE rate, all approaches", parts)
 
 
-def _paper(measured: Measurements, point: Point) -> tuple[float, float] | None:
-    """Find the paper's point for an approach; its LCIFR rate is over fewer counterparts, so not it."""
-    accuracy, rate = papers(measured, f"{point.arm}.accuracy"), papers(measured, f"{point.arm}.ce_rate")  # fmt: skip
-    if not accuracy or (point.arm not in NEVER_APART and not rate):
-        return None
-    return (rate.mean if rate else 0.0, accuracy.mean)
+def _paper_points(measured: Measurements, known: list[Point]) -> dict[str, Position]:
+    """Return the paper's CE rate and accuracy by arm.
+
+    The paper's rate of LCIFR is over fewer counterparts, has another key and so is left out.
+    """
+    result = {}
+    for point in known:
+        accuracy = paper_figure(measured, f"{point.arm}.accuracy")
+        rate = paper_figure(measured, f"{point.arm}.ce_rate")
+        if accuracy and (point.arm in FAIR_ARMS or rate):
+            result[point.arm] = (rate.mean if rate else 0.0, accuracy.mean)
+    return result
 
 
 def _right_axis(left: list[Markup], heights: list[float], ticks: list[float]) -> list[Markup]:
-    """Put the numbers at the right: the left side is taken by names."""
+    """Move the numbers of an axis to the right, because names fill the left side."""
     lines = [part for part in left if part.startswith("<line")]
-    return [*lines, *(text(RIGHT + 5, at + 4, f"{tick:g}") for at, tick in zip(heights, ticks, strict=True))]  # fmt: skip
+    numbers = [
+        text(RIGHT + 5, height + 4, f"{tick:g}")
+        for height, tick in zip(heights, ticks, strict=True)
+    ]
+    return [*lines, *numbers]
 
 
 def _labels(
-    places: list[tuple[float, float, str]],
-    others: list[tuple[float, float]],
-    top: float,
-    bottom: float,
+    named: list[tuple[float, float, str]], others: list[Position], top: float, bottom: float
 ) -> list[Markup]:
-    """Name points beside them, right or left, above or below, near or farther: the first way that covers nothing."""
-    points = [*((x, y) for x, y, _ in places), *others]
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+    """Label each point at the first position where the label covers nothing."""
+    markers = [*((x, y) for x, y, _ in named), *others]
+    occupied: list[Rectangle] = [(x - 6, y - 6, x + 6, y + 6) for x, y in markers]
     parts = []
-    for x, y, name in places:
-        wide = len(name) * LETTER
-        ways = [
-            (x + side * away - (wide if side < 0 else 0), y + 4 + down * LINE, side)
-            for away in (9, 60, 110)
-            for down in (0, -1, 1, -2, 2, -3, 3, 4, 5, 6)
-            for side in (1, -1)
-        ]
-        fits = [way for way in ways if way[0] >= LEFT + 8 and way[0] + wide <= RIGHT and top <= way[1] <= bottom]  # fmt: skip
-        free = [way for way in fits if not any(_covers((way[0], way[1] - 10, way[0] + wide, way[1] + 3), one) for one in taken)]  # fmt: skip
-        at = (free or fits or ways)[0]
-        taken.append((at[0], at[1] - 10, at[0] + wide, at[1] + 3))
-        end = (at[0], "start") if at[2] > 0 else (at[0] + wide, "end")
-        if abs(at[1] - y - 4) > LINE or abs(end[0] - x) > LINE:
-            parts.append(line((end[0], at[1] - 4, x, y), "leader"))
-        parts.append(text(end[0], at[1], name, end[1], "halo strong"))
+    for x, y, name in named:
+        width = len(name) * LETTER
+        left, base, side = _label_position((x, y), width, occupied, (top, bottom))
+        occupied.append((left, base - 10, left + width, base + 3))
+        end, anchor = (left, "start") if side > 0 else (left + width, "end")
+        if abs(base - y - 4) > LINE or abs(end - x) > LINE:
+            parts.append(line((end, base - 4, x, y), "leader"))
+        parts.append(text(end, base, name, anchor, "halo strong"))
     return parts
 
 
-def _covers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+def _label_position(
+    point: Position, width: float, occupied: list[Rectangle], vertical: tuple[float, float]
+) -> tuple[float, float, int]:
+    """Return left end, base line and side of a label: close before far, level before shifted."""
+    (x, y), (top, bottom) = point, vertical
+    candidates = [
+        (x + side * distance - (width if side < 0 else 0), y + 4 + down * LINE, side)
+        for distance in (9, 60, 110)
+        for down in (0, -1, 1, -2, 2, -3, 3, 4, 5, 6)
+        for side in (1, -1)
+    ]
+    fitting = [
+        (left, base, side)
+        for left, base, side in candidates
+        if left >= LEFT + 8 and left + width <= RIGHT and top <= base <= bottom
+    ]
+    free = [
+        (left, base, side)
+        for left, base, side in fitting
+        if not any(_overlap((left, base - 10, left + width, base + 3), one) for one in occupied)
+    ]
+    return (free or fitting or candidates)[0]
+
+
+def _overlap(one: Rectangle, other: Rectangle) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -92,6 +92,6 @@ def test_a_strict_column_refuses_whoever_is_outside(feta_: Run) -> None:
     Path("people.csv").write_text(HEADER + GOOD)
     code, _, told = feta_("audit", "model.feta", "--data", "people.csv")
     assert code == 2
-    assert "row 2: 'loss' must be a whole number from 0 to 4356, got '5000'" in " ".join(
+    assert "row 2: 'loss' is invalid: got '5000'; expected an integer from 0 to 4356" in " ".join(
         told.split()
     )

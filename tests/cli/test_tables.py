@@ -449,10 +449,10 @@ def refused_other(values: tuple[str, ...], encoder: object, column: list[object]
 def test_other_values_must_be_unknown_to_the_encoder() -> None:
     ignoring = OneHotEncoder(handle_unknown="ignore")
     message = refused_other(("x",), ignoring, ["x", "y", "z"])
-    assert "encoder knows 'y', 'z', which the schema does not list; add them to values" in message
+    assert "the model's encoder knows: got no 'y', 'z'; add them to values" in message
     assert "add it to values" in refused_other(("x", "y"), ignoring, ["x", "y", "(other)"])
     marked = make_pipeline(SimpleImputer(missing_values="?", strategy="most_frequent"), ignoring)
-    assert "may treat texts" in refused_other(("x", "y"), marked, ["x", "y", "?"])
+    assert "may distinguish texts" in refused_other(("x", "y"), marked, ["x", "y", "?"])
 
 
 def test_numbers_that_are_read_as_texts_are_refused(tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
     ("more", "label", "message"),
     [
         (("--out", "model.pt"), "loan", "model.pt: unknown file type: got .*; expected .onnx"),
-        ((), "sex", "the label 'sex' must not be a column that the network reads"),
+        ((), "sex", "invalid label: got 'sex', a column that the network reads"),
         ((), "lone", "the table must have the column 'lone'.* did you mean 'loan'"),
-        ((), "id", "people.csv, row 3: the label 'id' must be 'yes', 'no', 1 or 0, got '2'"),
+        ((), "id", "people.csv, row 3: invalid label 'id': got '2'; expected 'yes', 'no', 1 or 0"),
         (("--hidden", "a"), "loan", "invalid --hidden: got 'a'; expected integers, such as 16,16"),
         (
             ("--keep", "none"),

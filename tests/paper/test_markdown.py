@@ -1,3 +1,5 @@
+"""Tests of the Markdown file."""
+
 from itertools import groupby
 
 import pytest
@@ -8,10 +10,10 @@ from tests.made_up_measurements import made_up
 
 
 @pytest.mark.parametrize("dataset", ["german", "law", "adult"])
-def test_every_table_is_there_with_rows_of_one_length(dataset: str) -> None:
+def test_every_table_is_written_with_rows_of_equal_length(dataset: str) -> None:
     measured = made_up(dataset)
     written = markdown(measured)
-    assert all(one.title in written for one in paper_tables(measured))
+    assert all(table.title in written for table in paper_tables(measured))
     tables = [
         [line.count("|") for line in lines]
         for is_table, lines in groupby(written.splitlines(), lambda line: line.startswith("|"))
@@ -22,7 +24,7 @@ def test_every_table_is_there_with_rows_of_one_length(dataset: str) -> None:
     assert all(len(set(widths)) == 1 for widths in tables)
 
 
-def test_a_figure_stands_beside_the_paper_s_with_its_mark() -> None:
+def test_a_row_has_our_figure_with_its_mark_and_the_paper_s() -> None:
     written = markdown(made_up("german"))
     row = next(line for line in written.splitlines() if line.startswith("| Majority class"))
     assert row.endswith("| 70.00 ± 1.78 |")

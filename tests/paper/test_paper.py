@@ -1,4 +1,4 @@
-"""The paper's cells: all of them, and the same figure wherever it stands twice."""
+"""Tests of the paper's cells: complete, and equal wherever a figure is printed twice."""
 
 import hashlib
 
@@ -31,12 +31,12 @@ def test_a_figure_is_the_same_in_every_table(dataset: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_twelve_figures_can_be_held_against_ours(dataset: str) -> None:
+def test_twelve_figures_can_be_compared(dataset: str) -> None:
     assert len(comparable(dataset)) == 12
     assert not any("seconds" in key for key in comparable(dataset))
 
 
-def test_printed_figures_are_read() -> None:
+def test_printed_figures_are_parsed() -> None:
     assert (Published("0.008 ± 0.007").mean, Published("0.008 ± 0.007").std) == (0.008, 0.007)
     assert (Published("655,655").mean, Published("655,655").std) == (655_655, None)
 
@@ -48,14 +48,15 @@ def test_totals_and_averages_of_counting_are_of_one_test_fold() -> None:
         assert people == pytest.approx(9170, abs=1)
 
 
-def test_both_readings_of_the_blind_network_answer_to_one_cell() -> None:
+def test_both_kinds_of_blind_network_have_the_same_cell() -> None:
     fixed, fresh = (published("law", f"blind_{name}.accuracy") for name in ("fixed", "fresh"))
     assert fixed == fresh == Published("74.19 ± 1.20")
     assert published("law", "blind_full.accuracy") is None
 
 
-def test_the_cells_are_those_once_compared_with_the_paper_s_source() -> None:
-    # All 88, and the three ratios, were equal to the tables' own text; a slip of the finger since then shows here.
+def test_the_cells_are_unchanged_since_they_were_compared_with_the_paper() -> None:
+    # All 88 cells and the three ratios were compared with the text of the paper's tables. This
+    # checksum detects any later change.
     written = repr(RATIOS) + "\n".join(
         f"{name} {dataset} {key} {cell.text}"
         for name in TABLE_NAMES

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from feta.dyadic import Dyadic, stacked
+from feta.dyadic import Dyadic, join_rows
 
 LARGEST = float(np.finfo(np.float64).max)
 EDGES = [0.0, -0.0, 1.0, -1.5, 0.1, 2.0**53 + 2, 5e-324, -2.5e-320, 2.0**-1022, LARGEST, -LARGEST]
@@ -76,5 +76,5 @@ def test_rows_computed_in_groups_go_back_to_their_places() -> None:
         (np.array([2, 0]), Dyadic.of([[0.125], [3.0]])),
         (np.array([1]), Dyadic.of([[2.0**70]])),
     ]
-    assert stacked(parts, (3, 1)).floats().tolist() == [[3.0], [2.0**70], [0.125]]
-    assert stacked([], (0, 1)).floats().shape == (0, 1)
+    assert join_rows(parts, (3, 1)).floats().tolist() == [[3.0], [2.0**70], [0.125]]
+    assert join_rows([], (0, 1)).floats().shape == (0, 1)

@@ -42,19 +42,21 @@ def test_the_constants_are_those_of_the_format(arithmetic: Arithmetic, dtype: ty
 
 
 def test_a_source_is_found_by_its_name() -> None:
-    assert {name: one.name for name, one in SOURCES.items()} == {name: name for name in SOURCES}
+    assert {name: arithmetic.name for name, arithmetic in SOURCES.items()} == {
+        name: name for name in SOURCES
+    }
     assert FLOAT64.huge > LARGEST_ACTIVATION
 
 
 @pytest.mark.parametrize("arithmetic", [SOURCE_FLOAT32, SOURCE_FLOAT64])
 @pytest.mark.parametrize("threshold", [-30.0, -2.0, 0.0, 1.5, 6.0])
-def test_beyond_the_slack_a_rounded_sigmoid_keeps_the_sides_apart(
+def test_beyond_its_error_a_rounded_sigmoid_keeps_the_decision(
     arithmetic: Arithmetic, threshold: float
 ) -> None:
     source_error = sigmoid_error(threshold, arithmetic)
     off = SIGMOID_ULPS * Fraction(arithmetic.unit)
     at = _sigmoid(threshold)
-    once = Fraction(arithmetic.unit)  # the threshold's own probability is a rounded number
+    once = Fraction(arithmetic.unit)  # the probability of the threshold is a rounded number
     assert _sigmoid(threshold + source_error) * (1 - off) > at * (1 + once)
     assert _sigmoid(threshold - source_error) * (1 + off) < at * (1 - once)
 

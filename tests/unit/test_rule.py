@@ -18,38 +18,53 @@ Equality = Literal["favorable", "unfavorable"]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Threshold(np.nan), "a threshold must be a finite number, got nan"),
-        (lambda: Threshold(-np.inf), "a threshold must be a finite number, got -inf"),
+        (lambda: Threshold(np.nan), "invalid threshold: got nan; expected a finite number"),
+        (lambda: Threshold(-np.inf), "invalid threshold: got -inf; expected a finite number"),
         (
             lambda: Threshold(0.0, "abov"),  # type: ignore[arg-type]
-            r"favors must be one of 'above', 'below', got 'abov'; did you mean 'above'\?",
+            r"invalid favors: got 'abov'; expected one of 'above', 'below'; did you mean 'above'\?",
         ),
         (
             lambda: Threshold(0.0, equality="favourable"),  # type: ignore[arg-type]
-            r"equality must be one of .*'favourable'; did you mean 'favorable'\?, or left out",
+            r"invalid equality: got 'favourable'; expected one of .*; did you mean 'favorable'\?",
         ),
         (
             lambda: Threshold.at_probability(0.0),
-            r"must lie between 0 and 1, got 0\.0; give a score",
+            r"got 0\.0; expected a number between 0 and 1; specify a score",
         ),
-        (lambda: Threshold.at_probability(1.0), r"must lie between 0 and 1, got 1\.0"),
-        (lambda: Threshold.at_probability(np.nan), "must lie between 0 and 1, got nan"),
-        (lambda: Threshold("0.5"), "a threshold must be a finite number, got '0.5'"),  # type: ignore[arg-type]
-        (lambda: Threshold(None), "a threshold must be a finite number, got None"),  # type: ignore[arg-type]
-        (lambda: Argmax(()), r"there must be two or more different classes, got \(\)"),
-        (lambda: Argmax(("a",)), r"there must be two or more different classes, got \('a',\)"),
-        (lambda: Argmax(("a", "b", "a")), "there must be two or more different classes, got"),
-        (lambda: OneVsRest(("a",), "a"), "there must be two or more different classes, got"),
+        (lambda: Threshold.at_probability(1.0), r"got 1\.0; expected a number between 0 and 1"),
+        (lambda: Threshold.at_probability(np.nan), "got nan; expected a number between 0 and 1"),
+        (lambda: Threshold("0.5"), "invalid threshold: got '0.5'; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Threshold(None), "invalid threshold: got None; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Argmax(()), r"invalid classes: got \(\); expected two or more different classes"),
+        (lambda: Argmax(("a",)), r"invalid classes: got \('a',\)"),
+        (
+            lambda: Argmax(("a", "b", "a")),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
+        (
+            lambda: OneVsRest(("a",), "a"),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
         (
             lambda: OneVsRest(("low", "high"), "hihg"),
-            r"the chosen class must be one of 'low', 'high', got 'hihg'; did you mean 'high'\?",
+            r"unknown class: got 'hihg'; expected one of 'low', 'high'; did you mean 'high'\?",
         ),
-        (lambda: Tolerance(-1e-300), "a tolerance must be a finite number, 0 or more, got -1e-300"),
-        (lambda: Tolerance(np.inf), "a tolerance must be a finite number, 0 or more, got inf"),
-        (lambda: Tolerance(np.nan), "a tolerance must be a finite number, 0 or more, got nan"),
+        (
+            lambda: Tolerance(-1e-300),
+            "invalid tolerance: got -1e-300; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.inf),
+            "invalid tolerance: got inf; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.nan),
+            "invalid tolerance: got nan; expected a finite number, 0 or more",
+        ),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_rule_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
@@ -111,7 +126,7 @@ def test_a_score_between_two_floats_is_no_tie() -> None:
         (Threshold(0.0, equality="favorable"), "below", "favorable"),
     ],
 )
-def test_a_tie_follows_the_source_unless_told(
+def test_a_tie_follows_the_source_by_default(
     rule: Threshold, side: Side | None, equality: Equality
 ) -> None:
     assert rule.resolved(side).equality == equality
@@ -158,7 +173,7 @@ def test_the_first_of_the_largest_scores_wins(scores: list[float], winner: int) 
         assert one.decide_exactly(exact).tolist() == [index == winner]
 
 
-def test_classes_that_only_exact_arithmetic_tells_apart_are_told_apart() -> None:
+def test_exact_arithmetic_distinguishes_nearly_equal_classes() -> None:
     scores = Dyadic.of([[1.0, 1.0, 1.0]]) + Dyadic.of([[0.0, 2.0**-80, 0.0]])
     assert scores.floats().tolist() == [[1.0, 1.0, 1.0]]
     assert ABC.decide_exactly(scores).tolist() == [1]
@@ -175,7 +190,7 @@ def test_classes_that_only_exact_arithmetic_tells_apart_are_told_apart() -> None
         ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], UNDECIDED, UNDECIDED),
     ],
 )
-def test_a_class_is_settled_only_by_a_lead_beyond_the_errors(
+def test_a_class_is_decided_only_by_a_margin_beyond_the_errors(
     values: list[float], errors: list[float], winner: int, chosen: int
 ) -> None:
     scores = Bounded(np.array([values]), np.array([errors]))
@@ -274,9 +289,9 @@ def test_a_band_lies_around_the_middle_of_known_scores_exactly() -> None:
     assert band.center == (Fraction(0.1) + Fraction(0.75)) / 2
     middle = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.25], [0.3]]))
     edges = Dyadic.of([[0.25], [0.75], [0.25 - ULP], [0.75 + ULP]])
-    for one in (middle, Band.at(0.5, middle.center)):
-        assert one.center == Fraction(1, 2)
-        assert one.decide_exactly(edges).tolist() == [0, 0, 1, 1]
+    for band in (middle, Band.at(0.5, middle.center)):
+        assert band.center == Fraction(1, 2)
+        assert band.decide_exactly(edges).tolist() == [0, 0, 1, 1]
 
 
 def test_the_center_of_a_band_is_an_integer_times_a_power_of_two() -> None:
@@ -320,7 +335,7 @@ def test_two_decisions_are_compared_where_there_are_decisions() -> None:
         ),
     ],
 )
-def test_apart_is_another_decision_than_ones_own(
+def test_a_comparator_flags_decisions_that_differ_from_the_reference(
     rule: Rule, reference: list[float], others: list[list[float]], differs: list[int]
 ) -> None:
     comparator: Comparator = rule.comparator(Dyadic.of([reference]))
@@ -328,7 +343,10 @@ def test_apart_is_another_decision_than_ones_own(
     sure = comparator.decide(
         Bounded(np.array(others, dtype=np.float64), np.zeros((3, len(reference))))
     )
-    assert all(one in (UNDECIDED, due) for one, due in zip(sure.tolist(), differs, strict=True))
+    assert all(
+        decision in (UNDECIDED, expected)
+        for decision, expected in zip(sure.tolist(), differs, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -380,8 +398,8 @@ def test_in_the_runtime_both_scores_of_a_distance_are_off(
     errors: list[float], *, differs: bool
 ) -> None:
     scores = Bounded(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
-    found = differs_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
-    assert found.tolist() == [False, differs]
+    flags = differs_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
+    assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize(
@@ -389,16 +407,18 @@ def test_in_the_runtime_both_scores_of_a_distance_are_off(
 )
 def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, differs: bool) -> None:
     scores = Bounded(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
-    found = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
-    assert found.tolist() == [False, differs]
+    flags = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
+    assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize("epsilon", ["1", None, 10**400], ids=["text", "none", "huge"])
 def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
-    with pytest.raises(SchemaError, match="a tolerance must be"):
+    with pytest.raises(SchemaError, match="invalid tolerance: got"):
         Tolerance(epsilon)  # type: ignore[arg-type]
 
 
 def test_a_threshold_beyond_float64_is_refused() -> None:
-    with pytest.raises(SchemaError, match="a threshold must be a finite number, got 1000"):
+    with pytest.raises(
+        SchemaError, match=r"invalid threshold: got 1000.*; expected a finite number"
+    ):
         Threshold(10**400)

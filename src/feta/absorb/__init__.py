@@ -1,1 +1,1 @@
-"""Absorb: fitted preprocessing made part of a network's first layer, in people's own units."""
+"""Fitted preprocessing absorbed into a network's first layer, which then reads raw units."""

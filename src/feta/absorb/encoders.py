@@ -1,7 +1,7 @@
-"""Encoders: which values a fitted encoder knows, and what of a schema it has never seen.
+"""Values that fitted encoders know, and schema values that they never saw.
 
-An encoder that ignores unknown values treats them all the same. A schema that lists such values, or the
-right ones in another type, would make a model look fair that is not.
+An encoder that ignores unknown values maps them all to the same features. If a schema lists such
+values, or the known ones in another type, an unfair model would look fair.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,19 +13,20 @@ from numpy.typing import NDArray
 
 from feta.errors import NetworkError
 from feta.io.schema_file import column_line
-from feta.space.attribute import OTHER, Attribute, Categorical, Integer, Levels, Real, is_missing
+from feta.space.attribute import OTHER, Attribute, Categorical, Integer, Levels, Real
+from feta.space.cell_values import is_missing
 
 Transformer = Any  # scikit-learn ships no types
 Data = Any  # a frame or an array
 
 ENCODERS = ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder")
 
-# Values that a message spells out.
-SHOWN = 8
+# Values that a message lists.
+MAX_LISTED_VALUES = 8
 
 
 def is_encoder(step: object) -> bool:
-    """Return whether a step is one of scikit-learn's encoders of categories, and fitted."""
+    """Return whether a step is a fitted encoder of categories from scikit-learn."""
     kind = type(step)
     known = kind.__name__ in ENCODERS and kind.__module__.startswith("sklearn.")
     return known and hasattr(step, "categories_")
@@ -33,18 +34,18 @@ def is_encoder(step: object) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderInput:
-    """One column of an encoder: the raw column behind it, the values it knows, the cells it was given."""
+    """One input column of an encoder: its raw column, the known values, and the probes' cells."""
 
     column: str
     known: tuple[object, ...]
-    cells: NDArray[Any]  # one per row of the probes
+    cells: NDArray[Any]  # one per probe
 
     def knows(self, cell: object) -> bool:
-        """Return whether the encoder saw this very value: None is not NaN, and "1" is not 1."""
+        """Return whether the encoder saw exactly this value: None is not NaN, and "1" is not 1."""
         if cell is None:
-            return any(one is None for one in self.known)
+            return any(value is None for value in self.known)
         if is_missing(cell):
-            return any(one is not None and is_missing(one) for one in self.known)
+            return any(value is not None and is_missing(value) for value in self.known)
         try:
             return cell in self._present
         except TypeError:  # an unhashable cell
@@ -52,13 +53,13 @@ class EncoderInput:
 
     @property
     def _present(self) -> set[Any]:
-        return {one for one in self.known if not is_missing(one)}
+        return {value for value in self.known if not is_missing(value)}
 
 
 def encoder_inputs(
     step: Transformer, columns: Sequence[frozenset[str]], table: Data
 ) -> Iterator[EncoderInput]:
-    """List the inputs of an encoder that depend on one raw column each."""
+    """Yield the inputs of an encoder that depend on exactly one raw column."""
     for index, (known, names) in enumerate(zip(step.categories_, columns, strict=True)):
         if len(names) == 1:
             cells = table.iloc[:, index] if hasattr(table, "iloc") else table[:, index]
@@ -69,28 +70,35 @@ def encoder_inputs(
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Values of a column that the schema allows and an encoder has never seen."""
+    """Values of a column that the schema allows and an encoder never saw."""
 
     attribute: Attribute
     values: tuple[object, ...]
     known: tuple[object, ...]
 
     def error(self) -> NetworkError:
-        """Refuse them in a sensitive column: its counterparts would be people the model never met."""
-        message = f"the sensitive column {self.attribute.name!r} may be {_listed(self.values)} in the schema, which the model's encoder never saw in training; it knows {_listed(self.known)}"
-        line = self.corrected()
-        hint = f"; write {line}" if line else "; list only values that the encoder knows"
-        return NetworkError(message + hint)
+        """Return the error for a sensitive column: the model never saw such counterparts."""
+        line = self.corrected_line()
+        hint = f"write {line}" if line else "list only values that the encoder knows"
+        return NetworkError(
+            f"the schema allows values of the sensitive column {self.attribute.name!r} that the "
+            f"model's encoder never saw in training: got {_list_values(self.values)}; "
+            f"expected {_list_values(self.known)}; {hint}"
+        )
 
     def notice(self) -> str:
-        """Say so of another column."""
+        """Return the warning for a column that is not sensitive."""
         count = len(self.values)
         what = "1 value" if count == 1 else f"{count:,} values"
-        return f"column {self.attribute.name!r}: the schema allows {what} that the model's encoder never saw in training ({_listed(self.values)}); the model treats people with them as of an unknown category"
+        return (
+            f"column {self.attribute.name!r}: the schema allows {what} that the model's encoder "
+            f"never saw in training ({_list_values(self.values)}); the model treats people with "
+            "them as of an unknown category"
+        )
 
-    def corrected(self) -> str:
-        """Write the schema's line with the values that the encoder knows."""
-        present = [one for one in self.known if not is_missing(one)]
+    def corrected_line(self) -> str:
+        """Return the column's schema line with the values that the encoder knows."""
+        present = [value for value in self.known if not is_missing(value)]
         missing = len(present) < len(self.known)
         attribute = attribute_of(self.attribute.name, present, sensitive=True, missing=missing)
         return "" if attribute is None else column_line(attribute)
@@ -99,7 +107,7 @@ class Unseen:
 def attribute_of(
     name: str, values: Sequence[object], *, sensitive: bool, missing: bool
 ) -> Attribute | None:
-    """Declare a column by the values that an encoder knows; None where they are of several kinds."""
+    """Declare a column by the values that an encoder knows; None if their types differ."""
     plain: list[Any] = [
         value.item() if isinstance(value, np.generic) else value for value in values
     ]
@@ -118,24 +126,29 @@ def attribute_of(
     return Levels(name, tuple(numbers), sensitive, missing)
 
 
-def values_of(attribute: Attribute) -> int | None:
-    """Count the values of an attribute; None where it has uncountably many."""
+def count_values(attribute: Attribute) -> int | None:
+    """Count the values of an attribute; None if they are uncountable."""
     return None if isinstance(attribute, Real) else getattr(attribute, "n_values", None)
 
 
-def refuse_known(given: EncoderInput, attribute: Attribute) -> None:
-    """Refuse other = true where an encoder knows a text that the schema does not list."""
+def check_known_values_listed(encoder_input: EncoderInput, attribute: Attribute) -> None:
+    """Reject other = true if an encoder knows a text that the schema does not list."""
     if not isinstance(attribute, Categorical) or not attribute.other:
         return
     listed = set(attribute.values)
-    known = [one for one in given.known if not is_missing(one) and one not in listed]
+    known = [
+        value for value in encoder_input.known if not is_missing(value) and value not in listed
+    ]
     if known:
-        message = f"column {attribute.name!r} has other = true, but the model's encoder knows {_listed(known)}, which the schema does not list; add {'it' if len(known) == 1 else 'them'} to values"
-        raise NetworkError(message)
+        raise NetworkError(
+            f"column {attribute.name!r} has other = true, but its values omit some that the "
+            f"model's encoder knows: got no {_list_values(known)}; "
+            f"add {'it' if len(known) == 1 else 'them'} to values"
+        )
 
 
-def refuse_other(step: Transformer, where: str, attribute: Attribute) -> None:
-    """Refuse other = true before a step that need not treat all unlisted texts the same."""
+def check_other_is_encoded(step: Transformer, where: str, attribute: Attribute) -> None:
+    """Reject other = true before a step that may distinguish unlisted texts."""
     if not isinstance(attribute, Categorical) or not attribute.other or is_encoder(step):
         return
     mark = getattr(step, "missing_values", 0)
@@ -143,16 +156,22 @@ def refuse_other(step: Transformer, where: str, attribute: Attribute) -> None:
         "sklearn."
     )
     if not imputes or not (is_missing(mark) or mark in attribute.values):
-        message = f"column {attribute.name!r} has other = true, but {where} may treat texts that the schema does not list differently; list all values, or encode the column with handle_unknown='ignore'"
-        raise NetworkError(message)
+        raise NetworkError(
+            f"column {attribute.name!r} has other = true, but {where} may distinguish texts that "
+            "the schema does not list; list all values, or encode the column with "
+            "handle_unknown='ignore'"
+        )
 
 
-def _listed(values: Sequence[object]) -> str:
-    shown = ", ".join("missing" if one is None else _shown(one) for one in values[:SHOWN])
-    return shown + (f", … ({len(values):,} in all)" if len(values) > SHOWN else "")
+def _list_values(values: Sequence[object]) -> str:
+    texts = [
+        "missing" if value is None else _value_text(value) for value in values[:MAX_LISTED_VALUES]
+    ]
+    rest = f", … ({len(values):,} in all)" if len(values) > MAX_LISTED_VALUES else ""
+    return ", ".join(texts) + rest
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if value == OTHER:
         return "another text"
     plain = value.item() if isinstance(value, np.generic) else value

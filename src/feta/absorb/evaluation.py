@@ -1,4 +1,4 @@
-"""Evaluation: the features that a user's own preprocessing makes of people who differ in one column."""
+"""Evaluation of the user's preprocessing on people who differ in one column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,47 +7,53 @@ from typing import Any
 
 import numpy as np
 
-from feta.absorb.encoders import EncoderInput, Unseen, values_of
-from feta.absorb.feature import root
-from feta.absorb.walk import numbers, transformed
+from feta.absorb.encoders import EncoderInput, Unseen, count_values
+from feta.absorb.feature import root_column
+from feta.absorb.walk import as_numbers, run_step
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import NetworkError
 from feta.space.attribute import OTHER, Attribute, Categorical, Derived, Real
 from feta.space.feature_space import FeatureSpace
 
-# Rows put to `transform` at a time.
+# Rows per call of `transform`.
 BLOCK = 2**13
 
-# Values of a long column that are looked at to learn the features' sizes; shorter ones are looked at
-# whole, so that an encoder's unknown values show.
-LOOKED_AT = 64
-LISTED_WHOLE = 4096
+# Probed values per column. A column of at most MAX_FULLY_PROBED values is probed completely, so
+# that no value unknown to an encoder is missed; a longer one only shows the features' magnitudes.
+FEW_PROBES = 64
+MAX_FULLY_PROBED = 4096
+
+# Values per column among which a value that the pipeline rejects is searched.
+SEARCHED_VALUES = 1000
+
+# Characters of a pipeline's exception that a message quotes.
+MAX_QUOTED = 300
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Preprocessing, and how rows of a space become the table that it takes."""
+    """Preprocessing, and the function that turns rows of a space into its input table."""
 
     space: FeatureSpace
     preprocessing: Any
     table: Callable[[Matrix], Any]
 
     def features(self, people: Matrix) -> Matrix:
-        """Evaluate the features of some people; a value that is refused is told by its column."""
+        """Compute the features of people; name the column and value that raise an error."""
         parts = []
         for start in range(0, len(people), BLOCK):
             try:
                 parts.append(self._run(people[start : start + BLOCK]))
-            except Exception as error:  # whatever a user's own code raises
-                raise self._refusal(error) from None
+            except Exception as error:  # the user's code may raise anything
+                raise self._rejection(error) from None
         return np.concatenate(parts)
 
     def _run(self, people: Matrix) -> Matrix:
-        return numbers(transformed(self.preprocessing, self.table(people)))
+        return as_numbers(run_step(self.preprocessing, self.table(people)))
 
     @cached_property
     def base(self) -> Vector:
-        """A person in the middle of everything, with nothing missing."""
+        """The person with the middle value of every column, none missing."""
         row = np.zeros(self.space.width)
         for attribute in self.space.attributes:
             if not isinstance(attribute, Derived):
@@ -60,110 +66,121 @@ class Evaluation:
 
     @property
     def roots(self) -> list[str]:
-        """The columns that move by themselves; bands of a finite column move with it."""
+        """The columns that vary independently; bands of a finite column are not among them."""
         names = [attribute.name for attribute in self.space.attributes]
-        return [name for name in names if root(self.space, name) == name]
+        return [name for name in names if root_column(self.space, name) == name]
 
-    def varied(self, name: str, codes: Matrix) -> Matrix:
-        """Give people like the base but for one column, and for the bands that move with it."""
+    def vary(self, name: str, codes: Matrix) -> Matrix:
+        """Return people who differ from the base in one column and in the bands derived from it."""
         rows = np.repeat(self.base[None, :], len(codes), axis=0)
-        self.put(rows, name, codes)
+        self.set_column(rows, name, codes)
         return rows
 
-    def put(self, rows: Matrix, name: str, codes: Matrix) -> None:
-        """Write values of a column into rows."""
+    def set_column(self, rows: Matrix, name: str, codes: Matrix) -> None:
+        """Write values of a column, and the bands derived from it, into rows."""
         rows[:, self.space.columns_of(self.space.attribute(name))] = codes
-        for one in self.space.attributes:
-            moves = isinstance(one, Derived) and one.source == name
-            if isinstance(one, Derived) and moves and root(self.space, one.name) == name:
-                rows[:, self.space.columns_of(one)] = one.derive(codes[:, 0])
+        for attribute in self.space.attributes:
+            derived = isinstance(attribute, Derived) and attribute.source == name
+            if (
+                isinstance(attribute, Derived)
+                and derived
+                and root_column(self.space, attribute.name) == name
+            ):
+                rows[:, self.space.columns_of(attribute)] = attribute.derive(codes[:, 0])
 
     def probes(self) -> Matrix:
-        """Return people like the base except in one column, for some values of every column."""
-        parts = [self.varied(name, self.probed(name)) for name in self.roots]
+        """Return the base, and people who differ from it in one column, for every column."""
+        parts = [self.vary(name, self.probed_codes(name)) for name in self.roots]
         return np.concatenate([self.base[None, :], *parts])
 
-    def probed(self, name: str) -> Matrix:
-        """Return the values of a column that the probes hold: all of them, unless there are many."""
-        n_values = values_of(self.space.attribute(name))
-        whole = n_values is not None and n_values <= LISTED_WHOLE
-        return self.some_codes(name, LISTED_WHOLE if whole else LOOKED_AT)
+    def probed_codes(self, name: str) -> Matrix:
+        """Return the values of a column in the probes: all of them, unless there are many."""
+        n_values = count_values(self.space.attribute(name))
+        few = n_values is not None and n_values <= MAX_FULLY_PROBED
+        return self.sample_codes(name, MAX_FULLY_PROBED if few else FEW_PROBES)
 
     def unseen(self, inputs: Sequence[EncoderInput]) -> list[Unseen]:
-        """Find the values of the probes that encoders have never seen."""
-        rows = 1  # the base comes first
+        """Return the values of the probes that encoders never saw."""
+        n_rows = 1  # the base is the first row
         starts = {}
         for name in self.roots:
-            starts[name] = rows
-            rows += len(self.probed(name))
-        return [one for given in inputs if (one := self._unseen(given, starts)) is not None]
+            starts[name] = n_rows
+            n_rows += len(self.probed_codes(name))
+        candidates = [self._unseen(encoder_input, starts) for encoder_input in inputs]
+        return [values for values in candidates if values is not None]
 
-    def _unseen(self, given: EncoderInput, starts: dict[str, int]) -> Unseen | None:
-        attribute = self.space.attribute(given.column)
-        codes = self.probed(given.column)
-        start = starts[given.column]
-        cells = given.cells[start : start + len(codes)]
+    def _unseen(self, encoder_input: EncoderInput, starts: dict[str, int]) -> Unseen | None:
+        attribute = self.space.attribute(encoder_input.column)
+        codes = self.probed_codes(encoder_input.column)
+        start = starts[encoder_input.column]
+        cells = encoder_input.cells[start : start + len(codes)]
         values = [
             attribute.decode(code)
             for cell, code in zip(cells, codes, strict=True)
-            if not given.knows(cell)
+            if not encoder_input.knows(cell)
         ]
-        listed = isinstance(attribute, Categorical) and attribute.other
-        unknown = [value for value in values if not (listed and value == OTHER)]
-        return Unseen(attribute, tuple(unknown), given.known) if unknown else None
+        has_other = isinstance(attribute, Categorical) and attribute.other
+        unknown = [value for value in values if not (has_other and value == OTHER)]
+        return Unseen(attribute, tuple(unknown), encoder_input.known) if unknown else None
 
-    def some_codes(self, name: str, most: int) -> Matrix:
-        """Give a column's values, evenly spread if they are many; the ends and missing are in."""
+    def sample_codes(self, name: str, limit: int) -> Matrix:
+        """Return up to `limit` evenly spaced values of a column, with both ends and missing."""
         attribute = self.space.attribute(name)
         if isinstance(attribute, Real):
-            spread = np.linspace(attribute.low, attribute.high, most).tolist()
-            return attribute.encode(spread + [None] * attribute.missing)
+            numbers = np.linspace(attribute.low, attribute.high, limit).tolist()
+            return attribute.encode(numbers + [None] * attribute.missing)
         if isinstance(attribute, Derived):
             return np.eye(attribute.width)
         n_values = attribute.n_values
-        indices = np.linspace(0, n_values - 1, min(most, n_values)).astype(np.int64)
-        if attribute.missing and n_values > 1:  # the highest number stands before missing
+        indices = np.linspace(0, n_values - 1, min(limit, n_values)).astype(np.int64)
+        if attribute.missing and n_values > 1:  # missing is last, the highest number before it
             indices = np.union1d(indices, [n_values - 2])
         return attribute.codes(np.unique(indices))
 
     def codes(self, name: str, indices: Counts | None = None) -> Matrix:
-        """Give all values of a finite column."""
+        """Return the values of a finite column at some indices, by default all of them."""
         attribute = self.space.attribute(name)
         if isinstance(attribute, Derived):
             return np.eye(attribute.width)
         assert not isinstance(attribute, Real)
         return attribute.codes(np.arange(attribute.n_values) if indices is None else indices)
 
-    def _refusal(self, error: Exception) -> NetworkError:
-        """Find the value that the preprocessing does not take."""
-        told = " ".join(str(error).split())[:300]
+    def _rejection(self, error: Exception) -> NetworkError:
+        """Return an error that names the value that the preprocessing rejects."""
+        reason = " ".join(str(error).split())[:MAX_QUOTED]
         for name in self.roots:
-            for code in self.some_codes(name, 1000):
-                passes = self._passes(self.varied(name, code[None, :]))
+            for code in self.sample_codes(name, SEARCHED_VALUES):
+                passes = self._passes(self.vary(name, code[None, :]))
                 if passes == self._passes(self.base[None, :]):
                     continue
-                blamed = self.base[self.space.columns_of(self.space.attribute(name))]
-                value = self.space.attribute(name).decode(blamed if passes else code)
-                message = f"{name!r} may be {value!r} in the schema, which the pipeline refuses ({told}); take the value out of the schema, or fit with an encoder that takes it (handle_unknown='ignore') or an imputer"
-                return NetworkError(message)
-        return NetworkError(f"the pipeline refuses people of this space: {told}{self.text_hint}")
+                base_code = self.base[self.space.columns_of(self.space.attribute(name))]
+                value = self.space.attribute(name).decode(base_code if passes else code)
+                return NetworkError(
+                    f"the pipeline rejects a value that the schema allows for {name!r}: "
+                    f"got {value!r} ({reason}); remove the value from the schema, or fit with an "
+                    "encoder that accepts it (handle_unknown='ignore') or an imputer"
+                )
+        return NetworkError(f"the pipeline rejects people of this space: {reason}{self.text_hint}")
 
     @property
     def text_hint(self) -> str:
-        """Name the columns with texts, which a program may read as booleans or numbers."""
+        """A hint at text columns, which the user's program may read as booleans or numbers."""
         names = [
-            repr(one.name)
-            for one in self.space.attributes
-            if isinstance(one, Categorical) and isinstance(one.values[0], str)
+            repr(attribute.name)
+            for attribute in self.space.attributes
+            if isinstance(attribute, Categorical) and isinstance(attribute.values[0], str)
         ]
         if not names:
-            return "; check the schema's columns against the table that the pipeline was trained on"
-        return f"; the schema has texts in {', '.join(names)}: if your program reads one as booleans or numbers, write so in [table] (true_values, dtype)"
+            return "; compare the schema's columns with the table that the pipeline was trained on"
+        return (
+            f"; the schema has texts in {', '.join(names)}: if your program reads one as booleans "
+            "or numbers, declare it in [table] (true_values, dtype)"
+        )
 
     def _passes(self, people: Matrix) -> bool:
         try:
             self._run(people)
-        except Exception:  # whatever a user's own code raises
+        except Exception:  # the user's code may raise anything
             return False
         return True
 
@@ -173,5 +190,5 @@ def _middle(attribute: Attribute) -> Vector:
     if isinstance(attribute, Real):
         middle = attribute.low + (attribute.high - attribute.low) / 2
         return attribute.encode([middle])[0]
-    present = attribute.n_values - attribute.missing
-    return attribute.codes(np.array([present // 2]))[0]
+    n_present = attribute.n_values - attribute.missing
+    return attribute.codes(np.array([n_present // 2]))[0]

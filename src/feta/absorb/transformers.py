@@ -1,8 +1,8 @@
-"""Transformers: what each known scikit-learn transformer does to features, told by its structure.
+"""Structural knowledge of scikit-learn's transformers.
 
-The numbers themselves come from the transformer's own `transform`; here it is only said which input
-each output hangs on, and whether as a line. Only the very types of scikit-learn count: a subclass may
-do anything, and is sampled like other unknown code.
+Each handler states on which inputs every output depends, and whether linearly. The numbers come
+from the transformer's own `transform`. Only the exact types of scikit-learn are known: a subclass
+may compute anything, so it is sampled like other unknown code.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from feta.absorb.feature import (
     SCALE_ROUNDINGS,
     Feature,
-    bent,
-    mixture,
-    product,
+    all_columns,
+    joint,
+    nonlinear,
     quoted,
+    weighted_sum,
 )
 from feta.arrays import Matrix
 from feta.errors import NetworkError
@@ -31,7 +32,7 @@ Data = Any  # a frame, an array, or a sparse matrix
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One transformer, the features and some rows that go into it, and what a message calls it."""
+    """One transformer with its input features, some input rows, and its name in messages."""
 
     step: Transformer
     features: Features
@@ -39,82 +40,83 @@ class Leaf:
     space: FeatureSpace
     where: str
 
-    def bent(self, feature: Feature) -> Feature:
-        """Take any function of a feature."""
-        return bent(self.space, feature, self.where)
+    def nonlinear(self, feature: Feature) -> Feature:
+        """Return an arbitrary function of one feature."""
+        return nonlinear(self.space, feature, self.where)
 
 
 Handler = Callable[[Leaf], Features]
 
 
-def known(transformer: Transformer) -> Handler | None:
-    """Find what is known about a transformer."""
+def handler_of(transformer: Transformer) -> Handler | None:
+    """Return the handler of a transformer; None if its code is unknown."""
     kind = type(transformer)
     return HANDLERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
 
 
-def unknown(leaf: Leaf) -> Features:
-    """Take code that FETA does not know: each output may hang on every input."""
-    columns = frozenset[str]().union(*(one.columns for one in leaf.features))
-    width = _numbers(leaf.step.transform(leaf.table)).shape[1]
-    return [Feature(tables=columns, opaque=True) for _ in range(width)]
+def handle_unknown(leaf: Leaf) -> Features:
+    """Handle unknown code: each output may depend on every input."""
+    columns = all_columns(leaf.features)
+    width = _as_matrix(leaf.step.transform(leaf.table)).shape[1]
+    return [Feature(tabular=columns, opaque=True) for _ in range(width)]
 
 
 def _scale(leaf: Leaf) -> Features:
-    """Scale and shift each feature by itself."""
+    """Scale and shift each feature."""
     if getattr(leaf.step, "clip", False):
-        return _bend(leaf)
-    return [one.sized(one.size, SCALE_ROUNDINGS) for one in leaf.features]
+        return _map_each(leaf)
+    return [feature.rounded(SCALE_ROUNDINGS) for feature in leaf.features]
 
 
-def _bend(leaf: Leaf) -> Features:
-    """Turn each feature into another by itself, in any way."""
-    return [leaf.bent(one) for one in leaf.features]
+def _map_each(leaf: Leaf) -> Features:
+    """Apply an arbitrary function to each feature."""
+    return [leaf.nonlinear(feature) for feature in leaf.features]
 
 
 def _one_hot(leaf: Leaf) -> Features:
-    return _several(leaf, list(leaf.step._n_features_outs))  # noqa: SLF001 - there is no public name
+    return _expand_each(leaf, list(leaf.step._n_features_outs))  # noqa: SLF001 - there is no public name
 
 
 def _bins(leaf: Leaf) -> Features:
     ordinal = leaf.step.encode == "ordinal"
-    return _several(leaf, [1 if ordinal else int(count) for count in leaf.step.n_bins_])
+    return _expand_each(leaf, [1 if ordinal else int(count) for count in leaf.step.n_bins_])
 
 
 def _splines(leaf: Leaf) -> Features:
-    each = int(leaf.step.n_features_out_) // len(leaf.features)
-    return _several(leaf, [each] * len(leaf.features))
+    n_outputs = int(leaf.step.n_features_out_) // len(leaf.features)
+    return _expand_each(leaf, [n_outputs] * len(leaf.features))
 
 
 def _target(leaf: Leaf) -> Features:
-    each = len(leaf.step.classes_) if leaf.step.target_type_ == "multiclass" else 1
-    return _several(leaf, [each] * len(leaf.features))
+    n_outputs = len(leaf.step.classes_) if leaf.step.target_type_ == "multiclass" else 1
+    return _expand_each(leaf, [n_outputs] * len(leaf.features))
 
 
-def _several(leaf: Leaf, counts: Sequence[int]) -> Features:
-    """Turn each feature into several by itself, in any way."""
+def _expand_each(leaf: Leaf, counts: Sequence[int]) -> Features:
+    """Turn each feature into several arbitrary functions of it."""
     pairs = zip(leaf.features, counts, strict=True)
-    return [leaf.bent(one) for one, count in pairs for _ in range(count)]
+    return [leaf.nonlinear(feature) for feature, count in pairs for _ in range(count)]
 
 
 def _powers(leaf: Leaf) -> Features:
-    made: Features = []
+    outputs: Features = []
     for row in np.asarray(leaf.step.powers_):
         used = [leaf.features[index] for index in np.flatnonzero(row)]
-        alone = row.sum() == 1
-        made.append(used[0] if alone else product(leaf.space, used, leaf.where))
-    return made
+        unchanged = row.sum() == 1
+        outputs.append(used[0] if unchanged else joint(leaf.space, used, leaf.where))
+    return outputs
 
 
 def _mix(leaf: Leaf) -> Features:
-    """Take weighted sums; the weights are read off the step's own `transform`."""
+    """Form weighted sums; the weights are measured with the step's own `transform`."""
     n_features = len(leaf.features)
-    shift = _numbers(leaf.step.transform(np.zeros((1, n_features))))
-    weights = np.abs(_numbers(leaf.step.transform(np.eye(n_features))) - shift)
-    sizes = np.array([one.size for one in leaf.features]) + np.abs(getattr(leaf.step, "mean_", 0.0))
-    totals = (weights.T @ sizes + np.abs(shift[0])).tolist()
+    shift = _as_matrix(leaf.step.transform(np.zeros((1, n_features))))
+    weights = np.abs(_as_matrix(leaf.step.transform(np.eye(n_features))) - shift)
+    means = np.abs(getattr(leaf.step, "mean_", 0.0))
+    magnitudes = np.array([feature.magnitude for feature in leaf.features]) + means
+    totals = (weights.T @ magnitudes + np.abs(shift[0])).tolist()
     roundings = n_features + SCALE_ROUNDINGS
-    return [mixture(leaf.features, size=size, roundings=roundings) for size in totals]
+    return [weighted_sum(leaf.features, magnitude=total, roundings=roundings) for total in totals]
 
 
 def _select(leaf: Leaf) -> Features:
@@ -123,78 +125,91 @@ def _select(leaf: Leaf) -> Features:
 
 def _impute(leaf: Leaf) -> Features:
     step = leaf.step
-    empty = [_is_nan(one) for one in step.statistics_]
-    kept = [index for index, gone in enumerate(empty) if not gone or step.keep_empty_features]
-    made = [_imputed(leaf, index) for index in kept]
+    empty = [_is_nan(statistic) for statistic in step.statistics_]
+    indices = [index for index, gone in enumerate(empty) if not gone or step.keep_empty_features]
+    outputs = [_impute_feature(leaf, index) for index in indices]
     if step.indicator_ is None:
-        return made
-    return made + _indicate(replace(leaf, step=step.indicator_))
+        return outputs
+    return outputs + _indicate(replace(leaf, step=step.indicator_))
 
 
-def _imputed(leaf: Leaf, index: int) -> Feature:
-    """Fill a feature: what stands for "missing" is a jump, so no number in between may stand for it."""
+def _impute_feature(leaf: Leaf, index: int) -> Feature:
+    """Fill one feature; a marker for missing inside the range of a number breaks linearity."""
     feature, mark = leaf.features[index], leaf.step.missing_values
-    if _is_nan(mark) or not feature.lines:
+    if _is_nan(mark) or not feature.linear:
         return feature
     cells = np.asarray(_column(leaf.table, index), dtype=np.float64)
     inside = np.nanmin(cells) <= mark <= np.nanmax(cells)
-    # Beyond the limits a number may well stand for "missing".
-    return leaf.bent(feature) if inside else feature.within_limits()
+    # Outside the limits, a number may be the marker for missing.
+    return leaf.nonlinear(feature) if inside else feature.within_limits()
 
 
 def _indicate(leaf: Leaf) -> Features:
-    """Say where features are missing: the line is flat, and jumps."""
-    chosen = [leaf.features[index] for index in leaf.step.features_]
-    return chosen if _is_nan(leaf.step.missing_values) else [leaf.bent(one) for one in chosen]
+    """Indicate missing features: constant, with a jump where missing."""
+    selected = [leaf.features[index] for index in leaf.step.features_]
+    if _is_nan(leaf.step.missing_values):
+        return selected
+    return [leaf.nonlinear(feature) for feature in selected]
 
 
-def _from_others(leaf: Leaf) -> Features:
-    """Take an imputer that fills from other columns: fine only where nothing can be missing."""
+def _impute_from_others(leaf: Leaf) -> Features:
+    """Accept an imputer that fills from other columns only if nothing can be missing."""
     mark = leaf.step.missing_values
     if not _is_nan(mark):
         raise NetworkError(
-            f"{leaf.where} fills what is {mark!r} from other columns, which makes an interaction of {_columns(leaf.features)}; use SimpleImputer"
+            f"{leaf.where} fills cells that hold {mark!r} from other columns: got an interaction "
+            f"of {_columns(leaf.features)}; expected an imputer of single columns; "
+            "use SimpleImputer"
         )
     cells = [_column(leaf.table, index).tolist() for index in range(len(leaf.features))]
-    gaps = [
-        one for one, column in zip(leaf.features, cells, strict=True) if any(map(_is_nan, column))
+    incomplete = [
+        feature
+        for feature, column in zip(leaf.features, cells, strict=True)
+        if any(map(_is_nan, column))
     ]
-    if gaps:
+    if incomplete:
         raise NetworkError(
-            f"{leaf.where} fills {_columns(gaps)} from other columns, which makes an interaction of them; use SimpleImputer, or remove missing = true from the schema"
+            f"{leaf.where} fills missing cells of {_columns(incomplete)} from other columns: "
+            "got an interaction of columns; expected an imputer of single columns; "
+            "use SimpleImputer, or remove missing = true from the schema"
         )
-    return [one.within_limits() for one in leaf.features]
+    return [feature.within_limits() for feature in leaf.features]
 
 
 def _normalize(leaf: Leaf) -> Features:
     raise NetworkError(
-        f"{leaf.where} divides each row by its own length, which makes an interaction of {_columns(leaf.features)}; scale column by column instead (StandardScaler), and fit again"
+        f"{leaf.where} divides each row by its norm: got an interaction of "
+        f"{_columns(leaf.features)}; expected a scaler of single columns; "
+        "use StandardScaler, and fit again"
     )
 
 
 def _call(leaf: Leaf) -> Features:
-    """Take a FunctionTransformer: nothing, a function of NumPy's on each number, or unknown code."""
+    """Handle a FunctionTransformer: the identity, an elementwise NumPy function, or other code."""
     function = leaf.step.func
     if function is None:
         return leaf.features
-    plain = isinstance(function, np.ufunc) and (function.nin, function.nout) == (1, 1)
-    if plain and not leaf.step.kw_args:
-        return _bend(leaf)
-    return unknown(leaf)
+    elementwise = isinstance(function, np.ufunc) and (function.nin, function.nout) == (1, 1)
+    if elementwise and not leaf.step.kw_args:
+        return _map_each(leaf)
+    return handle_unknown(leaf)
 
 
 def _columns(features: Features) -> str:
-    return quoted(frozenset[str]().union(*(one.columns for one in features)))
+    return quoted(all_columns(features))
 
 
-def _numbers(table: Data) -> Matrix:
-    dense = table.toarray() if hasattr(table, "toarray") else table
-    return np.asarray(dense, dtype=np.float64)
+def _as_matrix(table: Data) -> Matrix:
+    return np.asarray(_dense(table), dtype=np.float64)
 
 
 def _column(table: Data, index: int) -> NDArray[Any]:
-    dense = table.toarray() if hasattr(table, "toarray") else table
+    dense = _dense(table)
     return np.asarray(dense.iloc[:, index] if hasattr(dense, "iloc") else dense[:, index])
+
+
+def _dense(table: Data) -> Data:
+    return table.toarray() if hasattr(table, "toarray") else table
 
 
 def _is_nan(value: object) -> bool:
@@ -202,27 +217,27 @@ def _is_nan(value: object) -> bool:
 
 
 HANDLERS: dict[str, Handler] = {
-    "Binarizer": _bend,
+    "Binarizer": _map_each,
     "FactorAnalysis": _mix,
     "FastICA": _mix,
     "FunctionTransformer": _call,
     "GaussianRandomProjection": _mix,
     "GenericUnivariateSelect": _select,
     "IncrementalPCA": _mix,
-    "IterativeImputer": _from_others,
+    "IterativeImputer": _impute_from_others,
     "KBinsDiscretizer": _bins,
-    "KNNImputer": _from_others,
+    "KNNImputer": _impute_from_others,
     "LinearDiscriminantAnalysis": _mix,
     "MaxAbsScaler": _scale,
     "MinMaxScaler": _scale,
     "MissingIndicator": _indicate,
     "Normalizer": _normalize,
     "OneHotEncoder": _one_hot,
-    "OrdinalEncoder": _bend,
+    "OrdinalEncoder": _map_each,
     "PCA": _mix,
     "PolynomialFeatures": _powers,
-    "PowerTransformer": _bend,
-    "QuantileTransformer": _bend,
+    "PowerTransformer": _map_each,
+    "QuantileTransformer": _map_each,
     "RFE": _select,
     "RFECV": _select,
     "RobustScaler": _scale,

@@ -1,1 +1,1 @@
-"""Audit: a table of people asked one by one; rates, pairs, what enforcing would cost."""
+"""Audit of a table: one finding per person, rates, counterexamples, and the cost of enforcing."""

@@ -1,4 +1,7 @@
-"""Audit: a whole table in memory; the command line streams larger ones through the same parts."""
+"""The function `audit` and its result, for a table in memory.
+
+The command line audits larger tables in chunks, with the same parts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,18 +25,18 @@ from feta.space.vote_weights import VoteWeights
 if TYPE_CHECKING:
     import pandas as pd
 
-    from feta.space.feature_space import Record
+    from feta.space.records import Record
 
-# People asked together: enough to share numpy's overhead.
+# People audited in one block: enough to amortize numpy's overhead.
 BLOCK = 512
 
-# Rows of a frame that are compared with the user's own model, evenly spread.
+# Maximum rows of a frame that are compared with the user's model. They are evenly spaced.
 COMPARED_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """What was found about each person of a table, and in sum.
+    """The findings about each person of a table, and their summary.
 
     `pairs` are the people with a counterexample, `undecided` those without an answer.
     """
@@ -44,7 +47,7 @@ class Audit:
     auditor: Auditor = field(repr=False)
     people: Matrix = field(repr=False)
     labels: tuple[Outcome, ...] | None = field(repr=False)
-    compared: Comparison | None = field(default=None, repr=False)  # with the user's own model
+    compared: Comparison | None = field(default=None, repr=False)  # with the user's model
 
     @property
     def ce_rate(self) -> float:
@@ -53,14 +56,14 @@ class Audit:
 
     @property
     def flip_rate(self) -> float:
-        """The share of people whose own decision differs from the fair one."""
+        """The share of people for whom the model's decision differs from the fair one."""
         return self.summary.flip_rate
 
     @property
     def pairs(self) -> tuple[Finding, ...]:
-        """The people with a counterexample, the widest gap first."""
-        found = [finding for finding in self.findings if finding.pair is not None]
-        return tuple(sorted(found, key=lambda one: -one.pair.gap if one.pair else 0.0))
+        """The people with a counterexample, the largest gap first."""
+        unfair = [finding for finding in self.findings if finding.pair is not None]
+        return tuple(sorted(unfair, key=lambda finding: -finding.pair.gap if finding.pair else 0.0))
 
     @property
     def undecided(self) -> tuple[Finding, ...]:
@@ -68,9 +71,10 @@ class Audit:
         return tuple(finding for finding in self.findings if finding.status == "undecided")
 
     def to_html(self, path: str | Path) -> None:
-        """Write the report: one page that needs no network and no script, to read or to print."""
-        from feta.report.html import html  # noqa: PLC0415 - reports stand above audits
-        from feta.report.report import ReportBuilder, ReportSource  # noqa: PLC0415 - the same
+        """Write the report as one HTML page that uses no network and no script."""
+        # Imported on call: `report` is a layer above `auditing`.
+        from feta.report.html import html  # noqa: PLC0415
+        from feta.report.report import ReportBuilder, ReportSource  # noqa: PLC0415
 
         builder = ReportBuilder(self.auditor)
         for finding in self.findings:
@@ -91,34 +95,46 @@ def audit(
     replay: Replay | None = None,
     weights: VoteWeights | None = None,
 ) -> Audit:
-    """Ask about every person of a table.
+    """Audit every person of a table.
 
     Parameters
     ----------
     model
-        The model to ask about.
+        The model to audit.
     frame
-        People in raw columns. Those outside the limits of columns that are neither sensitive nor
-        strict are asked about as well, and counted in `summary.outside`, where the model's formula
-        is known to hold beyond the limits; others are refused by column and reason.
+        People in raw columns. A person may be outside the limits of columns that are neither
+        sensitive nor strict, if the model's formula is known to hold there; `summary.outside`
+        counts these people. Anyone else outside is rejected, with column and reason.
     labels
-        What each person should get, for accuracies: True or False, or the decision's name; several
-        classes: the class's name; regression: the score, for mean absolute errors.
+        What each person should get, for accuracies. Two decisions: True or False, or the name of
+        the decision. Several classes: the name of the class. Regression: the score, for mean
+        absolute errors.
     engine
-        An engine's name, or "auto".
+        The name of an engine, or "auto".
     budget
-        What each person may cost.
+        Limits on the cost per person.
     replay
-        The user's own runtime, `feta.runtime_of(estimator, model)`; or any function that takes rows
-        as `space.encode` makes them and gives decisions (True is favorable), several classes: the
-        classes' numbers, regression: the scores.
+        The user's runtime, `feta.runtime_of(estimator, model)`; or any function that takes rows
+        as encoded by `space.encode` and returns decisions (True is favorable), for several classes
+        the class indices, for regression the scores.
     weights
-        The votes that counterparts have in the fair decisions; verdicts do not hang on them.
+        The votes of the counterparts in the fair decisions. Verdicts do not depend on them.
+
+    Returns
+    -------
+    Audit
+        One finding per person, and the summary.
+
+    Raises
+    ------
+    DomainError
+        If a person or a label is invalid.
 
     Examples
     --------
     >>> import feta
-    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 9)))
+    >>> age = feta.Integer("age", 18, 90, sensitive=True)
+    >>> space = feta.FeatureSpace((age, feta.Real("income", 0, 9)))
     >>> model = feta.Model(space, feta.Network.from_layers([([[0.1, 1.0]], [-5.0])]), threshold=0.0)
     >>> result = feta.audit(model, [{"age": 18, "income": 2}, {"age": 60, "income": 8}])
     >>> result.ce_rate, result.flip_rate, [finding.row for finding in result.pairs]
@@ -127,9 +143,10 @@ def audit(
     people = model.space.encode(frame, limits="open")
     if labels is not None and len(labels) != len(people):
         raise DomainError(
-            f"there must be a label for each of {len(people)} people, got {len(labels)}"
+            f"invalid number of labels: got {len(labels)}; expected one label per person, "
+            f"{len(people)}"
         )
-    right = None if labels is None else _read_labels(model, labels)
+    outcomes = None if labels is None else _read_labels(model, labels)
     auditor = Auditor(model, engine, budget, replay, weights)
     auditor.admit(people)
     compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
@@ -137,37 +154,37 @@ def audit(
     summary.count_outside(people)
     findings: list[Finding] = []
     for start in range(0, len(people), BLOCK):
-        findings += auditor.ask(people[start : start + BLOCK], start)
+        findings += auditor.audit(people[start : start + BLOCK], start)
     for finding in findings:
-        summary.add(finding, None if right is None else right[finding.row])
-    kept = None if right is None else tuple(right)
-    return Audit(model, tuple(findings), summary, auditor, people, kept, compared)
+        summary.add(finding, None if outcomes is None else outcomes[finding.row])
+    stored_labels = None if outcomes is None else tuple(outcomes)
+    return Audit(model, tuple(findings), summary, auditor, people, stored_labels, compared)
 
 
 def _compare(
     model: Model, runtime: Runtime, frame: "pd.DataFrame | Sequence[Record]", people: Matrix
 ) -> Comparison:
-    """Let the user's own model decide the frame as it is; any difference beyond rounding raises."""
-    import pandas as pd  # noqa: PLC0415 - import feta stays light
+    """Evaluate the user's model on the original frame; raise if it differs beyond rounding."""
+    import pandas as pd  # noqa: PLC0415 - keeps `import feta` fast
 
-    given = frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
+    table = frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
     columns = runtime.columns
-    whole = columns is not None and set(columns) <= set(map(str, given.columns))
-    named = given.set_axis([str(name) for name in given.columns], axis=1) if whole else None
+    complete = columns is not None and set(columns) <= set(map(str, table.columns))
+    named = table.set_axis([str(name) for name in table.columns], axis=1) if complete else None
     rows = range(0, len(people), max(1, -(-len(people) // COMPARED_ROWS)))
     part = None if named is None else named.iloc[list(rows)]
     if named is not None:
-        formats_of(named[name] for name in columns or ())  # refuses two kinds of missing values
+        formats_of(named[name] for name in columns or ())  # rejects two kinds of missing values
     compared = compare(model, runtime, people[list(rows)], part, rows=list(rows))
     compared.check()
     return replace(compared, on_table=True)
 
 
 def _read_labels(model: Model, labels: Sequence[object]) -> list[Outcome]:
-    found = []
+    outcomes = []
     for row, label in enumerate(labels):
         try:
-            found.append(read_label(model, label))
+            outcomes.append(read_label(model, label))
         except DomainError as error:
-            raise DomainError(f"the label of row {row} {error}", row=row) from None
-    return found
+            raise DomainError(f"invalid label of row {row}: {error}", row=row) from None
+    return outcomes

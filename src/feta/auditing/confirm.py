@@ -1,4 +1,4 @@
-"""Confirm: proves again what an earlier session called fair; a journal's word is not a proof."""
+"""Confirmation of "fair" findings of an earlier session: a stored claim is not a proof."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,23 +7,25 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix
 from feta.auditing.finding import Finding
-from feta.engine.lattice import ENUMERABLE, LatticeEngine
+from feta.engine.lattice import LatticeEngine
+from feta.engine.lattice_kernel import ENUMERABLE
 from feta.engine.protocol import Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
 from feta.rule import Tolerance
 
 
-def confirmed(
+def confirm(
     model: Model, people: Matrix, findings: Sequence[Finding], budget: Budget
 ) -> list[Finding | None]:
-    """Return the "fair" findings that the compiled engine proves again; None asks the person again.
+    """Return the "fair" findings that the compiled engine proves, and None for the others.
 
-    People are asked again as well where that engine does not take the model or has too many
-    counterparts to count, and where scores are compared: then a proof costs as much as the answer.
+    People with None must be audited anew. They include everyone if the engine does not accept the
+    model, if there are too many counterparts to count, or if scores are compared: in these cases
+    a proof costs as much as an audit.
     """
     lattice = engines()[LatticeEngine.name]
-    if not _is_quick(lattice, model):
+    if not _is_fast(lattice, model):
         return [None] * len(findings)
     if budget.seconds is not None:
         budget = replace(budget, seconds=budget.seconds * len(people))
@@ -40,19 +42,25 @@ def confirmed(
     ]
 
 
-def _is_quick(lattice: Engine, model: Model) -> bool:
+def _is_fast(lattice: Engine, model: Model) -> bool:
     finite = model.space.finite and model.space.lattice.size <= ENUMERABLE
     return finite and not isinstance(model.rule, Tolerance) and lattice.accepts(model)
 
 
 def _agrees(finding: Finding, decision: int) -> bool:
-    """Whether the stored decisions are the one that all counterparts get."""
+    """Return whether the stored decisions are the one that all counterparts get."""
     stored = (finding.decision, finding.fair_decision)
-    return all(one is not None and int(one) == decision for one in stored)
+    return all(outcome is not None and int(outcome) == decision for outcome in stored)
 
 
-def places_to_confirm(known: Sequence[tuple[Finding | None, bool]]) -> Counts:
-    """List the rows that an earlier session called fair."""
+def rows_to_confirm(known: Sequence[tuple[Finding | None, bool]]) -> Counts:
+    """Return the rows that an earlier session called fair.
+
+    Each entry is a stored finding, and whether the present session wrote it.
+    """
     return np.flatnonzero(
-        [one is not None and one.status == "fair" and not reference for one, reference in known]
+        [
+            finding is not None and finding.status == "fair" and not current
+            for finding, current in known
+        ]
     )

@@ -1,4 +1,4 @@
-"""Finding: what an audit says about one person."""
+"""The finding of an audit about one person."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,15 +11,15 @@ Status = Literal["fair", "unfair", "undecided", "not audited"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """One person: fair, unfair with the farthest pair, undecided, or not audited and why."""
+    """One person: fair, unfair with the worst pair, undecided or not audited with the reason."""
 
     row: int
     status: Status
-    decision: Outcome | None = None  # the model's own; regression: its score
-    fair_decision: Outcome | None = None  # the majority's; regression: the median
+    decision: Outcome | None = None  # of the model; regression: its score
+    fair_decision: Outcome | None = None  # of the majority; regression: the median
     pair: Counterexample | None = None
-    alone: tuple[str, ...] = ()  # the attributes each of which is enough by itself
+    alone: tuple[str, ...] = ()  # the attributes of which each is enough by itself
     runtime: RuntimeStatus = "sensitive"
-    replayed: bool | None = None  # whether the user's own runtime decides the pair apart, if asked
+    replayed: bool | None = None  # whether the pair differs in the user's runtime; None: not tested
     reason: str = ""
-    span: float | None = None  # regression: how far apart the counterparts' scores are
+    span: float | None = None  # regression: highest less lowest score of the counterparts

@@ -1,4 +1,4 @@
-"""Patience: a long computation that can be interrupted, even while compiled code is at work."""
+"""Long computations that Ctrl-C can interrupt, even inside compiled code."""
 
 import threading
 from collections.abc import Callable
@@ -7,16 +7,19 @@ from typing import ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-# How often the waiting thread looks up; signals are heard then.
-LOOK = 0.1
+# Seconds between two wake-ups of the waiting thread, which handles signals then.
+WAKE_UP_SECONDS = 0.1
 
-_busy: set[threading.Thread] = set()
+_running: set[threading.Thread] = set()
 
 
 def run_interruptibly(
     call: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
-    """Compute in another thread, since a signal is heard only between two steps of the main one."""
+    """Run a call in another thread.
+
+    Python handles signals in the main thread only, and only between two of its bytecodes.
+    """
     results: list[Result] = []
     errors: list[BaseException] = []
 
@@ -27,16 +30,19 @@ def run_interruptibly(
             errors.append(error)
 
     thread = threading.Thread(target=compute, daemon=True)
-    _busy.add(thread)
+    _running.add(thread)
     thread.start()
     while thread.is_alive():
-        thread.join(LOOK)
-    _busy.discard(thread)
+        thread.join(WAKE_UP_SECONDS)
+    _running.discard(thread)
     if errors:
         raise errors[0]
     return results[0]
 
 
-def anybody_busy() -> bool:
-    """Say whether an interrupted computation still runs; the process must then end without waiting."""
-    return any(thread.is_alive() for thread in _busy)
+def is_computing() -> bool:
+    """Return whether an interrupted computation still runs.
+
+    The process must then exit without waiting for it.
+    """
+    return any(thread.is_alive() for thread in _running)

@@ -1,8 +1,8 @@
-"""Journal: the finished part of a long audit, one row per person, so that it can resume.
+"""Journal of an audit: its finished part, one row per person, so that it can resume.
 
-A row that fails its digest, or that no audit writes, counts as missing: its person is asked again. The
-digest detects damage, not forgery. A pair is therefore replayed exactly when it is read back, and a
-"fair" of an earlier session must be proved again (`confirm.py`).
+A row with a wrong digest, or that no audit writes, counts as missing, and its person is audited
+again. The digest detects damage, not forgery. A pair is therefore replayed exactly when it is read,
+and a "fair" of an earlier session must be proved again (`confirm.py`).
 """
 
 import hashlib
@@ -42,14 +42,14 @@ class AuditJournal:
         self._names = tuple(attribute.name for attribute in model.space.sensitive)
         self._session = secrets.token_bytes(16)
         known = {"model": model.fingerprint, "space": model.space.fingerprint, **settings}
-        if isinstance(model.rule, Tolerance):  # version 0.1.0 noted answers to another question
+        if isinstance(model.rule, Tolerance):  # version 0.1.0 stored answers to another query
             known["definition of the tolerance"] = DEFINITION
         self._file = JournalFile(path, TABLES, known, work="audit")
         self.empty = len(self) == 0
 
     @property
     def set_aside(self) -> Path | None:
-        """Where a damaged journal was put; None if there was none."""
+        """The new path of a damaged journal; None if there was none."""
         return self._file.set_aside
 
     def __enter__(self) -> "AuditJournal":
@@ -59,7 +59,7 @@ class AuditJournal:
         self.close()
 
     def close(self) -> None:
-        """Close the file; it stays where it is."""
+        """Close the file without deleting it."""
         self._file.close()
 
     def remove(self) -> None:
@@ -67,19 +67,19 @@ class AuditJournal:
         self._file.remove()
 
     def __len__(self) -> int:
-        with self._file.told():
+        with self._file.explained():
             return int(self._file.base.execute("SELECT count(*) FROM people").fetchone()[0])
 
     def known(self, people: Matrix) -> list[Finding | None]:
-        """Return what is known about each of these people; None where they must be asked."""
+        """Return what is known about each of these people; None for people to audit."""
         return [finding for finding, _ in self.known_since(people)]
 
     def known_since(self, people: Matrix) -> list[tuple[Finding | None, bool]]:
-        """Return what is known, and whether this session itself found it."""
+        """Return what is known, and whether this session stored it."""
         found = []
         for row, person in enumerate(people):
             key = self._key(person)
-            with self._file.told():
+            with self._file.explained():
                 cells = self._file.base.execute(
                     "SELECT finding, session, digest FROM people WHERE person = ?", (key,)
                 ).fetchone()
@@ -96,7 +96,7 @@ class AuditJournal:
             cells = self._key(person), self._text(finding), self._session
             rows.append((*cells, self._file.digest(*cells)))
         self.empty = self.empty and not rows
-        with self._file.told(), self._file.transaction():
+        with self._file.explained(), self._file.transaction():
             self._file.base.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows)
 
     def _key(self, person: Vector) -> bytes:

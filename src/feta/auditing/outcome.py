@@ -1,4 +1,4 @@
-"""Answer: what a person gets, whatever the rule: a decision, a class's number, or a score."""
+"""Fair outcomes of people: decisions, class indices or scores, depending on the rule."""
 
 from feta.arrays import Answers, Flags, Matrix
 from feta.predict.fair_predictor import FairPredictor
@@ -7,7 +7,7 @@ from feta.verdict.tally import Tally
 
 
 def fair_outcomes(predictor: FairPredictor, people: Matrix) -> list[Outcome | None]:
-    """Ask a fair predictor; None where it could not settle a person in time."""
+    """Return each person's fair outcome; None if the predictor could not decide it in time."""
     rule = predictor.model.rule
     if isinstance(rule, Tolerance):
         spread = predictor.medians(people)
@@ -16,11 +16,11 @@ def fair_outcomes(predictor: FairPredictor, people: Matrix) -> list[Outcome | No
 
 
 def majorities(rule: Rule, counts: Tally) -> list[Outcome | None]:
-    """Give what most counterparts get; None where that is not certain."""
+    """Return what most counterparts of each person get; None if that is not certain."""
     several = isinstance(rule, Argmax)
     return _where(counts.decided, counts.winner if several else counts.decision)
 
 
-def _where(settled: Flags, answers: Answers) -> list[Outcome | None]:
-    pairs = zip(answers.tolist(), settled.tolist(), strict=True)
+def _where(decided: Flags, answers: Answers) -> list[Outcome | None]:
+    pairs = zip(answers.tolist(), decided.tolist(), strict=True)
     return [answer if certain else None for answer, certain in pairs]

@@ -1,4 +1,4 @@
-"""Audit rows: a table's rows with what was found about each, in order."""
+"""The rows of a table with the findings about them, in order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,18 +8,18 @@ import numpy as np
 from feta.arrays import Vector
 from feta.auditing.auditor import Auditor
 from feta.auditing.finding import Finding
-from feta.auditing.labels import read_label
+from feta.auditing.read_labels import read_label_cell
 from feta.auditing.runner import AuditRunner
 from feta.errors import DomainError
 from feta.io.bad_rows import BadRows
-from feta.io.table_file import Chunk
+from feta.io.chunk import Chunk
 from feta.model import Model
 from feta.rule import Outcome
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A row: what was found, the person, what they should get, and what the user calls them."""
+    """One row: the finding, the person, the label, and the person's id in the table."""
 
     finding: Finding
     person: Vector | None  # None: the row could not be read
@@ -29,69 +29,77 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class RowColumns:
-    """Which columns hold labels and names, and whether bad rows are skipped."""
+    """The columns with labels and ids, and whether bad rows are skipped."""
 
     label: str | None
     id: str | None
     skip_bad_rows: bool
 
 
-def audited(
+@dataclass(frozen=True, slots=True, eq=False)
+class _EncodedRow:
+    """A row of a chunk with its person, or with the error that prevents reading it."""
+
+    index: int
+    person: Vector | None
+    error: DomainError | None = None
+
+
+def audit_rows(
     runner: AuditRunner, chunk: Chunk, columns: RowColumns, bad_rows: BadRows
 ) -> Iterator[Row]:
-    """Ask about a chunk in blocks; bad rows stop the audit unless they are to be skipped and counted."""
+    """Audit a chunk in blocks.
+
+    A bad row stops the audit, unless bad rows are to be skipped: then it is counted.
+    """
     model = runner.auditor.model
-    rows: list[tuple[int, Vector | None, DomainError | None]] = []
+    rows = _encode_rows(runner.auditor, chunk, columns)
+    for start in range(0, len(rows), runner.block_size):
+        block = rows[start : start + runner.block_size]
+        people = [row.person for row in block if row.person is not None]
+        # Labels are read before anything is computed, because an invalid one stops the audit.
+        labels = {
+            row.index: _label(model, chunk, columns, row.index)
+            for row in block
+            if row.person is not None
+        }
+        findings = iter(runner.audit(np.stack(people)) if people else [])
+        for row in block:
+            number = chunk.start + row.index
+            if row.error is not None:
+                bad_rows.add(chunk.row(row.index), row.error)
+                finding = Finding(number, "not audited", reason=str(row.error))
+            else:
+                finding = replace(next(findings), row=number)
+            name = _name(chunk, columns, row.index)
+            yield Row(finding, row.person, labels.get(row.index), name)
+
+
+def _encode_rows(auditor: Auditor, chunk: Chunk, columns: RowColumns) -> list[_EncodedRow]:
+    """Encode all rows together; if that fails and bad rows are skipped, one by one."""
     try:
-        people = chunk.encode(model.space, id_column=columns.id, admit=runner.auditor.admit)
-        rows = [(index, people[index], None) for index in range(len(chunk))]
+        people = chunk.encode(auditor.model.space, id_column=columns.id, admit=auditor.admit)
+        return [_EncodedRow(index, people[index]) for index in range(len(chunk))]
     except DomainError:
         if not columns.skip_bad_rows:
             raise
-        auditor = runner.auditor
-        rows = [_single(auditor, chunk, columns, index) for index in range(len(chunk))]
-    for start in range(0, len(rows), runner.at_once):
-        block = rows[start : start + runner.at_once]
-        good = [person for _, person, _ in block if person is not None]
-        labels = {  # read before anything is computed: a bad one stops the audit
-            index: _label(model, chunk, columns, index)
-            for index, person, _ in block
-            if person is not None
-        }
-        found = iter(runner.ask(np.stack(good)) if good else [])
-        for index, person, error in block:
-            row = chunk.start + index
-            if error is not None:
-                bad_rows.add(chunk.row(index), error)
-                finding = Finding(row, "not audited", reason=str(error))
-            else:
-                finding = replace(next(found), row=row)
-            yield Row(finding, person, labels.get(index), _name(chunk, columns, index))
+    return [_encode_row(auditor, chunk, columns, index) for index in range(len(chunk))]
 
 
-def _single(
-    auditor: Auditor, chunk: Chunk, columns: RowColumns, index: int
-) -> tuple[int, Vector | None, DomainError | None]:
+def _encode_row(auditor: Auditor, chunk: Chunk, columns: RowColumns, index: int) -> _EncodedRow:
     row = chunk.row(index)
     try:
-        one = row.encode(auditor.model.space, id_column=columns.id, admit=auditor.admit)
-        return index, one[0], None
+        person = row.encode(auditor.model.space, id_column=columns.id, admit=auditor.admit)
+        return _EncodedRow(index, person[0])
     except DomainError as error:
-        return index, None, error
+        return _EncodedRow(index, None, error)
 
 
 def _label(model: Model, chunk: Chunk, columns: RowColumns, index: int) -> Outcome | None:
     column = columns.label
-    if column is None:
+    if column is None or chunk.columns[column][index] in ("", None):  # no label known yet
         return None
-    row = chunk.start + index
-    if chunk.columns[column][index] in ("", None):  # nobody has said yet
-        return None
-    try:
-        return read_label(model, chunk.columns[column][index])
-    except DomainError as error:
-        message = f"{chunk.path}, row {row + 1}: the label {column!r} {error}"
-        raise DomainError(message, column=column, row=row) from None
+    return read_label_cell(model, chunk, column, index)
 
 
 def _name(chunk: Chunk, columns: RowColumns, index: int) -> str:

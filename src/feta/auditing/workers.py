@@ -1,4 +1,4 @@
-"""Workers: several processes that ask about people; one that dies takes nobody's answer with it."""
+"""Worker processes of an audit; a crashed worker loses no results."""
 
 import multiprocessing
 import os
@@ -14,22 +14,23 @@ from feta.auditing.auditor import Auditor
 from feta.auditing.finding import Finding
 from feta.errors import EngineError
 
-# People handed to a worker at a time: the way there and back is small against them.
+# People sent to a worker at a time: enough that the communication costs little in comparison.
 PIECE = 32
 
-# Deaths in a row without an answer between them, after which something else must be wrong.
-MAX_DEATHS = 6
+# Maximum crashes in a row without a result in between; more have a common cause.
+MAX_CRASHES = 6
 
-DIED = "the process that asked about this person died, perhaps for lack of memory"
+# The reason of an undecided person.
+DIED = "the worker process died during the audit of this person, possibly for lack of memory"
 
-Piece = tuple[int, Matrix]  # the first person's place, and the people
+Piece = tuple[int, Matrix]  # the index of the first person, and the people
 
-_auditor: Auditor | None = None  # a worker's own
+_auditor: Auditor | None = None  # in a worker process: its auditor
 
 
 @contextmanager
-def _interruptions_blocked() -> Iterator[None]:
-    """Let processes that start here never be interrupted: the one that started them ends them."""
+def _interrupts_blocked() -> Iterator[None]:
+    """Block SIGINT in processes that start here: their parent stops them."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -41,51 +42,52 @@ def _interruptions_blocked() -> Iterator[None]:
 
 
 class Workers:
-    """A pool of processes, each with an auditor that `make` gives it; `make` must be picklable."""
+    """A pool of processes, each with the auditor that `make` returns; `make` must be picklable."""
 
     def __init__(self, make: Callable[[], Auditor], jobs: int) -> None:
         if jobs < 1:
-            raise EngineError(f"there must be at least one job, got {jobs}")
+            raise EngineError(f"invalid number of jobs: got {jobs}; expected at least 1")
         self.make, self.jobs = make, jobs
-        self.deaths = 0
+        self.crashes = 0
         self.pool: ProcessPoolExecutor | None = None
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _started_pool(self) -> ProcessPoolExecutor:
         if self.pool is None:
-            # Spawned, not forked: runtimes with threads of their own do not survive a fork.
+            # Spawned, not forked: runtimes that use threads do not survive a fork.
             context = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(self.jobs, context, _begin, (self.make,))
+            self.pool = ProcessPoolExecutor(self.jobs, context, _start_worker, (self.make,))
         return self.pool
 
-    def _submitted(self, piece: Matrix) -> "Future[list[Finding]]":
-        """Hand over some people; this may start a process, which must never be interrupted."""
-        with _interruptions_blocked():
-            return self._started().submit(_ask, piece)
+    def _submit(self, piece: Matrix) -> "Future[list[Finding]]":
+        """Submit some people; this may start a process, which must ignore interrupts."""
+        with _interrupts_blocked():
+            return self._started_pool().submit(_audit, piece)
 
     def stop(self) -> None:
-        """End all workers at once, in the middle of whatever they do."""
+        """Kill all workers immediately."""
         pool, self.pool = self.pool, None
         if pool is not None:
-            for process in list((pool._processes or {}).values()):  # noqa: SLF001 - the pool only waits for them
+            # `shutdown` alone would wait for them.
+            for process in list((pool._processes or {}).values()):  # noqa: SLF001
                 process.kill()
             pool.shutdown(cancel_futures=True)
 
-    def ask(self, people: Matrix) -> Iterator[tuple[int, list[Finding]]]:
-        """Give findings as they come, with the place of the first person of each piece."""
+    def audit(self, people: Matrix) -> Iterator[tuple[int, list[Finding]]]:
+        """Yield findings as they arrive, with the index of the first person of each piece."""
         pieces = [(start, people[start : start + PIECE]) for start in range(0, len(people), PIECE)]
-        left: dict[int, Piece] = dict(enumerate(pieces))
+        remaining: dict[int, Piece] = dict(enumerate(pieces))
         try:
-            for number, findings in self._together(pieces):
-                yield left.pop(number)[0], findings
+            for number, findings in self._audit_pieces(pieces):
+                yield remaining.pop(number)[0], findings
         except BrokenProcessPool:
-            self._buried()
-        # Any of those left may have been the death of a worker, so each is asked about alone.
-        for piece in left.values():
-            yield from self._alone(piece)
+            self._restart()
+        # Any of the remaining pieces may have caused the crash, so each is submitted alone.
+        for piece in remaining.values():
+            yield from self._audit_alone(piece)
 
-    def _together(self, pieces: Sequence[Piece]) -> Iterator[tuple[int, list[Finding]]]:
+    def _audit_pieces(self, pieces: Sequence[Piece]) -> Iterator[tuple[int, list[Finding]]]:
         numbers: dict[Future[list[Finding]], int] = {
-            self._submitted(piece): number for number, (_, piece) in enumerate(pieces)
+            self._submit(piece): number for number, (_, piece) in enumerate(pieces)
         }
         waiting = set(numbers)
         while waiting:
@@ -93,54 +95,58 @@ class Workers:
             for future in done:
                 if not isinstance(future.exception(), BrokenProcessPool):
                     findings = future.result()
-                    self.deaths = 0
+                    self.crashes = 0
                     yield numbers[future], findings
             for future in done:
-                future.result()  # a dead worker is told after what was done before it died
+                future.result()  # raises after a crash, once all finished results are delivered
 
-    def _alone(self, piece: Piece) -> Iterator[tuple[int, list[Finding]]]:
+    def _audit_alone(self, piece: Piece) -> Iterator[tuple[int, list[Finding]]]:
+        """Audit one piece; after a crash, each of its people alone."""
         start, people = piece
         try:
-            found = self._submitted(people).result()
+            findings = self._submit(people).result()
         except BrokenProcessPool:
-            self._buried()
+            self._restart()
         else:
-            self.deaths = 0
-            yield start, found
+            self.crashes = 0
+            yield start, findings
             return
         if len(people) == 1:
             yield start, [Finding(0, "undecided", reason=DIED)]
             return
         for index in range(len(people)):
-            yield from self._alone((start + index, people[index : index + 1]))
+            yield from self._audit_alone((start + index, people[index : index + 1]))
 
-    def _buried(self) -> None:
+    def _restart(self) -> None:
+        """Discard the pool after a crash; the next submission starts another one."""
         self.stop()
-        self.deaths += 1
-        if self.deaths > MAX_DEATHS:
-            message = f"{self.deaths} processes died one after another without an answer; try --jobs 1, which says why"
-            raise EngineError(message)
+        self.crashes += 1
+        if self.crashes > MAX_CRASHES:
+            raise EngineError(
+                f"worker processes keep crashing: got {self.crashes} crashes in a row without a "
+                "result; run with --jobs 1 to see the cause"
+            )
 
 
-def obey() -> None:
-    """Make a process a worker: Ctrl-C is the parent's to hear, and nobody outlives the parent."""
+def become_worker() -> None:
+    """Make this process a worker: it ignores Ctrl-C, and exits when its parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_follow, args=(parent.join,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent.join,), daemon=True).start()
 
 
-def _begin(make: Callable[[], Auditor]) -> None:
-    global _auditor  # noqa: PLW0603 - a process pool knows no other place for what its workers keep
-    obey()
+def _start_worker(make: Callable[[], Auditor]) -> None:
+    global _auditor  # noqa: PLW0603 - a process pool offers its workers no other place for state
+    become_worker()
     _auditor = make()
 
 
-def _follow(parent_ends: Callable[[], None]) -> None:
-    parent_ends()
+def _exit_after(wait_for_parent: Callable[[], None]) -> None:
+    wait_for_parent()
     os._exit(1)
 
 
-def _ask(people: Matrix) -> list[Finding]:
-    assert _auditor is not None  # _begin ran first
-    return _auditor.ask(people)
+def _audit(people: Matrix) -> list[Finding]:
+    assert _auditor is not None  # _start_worker ran first
+    return _auditor.audit(people)

@@ -1,4 +1,4 @@
-"""Interval: each layer bounded from the box before it alone; loose, cheap, the floor of all others."""
+"""Interval bounds: each layer from the box before it; loose, but cheap."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from feta.scorer.network.network import Affine, Network
 
 
 def forward(network: Network, first: IntervalBox) -> list[IntervalBox]:
-    """Bound what goes into each activation, layer by layer, and last the scores."""
+    """Bound the inputs of each activation, and last the scores."""
     boxes = [first]
     for activation, layer in network.steps:
         boxes.append(affine(layer, activate(activation, boxes[-1])))
@@ -18,7 +18,7 @@ def forward(network: Network, first: IntervalBox) -> list[IntervalBox]:
 
 
 def activate(activation: Activation, box: IntervalBox) -> IntervalBox:
-    """Bound an activation: a piecewise-linear function is extreme at ends and breaks."""
+    """Bound an activation: a piecewise-linear function has its extremes at ends and breaks."""
     points = candidates(activation, box)
     values = activation(points)
     error = rounding(activation, points)
@@ -26,21 +26,21 @@ def activate(activation: Activation, box: IntervalBox) -> IntervalBox:
 
 
 def candidates(activation: Activation, box: IntervalBox) -> Matrix:
-    """Give the ends and the breaks between them, (points, boxes, neurons)."""
+    """Return the ends and the breaks between them, (points, boxes, neurons)."""
     breaks = [np.clip(at, box.lower, box.upper) for at in activation.breaks]
     return np.stack([box.lower, *breaks, box.upper])
 
 
 def rounding(activation: Activation, points: Matrix) -> Matrix:
-    """Bound the error of evaluating an activation at points; none where it only copies."""
+    """Bound the error of evaluating an activation at points; 0 if it does not round."""
     if not activation.rounds:
         return np.zeros_like(points)
-    return DIFFERENCE * radius(activation, points) + FLOAT64.tiny
+    return DIFFERENCE * magnitude(activation, points) + FLOAT64.tiny
 
 
-def radius(activation: Activation, points: Matrix) -> Matrix:
-    """Bound the sizes of the terms that an activation adds up at points."""
-    steepest = activation.steepest + FLOOR  # a slope lost to underflow still has a size
+def magnitude(activation: Activation, points: Matrix) -> Matrix:
+    """Bound the absolute terms that an activation adds at points."""
+    steepest = activation.steepest + FLOOR  # FLOOR covers slopes that underflow
     return steepest * np.abs(points) + activation.lift
 
 

@@ -1,1 +1,1 @@
-"""Boxes of sensitive values."""
+"""Boxes of one person's counterparts."""

@@ -61,11 +61,16 @@ def options(
 
 
 @app.command()
-def demo(seed: Annotated[int, typer.Option(help="Random seed of the training.")] = 0) -> None:
+def demo(
+    seed: Annotated[int, typer.Option(help="Random seed of the training.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the model and its table, for other commands.")
+    ] = None,
+) -> None:
     """Train, audit and enforce fairness on the bundled German credit data."""
     from feta.cli.demo import run_demo
 
-    run_demo(seed=seed)
+    run_demo(seed=seed, out=out)
 
 
 @app.command()

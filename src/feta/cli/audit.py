@@ -14,7 +14,7 @@ from typing import Literal
 
 from feta.auditing.auditor import Auditor
 from feta.auditing.journal import AuditJournal
-from feta.auditing.rows import RowColumns, audited
+from feta.auditing.rows import RowColumns, audit_rows
 from feta.auditing.runner import AuditRunner
 from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
@@ -147,7 +147,7 @@ def _audit_rows(
         base = 0.0
         assert loaded.table is not None
         for chunk in loaded.table.chunks(names, typed=loaded.formats):
-            for row in audited(runner, chunk, columns, bad_rows):
+            for row in audit_rows(runner, chunk, columns, bad_rows):
                 with uninterrupted():  # a row is both counted and written, or neither
                     builder.take(row.finding, row.person, row.label, row.name)
                     files.write(row.finding, row.name, row.person)

@@ -27,7 +27,7 @@ from feta.report.words import (
 )
 from feta.verdict.counterexample import Counterexample
 
-COLORS = {"unfair": "red", "fair": "green", "open": "yellow"}
+COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
 
 def show(loaded: LoadedModel, report: Report, *, out: Path | None) -> None:
@@ -72,7 +72,7 @@ def _styled(answer: Headline, *, partial: bool) -> Text:
 def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="The clearest pairs", title_justify="left")
     decides = bool(model.outcomes)
-    headings = ("row", words.same, *(["decision"] if decides else []), words.lead)
+    headings = ("row", words.changes, *(["decision"] if decides else []), words.margin)
     for heading in headings:
         table.add_column(Text(heading))
     for view in pairs:

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -17,7 +18,10 @@ from rich.text import Text
 from feta import datasets
 from feta.api import tally, verify
 from feta.arrays import Flags, Matrix
+from feta.cli.demo_files import ANONYMOUS, LABEL, MODEL, PEOPLE, write_demo_files
+from feta.cli.output_path import check_folder
 from feta.datasets.dataset import Dataset
+from feta.io.sanitize import plain
 from feta.io.schema import Schema
 from feta.io.schema_file import Decision, SchemaFile
 from feta.metrics.rates import accuracy, flip_rate
@@ -49,8 +53,9 @@ class DemoResults:
     seconds: float
 
 
-def run_demo(*, seed: int) -> None:
-    """Train a network, audit it, and show what fair decisions cost."""
+def run_demo(*, seed: int, out: Path | None = None) -> None:
+    """Train a network, audit it, and show what fair decisions cost; write its files to `out`."""
+    check_folder(out)
     console = Console()
     dataset = datasets.load("german")
     people = dataset.space.encode(dataset.frame)
@@ -62,6 +67,9 @@ def run_demo(*, seed: int) -> None:
     console.print(_verdict(results))
     console.print(_pairs(dataset, results))
     console.print(_costs(dataset, results))
+    if out is not None:
+        write_demo_files(out, model, dataset)
+        console.print(_written(out))
     console.print(_next_steps())
 
 
@@ -255,6 +263,16 @@ def _cost_table(rows: Sequence[tuple[str, ...]]) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _written(out: Path) -> Padding:
+    folder = plain(out)
+    lines = (
+        f"Written to {folder}: {MODEL}, {PEOPLE}, {ANONYMOUS}. Try:",
+        f"feta audit {folder}/{MODEL} --data {folder}/{PEOPLE} --label {LABEL} --out audit",
+        f"feta predict {folder}/{MODEL} --data {folder}/{ANONYMOUS} --out decisions.csv",
+    )
+    return Padding(Text("\n".join(lines)), (1, 1))
 
 
 def _next_steps() -> Panel:

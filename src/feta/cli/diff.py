@@ -14,7 +14,7 @@ from feta.cli.exit_code import ExitCode
 from feta.errors import SchemaError
 from feta.io.sanitize import json_text, plain
 from feta.report.audited import read_audit
-from feta.report.diff import Diff, change, compare, shown
+from feta.report.diff import Diff, change_text, compare, figure_text
 from feta.report.diff_formats import diff_junit, diff_markdown, remarks
 from feta.report.gate import Gate, GateResult, conclusion
 
@@ -63,8 +63,12 @@ def _show(difference: Diff, gate: Gate, partial: list[Path]) -> None:
     table = Table(box=SIMPLE_HEAD)
     for heading in ("", "before", "after", "change"):
         table.add_column(heading, justify="right" if heading else "left")
-    for name, before, after in difference.told_figures:
-        cells = (shown(name, before), shown(name, after), change(name, before, after))
+    for name, before, after in difference.known_figures:
+        cells = (
+            figure_text(name, before),
+            figure_text(name, after),
+            change_text(name, before, after),
+        )
         table.add_row(Text(plain(name).replace("_", " ")), *map(Text, cells))
     console.print(table)
     for remark in rest:

@@ -20,12 +20,11 @@ from feta.engine.registry import choose
 from feta.io.sanitize import json_text, listed, plain
 from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.model import Model
-from feta.readers.check_reading import admit, compare_drawn, compare_table, drawn_from
+from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
 from feta.report.words import NOT_COMPARED, duration, never_read
 from feta.scorer.network.native_kernel import MISSING
-from feta.scorer.network.unread import unread
 from feta.space.attribute import Derived
 
 # People used to measure proxies: enough for the figure, few enough to be fast.
@@ -53,7 +52,9 @@ class Examination:
 def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
     """Examine a loaded model; a model that cannot be loaded was reported before."""
     model = loaded.model
-    people, n_rows, n_bad_rows = (drawn_from(loaded), 0, 0) if data is None else _people(loaded)
+    people, n_rows, n_bad_rows = (
+        (draw_from_schema(loaded), 0, 0) if data is None else _people(loaded)
+    )
     comparison = _compare(loaded)
     seconds = _seconds_per_person(model, people)
     strong = [] if data is None else proxies(model.space, people)
@@ -100,7 +101,7 @@ def _seconds_per_person(model: Model, people: Matrix) -> float | None:
         return None
     auditor = Auditor(model, budget=Budget(seconds=TIMED_SECONDS / TIMED_PEOPLE))
     started = time.perf_counter()
-    auditor.ask(people[:TIMED_PEOPLE])
+    auditor.audit(people[:TIMED_PEOPLE])
     return (time.perf_counter() - started) / len(people[:TIMED_PEOPLE])
 
 
@@ -163,9 +164,11 @@ def _unread_lines(model: Model) -> list[str]:
             "Measure proxies instead (--data)."
         )
     others = [
-        name
-        for name in unread(model.network.first, model.space)
-        if name not in names and not isinstance(model.space.attribute(name), Derived)
+        attribute.name
+        for attribute in model.space.attributes
+        if not model.network.reads(attribute, model.space)
+        and attribute.name not in names
+        and not isinstance(attribute, Derived)
     ]
     if others:
         lines.append(f"Never read: {listed(others)}.")
@@ -224,7 +227,11 @@ def _content(model: Model, examination: Examination) -> dict[str, object]:
         "kernel": LatticeEngine.available(),
         "seconds_a_person": examination.seconds_per_person,
         "sensitive_never_read": list(never_read(model)),
-        "never_read": list(unread(model.network.first, model.space)),
+        "never_read": [
+            attribute.name
+            for attribute in model.space.attributes
+            if not model.network.reads(attribute, model.space)
+        ],
         "replayed": None
         if comparison is None
         else {

@@ -15,7 +15,7 @@ from feta.io.schema import Schema, write_schema
 from feta.io.schema_file import Decision, SchemaFile
 from feta.io.table_file import TableFile
 from feta.io.table_options import TableOptions
-from feta.readers.sklearn.read import encoder_values, read_columns, taken_apart
+from feta.readers.sklearn.pipeline import encoder_values, read_columns, split_pipeline
 from feta.readers.source import ModelSource, SourceOptions, open_source
 from feta.scorer.network.embedding import embedded_inputs, expanded
 from feta.scorer.network.network import Network
@@ -55,7 +55,7 @@ def run_init(
     sensitive, leave_out = (_match_names(names, table.names) for names in (sensitive, leave_out))
     table.require([*sensitive, *leave_out])
     names = [name for name in table.names if name and name not in leave_out]
-    pipeline = source.estimator is not None and taken_apart(source.estimator)[0] is not None
+    pipeline = source.estimator is not None and split_pipeline(source.estimator)[0] is not None
     if pipeline:
         names = _pipeline_columns(source.estimator, names, sensitive, data)
     elif source.estimator is not None:
@@ -104,7 +104,7 @@ def _pipeline_columns(
 
 def _estimator_columns(estimator: object, names: list[str], sensitive: list[str]) -> list[str]:
     """Order columns as an estimator without a pipeline was fitted, if it knows their names."""
-    _, last = taken_apart(estimator)
+    _, last = split_pipeline(estimator)
     read = [str(name) for name in getattr(last, "feature_names_in_", [])]
     if not read or not set(read) <= set(names):
         return names
@@ -127,7 +127,7 @@ def _infer_decision(source: ModelSource) -> Decision:
         if source.network.outputs <= 2:
             return Decision(probability=0.5)
         return Decision(classes=tuple(f"class {n}" for n in range(source.network.outputs)))
-    classes = getattr(taken_apart(source.estimator)[1], "classes_", None)
+    classes = getattr(split_pipeline(source.estimator)[1], "classes_", None)
     if classes is None:
         return Decision(tolerance=0.0)
     names = [str(name) for name in classes]

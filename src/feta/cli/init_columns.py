@@ -10,9 +10,10 @@ from feta.absorb.known_values import KnownValues
 from feta.cli.init_table import Known, decimal_comma
 from feta.cli.progress import progress_bar
 from feta.errors import DomainError, SchemaError
+from feta.io.cell_text import comma_hint, parse_number
 from feta.io.oddities import oddities
 from feta.io.sanitize import listed, plain
-from feta.io.table_file import TableFile, comma_hint, parse_number
+from feta.io.table_file import TableFile
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.space.infer_schema import FILL, ColumnSummary

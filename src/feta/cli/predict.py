@@ -22,9 +22,9 @@ from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.io.bad_rows import BadRows, listed_kinds, note_all_problems
+from feta.io.chunk import Chunk
 from feta.io.part_file import part_of
 from feta.io.sanitize import json_text, plain, write_row
-from feta.io.table_file import Chunk
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.readers.check_reading import check_reading

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from feta.auditing.interruptible import anybody_busy
+from feta.auditing.interruptible import is_computing
 from feta.cli.app import app
 from feta.cli.exit_code import ExitCode
 from feta.cli.signals import exit_now, ignore_signals
@@ -23,7 +23,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot encode
             stream.reconfigure(errors="backslashreplace")
     code = run_command()
-    if code == ExitCode.INTERRUPTED or anybody_busy():
+    if code == ExitCode.INTERRUPTED or is_computing():
         exit_now(code)
     ignore_signals()
     sys.exit(code)

@@ -1,1 +1,1 @@
-"""Files: schemas, tables, models and journals, and text made safe to print."""
+"""Schema, table, model and journal files, and escaping of untrusted text."""

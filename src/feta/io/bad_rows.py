@@ -12,8 +12,11 @@ from functools import cached_property
 
 from feta.arrays import Matrix
 from feta.errors import DomainError
+from feta.io.cell_text import parse_number
+from feta.io.chunk import Chunk
 from feta.io.column_format import Formats
-from feta.io.table_file import Chunk, TableFile, parse_number
+from feta.io.csv_table import WRONG_CELLS
+from feta.io.table_file import TableFile
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 
@@ -75,7 +78,7 @@ class BadRows:
             self._count(column, reason, number)
 
     def _reason(self, row: Chunk, error: DomainError, column: str | None) -> str:
-        """Return why a row was refused that every column alone would admit: it is outside limits."""
+        """Return why a row was rejected whose columns are all valid: it is outside the limits."""
         what = error.what or str(error)
         if column is None or "because " not in what:
             return _short(what)
@@ -175,7 +178,7 @@ def listed_kinds(kinds: tuple[BadKind, ...]) -> list[str]:
 
 def row_reason(problem: str) -> str:
     """Return why a row could not be taken apart, in short."""
-    return "wrong number of cells" if "cells like the header" in problem else _short(problem)
+    return WRONG_CELLS if problem.startswith(WRONG_CELLS) else _short(problem)
 
 
 def cell_reason(attribute: Attribute, cell: object) -> str:

@@ -1,7 +1,7 @@
-"""Column format: the type of a column in the user's table, and what stands there for "missing".
+"""Column formats: the type of a column in the user's table, and its marker for missing cells.
 
-An encoder that was fitted on booleans does not know the text "True", and one that knows None does not
-know NaN. So whoever asks a model about other values of a column must write them as the table does.
+An encoder fitted on booleans does not know the text "True", and one that knows None does not know
+NaN. Other values of a column must therefore be written as the table writes them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ class ColumnFormat:
 
     @classmethod
     def of(cls, column: "pd.Series[Any]") -> "ColumnFormat":
-        """Look at a whole column."""
+        """Return the format of a column."""
         summary = FormatSummary(str(column.name))
         summary.add(column)
         return summary.format()
@@ -52,7 +52,11 @@ class ColumnFormat:
         except (OverflowError, TypeError, ValueError):
             column = None
         if column is None or _lost(column, cells):
-            message = f"the table's type for {attribute.name!r} cannot hold all values of the schema: got {dtype}; expected a type for {attribute.domain()}; convert the column with astype"
+            message = (
+                f"the table's type for {attribute.name!r} cannot hold all values of the schema: "
+                f"got {dtype}; expected a type for {attribute.domain()}; convert the column with "
+                "astype"
+            )
             raise DomainError(message, column=attribute.name)
         return column
 
@@ -86,7 +90,10 @@ class ColumnFormat:
             return
         if {listed, self.kind} <= {"integer", "number"}:
             return
-        message = f"the values of column {attribute.name!r} are {WORDS[listed]} in the schema, but {WORDS[self.kind]} in the table; {_remedy(attribute, self.kind)}"
+        message = (
+            f"the values of column {attribute.name!r} are {WORDS[listed]} in the schema, but "
+            f"{WORDS[self.kind]} in the table; {_remedy(attribute, self.kind)}"
+        )
         raise SchemaError(message)
 
 
@@ -119,7 +126,7 @@ def _value_kind(value: object) -> Kind:
 
 
 def _remedy(attribute: Attribute, kind: Kind) -> str:
-    """Say what to write so that schema and table agree."""
+    """Return what to write so that schema and table agree."""
     assert isinstance(attribute, Categorical)
     as_text = f'read the column as text, [table] dtype = {{ {attribute.name} = "str" }}'
     if kind == "boolean":
@@ -147,7 +154,7 @@ def _with_categories(dtype: Any, attribute: Attribute, cells: Sequence[object]) 
 
 
 class FormatSummary:
-    """What parts of a column have shown so far; the whole column's type follows from all of them."""
+    """The types and markers in the parts of a column so far; the format follows from all parts."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -158,7 +165,7 @@ class FormatSummary:
         self.rows = 0
 
     def add(self, column: "pd.Series[Any]") -> None:
-        """Look at some more rows."""
+        """Add more rows."""
         import pandas as pd  # noqa: PLC0415 - import feta stays light
 
         self.rows += len(column)
@@ -184,7 +191,12 @@ class FormatSummary:
         for value in column[gone]:
             self.markers.add("None" if value is None else "NA" if value is pd.NA else "NaN")
             if len(self.markers) > 1:
-                message = f"column {self.name!r} holds two kinds of missing values ({' and '.join(sorted(self.markers))}), which a model may treat differently; replace one of them, for example frame[{self.name!r}] = frame[{self.name!r}].fillna(value)"
+                message = (
+                    f"column {self.name!r} holds two kinds of missing values "
+                    f"({' and '.join(sorted(self.markers))}), which a model may treat "
+                    f"differently; replace one of them, for example frame[{self.name!r}] = "
+                    f"frame[{self.name!r}].fillna(value)"
+                )
                 raise DomainError(message, column=self.name)
 
     @property
@@ -254,7 +266,7 @@ def _sorted(values: list[object]) -> list[object]:
 
 
 def formats_of(columns: Iterable["pd.Series[Any]"]) -> dict[str, ColumnFormat]:
-    """Look at the columns of a frame."""
+    """Return the formats of columns."""
     return {str(one.name): ColumnFormat.of(one) for one in columns}
 
 
@@ -273,3 +285,23 @@ def plain_values(attribute: Attribute, codes: Any) -> list[object]:  # noqa: ANN
     if not attribute.missing:
         return cells
     return [None if gone else one for one, gone in zip(cells, numbers[:, 1] == 1, strict=True)]
+
+
+def summarize_formats(
+    frames: "Iterable[pd.DataFrame]", *, of_text: bool
+) -> dict[str, ColumnFormat]:
+    """Return the formats of the columns of a table that comes in parts."""
+    summaries: dict[str, FormatSummary] = {}
+    for frame in frames:
+        for name in frame.columns:
+            summaries.setdefault(name, FormatSummary(name)).add(frame[name])
+    return {name: summary.format(of_text=of_text) for name, summary in summaries.items()}
+
+
+def dtypes_of(formats: Formats) -> dict[str, object]:
+    """Return the types to pass to pandas; it infers booleans and categories itself."""
+    return {
+        name: column.dtype
+        for name, column in formats.items()
+        if column.kind != "boolean" and not hasattr(column.dtype, "categories")
+    }

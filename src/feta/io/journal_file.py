@@ -1,8 +1,8 @@
-"""JournalFile: an SQLite file that stores the finished part of a long task, so that it can resume.
+"""Journal files: SQLite files with the finished part of a long task, so that it can resume.
 
-What is written together is one transaction (WAL): after a crash or a kill it is there whole, or not at
-all. Each row has a digest over its key and content, bound to the settings; a row that fails it counts
-as missing. A file that is damaged as a whole is set aside, and the task starts afresh.
+What is written together is one transaction (WAL): after a crash it is complete or absent. Each row
+has a digest of its key and content, bound to the settings; a row with a wrong digest counts as
+missing. A damaged file is renamed, and the task starts again.
 """
 
 import errno
@@ -20,8 +20,8 @@ SETTINGS = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL);
 """
 
-# The low byte of SQLite's codes for a file that cannot be opened or may not be written, that another
-# process holds, and for a disk that is full or fails.
+# The low byte of SQLite's codes: the file cannot be opened or written, another process has locked
+# it, or the disk is full or fails.
 NOT_OPEN = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
@@ -32,11 +32,11 @@ Cell = str | bytes | int | float | None
 
 
 class Damaged(Exception):
-    """The file is no journal of this version, or a damaged one."""
+    """A file that is damaged, or not a journal of this version."""
 
 
 class JournalFile:
-    """An open journal; its content depends on `settings`, and `work` is what users call the task."""
+    """An open journal; its content depends on `settings`; `work` is the users' word for the task."""
 
     def __init__(
         self, path: Path, tables: str, settings: Mapping[str, object], *, work: str
@@ -48,20 +48,20 @@ class JournalFile:
         try:
             self._open(SETTINGS + tables)
         except Damaged:
-            self.set_aside = self._put_aside()
+            self.set_aside = self._set_aside()
             self._open(SETTINGS + tables)
 
     def _open(self, tables: str) -> None:
-        """Open the file, or make a new one; raise `Damaged` unless it is whole and of this version."""
-        with self.told():
+        """Open or create the file; raise `Damaged` unless it is complete and of this version."""
+        with self.explained():
             self.base = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
-            self.base.text_factory = bytes  # damaged texts are no texts
+            self.base.text_factory = bytes  # damaged texts cannot be decoded
         try:
-            with self.told(), self._damage():
+            with self.explained(), self._damage():
                 # One process at a time writes here; the lock ends with the process.
                 for setting in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL"):
                     self.base.execute(f"PRAGMA {setting}").fetchall()
-                self._check_whole(tables)
+                self._check_content(tables)
                 self.new = self._check_settings()
         except BaseException:
             with suppress(sqlite3.Error):
@@ -82,10 +82,10 @@ class JournalFile:
             raise Damaged from None
 
     def _writable(self) -> bool:
-        """Whether the system lets the file be written: then SQLite's refusal is the file's fault."""
+        """Return whether the system allows writing; then SQLite's error means a damaged file."""
         return os.access(self.path, os.R_OK | os.W_OK) and os.access(self.path.parent, os.W_OK)
 
-    def _check_whole(self, tables: str) -> None:
+    def _check_content(self, tables: str) -> None:
         listed = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
         with self.transaction():
             if not self.base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -103,8 +103,8 @@ class JournalFile:
         if not same:
             raise Damaged
 
-    def _put_aside(self) -> Path:
-        """Rename a damaged journal, so that nothing is lost and nothing of it is believed."""
+    def _set_aside(self) -> Path:
+        """Rename a damaged journal: nothing is lost, and nothing of it is used."""
         number = 1
         while (target := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
             number += 1
@@ -115,19 +115,28 @@ class JournalFile:
         return target
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Explain in words what is wrong with the file."""
+    def explained(self) -> Iterator[None]:
+        """Replace errors of SQLite by messages that say what to do."""
         try:
             yield
         except sqlite3.OperationalError as error:
             code = error.sqlite_errorcode & 0xFF
             if code in BUSY:
-                message = f"{self.path}: another {self.work} is writing to this folder; wait for it, or name another --out"
+                message = (
+                    f"{self.path}: another {self.work} is writing to this folder; wait for it, "
+                    "or name another --out"
+                )
                 raise SchemaError(message) from None
             if code in NOT_OPEN:
-                what = f"the journal cannot be opened ({error}); let its folder be written to, or name another --out"
+                what = (
+                    f"the journal cannot be opened ({error}); let its folder be written to, or "
+                    "name another --out"
+                )
                 raise PermissionError(errno.EACCES, what, str(self.path)) from None
-            what = f"the journal cannot be written ({error}); what is done is kept: make room, and run the same command again"
+            what = (
+                f"the journal cannot be written ({error}); what is done is kept: make room, and "
+                "run the same command again"
+            )
             raise OSError(errno.ENOSPC, what, str(self.path)) from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             message = (
@@ -161,7 +170,11 @@ class JournalFile:
     def _compare(self, before: dict[str, str]) -> None:
         for name, value in self._settings.items():
             if value != before.get(name):
-                message = f"{self.path} is the journal of another {self.work}: the {name} was {before.get(name)}, and is {value} now; name another --out, or delete the journal to start again"
+                message = (
+                    f"{self.path} is the journal of another {self.work}: the {name} was "
+                    f"{before.get(name)}, and is {value} now; name another --out, or delete the "
+                    "journal to start again"
+                )
                 raise SchemaError(message)
 
     def digest(self, *cells: Cell) -> bytes:
@@ -170,19 +183,19 @@ class JournalFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all of it, or nothing."""
+        """Write everything, or nothing if an exception occurs."""
         self.base.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            if self.base.in_transaction:  # a full disk has ended it already
+            if self.base.in_transaction:  # a full disk ends the transaction
                 self.base.execute("ROLLBACK")
             raise
         self.base.execute("COMMIT")
 
     def close(self) -> None:
-        """Close the file; it stays where it is."""
-        with self.told():
+        """Close the file without deleting it."""
+        with self.explained():
             self.base.close()
 
     def remove(self) -> None:
@@ -193,7 +206,7 @@ class JournalFile:
 
 
 def _digest(bond: bytes, *cells: Cell) -> bytes:
-    """Hash cells with their lengths, so that no two rows give the same bytes."""
+    """Hash cells with their lengths, so that different rows give different bytes."""
     hashed = hashlib.sha256(bond)
     for cell in cells:
         content = cell if isinstance(cell, bytes) else str(cell).encode()

@@ -1,7 +1,7 @@
-"""Model file: a whole model in one `.feta` file, without pickle; fingerprints are checked on load.
+"""Model files: a model in one `.feta` file, without pickle; loading checks fingerprints.
 
-The file is in the safetensors format: arrays as they are, and a JSON text in its metadata that holds
-the space, the rule and what is known about the source.
+The format is safetensors. JSON in the metadata contains the space, the rule and facts about the
+source of the network.
 """
 
 import hashlib
@@ -70,12 +70,12 @@ def load_model(path: str | Path) -> Model:
 def load_table_options(path: str | Path) -> TableOptions:
     """Read from a `.feta` file how pandas reads the user's CSV files."""
     try:
-        described, _ = _parts(read_bytes(Path(path)))
-        listed = described.get("table")
+        description, _ = _parts(read_bytes(Path(path)))
+        listed = description.get("table")
         if listed is None:
             return TableOptions()
-        if described["fingerprints"].get("table") != _digest(
-            described["fingerprints"]["model"], listed
+        if description["fingerprints"].get("table") != _digest(
+            description["fingerprints"]["model"], listed
         ):
             raise NetworkError(CHANGED)
         return parse_table_options(listed)
@@ -85,17 +85,23 @@ def load_table_options(path: str | Path) -> TableOptions:
 
 def _load(path: Path) -> Model:
     content = read_bytes(path)
-    told, arrays = _parts(content)
-    if told.get("version") != VERSION:
-        message = f"the file must have the format version {VERSION}, got {told.get('version')!r}; update FETA, or save the model again"
+    description, arrays = _parts(content)
+    if description.get("version") != VERSION:
+        message = (
+            f"the file must have the format version {VERSION}, got {description.get('version')!r}; "
+            "update FETA, or save the model again"
+        )
         raise NetworkError(message)
     try:
-        model = _model(told, arrays)
-        changed = model.fingerprint != told["fingerprints"]["model"]
+        model = _model(description, arrays)
+        changed = model.fingerprint != description["fingerprints"]["model"]
     except FetaError:
         raise
     except BROKEN as error:
-        message = f"the file must be a complete .feta model, but is damaged ({type(error).__name__}); save it again"
+        message = (
+            f"the file must be a complete .feta model, but is damaged ({type(error).__name__}); "
+            "save it again"
+        )
         raise NetworkError(message) from None
     if changed:
         raise NetworkError(CHANGED)
@@ -108,12 +114,12 @@ def _parts(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays = dict(load(content))
         length = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + length])
-        told = json.loads(header["__metadata__"][FORMAT])
+        description = json.loads(header["__metadata__"][FORMAT])
     except (broken, *BROKEN):
         raise NetworkError("the file must be a .feta model written by feta.save_model") from None
-    if not isinstance(told, dict):
+    if not isinstance(description, dict):
         raise NetworkError("the file must be a .feta model written by feta.save_model")
-    return told, arrays
+    return description, arrays
 
 
 def _safetensors() -> tuple[Callable[..., bytes], Callable[[bytes], Any], type[Exception]]:
@@ -179,23 +185,23 @@ def _digest(fingerprint: str, measured: object) -> str:
     return hashlib.sha256(f"{fingerprint}\n{json.dumps(measured)}".encode()).hexdigest()
 
 
-def _read_measured(told: dict[str, Any]) -> Measured | None:
+def _read_measured(description: dict[str, Any]) -> Measured | None:
     """Read which columns hold beyond their limits; files of older versions do not say: none."""
-    about = told["network"]
+    about = description["network"]
     if "measured" not in about:
         return Measured()
-    due = _digest(told["fingerprints"]["model"], about["measured"])
-    if told["fingerprints"].get("measured") != due:
+    expected = _digest(description["fingerprints"]["model"], about["measured"])
+    if description["fingerprints"].get("measured") != expected:
         raise NetworkError(CHANGED)
     if about["measured"] is None:
         return None
     return Measured(_tupled(about["measured"]["spans"]), float(about["measured"]["largest"]))
 
 
-def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
+def _model(description: dict[str, Any], arrays: dict[str, Array]) -> Model:
     if any(array.dtype != np.float64 for array in arrays.values()):
         raise NetworkError("the file's arrays must be float64")
-    about = told["network"]
+    about = description["network"]
     tables = tuple(
         LookupTable(int(column), arrays[f"table{index}.numbers"], arrays[f"table{index}.rows"])
         for index, column in enumerate(about["tables"])
@@ -220,13 +226,13 @@ def _model(told: dict[str, Any], arrays: dict[str, Array]) -> Model:
         about["source"],
         bool(about["sigmoid"]),
         about.get("reading", "proved"),
-        _read_measured(told),
+        _read_measured(description),
     )
-    outcomes = tuple(told["outcomes"])
+    outcomes = tuple(description["outcomes"])
     if not all(isinstance(name, str) for name in outcomes):
         raise NetworkError(f"the file's outcomes must be texts, got {outcomes!r}")
-    space = FeatureSpace(tuple(_attribute(entry) for entry in told["space"]))
-    return Model(space, network, _rule(told["rule"]), outcomes=outcomes)
+    space = FeatureSpace(tuple(_attribute(entry) for entry in description["space"]))
+    return Model(space, network, _rule(description["rule"]), outcomes=outcomes)
 
 
 def _rule(entry: dict[str, Any]) -> Rule:

@@ -137,7 +137,8 @@ def _blanks(attribute: Categorical) -> list[str]:
         return []
     shown = ", ".join(_quoted(value) for value in odd[:MAX_VALUES])
     return [
-        f"{attribute.name!r} holds values with blanks around them: {shown}; if the model was trained without them, run this again with --strip"
+        f"{attribute.name!r} holds values with blanks around them: {shown}; if the model was "
+        "trained without them, run this again with --strip"
     ]
 
 
@@ -148,12 +149,14 @@ def _negative(attribute: Integer | Levels | Real, numbers: Collection[float]) ->
     counterpart = ", and would become a counterpart" if attribute.sensitive else ""
     if set(re.findall(r"[a-z]+", attribute.name.lower())) & COUNTED:
         return [
-            f"{attribute.name!r} has the minimum {low:g}, which looks impossible{counterpart}; correct the rows, or raise min"
+            f"{attribute.name!r} has the minimum {low:g}, which looks "
+            f"impossible{counterpart}; correct the rows, or raise min"
         ]
     negative = {number for number in numbers if number < 0}
     if len(negative) == 1 and negative <= LOW_CODES and isinstance(attribute, Integer):
         return [
-            f"{attribute.name!r}: {low:g} is the only negative number; if it is a code for unknown, it is no amount{counterpart}; correct the rows, or raise min"
+            f"{attribute.name!r}: {low:g} is the only negative number; if it is a code for "
+            f"unknown, it is no amount{counterpart}; correct the rows, or raise min"
         ]
     return []
 
@@ -166,7 +169,9 @@ def _codes(attribute: Integer | Levels | Real, numbers: Collection[float]) -> li
         return []
     counterpart = ", and would become a counterpart" if attribute.sensitive else ""
     return [
-        f"{attribute.name!r}: {high:g} is more than twice every other number; if it is a code for unknown or for a limit, it is no amount{counterpart}; correct the rows, or lower max"
+        f"{attribute.name!r}: {high:g} is more than twice every other number; if it is a "
+        f"code for unknown or for a limit, it is no amount{counterpart}; correct the rows, "
+        "or lower max"
     ]
 
 

@@ -41,8 +41,8 @@ def write_onnx(
 ) -> Precision:
     """Write a network, or a model's network, as an ONNX file; its input is a person's row.
 
-    Without a precision it is float32 where that holds every number, else float64, so that nothing is
-    rounded; the one used is returned. An existing file is replaced at once or not at all.
+    The default precision is float32 if that is exact for every number, else float64. The precision
+    that was used is returned. An existing file is replaced at once or not at all.
     """
     network = model if isinstance(model, Network) else model.network
     if precision not in (None, "float32", "float64"):
@@ -69,8 +69,8 @@ class _Writing:
     def _first(self, first: Columns) -> None:
         """Write the first layer; a table becomes a bump of height 1 at each of its values.
 
-        The bump at n is relu(d + 1) − 2·relu(d) + relu(d − 1) with d = (x − n) / g, g a power of two
-        at most the distance of two values: exactly 1 at n, and exactly 0 at all other values.
+        The bump at n is relu(d + 1) − 2·relu(d) + relu(d − 1) with d = (x − n) / g, where g is a
+        power of two, at most the distance of two values: exactly 1 at n, and exactly 0 at all other values.
         """
         if not first.tables:
             self._affine(first.slopes, first.bias)
@@ -102,7 +102,7 @@ class _Writing:
         self.affine.append((np.pad(weight, ((0, 0), (0, missing))), np.array(bias)))
 
     def _keep_apart(self) -> None:
-        """Give a layer that only scales one more neuron, 0: a reader would fold it into the next."""
+        """Add a neuron 0 to a layer that only scales, so that readers do not fold it into the next."""
         weight, bias = self.affine[-1]
         if weight.shape[0] == weight.shape[1] and not (weight - np.diag(np.diag(weight))).any():
             self.affine[-1] = (np.vstack([weight, 0 * weight[:1]]), np.append(bias, 0.0))
@@ -160,7 +160,7 @@ class _Writing:
 
 
 def _precision(network: Network) -> Precision:
-    """Tell the smaller format that holds every number."""
+    """Return the smaller format that represents every number exactly."""
     arrays = [network.first.bias, network.first.slopes]
     arrays += [one for table in network.first.tables for one in (table.numbers, table.rows)]
     for activation, layer in network.steps:
@@ -189,7 +189,7 @@ def _operator(activation: Activation) -> tuple[str, list[Vector | None]] | None:
 
 
 def _is(activation: Activation, *pieces: Sequence[ArrayLike]) -> bool:
-    """Say whether these are the activation's breaks, slopes and intercepts, for every neuron."""
+    """Return whether these are the activation's breaks, slopes and intercepts, for every neuron."""
     arrays = (activation.breaks, activation.slopes, activation.intercepts)
     return all(
         len(array) == len(wanted)

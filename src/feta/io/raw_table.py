@@ -49,8 +49,8 @@ class TableMaker(Protocol):
 class RawTable:
     """Makes tables with these columns, in this order; those that the space lacks are all 0.
 
-    `formats` says how the user's table writes each column; without one, pandas chooses the type from
-    all values that the attribute can have. `as_frame` makes a pandas frame, else an array.
+    `formats` defines how the user's table writes each column; otherwise pandas chooses the type
+    from all values of the attribute. `as_frame` makes a pandas frame, else an array.
     """
 
     space: FeatureSpace

@@ -19,7 +19,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def regular_size(path: Path) -> int:
-    """Tell how long a file is; a device or a pipe, which would never end, is refused."""
+    """Return the size of a regular file; raise for a device or a pipe, which might never end."""
     if not path.exists():
         raise NetworkError(f"there is no such file: {path.name!r}")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Plain: names and values of strangers made harmless, for terminals, spreadsheets and JSON."""
+"""Escaping of untrusted names and values for terminals, spreadsheets and JSON."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ def plain(value: object) -> str:
 
 
 def visible(value: object) -> str:
-    """Do the same, and show blanks that a reader would overlook: around a text, and several in a row."""
+    """Escape a value, and show blanks that are easy to overlook: leading, trailing, repeated."""
     return BLANKS.sub(lambda found: BLANK * len(found.group()), plain(value))
 
 
@@ -43,7 +43,7 @@ def write_row(stream: IO[str], cells: Iterable[object]) -> None:
 
 
 def json_text(content: object, *, indent: int | None = None) -> str:
-    """Write JSON in plain ASCII: whatever a terminal or a file's encoding, nothing is alive in it."""
+    """Write JSON in ASCII, which no terminal or encoding interprets."""
     return json.dumps(content, indent=indent) + "\n"
 
 

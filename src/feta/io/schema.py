@@ -46,31 +46,31 @@ class Schema:
     @property
     def rule(self) -> Rule:
         """How scores become decisions."""
-        told = self.file.decision
-        if told.tolerance is not None:
-            return Tolerance(told.tolerance)
-        if told.one_vs_rest is not None:
-            return OneVsRest(told.classes, told.one_vs_rest)
-        if told.classes:
-            return Argmax(told.classes)
+        decision = self.file.decision
+        if decision.tolerance is not None:
+            return Tolerance(decision.tolerance)
+        if decision.one_vs_rest is not None:
+            return OneVsRest(decision.classes, decision.one_vs_rest)
+        if decision.classes:
+            return Argmax(decision.classes)
         return self._threshold
 
     @property
     def _threshold(self) -> Threshold:
-        told = self.file.decision
-        if told.favors not in ("above", "below"):
+        decision = self.file.decision
+        if decision.favors not in ("above", "below"):
             raise SchemaError(
-                f"[decision]: favors must be {one_of(told.favors, ('above', 'below'))}"
+                f"[decision]: favors must be {one_of(decision.favors, ('above', 'below'))}"
             )
-        if told.equality not in (None, "favorable", "unfavorable"):
+        if decision.equality not in (None, "favorable", "unfavorable"):
             known = ("favorable", "unfavorable")
-            raise SchemaError(f"[decision]: equality must be {one_of(told.equality, known)}")
-        if told.score is not None:
-            rule = Threshold(told.score, told.favors)  # type: ignore[arg-type]  # checked above
+            raise SchemaError(f"[decision]: equality must be {one_of(decision.equality, known)}")
+        if decision.score is not None:
+            rule = Threshold(decision.score, decision.favors)  # type: ignore[arg-type]  # checked above
         else:
-            probability = 0.5 if told.probability is None else told.probability
-            rule = Threshold.at_probability(probability, told.favors)  # type: ignore[arg-type]  # checked above
-        return replace(rule, equality=told.equality)  # type: ignore[arg-type]  # checked above
+            probability = 0.5 if decision.probability is None else decision.probability
+            rule = Threshold.at_probability(probability, decision.favors)  # type: ignore[arg-type]  # checked above
+        return replace(rule, equality=decision.equality)  # type: ignore[arg-type]  # checked above
 
     @property
     def centers(self) -> list[float]:
@@ -105,28 +105,45 @@ class Schema:
                     self.space.columns_of(one).start: one.name for one in self.space.attributes
                 }
                 name = starts[table.column]
-                message = f"the network embeds {name!r}, so it must have neither center nor scale: let the network take the column as it is"
+                message = (
+                    f"the network embeds {name!r}, so it must have neither center nor scale: let "
+                    "the network take the column as it is"
+                )
                 raise SchemaError(message)
 
     def score_note(self, network: Network) -> str:
-        """Say what `threshold` means for a network that gives no probabilities; empty if it gives some."""
+        """Explain `threshold` for a network without probabilities; empty if it has some."""
         decision, rule = self.decision, self.rule
         if not isinstance(rule, Threshold) or decision.score is not None or network.sigmoid:
             return ""
         probability = 0.5 if decision.probability is None else decision.probability
         if network.outputs == 1:
-            return f"the model ends in no sigmoid, so its outputs are taken for logits, and threshold = {probability:g} for score = 0.0; write score = 0.0 in [decision] if that is right, or score = 0.5 if the outputs themselves are compared with 0.5"
+            return (
+                "the model ends in no sigmoid, so its outputs are taken for logits, and "
+                f"threshold = {probability:g} for score = 0.0; write score = 0.0 in [decision] "
+                "if that is right, or score = 0.5 if the outputs themselves are compared with "
+                "0.5"
+            )
         if probability == 0.5:  # noqa: PLR2004 - the larger output decides, with or without a softmax
             return ""
-        return f"the model gives no probabilities, so threshold = {probability:g} is compared with the softmax of its two outputs; export the model with its softmax if that is right, or write score = … in [decision] for the second output less the first"
+        return (
+            f"the model gives no probabilities, so threshold = {probability:g} is compared with "
+            "the softmax of its two outputs; export the model with its softmax if that is "
+            "right, or write score = … in [decision] for the second output less the first"
+        )
 
     def _check_probability(self, network: Network) -> None:
-        """Refuse a probability other than 0.5 for one output that is none: what it means is open."""
+        """Reject a probability other than 0.5 for an output that is not a probability."""
         probability = self.decision.probability
         if network.sigmoid or network.outputs != 1 or probability in (None, 0.5):
             return
         logit = self._threshold.value
-        message = f"[decision]: threshold = {probability!r} is a probability, but the model ends in no sigmoid and gives scores; write score = {logit!r} if your code applies the sigmoid to its outputs, score = {probability!r} if it compares the outputs themselves, or export the model with its sigmoid"
+        message = (
+            f"[decision]: threshold = {probability!r} is a probability, but the model ends in no "
+            f"sigmoid and gives scores; write score = {logit!r} if your code applies the sigmoid "
+            f"to its outputs, score = {probability!r} if it compares the outputs themselves, or "
+            "export the model with its sigmoid"
+        )
         raise SchemaError(message)
 
     def check_classes(self, classes: Sequence[str]) -> None:
@@ -134,7 +151,10 @@ class Schema:
         rule, name = self.rule, self.decision.favorable
         listed = list(rule.classes) if isinstance(rule, Argmax) else []
         if listed != list(classes) and sorted(listed) == sorted(classes):
-            message = f"the classes in [decision] must be in the order of the model's, got {listed}; write classes = {list(classes)}"
+            message = (
+                f"the classes in [decision] must be in the order of the model's, got {listed}; "
+                f"write classes = {list(classes)}"
+            )
             raise SchemaError(message)
         if not isinstance(rule, Threshold) or name not in classes or len(classes) != 2:  # noqa: PLR2004 - two sides
             return
@@ -148,7 +168,10 @@ class Schema:
         inputs = embedded_inputs(network)
         network = expanded(network, self.space)
         if network.width != self.space.width:
-            message = f"the schema's columns make {self.space.width} network inputs (a category takes one a value), but the network has {network.width}{inputs}"
+            message = (
+                f"the schema's columns make {self.space.width} network inputs (a category takes "
+                f"one per value), but the network has {network.width}{inputs}"
+            )
             raise SchemaError(message)
         rule = self.rule
         _check_outputs(rule, network)
@@ -156,7 +179,10 @@ class Schema:
         try:
             folded = fold_scaling(network, self.centers, self.scales)
         except OverflowError:
-            message = "center and scale must leave the network's weights finite, but some grow beyond float64"
+            message = (
+                "center and scale must leave the network's weights finite, but some grow beyond "
+                "float64"
+            )
             raise SchemaError(message) from None
         if not isinstance(rule, Threshold):
             return Model(self.space, folded, rule)
@@ -169,7 +195,7 @@ class Schema:
 
 
 def _check_logits(network: Network) -> None:
-    """Refuse to take for logits what stays between 0 and 1: such outputs are probabilities already."""
+    """Reject outputs between 0 and 1 as logits: they are probabilities already."""
     if network.sigmoid or not network.layers or not network.layers[-1].weight.any():
         return
     last, ends = network.layers[-1], network.activations[-1].limits
@@ -178,7 +204,9 @@ def _check_logits(network: Network) -> None:
     highest = np.maximum(first, second).sum(axis=1) + last.bias
     if (lowest >= -CLOSE).all() and (highest <= 1 + CLOSE).all():
         raise SchemaError(
-            "the network's outputs stay between 0 and 1, as probabilities do, but a threshold is compared with logits; write score = 0.5 in [decision] instead (or score = 0.0, if they are logits after all)"
+            "the network's outputs stay between 0 and 1, as probabilities do, but a "
+            "threshold is compared with logits; write score = 0.5 in [decision] instead (or "
+            "score = 0.0, if they are logits after all)"
         )
 
 
@@ -189,15 +217,24 @@ def _check_outputs(rule: Rule, network: Network) -> None:
         case Threshold() if network.outputs > 2:  # noqa: PLR2004 - two outputs make one score
             message = f'{got}: list their classes in [decision], classes = ["…", "…"], in the order of the outputs'
         case Argmax() | OneVsRest() if network.outputs == 1:
-            message = f"[decision] lists {rule.outputs} classes, but {got}: give favorable, unfavorable and a threshold instead"
+            message = (
+                f"[decision] lists {rule.outputs} classes, but {got}: give favorable, "
+                "unfavorable and a threshold instead"
+            )
         case Argmax() | OneVsRest() if network.outputs != rule.outputs:
             message = (
-                f"[decision] lists {rule.outputs} classes, but {got}: list one class an output"
+                f"[decision] lists {rule.outputs} classes, but {got}: list one class per output"
             )
         case Tolerance() if network.outputs > 1:
-            message = f"a tolerance compares one score, but {got}: list their classes in [decision] instead"
+            message = (
+                f"a tolerance compares one score, but {got}: list their classes in [decision] "
+                "instead"
+            )
         case Tolerance() if network.sigmoid:
-            message = "a tolerance compares plain scores, but the network ends in a sigmoid; export it without"
+            message = (
+                "a tolerance compares plain scores, but the network ends in a sigmoid; export it "
+                "without"
+            )
         case _:
             return
     raise SchemaError(message)
@@ -208,7 +245,7 @@ def read_schema(path: str | Path) -> Schema:
     schema = Schema(read_schema_file(path))
     try:
         _ = schema.rule
-    except SchemaError as error:  # a bad [decision] is told here, with the file's name
+    except SchemaError as error:  # name the file
         raise SchemaError(f"{path}: {error}") from None
     return schema
 

@@ -63,7 +63,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """A schema file's content: attributes, the scaling a network expects, decision, table options."""
+    """The content of a schema file: attributes, scaling, decision and table options."""
 
     space: FeatureSpace
     centers: dict[str, float]
@@ -77,7 +77,7 @@ def parse_schema(text: str) -> SchemaFile:
     """Read a schema from TOML text."""
     try:
         content = tomllib.loads(text)
-    except ValueError as error:  # also whole numbers of thousands of digits
+    except ValueError as error:  # also integers of thousands of digits
         raise SchemaError(f"the schema must be TOML: {error}") from None
     except RecursionError:
         raise SchemaError("the schema must be TOML, but is nested too deeply") from None
@@ -121,7 +121,7 @@ def read_schema_file(path: str | Path) -> SchemaFile:
 
 
 def format_schema(schema: SchemaFile) -> str:
-    """Write a schema as TOML, a line a column."""
+    """Write a schema as TOML, one line per column."""
     lines = ["[decision]", *_decision_lines(schema.decision), *table_lines(schema.table)]
     lines += [
         "",
@@ -236,12 +236,15 @@ def _interval(
     if kind == "integer":
         for key, limit in (("min", low), ("max", high)):
             if not math.isfinite(limit):
-                raise SchemaError(f"column {name!r}: {key} must be a whole number, got {limit!r}")
+                raise SchemaError(f"column {name!r}: {key} must be an integer, got {limit!r}")
         return Integer(name, low, high, sensitive, missing)  # type: ignore[arg-type]  # checked there
     if "step" in entry:
         step = float(_checked(name, "step", entry["step"]))
         if step > 0 and (high - low) / MAX_LEVELS > step:
-            message = f"column {name!r}: a step must make at most {MAX_LEVELS:,} levels, got {step:g} from {low:g} to {high:g}; take a larger step"
+            message = (
+                f"column {name!r}: a step must make at most {MAX_LEVELS:,} levels, got {step:g} "
+                f"from {low:g} to {high:g}; take a larger step"
+            )
             raise SchemaError(message)
         return Levels.spaced(name, low, high, step=step, sensitive=sensitive, missing=missing)
     return Real(name, low, high, sensitive, missing)
@@ -252,7 +255,10 @@ def _check_sources(attributes: tuple[Attribute, ...]) -> None:
     wide = {a.name for a in attributes if isinstance(a, Integer) and a.n_values > 2**30}
     for attribute in attributes:
         if isinstance(attribute, Derived) and attribute.source in wide:
-            message = f"derived column {attribute.name!r}: {attribute.source!r} must have at most 2^30 values; narrow its min and max"
+            message = (
+                f"derived column {attribute.name!r}: {attribute.source!r} must have at most 2^30 "
+                "values; narrow its min and max"
+            )
             raise SchemaError(message)
 
 
@@ -295,7 +301,10 @@ def _check_companions(entry: Entry) -> None:
     """Refuse keys that do not go together; without a kind, two decisions are meant."""
     kinds = [key for key in _COMPANIONS if key in entry]
     if len(kinds) > 1:
-        message = f"[decision] must have one of threshold (a probability), score, classes and tolerance, got {' and '.join(kinds)}"
+        message = (
+            "[decision] must have one of threshold (a probability), score, classes and "
+            f"tolerance, got {' and '.join(kinds)}"
+        )
         raise SchemaError(message)
     kind = kinds[0] if kinds else "threshold"
     for key in entry:

@@ -24,7 +24,7 @@ NaValues = tuple[str, ...] | Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """Options of `pandas.read_csv`, by its names; `strip` removes blanks around texts afterwards."""
+    """Options of `pandas.read_csv`; `strip` then removes blanks around texts."""
 
     sep: str | None = None  # None: the delimiter that splits the header into most names
     decimal: str = "."

@@ -1,1 +1,1 @@
-"""Rates over many people, and proxies."""
+"""Rates over many people, and associations between columns."""

@@ -1,4 +1,4 @@
-"""Proxies: how much each other column tells about a sensitive one, measured on a table of people."""
+"""Proxies: the association of each other column with each sensitive one, in a table of people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from feta.io.raw_table import raw_values
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 
-# Numbers are compared by the tenth of the people that they fall into.
+# Numbers are compared by their decile.
 N_BINS = 10
 
-# From here on a column is worth a look; by convention, 0.3 is a medium association.
+# Associations from here on are worth reporting; by convention, 0.3 is a medium one.
 NOTABLE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A column, a sensitive one, and Cramér's V between them: 0 tells nothing, 1 tells all."""
+    """A column, a sensitive column, and Cramér's V: 0 for independent, 1 for determined."""
 
     column: str
     sensitive: str
@@ -27,23 +27,26 @@ class Proxy:
 
 
 def proxies(space: FeatureSpace, people: Matrix) -> list[Proxy]:
-    """Measure every column that is not sensitive against every one that is, the strongest first."""
-    groups = {one.name: _groups(one, people[:, space.columns_of(one)]) for one in space.attributes}
-    found = [
-        Proxy(other.name, one.name, cramers_v(groups[other.name], groups[one.name]))
-        for one in space.sensitive
+    """Measure every shared column against every sensitive one, the strongest first."""
+    groups = {
+        attribute.name: _groups(attribute, people[:, space.columns_of(attribute)])
+        for attribute in space.attributes
+    }
+    pairs = [
+        Proxy(other.name, sensitive.name, cramers_v(groups[other.name], groups[sensitive.name]))
+        for sensitive in space.sensitive
         for other in space.attributes
         if not space.is_sensitive(other)
     ]
-    return sorted(found, key=lambda one: -one.strength)
+    return sorted(pairs, key=lambda proxy: -proxy.strength)
 
 
 def _groups(attribute: Attribute, codes: Matrix) -> Counts:
-    """Give numbers to the people's values, or to the tenths that they fall into."""
+    """Return the index of each person's value, or of its decile; missing is a separate group."""
     values = raw_values(attribute, codes)
     if isinstance(attribute, Categorical | Derived):
         return np.unique(values.astype(str), return_inverse=True)[1].astype(np.int64)
-    numbers = np.nan_to_num(values.astype(np.float64), nan=np.inf)  # missing is a group of its own
+    numbers = np.nan_to_num(values.astype(np.float64), nan=np.inf)
     finite = numbers[np.isfinite(numbers)]
     if len(np.unique(finite)) <= N_BINS or not finite.size:
         return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
@@ -53,17 +56,17 @@ def _groups(attribute: Attribute, codes: Matrix) -> Counts:
 
 
 def cramers_v(left: Sequence[int] | Counts, right: Sequence[int] | Counts) -> float:
-    """Compute Cramér's V with Bergsma's correction, so that small tables do not look like proxies."""
-    first, second = (np.unique(one, return_inverse=True)[1] for one in (left, right))
+    """Compute Cramér's V with Bergsma's bias correction for small tables."""
+    first, second = (np.unique(values, return_inverse=True)[1] for values in (left, right))
     table = np.zeros((first.max() + 1, second.max() + 1))
     np.add.at(table, (first, second), 1)
     n_people = table.sum()
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n_people
     rows, columns = table.shape
-    if n_people < 2 or min(rows, columns) < 2:  # noqa: PLR2004 - one value tells nothing
+    if n_people < 2 or min(rows, columns) < 2:  # noqa: PLR2004 - a single value has no association
         return 0.0
-    share = ((table - expected) ** 2 / expected).sum() / n_people
-    share = max(0.0, share - (rows - 1) * (columns - 1) / (n_people - 1))
-    rows_, columns_ = (one - (one - 1) ** 2 / (n_people - 1) for one in (rows, columns))
-    most = min(rows_, columns_) - 1
-    return float(min(1.0, np.sqrt(share / most))) if most > 0 else 0.0
+    phi_squared = ((table - expected) ** 2 / expected).sum() / n_people
+    phi_squared = max(0.0, phi_squared - (rows - 1) * (columns - 1) / (n_people - 1))
+    corrected = (size - (size - 1) ** 2 / (n_people - 1) for size in (rows, columns))
+    limit = min(corrected) - 1
+    return float(min(1.0, np.sqrt(phi_squared / limit))) if limit > 0 else 0.0

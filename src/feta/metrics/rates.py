@@ -1,4 +1,4 @@
-"""Metrics: shares of people, as the paper reports them."""
+"""Rates over people, as in the paper."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,35 +9,45 @@ from feta.verdict.tally import Tally
 
 
 def ce_rate(counts: Tally) -> float:
-    """Give the share of people who have a counterexample: whose counterparts are not unanimous."""
+    """Return the share of people with a counterexample: their counterparts are not unanimous."""
     if not len(counts.by_class):
-        raise DomainError("there must be at least one person")
+        raise DomainError("no people: got an empty tally; expected at least one person")
     return float(np.mean(~counts.unanimous))
 
 
 def flip_rate(own: ArrayLike, fair: ArrayLike, *, epsilon: float = 0.0) -> float:
-    """Give the share of people whose own decision differs from the fair one.
+    """Return the share of people for whom the model's decision differs from the fair one.
 
-    For regression, the share whose own score is farther than epsilon from the fair one, which is a
-    counterpart's score. So, but for rounding, only people with a counterexample are counted.
+    Regression: the share of people for whom the two scores differ by more than epsilon. The fair
+    score is the score of a counterpart. So, apart from rounding, only people with a counterexample
+    are counted.
+
+    Parameters
+    ----------
+    own
+        The model's decisions or scores.
+    fair
+        The fair decisions or scores.
+    epsilon
+        The tolerance for scores.
     """
-    mine, theirs = _matched(own, fair)
-    if mine.dtype.kind == "f":
-        return float(np.mean(np.abs(mine - theirs) > epsilon))
-    return float(np.mean(mine != theirs))
+    reference, outcomes = _same_shape(own, fair)
+    if reference.dtype.kind == "f":
+        return float(np.mean(np.abs(reference - outcomes) > epsilon))
+    return float(np.mean(reference != outcomes))
 
 
 def accuracy(decisions: ArrayLike, labels: ArrayLike) -> float:
-    """Give the share of people decided as their label says."""
-    mine, right = _matched(decisions, labels)
-    return float(np.mean(mine == right))
+    """Return the share of people whose decision equals the label."""
+    outcomes, targets = _same_shape(decisions, labels)
+    return float(np.mean(outcomes == targets))
 
 
-def _matched(first: ArrayLike, second: ArrayLike) -> tuple[Answers, Answers]:
+def _same_shape(first: ArrayLike, second: ArrayLike) -> tuple[Answers, Answers]:
     one, other = np.asarray(first), np.asarray(second)
     if one.shape != other.shape or not one.size:
-        message = (
-            f"there must be one label a decision, got the shapes {one.shape} and {other.shape}"
+        raise DomainError(
+            f"invalid shapes: got {one.shape} and {other.shape}; expected two nonempty arrays of "
+            "the same shape"
         )
-        raise DomainError(message)
     return one, other

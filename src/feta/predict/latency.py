@@ -1,4 +1,4 @@
-"""Latency: what one fair decision takes, beside one forward pass; measured, so never twice the same."""
+"""Latency of one fair decision, compared with one forward pass; measured times vary."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from feta.engine.protocol import Budget
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 
-# People measured one by one, and what all of them together may take.
+# Limits on the measurement: the number of people, and the seconds for all of them together.
 MAX_PEOPLE = 30
 MAX_SECONDS = 2.0
 
@@ -24,24 +24,24 @@ class Latency:
 
 
 def measure(model: Model, people: Matrix, engine: str = "auto") -> Latency | None:
-    """Measure a few people; None where nobody could be settled in the time there is."""
+    """Measure a few people; return None if the first one cannot be decided in time."""
     started = time.perf_counter()
     budget = Budget(seconds=MAX_SECONDS)
     predictor = FairPredictor(model, engine)
-    forwards: list[float] = []
-    fairs: list[float] = []
+    forward_seconds: list[float] = []
+    fair_seconds: list[float] = []
     for person in people[:MAX_PEOPLE]:
         row = person[None, :]
-        forwards.append(_seconds(model.network, row))
-        if not fairs:  # the first may take minutes; then it is not measured at all
+        forward_seconds.append(_seconds(model.network, row))
+        if not fair_seconds:  # without a limit, the first decision may take minutes
             first = FairPredictor(model, engine, budget)
             counts = first.medians(row) if not model.outcomes else first.votes(row)
             if not counts.decided.all():
                 return None
-        fairs.append(_seconds(predictor.decide, row))
+        fair_seconds.append(_seconds(predictor.decide, row))
         if time.perf_counter() - started > MAX_SECONDS:
             break
-    return Latency(median(forwards), median(fairs)) if fairs else None
+    return Latency(median(forward_seconds), median(fair_seconds)) if fair_seconds else None
 
 
 def _seconds(call: Callable[[Matrix], object], row: Matrix) -> float:

@@ -1,1 +1,1 @@
-"""Readers: one `read_…` a kind of model, each giving a Network."""
+"""Readers of models: one `read_…` function per format, each returning a Network."""

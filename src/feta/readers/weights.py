@@ -1,4 +1,4 @@
-"""Weights: layers by name from a .safetensors or .npz file; a last Sigmoid is not part of it."""
+"""Reader of named layers in .safetensors and .npz files; a last sigmoid is not stored there."""
 
 import io
 import math
@@ -17,10 +17,10 @@ from feta.errors import NetworkError, one_of
 from feta.io.read_bytes import LARGEST_FILE, read_bytes
 from feta.scorer.network.network import Network
 
-PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
-# What the libraries below raise where a file was damaged or made to mislead them.
-BROKEN = (
+# Exceptions that the libraries below raise for damaged or hostile files.
+DAMAGE_ERRORS = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -35,14 +35,17 @@ BROKEN = (
 def read_weights(path: str | Path, layers: Sequence[str], *, activation: str = "relu") -> Network:
     """Read a network from named arrays: `fc1` stands for fc1.weight (out, in) and fc1.bias.
 
-    Layers come in the order given, with the same activation between them.
+    The layers are read in this order, with the same activation between them.
     """
     try:
-        arrays = _arrays(Path(path))
+        arrays = _load_arrays(Path(path))
         if not layers:
             known = sorted({name.rpartition(".")[0] for name in arrays})
-            message = f"the layers must be named in their order (--layers a,b on the command line); those in the file are {', '.join(map(repr, known))}"
-            raise NetworkError(message)
+            raise NetworkError(
+                "the names of the layers are missing; expected them in order "
+                "(--layers a,b on the command line); "
+                f"the file has {', '.join(map(repr, known))}"
+            )
         pairs = [
             (_array(arrays, f"{name}.weight"), _array(arrays, f"{name}.bias")) for name in layers
         ]
@@ -57,63 +60,78 @@ def _array(arrays: dict[str, Array], name: str) -> Array:
     if name not in arrays:
         raise NetworkError(f"an array must be {one_of(name, sorted(arrays))}")
     if arrays[name].dtype.kind != "f":
-        raise NetworkError(f"{name!r} must hold floating-point numbers, got {arrays[name].dtype}")
+        raise NetworkError(
+            f"{name!r} has an unsupported type: got {arrays[name].dtype}; "
+            "expected floating-point numbers"
+        )
     return arrays[name]
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def _load_arrays(path: Path) -> dict[str, Array]:
     content = read_bytes(path)
-    return _npz(content) if path.suffix == ".npz" else _safetensors(content)
+    return _parse_npz(content) if path.suffix == ".npz" else _parse_safetensors(content)
 
 
-def _safetensors(content: bytes) -> dict[str, Array]:
-    from safetensors import SafetensorError  # noqa: PLC0415 - only where a file is touched
-    from safetensors.numpy import load  # noqa: PLC0415 - only where a file is touched
+def _parse_safetensors(content: bytes) -> dict[str, Array]:
+    from safetensors import SafetensorError  # noqa: PLC0415 - only if a file is read
+    from safetensors.numpy import load  # noqa: PLC0415 - only if a file is read
 
     try:
         return dict(load(content))
-    except (SafetensorError, *BROKEN) as error:
-        raise NetworkError(f"the file must be in the safetensors format: {error}") from None
+    except (SafetensorError, *DAMAGE_ERRORS) as error:
+        raise NetworkError(f"the file is not in the safetensors format: {error}") from None
 
 
-def _npz(content: bytes) -> dict[str, Array]:
-    """Read arrays without pickle and without trusting any length the file claims."""
+def _parse_npz(content: bytes) -> dict[str, Array]:
+    """Read arrays without pickle and without trusting any length stored in the file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            if sum(member.file_size for member in members) > LARGEST_FILE:
-                raise NetworkError(f"the file must unpack to at most {LARGEST_FILE // 2**20} MB")
-            if any(member.compress_type not in PACKINGS for member in members):
-                raise NetworkError("the file must be packed as numpy does: stored, or deflated")
+            n_bytes = sum(member.file_size for member in members)
+            if n_bytes > LARGEST_FILE:
+                raise NetworkError(
+                    f"the unpacked file is too large: got {n_bytes:,} bytes; "
+                    f"expected at most {LARGEST_FILE:,}"
+                )
+            if any(member.compress_type not in COMPRESSIONS for member in members):
+                raise NetworkError(
+                    "the archive has an unsupported compression; "
+                    "expected stored or deflated members, as numpy writes them"
+                )
             return {
-                member.filename.removesuffix(".npy"): _npy(member.filename, archive.read(member))
+                member.filename.removesuffix(".npy"): _parse_npy(
+                    member.filename, archive.read(member)
+                )
                 for member in members
             }
     except NetworkError:
         raise
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, *BROKEN) as error:
-        raise NetworkError(f"the file must be an npz archive: {error}") from None
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, *DAMAGE_ERRORS) as error:
+        raise NetworkError(f"the file is not an npz archive: {error}") from None
 
 
-def _npy(name: str, content: bytes) -> Array:
+def _parse_npy(name: str, content: bytes) -> Array:
     stream = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(stream)
-        read = (
+        read_header = (
             np.lib.format.read_array_header_1_0
             if version == (1, 0)
             else np.lib.format.read_array_header_2_0
         )
-        with warnings.catch_warnings():  # about headers of old files
+        with warnings.catch_warnings():  # about headers that early versions wrote
             warnings.simplefilter("ignore")
-            shape, by_columns, kind = read(stream)
-    except (SyntaxError, tokenize.TokenError, EOFError, *BROKEN):
-        raise NetworkError(f"{name!r} must be a numpy array") from None
-    rest = content[stream.tell() :]
+            shape, by_columns, dtype = read_header(stream)
+    except (SyntaxError, tokenize.TokenError, EOFError, *DAMAGE_ERRORS):
+        raise NetworkError(f"{name!r} is not a numpy array") from None
+    data = content[stream.tell() :]
     if (
-        kind.kind not in "biuf"
+        dtype.kind not in "biuf"
         or any(not 0 <= size <= LARGEST_FILE for size in shape)
-        or len(rest) != math.prod(shape) * kind.itemsize
+        or len(data) != math.prod(shape) * dtype.itemsize
     ):
-        raise NetworkError(f"{name!r} must hold plain numbers, as many as its shape {shape} says")
-    return np.frombuffer(rest, kind).reshape(shape, order="F" if by_columns else "C")
+        raise NetworkError(
+            f"{name!r} does not match its header: got {len(data):,} bytes of {dtype}; "
+            f"expected plain numbers of shape {shape}"
+        )
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")

@@ -185,7 +185,7 @@ class _Training:
         return self.task.losses(worst[..., None], targets).mean(-1)
 
     def _fit(
-        self, stack: Stack, loss: Callable[[Stack, "Counts | None"], "Tensor"], report: Progress
+        self, stack: Stack, loss: Callable[[Stack, Counts | None], "Tensor"], report: Progress
     ) -> None:
         torch, trainer = import_torch(), self.trainer
         lowest, n_waited = np.inf, 0

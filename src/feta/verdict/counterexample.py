@@ -1,4 +1,4 @@
-"""Counterexample: two counterparts treated apart; it can only be made by replaying them exactly."""
+"""Counterexamples: pairs of counterparts with different decisions, replayed exactly."""
 
 from dataclasses import InitVar, dataclass, field
 from typing import Literal, Self
@@ -16,20 +16,20 @@ RuntimeStatus = Literal["safe", "sensitive"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counterexample:
-    """A person and a counterpart treated apart, proved in exact arithmetic.
+    """A person and a counterpart that get different decisions, proved in exact arithmetic.
 
-    Regression: two counterparts of the person asked about, the lower score first; often neither is
-    that person.
+    The constructor replays the pair and rejects one that proves nothing. Regression: two
+    counterparts of the person in the query, the lower score first; often neither is that person.
     """
 
     model: InitVar[Model]
     person: Vector
     counterpart: Vector
     scores: Vector | Matrix = field(init=False)  # of person and counterpart, rounded once
-    decisions: tuple[int, ...] = field(init=False)  # of both; empty where scores are compared
-    gap: float = field(init=False)  # how far on the other side the counterpart is, or scores apart
+    decisions: tuple[int, ...] = field(init=False)  # of both; empty for regression
+    gap: float = field(init=False)  # as defined by the rule (Eq. 4)
     runtime: RuntimeStatus = field(init=False)
-    fingerprint: str = field(init=False)  # of the model it was replayed on
+    fingerprint: str = field(init=False)  # of the model that replayed the pair
 
     def __post_init__(self, model: Model) -> None:
         object.__setattr__(self, "person", frozen(self.person))
@@ -39,12 +39,16 @@ class Counterexample:
         shared = ~model.space.sensitive_columns
         if self.person[shared].tobytes() != self.counterpart[shared].tobytes():
             raise CertificateError(
-                "the two people must agree on every column that is not sensitive"
+                "invalid counterexample: got two people who differ in a column that is not "
+                "sensitive; expected counterparts"
             )
         points = Rows(model.exact, pair)
         scores = points.exact_scores(np.arange(2))
         if not separates(model.rule, scores):
-            raise CertificateError("the two people must be treated apart, but exact scores agree")
+            raise CertificateError(
+                "invalid counterexample: got two people with the same decision, or scores within "
+                "the tolerance, in exact arithmetic; expected different decisions"
+            )
         runtime_safe = differs_in_runtime(model.rule, scores[:1], model.runtime_scores(points))[1]
         decisions: tuple[int, ...] = ()
         if not isinstance(model.rule, Tolerance):
@@ -58,23 +62,23 @@ class Counterexample:
 
     @classmethod
     def witness(cls, model: Model, person: Vector, other: Vector) -> Self | None:
-        """Replay two people; None if they are not treated apart."""
+        """Replay two people; return None if they get the same decision."""
         try:
             return cls(model, person, other)
         except CertificateError:
             return None
 
     def margins(self, rule: Rule) -> Vector:
-        """Return one number for the person and one for the counterpart, for display.
+        """Return the margin of the person and that of the counterpart, for display.
 
-        With one score it is the score. With several classes it is the score of the counterpart's
-        class less that of the person's; with one class against the rest, the score of that class
-        less the best other one.
+        With one score, the margin is the score. With several classes, it is the score of the
+        counterpart's class minus that of the person's class. With one class against the rest, it is
+        the score of that class minus the best other score.
         """
         match rule:
             case Argmax():
-                mine, other = self.decisions
-                return np.asarray(self.scores[:, other] - self.scores[:, mine])
+                reference, other = self.decisions
+                return np.asarray(self.scores[:, other] - self.scores[:, reference])
             case OneVsRest(index=index):
                 others = np.delete(self.scores, index, axis=1)
                 return np.asarray(self.scores[:, index] - others.max(axis=1))

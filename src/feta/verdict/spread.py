@@ -1,4 +1,4 @@
-"""Spread: where the scores of a person's counterparts lie; what regression asks for."""
+"""Spread of the scores of people's counterparts, for regression."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,10 @@ from feta.deprecation import renamed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """One row a person: the lower median of the counterparts' scores, the lowest and the highest.
+    """Lower median, lowest and highest score of the counterparts, one row per person.
 
-    All three are chosen exactly and rounded once; NaN where not `decided` within the budget.
+    All three are selected exactly and rounded once. They are NaN where `decided` is False: there
+    the budget ran out.
     """
 
     median: Vector
@@ -22,5 +23,5 @@ class Spread:
 
     @property
     def span(self) -> Vector:
-        """How far apart the counterparts' scores are."""
+        """Difference between the highest and the lowest score."""
         return self.highest - self.lowest

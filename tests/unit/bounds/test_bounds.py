@@ -67,7 +67,7 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
     first = Terms.of(model).at(person, cells)
     known = linear.forward(network, first)
     scores = linear.next_box(network, first, known) if known else first.box()
-    tight = [*(one.box for one in known), scores]
+    tight = [*(layer.box for layer in known), scores]
     loose = interval.forward(network, first.box())
     for row in range(len(cells)):
         corners = cells.corners(row, person, 10**6)
@@ -111,7 +111,7 @@ def test_lines_keep_an_activation_between_them(activation: Activation) -> None:
             ends[:, :, 0] + share * (ends[:, :, 1] - ends[:, :, 0]), *ends.T[:, 0, :, None]
         )
         for row, z in enumerate(inside[:, 0]):
-            value = oracle.bend(activation, 0, Fraction(float(z)))
+            value = oracle.activate(activation, 0, Fraction(float(z)))
             for (slope, at), side in ((lines.below, 1), (lines.above, -1)):
                 line = Fraction(float(slope[row, 0])) * Fraction(float(z)) + Fraction(
                     float(at[row, 0])

@@ -13,18 +13,18 @@ MODEL = Model(SPACE, Network.from_layers([([[-0.1]], [0.0])]), Tolerance(0.0))
 POINTS = MODEL.tabulated.counterparts(np.zeros((1, 1)), np.arange(10))
 
 
-@pytest.mark.parametrize("known", ["well", "badly", "not at all"])
+@pytest.mark.parametrize("errors", ["small", "large", "infinite"])
 @pytest.mark.parametrize("n_points", [1, 2, 9, 10])
-def test_the_ranks_are_right_however_badly_the_scores_are_known(known: str, n_points: int) -> None:
+def test_the_ranks_are_exact_for_any_error_bounds(errors: str, n_points: int) -> None:
     scores = POINTS.scores(FLOAT64, np.arange(n_points))
-    if known == "badly":
+    if errors == "large":
         scores = Bounded(scores.values + 0.25, np.full_like(scores.errors, 0.26))
-    if known == "not at all":
+    if errors == "infinite":
         scores = Bounded(np.full_like(scores.values, np.nan), np.full_like(scores.errors, np.inf))
-    ranges = OrderStatistics()
-    for index in range(n_points):  # a block each
+    statistics = OrderStatistics()
+    for index in range(n_points):  # one block per counterpart
         chosen = np.array([index])
-        ranges.add(chosen, np.ones(1, dtype=np.int64), scores[chosen])
+        statistics.add(chosen, np.ones(1, dtype=np.int64), scores[chosen])
     exact = sorted(Fraction(-0.1) * n for n in range(n_points))
-    due = exact[(n_points - 1) // 2], exact[0], exact[-1]
-    assert ranges.spread(POINTS) == tuple(float(one) for one in due)
+    expected = exact[(n_points - 1) // 2], exact[0], exact[-1]
+    assert statistics.spread(POINTS) == tuple(float(score) for score in expected)

@@ -1,4 +1,4 @@
-"""One real-valued sensitive attribute in the compiled engine."""
+"""One real-valued sensitive attribute in the lattice engine."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def test_there_are_problems_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize(("number", "model", "person"), PROBLEMS)
-def test_nobody_sampled_contradicts_it_and_milp_agrees(
+def test_no_sampled_counterpart_contradicts_it_and_milp_agrees(
     number: int, model: feta.Model, person: np.ndarray
 ) -> None:
     verdict = feta.worst(model, person, engine="lattice")
@@ -48,8 +48,8 @@ def test_nobody_sampled_contradicts_it_and_milp_agrees(
                 assert second.counterexample.gap == pytest.approx(gap, rel=4e-9)
 
 
-def bent(peak: float) -> feta.Model:
-    """Make a score that rises up to one age and falls after it: 1 − |age − peak|."""
+def peaked(peak: float) -> feta.Model:
+    """Return a model whose score rises up to one age and then falls: 1 − |age − peak|."""
     space = feta.FeatureSpace(
         (feta.Real("age", 20, 70, sensitive=True), feta.Real("income", 0, 10))
     )
@@ -60,9 +60,9 @@ def bent(peak: float) -> feta.Model:
     return feta.Model(space, feta.Network.from_layers(layers), threshold=0.0)
 
 
-def test_the_highest_point_at_a_kink_is_found_to_the_last_digits() -> None:
+def test_the_maximum_at_a_kink_is_found_precisely() -> None:
     peak = 33.3
-    model = bent(peak)
+    model = peaked(peak)
     found = feta.worst(model, model.space.encode({"age": 60, "income": 1})[0], engine="lattice")
     assert isinstance(found, feta.Unfair)
     assert found.optimal
@@ -70,27 +70,27 @@ def test_the_highest_point_at_a_kink_is_found_to_the_last_digits() -> None:
     assert abs(Fraction(float(age)) - Fraction(peak)) <= Fraction(1, 10**9)
 
 
-def test_a_kink_that_only_touches_the_threshold_is_never_called_fair_wrongly() -> None:
+def test_a_kink_that_only_touches_the_threshold_is_never_called_fair() -> None:
     # At the peak the score is exactly 1, the threshold: favorable there, and nowhere else.
-    model = bent(32.0)
+    model = peaked(32.0)
     model = feta.Model(model.space, model.network, threshold=1.0)
     verdict = feta.verify(feta.FairAt(model, model.space.encode({"age": 60, "income": 1})[0]))
     assert not isinstance(verdict, feta.Fair)
 
 
-def test_auto_takes_it_and_leaves_several_real_numbers_to_milp() -> None:
-    assert choose(bent(33.0)).name == "lattice"
+def test_auto_chooses_it_and_milp_for_several_real_attributes() -> None:
+    assert choose(peaked(33.0)).name == "lattice"
     two = feta.FeatureSpace(
         (feta.Real("age", 20, 70, sensitive=True), feta.Real("income", 0, 10, sensitive=True))
     )
     assert real_attribute(two) is None
-    assert choose(feta.Model(two, bent(33.0).network)).name == "milp"
+    assert choose(feta.Model(two, peaked(33.0).network)).name == "milp"
 
 
-def test_counting_is_refused_by_name() -> None:
-    model = bent(33.0)
+def test_counting_names_the_real_attribute() -> None:
+    model = peaked(33.0)
     people = model.space.encode([{"age": 60, "income": 1}])
-    with pytest.raises(EngineError, match="'age' has uncountably many values"):
+    with pytest.raises(EngineError, match="got 'age', which has uncountably many values"):
         feta.tally(model, people)
-    with pytest.raises(EngineError, match="'age' has uncountably many values"):
+    with pytest.raises(EngineError, match="got 'age', which has uncountably many values"):
         feta.FairPredictor(model).decide(people)

@@ -15,7 +15,8 @@ from feta.io.bad_rows import (
     note_all_problems,
     survey,
 )
-from feta.io.table_file import Chunk, TableFile
+from feta.io.chunk import Chunk
+from feta.io.table_file import TableFile
 from feta.space.attribute import Attribute
 
 SPACE = FeatureSpace(

@@ -13,57 +13,69 @@ from feta.space.attribute import Attribute
         (
             Categorical("race", (" White", "White", "Black"), sensitive=True),
             (),
-            "'race': '␠White', 'White' differ only in blanks; each is a value of its own and votes; if they mean the same, run this again with --strip",
+            "'race': '␠White', 'White' differ only in blanks; each is a value of its own and "
+            "votes; if they mean the same, run this again with --strip",
         ),
         (
             Categorical("race", ("white", "White")),
             (),
-            "'race': 'white', 'White' differ only in case; if they mean the same, correct the table",
+            "'race': 'white', 'White' differ only in case; if they mean the same, correct "
+            "the table",
         ),
         (
             Categorical("race", ("New  York", "New York", "b")),
             (),
-            "'race': 'New␠␠York', 'New York' differ only in blanks; if they mean the same, correct the table",
+            "'race': 'New␠␠York', 'New York' differ only in blanks; if they mean the same, "
+            "correct the table",
         ),
         (
             Categorical("race", (" white", "White", "b")),
             (),
-            "'race': '␠white', 'White' differ only in blanks or case; if they mean the same, correct the table",
+            "'race': '␠white', 'White' differ only in blanks or case; if they mean the same, "
+            "correct the table",
         ),
         (
             Categorical("race", (" White", " Black")),
             (),
-            "'race' holds values with blanks around them: '␠White', '␠Black'; if the model was trained without them, run this again with --strip",
+            "'race' holds values with blanks around them: '␠White', '␠Black'; if the model "
+            "was trained without them, run this again with --strip",
         ),
         (
             Integer("age", -1, 90, sensitive=True),
             (-1.0, 30.0, 90.0),
-            "'age' has the minimum -1, which looks impossible, and would become a counterpart; correct the rows, or raise min",
+            "'age' has the minimum -1, which looks impossible, and would become a "
+            "counterpart; correct the rows, or raise min",
         ),
         (
             Real("work_hours", -2.5, 90),
             (),
-            "'work_hours' has the minimum -2.5, which looks impossible; correct the rows, or raise min",
+            "'work_hours' has the minimum -2.5, which looks impossible; correct the rows, or "
+            "raise min",
         ),
         (
             Integer("score", -1, 40),
             (-1.0, 0.0, 40.0),
-            "'score': -1 is the only negative number; if it is a code for unknown, it is no amount; correct the rows, or raise min",
+            "'score': -1 is the only negative number; if it is a code for unknown, it is no "
+            "amount; correct the rows, or raise min",
         ),
         (
             Integer("rooms", 1, 99, sensitive=True),
             (1.0, 2.0, 99.0),
-            "'rooms': 99 is more than twice every other number; if it is a code for unknown or for a limit, it is no amount, and would become a counterpart; correct the rows, or lower max",
+            "'rooms': 99 is more than twice every other number; if it is a code for unknown "
+            "or for a limit, it is no amount, and would become a counterpart; correct the "
+            "rows, or lower max",
         ),
         (
             Integer("year", 3, 3),
             (3.0,),
-            "'year' is constant: every row holds 3; widen it to what may occur, or leave the column out (--leave-out)",
+            "'year' is constant: every row holds 3; widen it to what may occur, or leave the "
+            "column out (--leave-out)",
         ),
         (
             Categorical("sex", ("m",), sensitive=True),
             (),
-            "'sex' is constant: every row holds 'm', so nobody has a counterpart with another one; add the values that may occur",
+            "'sex' is constant: every row holds 'm', so nobody has a counterpart with "
+            "another one; add the values that may occur",
         ),
     ],
 )

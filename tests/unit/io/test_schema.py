@@ -42,7 +42,7 @@ FILE = SchemaFile(
 NETWORK = Network.from_layers([([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]], [0.25])])
 
 
-def told(decision: Decision) -> Schema:
+def schema_with(decision: Decision) -> Schema:
     return Schema(replace(FILE, decision=decision))
 
 
@@ -62,7 +62,7 @@ def told(decision: Decision) -> Schema:
     ],
 )
 def test_the_decision_becomes_a_rule(decision: Decision, rule: Rule) -> None:
-    assert told(decision).rule == rule
+    assert schema_with(decision).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -70,17 +70,20 @@ def test_the_decision_becomes_a_rule(decision: Decision, rule: Rule) -> None:
     [
         (Decision(favors="abov"), r"\[decision\]: favors must be .*did you mean 'above'\?"),
         (Decision(equality="tie"), r"\[decision\]: equality must be one of .*, got 'tie'"),
-        (Decision(probability=1.0), "a probability threshold must lie between 0 and 1, got 1"),
-        (Decision(probability=-0.0), "a probability threshold must lie between 0 and 1, got -0"),
-        (Decision(score=float("nan")), "a threshold must be a finite number, got nan"),
-        (Decision(classes=("a",)), r"two or more different classes, got \('a',\)"),
-        (Decision(classes=("a", "b"), one_vs_rest="A"), "the chosen class must be one of 'a', 'b'"),
-        (Decision(tolerance=-1.0), "a tolerance must be a finite number, 0 or more, got -1"),
+        (Decision(probability=1.0), "invalid probability threshold: got 1"),
+        (Decision(probability=-0.0), "invalid probability threshold: got -0"),
+        (Decision(score=float("nan")), "invalid threshold: got nan; expected a finite number"),
+        (Decision(classes=("a",)), r"invalid classes: got \('a',\)"),
+        (
+            Decision(classes=("a", "b"), one_vs_rest="A"),
+            "unknown class: got 'A'; expected one of 'a', 'b'",
+        ),
+        (Decision(tolerance=-1.0), "invalid tolerance: got -1"),
     ],
 )
 def test_a_decision_that_cannot_be_is_refused(decision: Decision, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
-        _ = told(decision).rule
+        _ = schema_with(decision).rule
 
 
 def test_only_numbers_are_scaled() -> None:
@@ -130,7 +133,7 @@ def test_a_model_takes_people_in_their_own_units() -> None:
 def test_a_probability_means_that_the_source_compares_sigmoids(
     decision: Decision, *, sigmoid: bool
 ) -> None:
-    assert told(decision).model(NETWORK).network.sigmoid is sigmoid
+    assert schema_with(decision).model(NETWORK).network.sigmoid is sigmoid
 
 
 THREE = Network.from_layers([(np.ones((3, 6)), [0.0, 1.0, 2.0])])
@@ -138,13 +141,13 @@ CLASSES = Decision(classes=("a", "b", "c"))
 
 
 def test_several_classes_and_tolerances_make_models() -> None:
-    several = told(CLASSES).model(THREE)
+    several = schema_with(CLASSES).model(THREE)
     assert several.rule == Argmax(("a", "b", "c"))
     assert several.outcomes == ("a", "b", "c")
     assert not several.network.sigmoid
-    one = told(replace(CLASSES, one_vs_rest="b")).model(THREE)
+    one = schema_with(replace(CLASSES, one_vs_rest="b")).model(THREE)
     assert one.outcomes == ("not b", "b")
-    regression = told(Decision(tolerance=2.0)).model(NETWORK)
+    regression = schema_with(Decision(tolerance=2.0)).model(NETWORK)
     assert (regression.rule, regression.outcomes) == (Tolerance(2.0), ())
 
 
@@ -153,7 +156,7 @@ def test_several_classes_and_tolerances_make_models() -> None:
     [
         (Decision(), THREE, r"the network has 3 outputs: list their classes in \[decision\], classes ="),
         (CLASSES, NETWORK, "lists 3 classes, but the network has 1 output: give favorable, unfavorable and a threshold"),
-        (Decision(classes=("a", "b")), THREE, "lists 2 classes, but the network has 3 outputs: list one class an output"),
+        (Decision(classes=("a", "b")), THREE, "lists 2 classes, but the network has 3 outputs: list one class per output"),
         (Decision(tolerance=1.0), THREE, "a tolerance compares one score, but the network has 3 outputs: list their classes"),
         (Decision(tolerance=1.0), replace(NETWORK, sigmoid=True), "but the network ends in a sigmoid; export it without"),
     ],
@@ -162,7 +165,7 @@ def test_a_decision_that_does_not_fit_the_outputs_is_refused(
     decision: Decision, network: Network, message: str
 ) -> None:
     with pytest.raises(SchemaError, match=message):
-        told(decision).model(network)
+        schema_with(decision).model(network)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +174,10 @@ def test_a_decision_that_does_not_fit_the_outputs_is_refused(
 def test_schemas_of_every_rule_are_written_and_read(
     decision: Decision, network: Network, tmp_path: Path
 ) -> None:
-    write_schema(told(decision), tmp_path / "schema.toml")
+    write_schema(schema_with(decision), tmp_path / "schema.toml")
     again = read_schema(tmp_path / "schema.toml")
     assert again.decision == decision
-    assert again.model(network).fingerprint == told(decision).model(network).fingerprint
+    assert again.model(network).fingerprint == schema_with(decision).model(network).fingerprint
 
 
 def test_a_network_of_another_width_is_refused() -> None:
@@ -193,8 +196,8 @@ def test_a_written_schema_reads_back_the_same(tmp_path: Path) -> None:
     assert again.model(NETWORK).fingerprint == Schema(FILE).model(NETWORK).fingerprint
 
 
-def test_a_bad_decision_is_told_when_the_file_is_read(tmp_path: Path) -> None:
+def test_a_bad_decision_is_reported_when_the_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "schema.toml"
-    write_schema(told(Decision(favors="sideways")), path)
+    write_schema(schema_with(Decision(favors="sideways")), path)
     with pytest.raises(SchemaError, match="favors must be one of 'above', 'below', got 'sideways'"):
         read_schema(path)

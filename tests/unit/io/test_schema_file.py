@@ -133,11 +133,11 @@ def test_the_decision_table_is_read_whole() -> None:
         ),
         (
             '[columns]\nage = { type = "number", min = 0, max = inf }',
-            "'age' needs finite limits, got 0 and inf",
+            "invalid limits for 'age': got 0 and inf",
         ),
         (
             '[columns]\nage = { type = "number", min = 0, max = 1, step = 0 }',
-            "'age' needs finite limits and a step above 0",
+            "invalid levels for 'age': .*expected finite limits and a step above 0",
         ),
         (
             '[columns]\nage = { type = "category", values = "ab" }',
@@ -184,7 +184,8 @@ def test_the_decision_table_is_read_whole() -> None:
         (f"[decision]\nfavor = 1\n[columns]\n{AGE}", r"\[decision\]: a key must be .*'favors'\?"),
         (
             f"[decision]\nthreshold = 0.5\nscore = 0\n[columns]\n{AGE}",
-            r"\[decision\] must have one of threshold \(a probability\), score, classes and tolerance, got threshold and score",
+            r"\[decision\] must have one of threshold \(a probability\), score, classes and "
+            r"tolerance, got threshold and score",
         ),
         (
             f"[decision]\ntolerance = 5\nclasses = ['a', 'b']\n[columns]\n{AGE}",
@@ -192,7 +193,8 @@ def test_the_decision_table_is_read_whole() -> None:
         ),
         (
             f"[decision]\nfavorable = 'a'\nclasses = ['a', 'b', 'c']\n[columns]\n{AGE}",
-            "'favorable' goes with threshold or score, got it with classes; one_vs_rest asks about one class",
+            "'favorable' goes with threshold or score, got it with classes; one_vs_rest asks "
+            "about one class",
         ),
         (
             f"[decision]\nequality = 'favorable'\ntolerance = 1\n[columns]\n{AGE}",

@@ -133,7 +133,7 @@ def test_two_arguments_stand_side_by_side() -> None:
     module = made(TwoTables)
     with pytest.raises(
         NetworkError,
-        match=r"takes 2 arguments \('numbers', 'kinds'\), so say how many columns each has: read_torch\(module, columns=\(…\)\)",
+        match=r"takes 2 arguments \('numbers', 'kinds'\), and their numbers of columns are unknown; call read_torch\(module, columns=\(…\)\)",
     ):
         read_torch(module)
     network = read_torch(module, columns=(3, 2))
@@ -175,11 +175,11 @@ class Unknown(Skip):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Skip, r"add\(\) in the forward must .*branches and skip connections are not read"),
-        (Joined, r"cat\(\) in the forward joins values behind a layer; branches and skip connections are not read"),
-        (Branching, "must run the same way for every row, without if or for on its values, but cannot be traced"),
+        (Skip, r"add\(\) in the forward does not .*branches and skip connections are not supported"),
+        (Joined, r"cat\(\) in the forward joins outputs of a layer; expected blocks of the input; branches and skip connections are not"),
+        (Branching, "cannot be traced: got .*; expected one that runs the same steps for every row, without if or for"),
         (Smooth, r"sigmoid\(\) in the forward is not piecewise-linear, so no exact answer exists; retrain with 'hardsigmoid'"),
-        (Unknown, r"cumsum\(\) in the forward is not one that FETA reads; it reads Linear, ReLU"),
+        (Unknown, r"cumsum\(\) in the forward is not supported; expected Linear, ReLU"),
     ],
 )  # fmt: skip
 def test_a_forward_that_is_not_a_chain_is_refused(
@@ -273,15 +273,15 @@ def test_blocks_of_several_inputs_are_read_and_replayed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({6: node("Concat", ["a", "e", "g"], ["j"], axis=0)}, r"\(Concat\) must join columns \(axis 1\), got axis 0"),
-        ({2: node("Gather", ["x", "kind"], ["d"], axis=1)}, "must pick columns .axis 1. by stored numbers"),
-        ({1: node("Split", ["x", "axes"], ["b", "c", "rest"], axis=1)}, "must cut 4 columns apart, got sizes"),
-        ({0: node("Slice", ["x", "start", "end", "one_"], ["a"])}, r"must cut out columns \(axis 1\), got axis 0"),
-        ({0: node("Slice", ["x", "start", "end", "axes", "one_"], ["a"])}, "must have a start, an end and a step other than 0 for each of its axes"),
-        ({0: node("Slice", ["x", "start", "sizes", "axes"], ["a"])}, "must have a start, an end and a step other than 0 for each of its axes"),
-        ({3: node("Mul", ["d", "a"], ["e"])}, "must combine a part of the input with a constant"),
-        ({7: node("MatMul", ["kind", "W"], ["y"])}, "the graph's input must be float or double numbers"),
-        ({7: node("Relu", ["j"], ["y"])}, "must follow an affine layer"),
+        ({6: node("Concat", ["a", "e", "g"], ["j"], axis=0)}, r"\(Concat\) joins the wrong axis: got axis 0; expected columns \(axis 1\)"),
+        ({2: node("Gather", ["x", "kind"], ["d"], axis=1)}, "does not select columns .axis 1. by stored indices"),
+        ({1: node("Split", ["x", "axes"], ["b", "c", "rest"], axis=1)}, r"has invalid sizes: got \[1\]; expected 3 sizes of 4 columns"),
+        ({0: node("Slice", ["x", "start", "end", "one_"], ["a"])}, r"selects along the wrong axis: got axis 0; expected columns \(axis 1\)"),
+        ({0: node("Slice", ["x", "start", "end", "axes", "one_"], ["a"])}, "has invalid limits: got .*; expected one start, one end and one step other than 0 per axis"),
+        ({0: node("Slice", ["x", "start", "sizes", "axes"], ["a"])}, "has invalid limits: got .*; expected one start, one end and one step other than 0 per axis"),
+        ({3: node("Mul", ["d", "a"], ["e"])}, "does not combine a part of the input with a constant"),
+        ({7: node("MatMul", ["kind", "W"], ["y"])}, "expected float or double numbers"),
+        ({7: node("Relu", ["j"], ["y"])}, "invalid position of .*; expected an affine layer"),
     ],
 )  # fmt: skip
 def test_blocks_that_mean_something_else_are_refused(
@@ -304,10 +304,12 @@ def test_a_graph_that_says_something_else_than_was_read_is_refused(
 ) -> None:
     model = graph([node("MatMul", ["x", "W"], ["y"])], {"W": W}, {"x": (TensorProto.FLOAT, 5)})
     onnx.save(model, tmp_path / "model.onnx")
-    monkeypatch.setattr("feta.readers.onnx.check._in_double", lambda model, _: _doubled(model))
+    monkeypatch.setattr(
+        "feta.readers.onnx.check._convert_to_double", lambda model, _: _doubled(model)
+    )
     with pytest.raises(
         NetworkError,
-        match=r"FETA's scores must equal the graph's own, but differ by .* in row \d+, output \d; please report|please report this model",
+        match=r"FETA's scores differ from the graph's own by .* in row \d+, output \d; .*please report",
     ):
         read_onnx(tmp_path / "model.onnx")
 
@@ -351,10 +353,10 @@ def test_embeddings_that_do_not_fit_the_space_are_named() -> None:
     network = read_torch(made(Tabular))
     assert (
         embedded_inputs(network)
-        == "; inputs 2 (2 values), 3 (3 values), counted from 0, are looked up in an embedding: put the categories there, their values in the order of their numbers"
+        == "; inputs 2 (2 values), 3 (3 values), counted from 0, are looked up in an embedding: put the categories there, their values in the order of their indices"
     )
     wrong = FeatureSpace((*SPACE.attributes[:3], Categorical("town", ("A", "B"))))
-    with pytest.raises(SchemaError, match="must read the space's 6 columns, got 4"):
+    with pytest.raises(SchemaError, match="wrong number of network inputs: got 4; expected 6"):
         Model(wrong, network)
 
 
@@ -378,7 +380,7 @@ def test_whatever_a_graph_raises_is_told_in_words(
 
     model = graph([node("MatMul", ["x", "W"], ["y"])], {"W": W}, {"x": (TensorProto.FLOAT, 5)})
     onnx.save(model, tmp_path / "model.onnx")
-    monkeypatch.setattr("feta.readers.onnx.read._network", stumble)
+    monkeypatch.setattr("feta.readers.onnx.read._read_graph", stumble)
     with pytest.raises(
         NetworkError, match=r"model\.onnx: the graph cannot be read \(KeyError: 'odd'"
     ):
@@ -424,7 +426,11 @@ def test_a_lookup_behind_a_narrow_cast_is_read_only_where_nothing_wraps(
     assert own is not None
     np.testing.assert_allclose(read_onnx(path)(rows), own(rows))
     onnx.save(cast_graph(kind, largest + 2), path)
-    message = rf"operator 1 \(Cast\) must keep the numbers that operator 3 \(Gather\) looks up: got a format that holds integers up to {largest}, and a table of {largest + 2} rows; convert to int64"
+    message = (
+        rf"invalid format of operator 1 \(Cast\): got one that holds integers up to {largest}; "
+        rf"expected one for the table of {largest + 2} rows that operator 3 \(Gather\) looks up; "
+        "convert to int64"
+    )
     with pytest.raises(NetworkError, match=message):
         read_onnx(path)
 
@@ -432,10 +438,10 @@ def test_a_lookup_behind_a_narrow_cast_is_read_only_where_nothing_wraps(
 @pytest.mark.parametrize(
     ("casts", "message"),
     [
-        ([TensorProto.INT32], r"operator 1 \(Cast\) cuts column 0 to integers"),
-        ([TensorProto.UINT8], r"operator 1 \(Cast\) cuts column 0 to integers"),
-        ([TensorProto.BOOL, TensorProto.INT64], r"operator 1 \(Cast\) cuts column 0 to integers"),
-        ([TensorProto.FLOAT16], r"operator 1 \(Cast\) must convert to float or double.*got type 10"),
+        ([TensorProto.INT32], r"operator 1 \(Cast\) truncates column 0 to integers"),
+        ([TensorProto.UINT8], r"operator 1 \(Cast\) truncates column 0 to integers"),
+        ([TensorProto.BOOL, TensorProto.INT64], r"operator 1 \(Cast\) truncates column 0 to integers"),
+        ([TensorProto.FLOAT16], r"operator 1 \(Cast\) converts to an unsupported type: got type 10; expected float or double"),
         ([TensorProto.STRING], "got type 8"),
     ],
 )  # fmt: skip

@@ -39,7 +39,10 @@ def test_several_classes_and_scores_are_replayed_too() -> None:
 
 def test_what_cannot_decide_is_refused() -> None:
     network = feta.Network.from_layers([([[0.0, 1.0]], [0.0])])
-    with pytest.raises(NetworkError, match="replayed in an estimator or a torch module, got int"):
+    with pytest.raises(
+        NetworkError,
+        match="replayed in this object: got int; expected an estimator or a torch module",
+    ):
         feta.runtime_of(5, Model(SPACE, network))
 
 

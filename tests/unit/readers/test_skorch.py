@@ -88,12 +88,12 @@ def test_what_skorch_would_decide_otherwise_is_refused() -> None:
     net = NeuralNetBinaryClassifier(
         Embedded, max_epochs=1, verbose=0, train_split=None, threshold=0.3
     )
-    with pytest.raises(NetworkError, match="NeuralNetBinaryClassifier must be fitted before it is"):
+    with pytest.raises(NetworkError, match="NeuralNetBinaryClassifier is not fitted; call its fit"):
         feta.read_sklearn(net)
     rows = np.column_stack([PEOPLE[:, :2], np.argmax(PEOPLE[:, 1:4], axis=1)]).astype(np.float32)
     net.fit(rows, GOOD.astype(np.float32))
     with pytest.raises(
-        NetworkError, match=r"must have one output and the threshold 0\.5, got 1 and 0\.3"
+        NetworkError, match=r"threshold: got 1 and 0\.3; expected one output and the threshold 0\.5"
     ):
         feta.read_sklearn(net)
     line = NeuralNetRegressor(Embedded, max_epochs=1, verbose=0, train_split=None)
@@ -145,8 +145,8 @@ def ending(kind: type, end: nn.Module, outputs: int = 1, **options: object) -> A
         (NeuralNetBinaryClassifier, nn.Sigmoid(), {}, "got BCEWithLogitsLoss with sigmoid"),
         (NeuralNetBinaryClassifier, nn.Sigmoid(), {"criterion": Weighted}, "got BCEWithLogitsLoss with sigmoid"),
         (NeuralNetBinaryClassifier, nn.Hardsigmoid(), {"criterion": nn.BCELoss}, "got BCELoss with plain scores"),
-        (NeuralNetBinaryClassifier, nn.Identity(), {"predict_nonlinearity": shifted}, "must have predict_nonlinearity 'auto', got <function shifted"),
-        (NeuralNetBinaryClassifier, nn.Identity(), {"dataset": Clamping}, r"must have the dataset that skorch comes with, got one of .*test_skorch"),
+        (NeuralNetBinaryClassifier, nn.Identity(), {"predict_nonlinearity": shifted}, "unsupported predict_nonlinearity: got <function shifted .*; expected 'auto'"),
+        (NeuralNetBinaryClassifier, nn.Identity(), {"dataset": Clamping}, r"has a custom dataset, .*: got one from .*test_skorch"),
         (NeuralNetClassifier, nn.Softmax(1), {"criterion": nn.CrossEntropyLoss, "outputs": 2}, "got CrossEntropyLoss with softmax"),
         (NeuralNetRegressor, nn.Sigmoid(), {}, "got another criterion with sigmoid"),
         (NeuralNetRegressor, nn.Identity(), {"criterion": nn.BCEWithLogitsLoss}, "got BCEWithLogitsLoss with plain scores"),
@@ -188,5 +188,8 @@ def test_skorchs_own_predictions_are_compared(kind: type) -> None:
     net = ending(kind, nn.Identity())
     inner = net.infer
     net.infer = lambda x, **options: inner(x.clamp(-10, 10), **options)  # unseen near 0
-    with pytest.raises(NetworkError, match=r"FETA's (decisions|scores) must equal .*differ"):
+    with pytest.raises(
+        NetworkError,
+        match=r"FETA's (decisions differ from .*predict: got|scores differ from)",
+    ):
         feta.read_sklearn(net)

@@ -16,7 +16,7 @@ def with_counts(**counts: tuple[int, int]) -> Diff:
 
 
 @pytest.mark.parametrize(
-    ("found", "gate", "outcome"),
+    ("diff", "gate", "result"),
     [
         (SAME, Gate(), GateResult.NOT_WORSE),
         (with_counts(unfair=(3, 4)), Gate(), GateResult.WORSE),
@@ -39,6 +39,8 @@ def with_counts(**counts: tuple[int, int]) -> Diff:
         (replace(SAME, question_changes=("age",)), Gate(other_question=True), GateResult.NOT_WORSE),
     ],
 )
-def test_a_gate_closes_where_it_must(found: Diff, gate: Gate, outcome: GateResult) -> None:
-    assert gate.outcome(found) == outcome
-    assert conclusion(found, gate).lower().startswith(f"{outcome}:")
+def test_the_gate_returns_its_result_and_names_it(
+    diff: Diff, gate: Gate, result: GateResult
+) -> None:
+    assert gate.outcome(diff) == result
+    assert conclusion(diff, gate).lower().startswith(f"{result}:")

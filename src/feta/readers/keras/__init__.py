@@ -1,1 +1,1 @@
-"""The Keras reader."""
+"""Reader of Keras files."""

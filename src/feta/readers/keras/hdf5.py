@@ -1,7 +1,7 @@
-"""HDF5: the parts of a Keras file that only the HDF5 library can parse, parsed in another process.
+"""HDF5 parts of a Keras file, parsed in another process.
 
-A damaged file can crash that library, and the process with it. The answer is checked like any file
-of unknown origin: nothing in it is trusted, and nothing is unpickled.
+A damaged file can crash the HDF5 library, and the process with it. The answer of the other process
+is untrusted input: everything in it is checked, and nothing is unpickled.
 """
 
 import importlib.util
@@ -26,13 +26,13 @@ from feta.io.read_bytes import LARGEST_FILE
 
 PROGRAM = Path(__file__).with_name("hdf5_program.py")
 
-# Seconds that one file may take, of the processor's time (an honest file of the largest size takes
-# about one) and by the clock, as some damaged files are read in a circle.
+# Limits of processor time and wall-clock time per file, in seconds. A valid file of the largest
+# size takes about one second; the library never finishes some damaged files.
 PROCESSOR_SECONDS = 10
 SECONDS = 60
-# Seconds beyond those after which the whole program is ended from outside.
-GRACE = 10
-# Memory for one file: its bytes, its arrays, and a copy of each while they are sent.
+# Seconds beyond SECONDS after which the whole program is killed.
+GRACE_SECONDS = 10
+# Memory per file: its bytes, its arrays, and one copy of each while they are sent.
 MEMORY = 8 * LARGEST_FILE
 # An answer holds the arrays and, in JSON, the description of the layers.
 LARGEST_ANSWER = 2 * LARGEST_FILE
@@ -41,23 +41,40 @@ MAX_DIMENSIONS = 32
 # The environment of the program: one thread, and no plugins of the HDF5 library.
 SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "HDF5_PLUGIN_PRELOAD": "::"}
 
+# Messages by the error codes of the program.
 REMEDY = "save it again: model.save('model.keras')"
-REFUSALS = {
-    "weights only": "the file must hold the whole model, not its weights only: model.save('model.keras')",
-    "absent": f"the file must hold {{detail!r}}, but does not; {REMEDY}",
-    "link": "the file must hold {detail!r} itself, not a link to it",
-    "elsewhere": "the file must hold its arrays itself, not in other files",
-    "numbers": "the array {detail!r} must hold plain numbers of moderate size",
-    "memory": f"the file must be parsed in {MEMORY // 2**20} MB, but needs more; it may be damaged: {REMEDY}",
-    "time": f"the file must be parsed within {PROCESSOR_SECONDS} s, but takes longer; it may be damaged: {REMEDY}",
-    "crash": f"the file is damaged: the HDF5 library crashed on it (exit status {{detail}}); {REMEDY}",
-    "damaged": f"the file must be a whole .keras or .h5 model as Keras writes it, but is not ({{detail}}); {REMEDY}",
+MESSAGES = {
+    "weights only": (
+        "the file holds weights only; expected a whole model: model.save('model.keras')"
+    ),
+    "absent": f"the file lacks {{detail!r}}; {REMEDY}",
+    "link": f"the file holds a link instead of {{detail!r}}; expected the data itself; {REMEDY}",
+    "elsewhere": f"the file stores its arrays in other files; expected them inside; {REMEDY}",
+    "numbers": (
+        "the array {detail!r} has an unsupported type or size; "
+        f"expected plain numbers of at most {LARGEST_FILE:,} bytes in all"
+    ),
+    "memory": (
+        f"the file needs too much memory to parse; expected at most {MEMORY // 2**20} MB; "
+        f"it may be damaged: {REMEDY}"
+    ),
+    "time": (
+        f"the file takes longer to parse than allowed; expected at most {PROCESSOR_SECONDS} s; "
+        f"it may be damaged: {REMEDY}"
+    ),
+    "crash": (
+        "the file is damaged: the HDF5 library crashed on it (exit status {detail}); " + REMEDY
+    ),
+    "damaged": (
+        "the file is not a complete .keras or .h5 model: got {detail}; "
+        f"expected one that Keras wrote; {REMEDY}"
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hdf5Group:
-    """The arrays of one layer, its folder in the file, and its name where the file has it."""
+    """The arrays of one layer, its folder in the file, and its name if the file has it."""
 
     folder: str
     name: str | None
@@ -66,7 +83,7 @@ class Hdf5Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hdf5Content:
-    """What an HDF5 file of Keras holds; a weights file has neither description nor version."""
+    """The content of a Keras HDF5 file; a weights file has neither description nor version."""
 
     config: str
     version: str
@@ -79,18 +96,24 @@ def parse_hdf5(content: bytes, *, whole: bool) -> Hdf5Content:
         return program.parse(content, whole=whole)
 
 
+def damage_error(detail: str) -> NetworkError:
+    """Return the error for a file that Keras did not write."""
+    return _error("damaged", detail)
+
+
 class Hdf5Program:
-    """A Python process that parses files, each in a fork of its own where the system has forks.
+    """A Python process that parses files, each in its own fork if the system supports forks.
 
     It is a plain subprocess, so that it works in notebooks and in daemonic workers.
     """
 
     def __init__(self, *, processor_seconds: int = PROCESSOR_SECONDS) -> None:
-        if not _installed():
+        if not _h5py_is_installed():
             raise MissingExtra("h5py", "keras")
         if not sys.executable:
             raise NetworkError(
-                "HDF5 files are parsed by a separate Python, but this one does not know its own path; run FETA with a regular Python"
+                "HDF5 files are parsed by a separate Python, but sys.executable is empty; "
+                "run FETA with a regular Python"
             )
         self.process = subprocess.Popen(
             [sys.executable, "-I", str(PROGRAM)],
@@ -107,8 +130,8 @@ class Hdf5Program:
             "processor_seconds": processor_seconds,
             "seconds": SECONDS,
         }
-        with suppress(OSError):  # a program that cannot be started shows when it is asked
-            self._stdin.write(_block(json.dumps(start).encode()))
+        with suppress(OSError):  # if the program did not start, the first request fails
+            self._stdin.write(_frame(json.dumps(start).encode()))
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +141,7 @@ class Hdf5Program:
 
     @property
     def alive(self) -> bool:
-        """Whether it can take another file."""
+        """Whether the program can parse another file."""
         return self.process.poll() is None
 
     @property
@@ -128,24 +151,24 @@ class Hdf5Program:
 
     def parse(self, content: bytes, *, whole: bool) -> Hdf5Content:
         """Parse one file."""
-        timer = threading.Timer(SECONDS + GRACE, self._kill)
+        timer = threading.Timer(SECONDS + GRACE_SECONDS, self._kill)
         timer.start()
         try:
-            with suppress(OSError):  # it has ended, which the missing answer shows
-                self._stdin.write((b"M" if whole else b"W") + _block(content))
+            with suppress(OSError):  # if the program has ended, its answer is missing
+                self._stdin.write((b"M" if whole else b"W") + _frame(content))
                 self._stdin.flush()
-            answer = self._answer()
+            answer = self._read_answer()
         finally:
             timer.cancel()
-        return _content(answer, whole=whole)
+        return _parse_answer(answer, whole=whole)
 
-    def _answer(self) -> bytes:
+    def _read_answer(self) -> bytes:
         assert self.process.stdout is not None
         length = int.from_bytes(self.process.stdout.read(8), "little")
         answer = self.process.stdout.read(length) if length <= LARGEST_ANSWER else b""
         if not answer or len(answer) != length:
             self._kill()
-            raise _refusal("crash", str(self.process.wait()))
+            raise _error("crash", str(self.process.wait()))
         return answer
 
     def _kill(self) -> None:
@@ -156,7 +179,7 @@ class Hdf5Program:
                 self.process.kill()
 
     def close(self) -> None:
-        """End it."""
+        """Kill the process and close its pipes."""
         self._kill()
         for pipe in (self.process.stdin, self.process.stdout):
             with suppress(OSError):
@@ -165,40 +188,40 @@ class Hdf5Program:
         self.process.wait()
 
 
-def _installed() -> bool:
-    """Look for h5py without importing it."""
+def _h5py_is_installed() -> bool:
+    """Search for h5py without importing it."""
     try:
         return importlib.util.find_spec("h5py") is not None
-    except ValueError:  # what says that it must not be imported
+    except ValueError:  # a test or a user has blocked its import
         return False
 
 
-def _block(content: bytes) -> bytes:
+def _frame(content: bytes) -> bytes:
     return len(content).to_bytes(8, "little") + content
 
 
-def _refusal(code: str, detail: str = "") -> NetworkError:
-    return NetworkError(REFUSALS[code].format(detail=detail))
+def _error(code: str, detail: str = "") -> NetworkError:
+    return NetworkError(MESSAGES[code].format(detail=detail))
 
 
-def _content(answer: bytes, *, whole: bool) -> Hdf5Content:
-    """Check an answer in full before anything of it is used."""
+def _parse_answer(answer: bytes, *, whole: bool) -> Hdf5Content:
+    """Check an answer completely before any of it is used."""
     length = int.from_bytes(answer[:8], "little")
     header, data = answer[8 : 8 + length], answer[8 + length :]
     try:
-        told = json.loads(header)
-        if told.get("error") == "missing":
-            raise _missing(str(told.get("detail")))
-        if told.get("error") in REFUSALS:
-            raise _refusal(told["error"], str(told.get("detail", "")))
-        config, version = (told["config"], told["version"]) if whole else ("", "")
+        fields = json.loads(header)
+        if fields.get("error") == "missing":
+            raise _import_error(str(fields.get("detail")))
+        if fields.get("error") in MESSAGES:
+            raise _error(fields["error"], str(fields.get("detail", "")))
+        config, version = (fields["config"], fields["version"]) if whole else ("", "")
         if not isinstance(config, str) or not isinstance(version, str):
             raise ValueError("texts")
         groups, rest = [], memoryview(data)
-        for folder, name, shown in told["groups"]:
+        for folder, name, formats in fields["groups"]:
             arrays = []
-            for kind, shape in shown:
-                array, rest = _array(kind, shape, rest)
+            for kind, shape in formats:
+                array, rest = _take_array(kind, shape, rest)
                 arrays.append(array)
             if not isinstance(folder, str) or not isinstance(name, str | None):
                 raise ValueError("names")
@@ -208,18 +231,19 @@ def _content(answer: bytes, *, whole: bool) -> Hdf5Content:
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         if isinstance(error, NetworkError):
             raise
-        raise _refusal("damaged", "its parts do not fit together") from None
+        raise damage_error("parts that do not fit together") from None
     return Hdf5Content(config, version, tuple(groups))
 
 
-def _missing(detail: str) -> NetworkError:
+def _import_error(detail: str) -> NetworkError:
     return NetworkError(
-        f"HDF5 files are parsed by a separate Python, but that one cannot import h5py ({detail}); install it in the environment of {sys.executable}"
+        f"HDF5 files are parsed by a separate Python, which cannot import h5py: got {detail}; "
+        f"install h5py in the environment of {sys.executable}"
     )
 
 
-def _array(kind: Any, shape: Any, data: memoryview) -> tuple[Array, memoryview]:  # noqa: ANN401 - from JSON
-    """Take one array off the front of the data."""
+def _take_array(kind: Any, shape: Any, data: memoryview) -> tuple[Array, memoryview]:  # noqa: ANN401 - from JSON
+    """Return the array at the front of the data, and the rest."""
     if not isinstance(kind, str) or not re.fullmatch(r"[<>|][fiu](1|2|4|8|16)", kind):
         raise ValueError("kind")
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:

@@ -1,4 +1,4 @@
-"""Keras: a saved model read into a Network from its file alone; Keras itself is not needed."""
+"""Reader of saved Keras models, from the file alone; Keras itself is not needed."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,13 +8,9 @@ import numpy as np
 
 from feta.errors import NetworkError
 from feta.readers.keras.checks import check_class, policy_of
-from feta.readers.keras.file import (
-    BROKEN,
-    KerasLayer,
-    KerasModel,
-    damaged,
-    load_keras,
-)
+from feta.readers.keras.evaluation import KerasEvaluator
+from feta.readers.keras.file import DESCRIPTION_ERRORS, KerasLayer, KerasModel, load_keras
+from feta.readers.keras.hdf5 import damage_error
 from feta.readers.keras.layers import (
     batch_norm_of,
     check_arrays,
@@ -24,7 +20,6 @@ from feta.readers.keras.layers import (
     named_activation,
     scaling_of,
 )
-from feta.readers.keras.run import KerasRun
 from feta.scorer.network.activation import SMOOTH, refuse_smooth
 from feta.scorer.network.agreement import Squash, check_agreement, with_log_softmax
 from feta.scorer.network.builder import NetworkBuilder
@@ -33,14 +28,14 @@ from feta.scorer.network.network import Network
 
 Block = np.ndarray[Any, np.dtype[np.object_]]  # of signals, in the shape that Keras gives them
 
-# Rows scored by both, to see that the folding is right: enough to reach every neuron's two sides.
+# Rows on which both are scored: enough to reach both sides of every neuron.
 CHECKED_ROWS = 256
 
-# How far from 0 they are drawn: scaled inputs, years, and amounts; what is cut off far out shows there.
+# Standard deviations of these rows: scaled inputs, years, amounts. The largest reveals clipping.
 SCALES = (1.0, 10.0, 1e3)
 
-# Layers that change nothing, or only a shape, when a trained network decides.
-SAME = {
+# Layers that change nothing, or only a shape, in evaluation mode.
+NO_OPS = {
     "ActivityRegularization",
     "AlphaDropout",
     "Dropout",
@@ -57,7 +52,7 @@ SQUASHES: dict[str, Squash] = {
     "log_softmax": "log_softmax",
 }
 KINDS = {
-    *SAME,
+    *NO_OPS,
     *SCALINGS,
     "Activation",
     "Concatenate",
@@ -68,32 +63,38 @@ KINDS = {
     "ReLU",
     "Softmax",
 }
-READ = "InputLayer, Dense, Activation, ReLU, LeakyReLU, PReLU, BatchNormalization, Normalization, Rescaling, Embedding and Concatenate of the inputs, Dropout, Flatten and a last sigmoid or softmax"
+SUPPORTED = (
+    "InputLayer, Dense, Activation, ReLU, LeakyReLU, PReLU, BatchNormalization, Normalization, "
+    "Rescaling, Embedding and Concatenate of the inputs, Dropout, Flatten and a last sigmoid or "
+    "softmax"
+)
+NO_BRANCHES = "branches and skip connections are not supported, only blocks of the inputs"
 
 
 def read_keras(path: str | Path) -> Network:
     """Read a network from a .keras or .h5 file that Keras saved.
 
     Sequential and functional models are read: Dense layers with piecewise-linear activations, batch
-    norm, Normalization and Rescaling; Embedding and Concatenate before the first Dense layer, with
-    inputs side by side in the model's order. A last sigmoid or softmax is taken off: scores are what
-    goes into it. The reading is checked against the layers run one by one, as they stand. A class of
-    one's own is refused, except in an .h5 file under a name of Keras's own: nothing there tells it.
+    norm, Normalization and Rescaling; before the first Dense layer, Embedding and Concatenate of
+    the inputs, which the network reads as one row in the model's order. A last sigmoid or softmax
+    is removed: scores are its inputs. The network's scores are compared with those of the layers,
+    evaluated one by one. A custom class is rejected, except in an .h5 file under the name of one of
+    Keras's classes: such a file does not show the difference.
     """
     try:
         with np.errstate(all="ignore"):
             model = load_keras(Path(path))
-            reading = _LayerReader(model)
-            network = reading.network()
-            _check(network, model, reading.squashed)
+            reader = _LayerReader(model)
+            network = reader.network()
+            _compare_scores(network, model, reader.squash)
             return network
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
-    except BROKEN as error:
-        raise NetworkError(f"{path}: {damaged(error)}") from None
+    except DESCRIPTION_ERRORS as error:
+        raise NetworkError(f"{path}: {damage_error(type(error).__name__)}") from None
 
 
-def _check(network: Network, model: KerasModel, squashed: Squash | None) -> None:
+def _compare_scores(network: Network, model: KerasModel, squash: Squash | None) -> None:
     what, rng = "the layers' own", np.random.default_rng(0)
     in_double = replace(network, source="float64")
     for scale in SCALES:
@@ -101,81 +102,85 @@ def _check(network: Network, model: KerasModel, squashed: Squash | None) -> None
         for table in network.first.tables:
             rows[:, table.column] = rng.choice(table.numbers, CHECKED_ROWS)
         if scale == 1:
-            check_agreement(network, rows, KerasRun(model)(rows), what, squash=squashed)
-        # A sigmoid hides large differences; and far out, what cancels in an inner layer may round
-        # by more than the last one's terms say.
-        plain = KerasRun(model, squash=False)(rows)
-        check_agreement(in_double, rows, plain, what, rounded=scale > 1)
+            check_agreement(network, rows, KerasEvaluator(model)(rows), what, squash=squash)
+        # A sigmoid hides large differences. At large scales, terms that cancel in an inner layer
+        # may cause larger rounding errors than the last layer's terms show.
+        scores = KerasEvaluator(model, squash=False)(rows)
+        check_agreement(in_double, rows, scores, what, rounded=scale > 1)
 
 
 @dataclass
 class _LayerReader:
-    """One pass over the layers; before the first one that computes, values are blocks of the inputs."""
+    """The state of one pass over the layers.
+
+    Before the first layer that computes, values are blocks of the inputs.
+    """
 
     model: KerasModel
     builder: NetworkBuilder = field(default_factory=NetworkBuilder)
     blocks: dict[str, Block] = field(default_factory=dict)
-    value: str = ""  # the layer whose value the network has so far
+    value: str = ""  # the last layer that the network contains so far
     n_columns: int = 0
-    squashed: Squash | None = None
+    squash: Squash | None = None
     squashed_at: str = ""
 
     def network(self) -> Network:
-        """Take every layer in turn."""
-        layers = {one.name: one for one in self.model.layers}
+        """Read all layers in order."""
+        layers = {layer.name: layer for layer in self.model.layers}
         for name in self.model.entries:
             width = input_width(layers[name])
-            self.blocks[name] = _shaped(inputs(width, self.n_columns), (width,))
+            self.blocks[name] = _shape_block(inputs(width, self.n_columns), (width,))
             self.n_columns += width
         for layer in self.model.layers:
             if layer.kind != "InputLayer":
-                _refuse_cut([layers[name] for name in layer.inbound], layer)
-                self._step(layer)
+                _check_truncated_inputs([layers[name] for name in layer.inbound], layer)
+                self._read_layer(layer)
         if self.model.end in self.blocks:
-            self._begin(self.model.end)
+            self._enter_first_layer(self.model.end)
         if self.value != self.model.end:
-            raise NetworkError(f"the model's output must be its last layer, got {self.model.end!r}")
-        squash = self.squashed in ("sigmoid", "softmax")
-        network = self.builder.network(sigmoid=squash, source=self.model.precision)
-        return network if self.squashed != "log_softmax" else with_log_softmax(network)
-
-    def _begin(self, name: str) -> None:
-        if self.value:
             raise NetworkError(
-                f"layer {name!r} stands beside another branch; branches and skip connections are not read, only blocks of the inputs"
+                f"the model's output is not its last layer: got {self.model.end!r}; "
+                f"expected {self.value!r}"
             )
+        probabilities = self.squash in ("sigmoid", "softmax")
+        network = self.builder.network(sigmoid=probabilities, source=self.model.precision)
+        return network if self.squash != "log_softmax" else with_log_softmax(network)
+
+    def _enter_first_layer(self, name: str) -> None:
+        if self.value:
+            raise NetworkError(f"layer {name!r} is on another branch; {NO_BRANCHES}")
         block = self.blocks[name]
         if block.size != block.shape[-1]:
             raise NetworkError(
-                f"layer {name!r} gives {list(block.shape)} values a person, not one row of them; add a Flatten layer after it"
+                f"layer {name!r} gives several rows of values per person: "
+                f"got the shape {list(block.shape)}; expected one row; "
+                "add a Flatten layer after it"
             )
         self.builder.enter(list(block.ravel()), self.n_columns)
         self.value = name
 
-    def _step(self, layer: KerasLayer) -> None:
+    def _read_layer(self, layer: KerasLayer) -> None:
         if layer.kind in KINDS:
             check_arrays(layer)
-        if self.squashed and layer.kind not in SAME:
-            raise refuse_smooth(self.squashed, self.squashed_at)
+        if self.squash and layer.kind not in NO_OPS:
+            raise refuse_smooth(self.squash, self.squashed_at)
         if layer.inbound and all(name in self.blocks for name in layer.inbound):
-            if self._on_blocks(layer):
+            if self._read_on_blocks(layer):
                 return
             if len(layer.inbound) == 1:
-                self._begin(layer.inbound[0])
+                self._enter_first_layer(layer.inbound[0])
         if layer.inbound != (self.value,):
-            raise NetworkError(
-                f"{layer.where} must take the layer before it; branches and skip connections are not read, only blocks of the inputs"
-            )
-        self._take(layer)
+            raise NetworkError(f"{layer.where} does not read the layer before it; {NO_BRANCHES}")
+        self._add_layer(layer)
         self.value = layer.name
 
-    def _on_blocks(self, layer: KerasLayer) -> bool:
-        """Take what may be done to parts of the inputs; False where a layer begins."""
+    def _read_on_blocks(self, layer: KerasLayer) -> bool:
+        """Read a layer on parts of the inputs; return False if the network begins."""
         if layer.kind == "Concatenate":
             parts = [self.blocks[name] for name in layer.inbound]
-            axis = layer.config.get("axis", -1) % (1 + parts[0].ndim)  # 0 are the people
+            axis = layer.config.get("axis", -1) % (1 + parts[0].ndim)  # axis 0 are the people
             if axis == 0:
-                raise NetworkError(f"{layer.where} must join columns (axis -1)")
+                raise NetworkError(f"{layer.where} joins people; expected columns (axis -1)")
             self.blocks[layer.name] = np.concatenate(parts, axis=axis - 1)
             return True
         if len(layer.inbound) != 1:
@@ -183,18 +188,18 @@ class _LayerReader:
         block = self.blocks[layer.inbound[0]]
         if layer.kind == "Embedding":
             table = matrix_of(layer)
-            looked_up = embedded(list(block.ravel()), table, layer.where)
-            self.blocks[layer.name] = _shaped(looked_up, (*block.shape, table.shape[1]))
-        elif layer.kind in SAME:
-            self.blocks[layer.name] = _reshaped(block, layer)
+            signals = embedded(list(block.ravel()), table, layer.where)
+            self.blocks[layer.name] = _shape_block(signals, (*block.shape, table.shape[1]))
+        elif layer.kind in NO_OPS:
+            self.blocks[layer.name] = _reshape_block(block, layer)
         elif layer.kind in SCALINGS:
-            self.blocks[layer.name] = _scaled(block, layer)
+            self.blocks[layer.name] = _scale_block(block, layer)
         else:
             return False
         return True
 
-    def _take(self, layer: KerasLayer) -> None:
-        """Take a layer on the one value that the layers so far give."""
+    def _add_layer(self, layer: KerasLayer) -> None:
+        """Add a layer after those read so far."""
         match layer.kind:
             case "Dense":
                 kernel = matrix_of(layer)
@@ -223,70 +228,77 @@ class _LayerReader:
                     return
                 factors, shifts = scaling_of(layer, width)
                 self.builder.scale(
-                    np.array([float(one) for one in factors]),
-                    np.array([float(one) for one in shifts]),
+                    np.array([float(factor) for factor in factors]),
+                    np.array([float(shift) for shift in shifts]),
                     width,
                 )
             case "Reshape":
                 if any(size != 1 for size in layer.config["target_shape"][:-1]):
-                    raise NetworkError(f"{layer.where} must keep the values in one row")
-            case kind if kind in SAME:
+                    raise NetworkError(
+                        f"{layer.where} changes the shape: got {layer.config['target_shape']}; "
+                        "expected one row of values"
+                    )
+            case kind if kind in NO_OPS:
                 pass
             case _:
-                raise NetworkError(f"{layer.where} is not one that FETA reads; it reads {READ}")
+                raise NetworkError(f"{layer.where} is not supported; expected {SUPPORTED}")
 
-    def _activate(self, told: object, layer: KerasLayer) -> None:
-        """Take an activation, told by its name or as a layer of its own."""
-        if isinstance(told, dict):
-            kind, config = str(told.get("class_name", "")), told.get("config", {})
-            check_class(told, f"the activation of {layer.where}")
+    def _activate(self, activation: object, layer: KerasLayer) -> None:
+        """Add an activation, given by its name or as a layer."""
+        if isinstance(activation, dict):
+            kind, config = str(activation.get("class_name", "")), activation.get("config", {})
+            check_class(activation, f"the activation of {layer.where}")
             if kind in ("ReLU", "LeakyReLU"):
                 policy_of(config, f"the activation of {layer.where}")
                 self.builder.activate(layer_activation(kind, config, layer), layer.where)
                 return
-            told = config if isinstance(config, str) else kind
-        name = str(told)
+            activation = config if isinstance(config, str) else kind
+        name = str(activation)
         if name == "linear":
             return
         if name in SQUASHES:
-            self._squash(SQUASHES[name], layer)
+            self._set_squash(SQUASHES[name], layer)
             return
         if name.replace("_", "") in SMOOTH:
             raise refuse_smooth(name, f"the activation {name!r} of {layer.where}")
         self.builder.activate(named_activation(name, self.model.version, layer), layer.where)
 
-    def _squash(self, kind: Squash, layer: KerasLayer) -> None:
+    def _set_squash(self, kind: Squash, layer: KerasLayer) -> None:
+        """Record a last sigmoid or softmax; the scores are its inputs."""
         width = self.builder.width or self.n_columns
         where = f"the activation {kind!r} of {layer.where}"
         if (kind == "sigmoid") != (width == 1):
             raise refuse_smooth(kind, where)
-        self.squashed, self.squashed_at = kind, where
+        self.squash, self.squashed_at = kind, where
 
 
 def input_width(layer: KerasLayer) -> int:
-    """Tell how many columns an input has."""
+    """Return the number of columns of an input."""
     shape = layer.config.get("batch_shape") or layer.config.get("batch_input_shape") or []
     if len(shape) != 2 or not isinstance(shape[1], int) or shape[1] < 1:  # noqa: PLR2004 - rows and columns
         raise NetworkError(
-            f"the input {layer.name!r} must be rows of numbers, got the shape {shape}"
+            f"the input {layer.name!r} has an unsupported shape: got {shape}; "
+            "expected rows of numbers (None, columns)"
         )
     return shape[1]
 
 
-def _refuse_cut(taken: list[KerasLayer], layer: KerasLayer) -> None:
-    """Refuse inputs that Keras cuts down to whole numbers, except to look them up."""
-    for one in taken:
-        if one.whole and layer.kind != "Embedding":
-            message = f"the input {one.name!r} of {one.config['dtype']} must go into an Embedding, got {layer.where}: Keras cuts its numbers to whole ones; make the input float32"
-            raise NetworkError(message)
+def _check_truncated_inputs(sources: list[KerasLayer], layer: KerasLayer) -> None:
+    """Reject inputs that Keras truncates to integers, unless they are looked up."""
+    for source in sources:
+        if source.truncates and layer.kind != "Embedding":
+            raise NetworkError(
+                f"the input {source.name!r} of {source.config['dtype']} is truncated to integers: "
+                f"got {layer.where} after it; expected an Embedding; make the input float32"
+            )
 
 
-def _shaped(signals: Signals, shape: tuple[int, ...]) -> Block:
+def _shape_block(signals: Signals, shape: tuple[int, ...]) -> Block:
     return np.array(signals, dtype=object).reshape(shape)
 
 
-def _reshaped(block: Block, layer: KerasLayer) -> Block:
-    """Give a block the shape that a layer gives it: values row by row."""
+def _reshape_block(block: Block, layer: KerasLayer) -> Block:
+    """Reshape a block as the layer does, in row-major order."""
     if layer.kind == "Reshape":
         return block.reshape(
             [-1 if size is None else size for size in layer.config["target_shape"]]
@@ -298,11 +310,12 @@ def _reshaped(block: Block, layer: KerasLayer) -> Block:
     return block.ravel()
 
 
-def _scaled(block: Block, layer: KerasLayer) -> Block:
-    """Scale a block's values, each by its place on the last axis."""
+def _scale_block(block: Block, layer: KerasLayer) -> Block:
+    """Scale a block's values, each by its index on the last axis."""
     check_last_axis(layer, block.ndim)
     pairs = list(zip(*scaling_of(layer, block.shape[-1]), strict=True))
     scaled = [
-        one.scaled(*pairs[index % len(pairs)]) for index, one in enumerate(block.ravel().tolist())
+        signal.scaled(*pairs[index % len(pairs)])
+        for index, signal in enumerate(block.ravel().tolist())
     ]
-    return _shaped(scaled, block.shape)
+    return _shape_block(scaled, block.shape)

@@ -1,1 +1,1 @@
-"""The ONNX reader."""
+"""Reader of ONNX graphs."""

@@ -1,4 +1,4 @@
-"""ONNX check: a graph run step by step in float64, beside the network that was read from it."""
+"""Comparison of a network with its ONNX graph, evaluated in float64."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -8,26 +8,25 @@ import numpy as np
 from feta.arrays import Array, Matrix
 from feta.errors import NetworkError
 from feta.readers.onnx.state import GraphState
+from feta.readers.onnx.tensor_data import DOUBLE, FLOAT
 from feta.scorer.network.agreement import check_agreement
 from feta.scorer.network.network import Network
 
 if TYPE_CHECKING:
     import onnx
 
-# Rows scored by both: enough to reach every neuron's two sides.
+# Rows on which both are scored: enough to reach both sides of every neuron.
 CHECKED_ROWS = 64
 
-# How far from 0 they are drawn: scaled inputs, years, and amounts; what is cut off far out shows there.
+# Standard deviations of these rows: scaled inputs, years, amounts. The largest reveals clipping.
 SCALES = (1.0, 10.0, 1e3)
-
-FLOAT, DOUBLE = 1, 11
 
 
 def check_graph(model: "onnx.ModelProto", network: Network, state: GraphState) -> None:
-    """Compare scores with those of ONNX's own reference evaluator, all numbers made float64."""
+    """Compare scores with those of ONNX's reference evaluator, with all numbers in float64."""
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415 - slow to import
 
-    double = _in_double(model, state)
+    double = _convert_to_double(model, state)
     rng = np.random.default_rng(0)
     for scale in SCALES:
         rows = scale * rng.normal(size=(max(CHECKED_ROWS, state.rows), network.width))
@@ -35,35 +34,38 @@ def check_graph(model: "onnx.ModelProto", network: Network, state: GraphState) -
             rows[:, table.column] = rng.choice(table.numbers, len(rows))
         if state.rows > 1:
             rows = rows[: state.rows]
-        squash = state.squashed if scale == 1 else None
+        squash = state.squash if scale == 1 else None
         if squash is None:
-            _without_squash(double)  # it would hide differences between large scores
+            _remove_squash(double)  # it would hide differences between large scores
         try:
             with np.errstate(all="ignore"):
-                evaluator = ReferenceEvaluator(double, new_ops=[_batch_norm()])
-                theirs = _outputs(evaluator, model, state, rows)
-        except Exception as error:  # whatever the evaluator raises: the graph does not run
-            told = " ".join(str(error).split())[:200]
-            message = f"the graph must run as it stands, but does not ({told}); export it again"
-            raise NetworkError(message) from None
+                evaluator = ReferenceEvaluator(double, new_ops=[_batch_norm_operator()])
+                scores = _evaluate(evaluator, model, state, rows)
+        except Exception as error:  # the evaluator may raise anything
+            reason = " ".join(str(error).split())[:200]
+            raise NetworkError(
+                f"the graph cannot be evaluated: got {reason}; expected a graph that runs; "
+                "export it again"
+            ) from None
         compared = network if scale == 1 else replace(network, source="float64")
-        # Far out, what cancels in an inner layer may round by more than the last one's terms say.
-        check_agreement(compared, rows, theirs, "the graph's own", squash=squash, rounded=scale > 1)
+        # At large scales, terms that cancel in an inner layer may cause larger rounding errors than
+        # the last layer's terms show.
+        check_agreement(compared, rows, scores, "the graph's own", squash=squash, rounded=scale > 1)
 
 
-def _without_squash(model: "onnx.ModelProto") -> None:
-    """Take off a last Sigmoid or Softmax."""
+def _remove_squash(model: "onnx.ModelProto") -> None:
+    """Replace a last Sigmoid or Softmax by the identity."""
     for node in model.graph.node:
         if node.op_type in ("Sigmoid", "Softmax", "LogSoftmax"):
             node.op_type = "Identity"
             del node.attribute[:]
 
 
-def _batch_norm() -> type:
-    """Make an operator that normalizes by the stored statistics.
+def _batch_norm_operator() -> type:
+    """Return an operator that normalizes by the stored statistics.
 
-    Before opset 14 the reference evaluator mixes the rows' own statistics in, as in training; with
-    one output and without `training_mode`, all opsets mean the stored ones.
+    Before opset 14, the reference evaluator mixes in the statistics of the rows, as in training.
+    With one output and without `training_mode`, the stored ones are meant in all opsets.
     """
     from onnx.reference.op_run import OpRun  # noqa: PLC0415 - slow to import
 
@@ -82,37 +84,38 @@ def _batch_norm() -> type:
             **_: object,
         ) -> tuple[Array]:
             if not {scale.size, bias.size, mean.size, var.size} == {x.shape[1]}:
-                raise NetworkError(f"got statistics that do not fit the shape {x.shape}")
+                raise NetworkError(f"statistics that do not fit the shape {x.shape}")
             shape = (-1, *(1 for _ in x.shape[2:]))
-            scale, bias, mean, var = (one.reshape(shape) for one in (scale, bias, mean, var))
+            scale, bias, mean, var = (array.reshape(shape) for array in (scale, bias, mean, var))
             return (np.asarray((x - mean) * (scale / np.sqrt(var + epsilon)) + bias),)
 
     return BatchNormalization
 
 
-def _outputs(evaluator: Any, model: "onnx.ModelProto", state: GraphState, rows: Matrix) -> Matrix:  # noqa: ANN401 - onnx ships no types for it
-    """Feed rows in the graph's own batches."""
-    batch = 1 if state.fixed_rows and state.rows == 1 else len(rows)
+def _evaluate(evaluator: Any, model: "onnx.ModelProto", state: GraphState, rows: Matrix) -> Matrix:  # noqa: ANN401 - onnx ships no types for it
+    """Evaluate the graph on rows, in batches of its own size."""
+    batch_size = 1 if state.fixed_rows and state.rows == 1 else len(rows)
     parts = []
-    for start in range(0, len(rows), batch):
-        some = rows[start : start + batch]
+    for start in range(0, len(rows), batch_size):
+        batch = rows[start : start + batch_size]
         feeds, column = {}, 0
         for entry, width in state.entries.items():
-            part = some[:, column : column + width]
-            whole = _kind(model, entry) not in (FLOAT, DOUBLE)
-            feeds[entry] = part.astype(np.int64) if whole else part
+            part = batch[:, column : column + width]
+            integers = _element_type(model, entry) not in (FLOAT, DOUBLE)
+            feeds[entry] = part.astype(np.int64) if integers else part
             column += width
-        parts.append(np.asarray(evaluator.run(None, feeds)[0], np.float64).reshape(len(some), -1))
+        outputs = np.asarray(evaluator.run(None, feeds)[0], np.float64)
+        parts.append(outputs.reshape(len(batch), -1))
     return np.concatenate(parts)
 
 
-def _kind(model: "onnx.ModelProto", name: str) -> int:
-    (entry,) = (one for one in model.graph.input if one.name == name)
+def _element_type(model: "onnx.ModelProto", name: str) -> int:
+    (entry,) = (entry for entry in model.graph.input if entry.name == name)
     return entry.type.tensor_type.elem_type
 
 
-def _in_double(model: "onnx.ModelProto", state: GraphState) -> "onnx.ModelProto":
-    """Copy a graph with every float32 number as float64, and its constants as they were read."""
+def _convert_to_double(model: "onnx.ModelProto", state: GraphState) -> "onnx.ModelProto":
+    """Copy a graph with all float32 numbers as float64, and with the constants that were read."""
     import onnx  # noqa: PLC0415 - slow to import
     from onnx import numpy_helper  # noqa: PLC0415 - slow to import
 

@@ -1,8 +1,8 @@
-"""ONNX: a graph of affine operators and activations read into a Network, without running it.
+"""Reader of ONNX graphs of affine operators and activations.
 
-Before its first layer a graph may cut its inputs into blocks, embed and join them; from there on only
-a chain is read: every operator must work on the value before it and on stored constants. Nothing is
-allocated before its size is known, and no other file is opened unless asked for.
+Before its first layer, a graph may split its inputs into blocks, embed and join them. From there
+on, only chains are read: every operator must read the value before it and stored constants. Nothing
+is allocated before its size is known, and no other file is opened unless the caller allows it.
 """
 
 from dataclasses import replace
@@ -25,10 +25,10 @@ from feta.readers.onnx.operators import (
     OPERATORS,
     SHAPES,
     STANDARD,
-    refusal,
+    unsupported_error,
 )
-from feta.readers.onnx.state import GraphState, options_of
-from feta.readers.onnx.stored import KINDS, stored_array
+from feta.readers.onnx.state import GraphState, duplicate_error, options_of
+from feta.readers.onnx.tensor_data import DOUBLE, FLOAT, FORMATS, INT32, INT64, read_tensor
 from feta.scorer.network.agreement import with_log_softmax
 from feta.scorer.network.input_blocks import inputs
 from feta.scorer.network.network import Measured, Network
@@ -36,40 +36,44 @@ from feta.scorer.network.network import Measured, Network
 if TYPE_CHECKING:
     import onnx
 
-# Before opset 7 Add and BatchNormalization meant other things; runtimes refuse those files too.
+# Before opset 7, Add and BatchNormalization were defined differently; runtimes reject such files.
 OLDEST_OPSET = 7
 
-# ONNX's element types that an input may have: FLOAT, INT32, INT64, DOUBLE.
-FLOAT, INT32, INT64, DOUBLE = 1, 6, 7, 11
 INTEGERS = (INT32, INT64)
+
+# No table of people has more columns; a graph that claims more is meant to exhaust memory.
+MAX_COLUMNS = 2**16
 
 
 def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
     """Read a network from an ONNX file.
 
-    Understood are Gemm, MatMul, Add, Sub, Mul, Div, BatchNormalization; Relu, LeakyRelu, PRelu, Clip,
-    Abs, HardSigmoid, Max and Min with a constant, and maxout (Reshape to groups, ReduceMax); what
-    changes only the shape or nothing (Identity, Constant, Cast, Flatten, Reshape, Squeeze, Unsqueeze,
-    Dropout); before the first layer Concat, Gather (columns, or an embedding), Slice and Split of the
-    inputs, which stand side by side; and a last Sigmoid, Softmax or LogSoftmax, which are taken off:
-    scores are what goes into them. Weights in other files are read only with `external_data`, from the
-    model's own folder. The reading is checked against ONNX's own reference evaluator in float64.
+    Supported are Gemm, MatMul, Add, Sub, Mul, Div, BatchNormalization; Relu, LeakyRelu, PRelu,
+    Clip, Abs, HardSigmoid, Max and Min with a constant, and maxout (Reshape to groups, ReduceMax);
+    operators that change only the shape or nothing (Identity, Constant, Cast, Flatten, Reshape,
+    Squeeze, Unsqueeze, Dropout); before the first layer, Concat, Gather (columns, or an embedding),
+    Slice and Split of the inputs, which the network reads as one row; and a last Sigmoid, Softmax
+    or LogSoftmax, which is removed: scores are its inputs. Weights in other files are read only
+    with `external_data`, from the model's folder. The network's scores are compared with those of
+    ONNX's reference evaluator in float64.
     """
     try:
-        # Numbers that overflow become infinite, and those are refused by name.
+        # Numbers that overflow become infinite; they are rejected by name.
         with np.errstate(all="ignore"):
             model = _load(Path(path))
             state = GraphState(Path(path).parent if external_data else None)
-            network = _network(model, state)
+            network = _read_graph(model, state)
             check_graph(model, network, state)
             return network
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
     except (FetaError, ImportError, OSError):
         raise
-    except Exception as error:  # what a file of unknown making says may be anything
-        message = f"{path}: the graph cannot be read ({type(error).__name__}: {error}); export it again with another opset, and please report this model"
-        raise NetworkError(message) from error
+    except Exception as error:  # untrusted input may hold anything
+        raise NetworkError(
+            f"{path}: the graph cannot be read ({type(error).__name__}: {error}); "
+            "export it again with another opset, and please report this model"
+        ) from error
 
 
 def _load(path: Path) -> "onnx.ModelProto":
@@ -81,84 +85,97 @@ def _load(path: Path) -> "onnx.ModelProto":
         model = onnx.load_model_from_string(content)
     except (DecodeError, ValueError, RecursionError):
         raise NetworkError(
-            "the file must be an ONNX model, but cannot be decoded; export it again"
+            "the file cannot be decoded; expected an ONNX model; export it again"
         ) from None
     if not model.graph.node:
         raise NetworkError(
-            "the file must be an ONNX model with operators, but has none; export it again"
+            "the file has no operators; expected an ONNX model with operators; export it again"
         )
     newest = onnx.defs.onnx_opset_version()
-    opsets = [one.version for one in model.opset_import if one.domain in STANDARD]
-    if not opsets or not all(OLDEST_OPSET <= one <= newest for one in opsets):
-        got = ", ".join(map(str, opsets)) or "none"
-        message = f"the opset must be from {OLDEST_OPSET} to {newest}, got {got}; export with opset_version=17"
-        raise NetworkError(message)
+    opsets = [opset.version for opset in model.opset_import if opset.domain in STANDARD]
+    if not opsets or not all(OLDEST_OPSET <= version <= newest for version in opsets):
+        versions = ", ".join(map(str, opsets)) or "none"
+        raise NetworkError(
+            f"the opset is not supported: got {versions}; expected {OLDEST_OPSET} to {newest}; "
+            "export with opset_version=17"
+        )
     for function in model.functions:
-        if function.domain in STANDARD:  # else "Relu" could mean anything
-            raise NetworkError(f"the file must not define the operator {function.name!r} anew")
+        if function.domain in STANDARD:  # otherwise "Relu" could mean anything
+            raise NetworkError(
+                f"the file redefines the operator {function.name!r}; "
+                "expected no functions in ONNX's own domain"
+            )
     return model
 
 
-def _network(model: "onnx.ModelProto", state: GraphState) -> Network:
+def _read_graph(model: "onnx.ModelProto", state: GraphState) -> Network:
     """Read the whole graph."""
     graph = model.graph
     if graph.sparse_initializer:
-        raise NetworkError("the graph's arrays must not be sparse; export them dense")
+        raise NetworkError("the graph has sparse arrays; expected dense ones; export them dense")
     for tensor in graph.initializer:
-        _keep(state, tensor.name, _array(state, tensor))
-    _enter(model, state)
+        state.define_constant(tensor.name, _read_array(state, tensor))
+    _read_inputs(model, state)
     for index, node in enumerate(graph.node):
-        _step(state, node, f"operator {(node.name or index)!r} ({node.op_type})")
-    if state.pool:
-        raise NetworkError(f"the value {state.value!r} must be reduced by ReduceMax, got the end")
+        _read_operator(state, node, f"operator {(node.name or index)!r} ({node.op_type})")
+    if state.group_size:
+        raise NetworkError(
+            f"the graph ends in the groups {state.value!r}; expected ReduceMax after them"
+        )
     if not state.value and len(graph.output) and graph.output[0].name in state.blocks:
-        state.begin(graph.output[0].name)
+        state.enter_first_layer(graph.output[0].name)
     if [output.name for output in graph.output][:1] != [state.value]:
-        got = ", ".join(repr(output.name) for output in graph.output)
-        raise NetworkError(f"the graph's output must be its last value {state.value!r}, got {got}")
-    squashed = state.squashed in ("sigmoid", "softmax")
-    network = state.builder.network(sigmoid=squashed, source=state.source)
-    if _narrow(model):
+        names = ", ".join(repr(output.name) for output in graph.output)
+        raise NetworkError(
+            f"the graph's output is not its last value: got {names}; expected {state.value!r}"
+        )
+    probabilities = state.squash in ("sigmoid", "softmax")
+    network = state.builder.network(sigmoid=probabilities, source=state.source)
+    if _uses_narrow_integers(model):
         network = replace(network, measured=Measured())
-    return network if state.squashed != "log_softmax" else with_log_softmax(network)
+    return network if state.squash != "log_softmax" else with_log_softmax(network)
 
 
-def _narrow(model: "onnx.ModelProto") -> bool:
-    """Say whether numbers pass a type that wraps large ones, so that no column may leave its limits."""
+def _uses_narrow_integers(model: "onnx.ModelProto") -> bool:
+    """Return whether a type wraps large numbers, so that no column may leave its limits."""
     wide = (FLOAT, INT64, DOUBLE)
     casts = [
         options_of(node, {"to": 0, "saturate": 1})["to"]
         for node in model.graph.node
         if node.op_type == "Cast"
     ]
-    inputs_ = [entry.type.tensor_type.elem_type for entry in model.graph.input]
-    return any(kind not in wide for kind in casts) or INT32 in inputs_
+    input_types = [entry.type.tensor_type.elem_type for entry in model.graph.input]
+    return any(kind not in wide for kind in casts) or INT32 in input_types
 
 
-def _enter(model: "onnx.ModelProto", state: GraphState) -> None:
-    """Find the inputs and their widths."""
-    found = [one for one in model.graph.input if one.name not in state.constants]
-    if not found:
-        raise NetworkError("the graph must have an input, a table of numbers, got none")
-    for entry in found:
+def _read_inputs(model: "onnx.ModelProto", state: GraphState) -> None:
+    """Read the inputs and their widths."""
+    entries = [entry for entry in model.graph.input if entry.name not in state.constants]
+    if not entries:
+        raise NetworkError("the graph has no input; expected a table of numbers")
+    for entry in entries:
         kind = entry.type.tensor_type
         sizes = [dim.dim_value for dim in kind.shape.dim]
         if kind.elem_type not in (FLOAT, DOUBLE, *INTEGERS):
-            raise NetworkError("the graph's input must be float or double numbers")
+            raise NetworkError(
+                f"the graph's input {entry.name!r} has an unsupported type: "
+                f"got type {kind.elem_type}; expected float or double numbers"
+            )
         if kind.elem_type == FLOAT:
             state.source = "float32"
         if kind.elem_type in INTEGERS:
             state.integers.add(entry.name)
         if len(sizes) != 2 or not 1 <= sizes[1] <= MAX_COLUMNS:  # noqa: PLR2004 - rows and columns
             raise NetworkError(
-                f"the graph's input must be (rows, columns) with the columns fixed, got {sizes}"
+                f"the graph's input {entry.name!r} has an unsupported shape: got {sizes}; "
+                f"expected (rows, columns) with 1 to {MAX_COLUMNS} columns, 0 being unknown"
             )
         state.blocks[entry.name] = inputs(sizes[1], state.n_columns)
         if kind.elem_type in INTEGERS:
             where = f"the input {entry.name!r} of integers"
             state.blocks[entry.name] = [
-                one.cut_to_integers(where, LARGEST_INTEGERS[kind.elem_type])
-                for one in state.blocks[entry.name]
+                signal.cut_to_integers(where, LARGEST_INTEGERS[kind.elem_type])
+                for signal in state.blocks[entry.name]
             ]
         state.entries[entry.name] = sizes[1]
         state.n_columns += sizes[1]
@@ -166,94 +183,92 @@ def _enter(model: "onnx.ModelProto", state: GraphState) -> None:
         state.fixed_rows |= sizes[0] > 0
 
 
-# No table about people has more columns; a graph that says so was made to exhaust memory.
-MAX_COLUMNS = 2**16
-
-
-def _array(state: GraphState, tensor: "onnx.TensorProto") -> Array:
-    array = stored_array(tensor, state.folder)
+def _read_array(state: GraphState, tensor: "onnx.TensorProto") -> Array:
+    array = read_tensor(tensor, state.folder)
     if array.dtype == np.float32:
         state.source = "float32"
     return array
 
 
-def _step(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
-    """Take one operator."""
-    known = node.op_type in OPERATORS or node.op_type in BLOCK_OPERATORS
-    if node.domain not in STANDARD or not known:
-        raise refusal(node, where)
+def _read_operator(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
+    """Read one operator."""
+    supported = node.op_type in OPERATORS or node.op_type in BLOCK_OPERATORS
+    if node.domain not in STANDARD or not supported:
+        raise unsupported_error(node, where)
     if len(node.output) < 1 or len(node.input) < MIN_INPUTS.get(node.op_type, 1):
-        raise NetworkError(f"{where} must have all its inputs and an output; export it again")
+        raise NetworkError(f"{where} lacks an input or an output; export it again")
     if node.op_type == "Constant":
-        _constant(state, node, where)
+        _read_constant(state, node, where)
         return
-    live = [name for name in node.input if name and name not in state.constants]
-    if not live:
+    operands = [name for name in node.input if name and name not in state.constants]
+    if not operands:
         _fold_constant(state, node, where)
         return
-    if all(name in state.blocks for name in live):
-        if _on_blocks(state, node, live, where):
+    if all(name in state.blocks for name in operands):
+        if _read_on_blocks(state, node, operands, where):
             return
-        state.begin(live[0])
-    _check_chain(state, live, where)
+        state.enter_first_layer(operands[0])
+    _check_chain(state, operands, where)
     if node.op_type not in OPERATORS:
-        raise NetworkError(f"{where} must stand before the first layer, on parts of the input")
-    if state.squashed and node.op_type not in SHAPES:
-        raise NetworkError(f"{where} must not follow the last {state.squashed}")
-    if state.pool and node.op_type != "ReduceMax":
-        raise NetworkError(f"{where} must not follow a Reshape to groups; ReduceMax must")
+        raise NetworkError(
+            f"{where} follows the first layer; expected it before, on parts of the input"
+        )
+    if state.squash and node.op_type not in SHAPES:
+        raise NetworkError(f"{where} follows the last {state.squash}; expected the output there")
+    if state.group_size and node.op_type != "ReduceMax":
+        raise NetworkError(f"{where} follows a Reshape to groups; expected ReduceMax there")
     OPERATORS[node.op_type](state, node, where)
     state.value = node.output[0]
 
 
 def _fold_constant(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
-    """Take what exporters do to constants alone: nothing, or a change of their type."""
-    kind = (
-        KINDS.get(options_of(node, {"to": 0, "saturate": 1})["to"])
+    """Evaluate the operators that exporters apply to constants: identity and type conversion."""
+    dtype = (
+        FORMATS.get(options_of(node, {"to": 0, "saturate": 1})["to"])
         if node.op_type == "Cast"
         else None
     )
-    if node.op_type not in ("Cast", "Identity") or (node.op_type == "Cast" and kind is None):
-        raise NetworkError(f"{where} works on constants only; export with constant folding")
+    if node.op_type not in ("Cast", "Identity") or (node.op_type == "Cast" and dtype is None):
+        raise NetworkError(f"{where} reads constants only; export with constant folding")
     array = state.constants[node.input[0]]
-    _keep(state, node.output[0], array if kind is None else array.astype(np.dtype(kind)))
+    converted = array if dtype is None else array.astype(np.dtype(dtype))
+    state.define_constant(node.output[0], converted)
 
 
-def _check_chain(state: GraphState, live: list[str], where: str) -> None:
-    """Refuse what does not work on the one value that is read so far."""
-    due = state.value or next(iter(state.blocks))
-    for name in live:
+def _check_chain(state: GraphState, operands: list[str], where: str) -> None:
+    """Reject operands other than the last value."""
+    expected = state.value or next(iter(state.blocks))
+    for name in operands:
         if name not in (state.value, *state.blocks):
-            message = f"{where} must work on the value before it, {due!r}, got {name!r}; branches and skip connections are not read, only blocks of the input before the first layer"
-            raise NetworkError(message)
+            raise NetworkError(
+                f"{where} does not read the value before it: got {name!r}; expected {expected!r}; "
+                "branches and skip connections are not supported, only blocks of the input "
+                "before the first layer"
+            )
 
 
-def _on_blocks(state: GraphState, node: "onnx.NodeProto", live: list[str], where: str) -> bool:
-    """Take what may be done to parts of the input; False where a layer begins."""
+def _read_on_blocks(
+    state: GraphState, node: "onnx.NodeProto", operands: list[str], where: str
+) -> bool:
+    """Read an operator on parts of the input; return False if a layer begins."""
     operator = BLOCK_OPERATORS.get(node.op_type)
-    if operator is None and not state.is_whole(live[0]):
+    if operator is None and not state.is_input(operands[0]):
         operator = PART_OPERATORS.get(node.op_type)
     if operator is None:
         return False
-    if node.op_type == "Cast" and state.is_whole(live[0]) and len(state.entries) == 1:
-        return False  # to float, which a layer takes
+    if node.op_type == "Cast" and state.is_input(operands[0]) and len(state.entries) == 1:
+        return False  # a conversion of the whole input is read as part of a layer
     for name, signals in zip(node.output, operator(state, node, where), strict=False):
         if name in state.constants or name in state.blocks:
-            raise NetworkError(f"the graph must define {name!r} once, got it twice")
+            raise duplicate_error(name)
         state.blocks[name] = signals
     return True
 
 
-def _keep(state: GraphState, name: str, array: Array) -> None:
-    if name in state.constants:
-        raise NetworkError(f"the graph must define {name!r} once, got it twice")
-    state.constants[name] = array
-
-
-def _constant(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
+def _read_constant(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
     for attribute in node.attribute:
         if attribute.name == "value" and attribute.HasField("t"):
-            array = _array(state, attribute.t)
+            array = _read_array(state, attribute.t)
         elif attribute.name in ("value_float", "value_floats"):
             state.source = "float32"
             array = np.array(list(attribute.floats) or attribute.f)
@@ -261,6 +276,6 @@ def _constant(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
             array = np.array(list(attribute.ints) or attribute.i)
         else:
             continue
-        _keep(state, node.output[0], array)
+        state.define_constant(node.output[0], array)
         return
-    raise NetworkError(f"{where} must hold an array or a number")
+    raise NetworkError(f"{where} holds no array and no number")

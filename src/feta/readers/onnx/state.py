@@ -1,4 +1,4 @@
-"""ONNX reading: how far a graph is read, and what its operators ask for."""
+"""State of one pass over an ONNX graph, and access to an operator's constants."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class GraphState:
-    """One pass over a graph.
+    """The state of one pass over a graph.
 
-    `blocks` are parts of the input, until the first layer takes one of them; from there on `value`
-    names the one value that is not a constant.
+    `blocks` are parts of the input, until the first layer reads one of them. From there on, `value`
+    names the only value that is not a constant.
     """
 
-    folder: Path | None  # where external data may be read from
+    folder: Path | None  # where external data may be read
     builder: NetworkBuilder = field(default_factory=NetworkBuilder)
     constants: dict[str, Array] = field(default_factory=dict)
     blocks: dict[str, Signals] = field(default_factory=dict)
@@ -33,77 +33,101 @@ class GraphState:
     n_columns: int = 0  # of all inputs
     value: str = ""
     width: int = 0
-    rows: int = 1  # the graph's own number of rows, where that is fixed
+    rows: int = 1  # the graph's number of rows, if it is fixed
     fixed_rows: bool = False
-    pool: int = 0  # values a group, between a Reshape to groups and the ReduceMax over them
-    squashed: Squash | None = None
+    group_size: int = 0  # values per group, between a Reshape to groups and its ReduceMax
+    squash: Squash | None = None
     source: Literal["float32", "float64"] = "float64"
 
-    def is_whole(self, name: str) -> bool:
-        """Say whether a block is the input as it is."""
+    def is_input(self, name: str) -> bool:
+        """Return whether a block is the whole input, unchanged."""
         signals = self.blocks[name]
         return len(signals) == self.n_columns and all(
-            one.plain and one.column == index for index, one in enumerate(signals)
+            signal.plain and signal.column == index for index, signal in enumerate(signals)
         )
 
-    def begin(self, name: str) -> None:
-        """Let the first layer take a block of the input; the others must not be used any more."""
+    def enter_first_layer(self, name: str) -> None:
+        """Pass a block of the input to the first layer; no other block may be used afterwards."""
         if name in self.integers:
-            raise NetworkError("the graph's input must be float or double numbers")
+            raise NetworkError(
+                f"the first layer reads the input {name!r} of integers; "
+                "expected float or double numbers"
+            )
         refuse_cut(self.blocks[name])
         self.value, self.width = name, len(self.blocks[name])
         self.builder.enter(self.blocks[name], self.n_columns)
         self.blocks.clear()
 
-    def other(self, node: "onnx.NodeProto", where: str) -> Array:
-        """Give the constant of an operator with two inputs."""
+    def define_constant(self, name: str, array: Array) -> None:
+        """Store a constant under a new name."""
+        if name in self.constants:
+            raise duplicate_error(name)
+        self.constants[name] = array
+
+    def constant_operand(self, node: "onnx.NodeProto", where: str) -> Array:
+        """Return the constant of an operator with two inputs."""
         if len(node.input) != 2:  # noqa: PLR2004 - a value and a constant
-            raise NetworkError(f"{where} must have two inputs, got {len(node.input)}")
+            raise NetworkError(
+                f"{where} has an unsupported number of inputs: got {len(node.input)}; expected 2"
+            )
         names = [name for name in node.input if name != self.value]
         if len(names) != 1:
-            raise NetworkError(f"{where} must combine the value before it with one constant")
-        return self.numbers(names[0], where)
+            raise NetworkError(f"{where} does not combine the value before it with one constant")
+        return self.finite_constant(names[0], where)
 
-    def scalar(self, numbers: Array, where: str) -> float:
-        """Give a constant that must be one number."""
-        if numbers.size != 1 or numbers.ndim > 2:  # noqa: PLR2004 - rows and columns
-            message = f"{where} must have one number as its limit, got the shape {numbers.shape}"
-            raise NetworkError(message)
-        return float(np.ravel(numbers)[0])
-
-    def stored(self, name: str, where: str) -> Array:
-        """Give a stored constant."""
+    def constant(self, name: str, where: str) -> Array:
+        """Return a stored constant."""
         if name not in self.constants:
-            raise NetworkError(f"{where} must take {name!r} from the stored constants")
+            raise NetworkError(f"{where} reads {name!r}; expected a stored constant")
         return self.constants[name]
 
-    def numbers(self, name: str, where: str) -> Array:
-        """Give a stored constant as finite numbers."""
-        numbers = np.asarray(self.stored(name, where), dtype=np.float64)
+    def finite_constant(self, name: str, where: str) -> Array:
+        """Return a stored constant as finite numbers."""
+        numbers = np.asarray(self.constant(name, where), dtype=np.float64)
         bad = np.argwhere(~np.isfinite(numbers))
         if len(bad):
             index = tuple(bad[0].tolist())
-            message = f"{where}: the stored array {name!r} must be finite, got {float(numbers[index])!r} at {index}; train the network again"
-            raise NetworkError(message)
+            raise NetworkError(
+                f"{where}: the stored array {name!r} is not finite: "
+                f"got {float(numbers[index])!r} at {index}; expected finite numbers; "
+                "train the network again"
+            )
         return numbers
 
-    def vector(self, numbers: Array, width: int, where: str) -> Vector:
-        """Spread a constant over the columns as ONNX would."""
-        flat = np.ravel(numbers)
-        if numbers.shape[:-1] not in ((), (1,)) or flat.size not in (1, width):
-            raise NetworkError(
-                f"{where} must have a constant for {width} columns, got the shape {numbers.shape}"
-            )
-        return np.broadcast_to(flat, (width,)).astype(np.float64)
+
+def duplicate_error(name: str) -> NetworkError:
+    """Return the error for a name that is defined twice."""
+    return NetworkError(f"the graph defines {name!r} twice; expected one definition per name")
+
+
+def scalar_of(numbers: Array, where: str) -> float:
+    """Return a constant that must be one number."""
+    if numbers.size != 1 or numbers.ndim > 2:  # noqa: PLR2004 - rows and columns
+        raise NetworkError(
+            f"{where} has an unsupported limit: got the shape {numbers.shape}; expected one number"
+        )
+    return float(np.ravel(numbers)[0])
+
+
+def vector_of(numbers: Array, width: int, where: str) -> Vector:
+    """Broadcast a constant to the columns as ONNX does."""
+    flat = np.ravel(numbers)
+    if numbers.shape[:-1] not in ((), (1,)) or flat.size not in (1, width):
+        raise NetworkError(
+            f"{where} has a constant of the wrong shape: got {numbers.shape}; "
+            f"expected one number, or one for each of {width} columns"
+        )
+    return np.broadcast_to(flat, (width,)).astype(np.float64)
 
 
 def options_of(node: "onnx.NodeProto", defaults: dict[str, Any]) -> dict[str, Any]:
-    """Read an operator's attributes, numbers only; unknown ones are refused, since they may matter."""
+    """Read an operator's numeric attributes; reject unknown ones, since they may matter."""
     options = dict(defaults)
     for attribute in node.attribute:
         if attribute.name not in defaults:
             raise NetworkError(
-                f"operator {node.op_type} has an attribute {attribute.name!r} that FETA does not know"
+                f"operator {node.op_type} has an unsupported attribute: got {attribute.name!r}; "
+                f"expected only {', '.join(map(repr, defaults))}"
             )
         if isinstance(defaults[attribute.name], list):
             options[attribute.name] = list(attribute.ints)

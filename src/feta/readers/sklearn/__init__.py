@@ -1,1 +1,1 @@
-"""The scikit-learn reader."""
+"""Reader of scikit-learn estimators."""

@@ -1,1 +1,1 @@
-"""The PyTorch reader."""
+"""Reader of PyTorch modules."""

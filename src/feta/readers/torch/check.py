@@ -1,4 +1,4 @@
-"""Torch check: a module refused where its graph cannot show what it does, then run beside what was read."""
+"""Checks of a torch module: that its graph shows all it does, and that its scores agree."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,105 +17,117 @@ if TYPE_CHECKING:
 
 Outputs = Callable[[Matrix], Matrix]
 
-# Rows scored by both, to see that the reading is right: enough to reach every neuron's two sides.
+# Rows on which both are scored: enough to reach both sides of every neuron.
 CHECKED_ROWS = 256
 
-# How far from 0 they are drawn: scaled inputs, years, and amounts; what is cut off far out shows there.
+# Standard deviations of these rows: scaled inputs, years, amounts. The largest reveals clipping.
 SCALES = (1.0, 10.0, 1e3)
 
-# What to do about hooks that torch puts there itself, by the module they are from.
+# What to do about hooks that torch itself registers, by the start of their module's name.
 REMEDIES = {
-    "torch.nn.utils.": "make its weights permanent: torch.nn.utils.prune.remove, remove_weight_norm or remove_spectral_norm",
+    "torch.nn.utils.": (
+        "make its weights permanent: "
+        "torch.nn.utils.prune.remove, remove_weight_norm or remove_spectral_norm"
+    ),
     "torch.nn.modules.lazy": "run the module once on some rows first",
 }
 
+# Characters of an exception that a message quotes.
+MAX_QUOTED = 200
 
-def refuse_changed(module: "nn.Module") -> None:
-    """Refuse a module with parts that do something besides their class's forward."""
+
+def check_unmodified(module: "nn.Module") -> None:
+    """Reject a module with parts that do more than the forward of their class."""
     from torch import fx, nn  # noqa: PLC0415 - torch is an extra
     from torch.nn.utils.parametrize import is_parametrized  # noqa: PLC0415 - torch is an extra
 
-    for name, one in module.named_modules():
-        where = f"module {name!r} ({type(one).__name__})"
-        if "forward" in vars(one):
+    for name, part in module.named_modules():
+        where = f"module {name!r} ({type(part).__name__})"
+        if "forward" in vars(part):
             raise NetworkError(
-                f"{where} must run the forward of its class, but another was put in its place, by hand, torch.compile or torch.jit; give the module without it"
+                f"{where} has a replaced forward: got one set by hand, torch.compile or torch.jit; "
+                "expected the forward of its class; pass the module without it"
             )
-        if type(one).__call__ is not nn.Module.__call__ and not isinstance(one, fx.GraphModule):
+        if type(part).__call__ is not nn.Module.__call__ and not isinstance(part, fx.GraphModule):
             raise NetworkError(
-                f"{where} must be called as torch calls modules, but has a __call__ of its own; write what it does into the forward"
+                f"{where} overrides __call__; expected that of nn.Module; "
+                "move its code into the forward"
             )
-        if is_parametrized(one):
+        if is_parametrized(part):
             raise NetworkError(
-                f"{where} must keep its weights as they are, but makes them anew in each run; make them permanent: torch.nn.utils.parametrize.remove_parametrizations"
+                f"{where} is parametrized: got weights that each run computes; expected fixed "
+                "ones; make them permanent: torch.nn.utils.parametrize.remove_parametrizations"
             )
-        for hook in (*one._forward_pre_hooks.values(), *one._forward_hooks.values()):  # noqa: SLF001 - torch has no other way
-            raise NetworkError(_hooked(where, hook))
+        for hook in (*part._forward_pre_hooks.values(), *part._forward_hooks.values()):  # noqa: SLF001 - torch has no other way
+            raise NetworkError(_hook_message(where, hook))
 
 
-def _hooked(where: str, hook: Any) -> str:  # noqa: ANN401 - anything that can be called
-    home = str(getattr(hook, "__module__", ""))
-    known = [told for prefix, told in REMEDIES.items() if home.startswith(prefix)]
-    remedy = known[0] if known else "remove it, or write what it does into the forward"
+def _hook_message(where: str, hook: Any) -> str:  # noqa: ANN401 - anything that can be called
+    origin = str(getattr(hook, "__module__", ""))
+    remedies = [remedy for prefix, remedy in REMEDIES.items() if origin.startswith(prefix)]
+    remedy = remedies[0] if remedies else "remove it, or move its code into the forward"
     name = getattr(hook, "__qualname__", type(hook).__qualname__)
-    return f"{where} must do nothing besides its forward, but has the hook {name}; {remedy}"
+    return f"{where} has a hook: got {name}; expected nothing but its forward; {remedy}"
 
 
-def check_scores(network: Network, theirs: Outputs, squashed: Squash | None) -> None:
-    """Compare scores in float64 on random rows; without a last sigmoid, which hides large ones."""
+def check_double_scores(network: Network, outputs: Outputs, squash: Squash | None) -> None:
+    """Compare scores in float64 on random rows, before a last sigmoid, which hides differences."""
     what, rng = "the module's own", np.random.default_rng(0)
     in_double = replace(network, source="float64")
     for scale in SCALES:
-        rows = drawn_rows(network, scale, rng)
-        if squashed is not None and scale == 1:
-            with _running(network):
-                given = run(theirs, rows)
-            check_agreement(network, rows, given, what, squash=squashed)
-        with _running(network, squash=squashed is None):
-            given = run(theirs, rows)
-        # Far out, what cancels in an inner layer may round by more than the last one's terms say.
-        check_agreement(in_double, rows, given, what, rounded=scale > 1)
+        rows = draw_rows(network, scale, rng)
+        if squash is not None and scale == 1:
+            with _overrides(network):
+                scores = run_module(outputs, rows)
+            check_agreement(network, rows, scores, what, squash=squash)
+        with _overrides(network, squash=squash is None):
+            scores = run_module(outputs, rows)
+        # At large scales, terms that cancel in an inner layer may cause larger rounding errors than
+        # the last layer's terms show.
+        check_agreement(in_double, rows, scores, what, rounded=scale > 1)
 
 
-def check_own_scores(network: Network, theirs: Outputs) -> None:
-    """Compare scores in the module's own format; what computes with fewer digits shows here."""
+def check_source_scores(network: Network, outputs: Outputs) -> None:
+    """Compare scores in the module's own format, which reveals reduced precision."""
     what, rng = "the module's own", np.random.default_rng(0)
     for scale in SCALES:
-        rows = drawn_rows(network, scale, rng).astype(network.source).astype(np.float64)
-        with _running(network, squash=False, double=False):
-            given = run(theirs, rows)
-        check_agreement(network, rows, given, what, rounded=True)
+        rows = draw_rows(network, scale, rng).astype(network.source).astype(np.float64)
+        with _overrides(network, squash=False, double=False):
+            scores = run_module(outputs, rows)
+        check_agreement(network, rows, scores, what, rounded=True)
 
 
-def drawn_rows(network: Network, scale: float, rng: np.random.Generator) -> Matrix:
-    """Draw rows; numbers to look up are drawn from their table."""
+def draw_rows(network: Network, scale: float, rng: np.random.Generator) -> Matrix:
+    """Draw random rows; columns with a lookup table take values from it."""
     rows = scale * rng.normal(size=(CHECKED_ROWS, network.width))
     for table in network.first.tables:
         rows[:, table.column] = rng.choice(table.numbers, CHECKED_ROWS)
     return rows
 
 
-def run(theirs: Outputs, rows: Matrix) -> Matrix:
-    """Run a module that may raise anything."""
+def run_module(outputs: Outputs, rows: Matrix) -> Matrix:
+    """Run a module; turn any exception into a NetworkError."""
     try:
-        return theirs(rows)
+        return outputs(rows)
     except Exception as error:  # torch's errors share no other class
         raise NetworkError(
-            f"the module must run on rows of {rows.shape[1]} columns: {in_short(error)}"
+            f"the module fails on rows of {rows.shape[1]} columns: got {quote_error(error)}"
         ) from None
 
 
-def in_short(error: Exception) -> str:
-    """Give the beginning of an error's message on one line."""
-    return " ".join(str(error).split())[:200]
+def quote_error(error: Exception) -> str:
+    """Return the beginning of an exception's message on one line."""
+    return " ".join(str(error).split())[:MAX_QUOTED]
 
 
-def _running(network: Network, *, squash: bool = True, double: bool = True) -> "TorchFunctionMode":
-    """Make forwards that ask for float32 take float64, and with or without their sigmoids."""
+def _overrides(
+    network: Network, *, squash: bool = True, double: bool = True
+) -> "TorchFunctionMode":
+    """Return a mode that replaces float32 by float64 in a forward, and can skip its sigmoids."""
     import torch  # noqa: PLC0415 - torch is an extra
     from torch.overrides import TorchFunctionMode  # noqa: PLC0415 - torch is an extra
 
-    class Running(TorchFunctionMode):
+    class Overrides(TorchFunctionMode):
         def __torch_function__(
             self,
             func: Any,  # noqa: ANN401 - torch's own types
@@ -130,14 +142,14 @@ def _running(network: Network, *, squash: bool = True, double: bool = True) -> "
             if double and network.source == "float32":
                 if name == "float":
                     return torch.Tensor.double(args[0])
-                args = [_wide(one) for one in args]
-                options = {key: _wide(one) for key, one in options.items()}
+                args = [_widen(argument) for argument in args]
+                options = {key: _widen(argument) for key, argument in options.items()}
             return func(*args, **options)
 
-    return Running()
+    return Overrides()
 
 
-def _wide(argument: Any) -> Any:  # noqa: ANN401 - an argument of a call
+def _widen(argument: Any) -> Any:  # noqa: ANN401 - an argument of a call
     import torch  # noqa: PLC0415 - torch is an extra
 
     return torch.float64 if argument is torch.float32 else argument

@@ -1,7 +1,7 @@
-"""Torch reading: one pass over a module's traced forward.
+"""One pass over the traced forward of a torch module.
 
-What a module does before its first layer may cut the input into blocks, embed and join them; from
-there on every step must work on the one before it.
+Before its first layer, a module may split the input into blocks, embed and join them. From there
+on, every step must read the output of the one before it.
 """
 
 import operator
@@ -14,17 +14,18 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.readers.torch.precision import refuse_dtypes
+from feta.readers.torch.operands import ARITHMETIC, TRUNK, Node, is_value, number_of, read_affine
+from feta.readers.torch.precision import check_dtypes
 from feta.readers.torch.steps import (
     DROPOUTS,
-    READ,
+    SUPPORTED,
     activation_of,
-    array,
     batch_norm_of,
     called_activation,
-    cuts_to_integers,
     dropout_is_on,
     kind_of,
+    to_array,
+    truncates_to_integers,
 )
 from feta.scorer.network.activation import SMOOTH, refuse_smooth
 from feta.scorer.network.agreement import Squash, with_log_softmax
@@ -33,8 +34,8 @@ from feta.scorer.network.fold import BatchNorm
 from feta.scorer.network.input_blocks import Signals, embedded, inputs, refuse_cut
 from feta.scorer.network.network import Affine, Measured, Network
 
-# Calls that only change a shape or a type, or nothing at all when a trained network decides.
-SAME = {
+# Calls that only change a shape or a type, or that do nothing in evaluation mode.
+NO_OPS = {
     "alpha_dropout",
     "contiguous",
     "double",
@@ -49,64 +50,54 @@ SAME = {
     "unsqueeze",
     "view",
 }
-SAME_MODULES = ("Dropout", "AlphaDropout", "Identity", "Flatten", "Unflatten")
+NO_OP_MODULES = ("Dropout", "AlphaDropout", "Identity", "Flatten", "Unflatten")
 SQUASHES: dict[str, Squash] = {
     "sigmoid": "sigmoid",
     "softmax": "softmax",
     "logsoftmax": "log_softmax",
 }
-ARITHMETIC = {"add", "sub", "mul", "truediv", "div", "neg", "rsub"}
-
-
-@dataclass(frozen=True)
-class _Trunk:
-    """The one value that the layers so far give."""
-
-
-TRUNK = _Trunk()
 
 Graph = Any  # a GraphModule of torch.fx
-Node = Any  # a node of it, or a number among a call's arguments
-Module = Any  # a module of torch, or None for a call in the forward
+Module = Any  # a torch module, or None for a call in the forward
 
 
 @dataclass
 class TorchGraphReader:
-    """One pass over a traced graph."""
+    """The state of one pass over a traced graph."""
 
     graph: Graph
     widths: tuple[int, ...]
     source: Literal["float32", "float64"]
     builder: NetworkBuilder = field(default_factory=NetworkBuilder)
     values: dict[Any, Any] = field(default_factory=dict)
-    squashed: Squash | None = None
+    squash: Squash | None = None
     squashed_at: str = ""
-    entered: bool = False
+    entered: bool = False  # whether the input blocks have entered the first layer
 
     def network(self) -> Network:
-        """Take every step in turn."""
+        """Read all steps in order."""
         start = 0
-        entries = iter(self.widths)
+        widths = iter(self.widths)
         for node in self.graph.graph.nodes:
             if node.op == "placeholder":
-                width = next(entries)
+                width = next(widths)
                 self.values[node] = inputs(width, start)
                 start += width
             elif node.op == "get_attr":
                 self.values[node] = _attribute(self.graph, node.target)
             elif node.op == "output":
-                self._end(node)
+                self._read_output(node)
             else:
-                self._step(node)
+                self._read_step(node)
         network = self.builder.network(
-            sigmoid=self.squashed in ("sigmoid", "softmax"), source=self.source
+            sigmoid=self.squash in ("sigmoid", "softmax"), source=self.source
         )
         # These may cast to a type that wraps large numbers, so no column may leave its limits.
         if any(_name(node) in ("int", "to") for node in self.graph.graph.nodes):
             network = replace(network, measured=Measured())
-        return network if self.squashed != "log_softmax" else with_log_softmax(network)
+        return network if self.squash != "log_softmax" else with_log_softmax(network)
 
-    def _end(self, node: Node) -> None:
+    def _read_output(self, node: Node) -> None:
         result = (
             self.values.get(node.args[0])
             if not isinstance(node.args[0], tuple | list | dict)
@@ -115,16 +106,18 @@ class TorchGraphReader:
         if isinstance(result, list):
             self._enter(result)
         elif result is not TRUNK:
-            raise NetworkError("the module must give one table of scores, its last value")
+            raise NetworkError(
+                "the module's output is not its last value; expected one table of scores"
+            )
 
     def _enter(self, signals: Signals) -> None:
         if self.entered:
-            raise NetworkError("branches and skip connections are not read")
+            raise NetworkError("branches and skip connections are not supported")
         refuse_cut(signals)
         self.builder.enter(signals, sum(self.widths))
         self.entered = True
 
-    def _step(self, node: Node) -> None:
+    def _read_step(self, node: Node) -> None:
         step = self.graph.get_submodule(node.target) if node.op == "call_module" else None
         name = _name(node)
         where = (
@@ -132,216 +125,175 @@ class TorchGraphReader:
             if step is not None
             else f"{name}() in the forward"
         )
-        taken = [one for one in node.args if self._is_value(one)]
-        value = self.values[taken[0]] if taken else None
-        if self.squashed and not (name in SAME or kind_of(step) in SAME_MODULES):
-            raise refuse_smooth(self.squashed, self.squashed_at)
+        arguments = [argument for argument in node.args if is_value(argument, self.values)]
+        value = self.values[arguments[0]] if arguments else None
+        if self.squash and not (name in NO_OPS or kind_of(step) in NO_OP_MODULES):
+            raise refuse_smooth(self.squash, self.squashed_at)
         if name == "float" and self.source == "float64":
             raise NetworkError(
-                f"{where} rounds to float32, but the module computes in float64; use module.float(), or leave it out"
+                f"{where} rounds to float32, but the module computes in float64; "
+                "use module.float(), or remove the conversion"
             )
         self._check_call(node, name, where)
         if name == "cat":
-            self.values[node] = self._joined(node, where)
-        elif isinstance(value, list) and self._on_block(node, step, name, value, where):
+            self.values[node] = self._join_blocks(node, where)
+        elif isinstance(value, list) and self._read_on_block(node, step, name, value, where):
             pass
         elif value is None and name not in ARITHMETIC:
-            raise NetworkError(f"{where} must work on the value before it")
+            raise NetworkError(f"{where} does not read the value before it")
         else:
-            self._on_trunk(node, step, name, where)
+            self._read_on_trunk(node, step, name, where)
 
     def _check_call(self, node: Node, name: str, where: str) -> None:
-        """Refuse what a call does besides its step: fewer digits, or a dropout that is always on."""
-        given = [*node.args[1:], *node.kwargs.values()]
-        refuse_dtypes(given, self.source, where)
-        if name == "to" and any(one in self.values for one in given if isinstance(one, Hashable)):
+        """Reject side effects of a call: reduced precision, or a dropout that is always on."""
+        options = [*node.args[1:], *node.kwargs.values()]
+        check_dtypes(options, self.source, where)
+        if name == "to" and any(
+            option in self.values for option in options if isinstance(option, Hashable)
+        ):
             raise NetworkError(
-                f"{where} must convert to a fixed format, got that of another tensor; name the format"
+                f"{where} converts to the format of another tensor; "
+                "expected a fixed format; name the format"
             )
         if name in DROPOUTS and dropout_is_on(node, name):
             raise NetworkError(
-                f"{where} is active in evaluation mode, too; pass training=self.training, or leave it out"
+                f"{where} is active in evaluation mode; pass training=self.training, or remove it"
             )
 
-    def _joined(self, node: Node, where: str) -> Signals:
+    def _join_blocks(self, node: Node, where: str) -> Signals:
         parts = node.args[0] if node.args else node.kwargs.get("tensors", ())
         dimension = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else 0)
         if dimension not in (1, -1):
-            raise NetworkError(f"{where} must join columns (dim=1), got dim={dimension}")
+            raise NetworkError(
+                f"{where} joins the wrong dimension: got dim={dimension}; expected columns (dim=1)"
+            )
         signals: Signals = []
         for part in parts:
             value = self.values.get(part)
             if not isinstance(value, list):
                 raise NetworkError(
-                    f"{where} joins values behind a layer; branches and skip connections are not read, only blocks of the input"
+                    f"{where} joins outputs of a layer; expected blocks of the input; "
+                    "branches and skip connections are not supported"
                 )
             signals += value
         return signals
 
-    def _on_block(self, node: Node, step: Module, name: str, value: Signals, where: str) -> bool:
-        """Take what may be done to a block of the input; False where a layer begins."""
-        whole = (
+    def _read_on_block(
+        self, node: Node, step: Module, name: str, value: Signals, where: str
+    ) -> bool:
+        """Read a step on a block of the input; return False if a layer begins."""
+        is_input = (
             not self.entered
             and len(value) == sum(self.widths)
-            and all(one.plain and one.column == index for index, one in enumerate(value))
+            and all(signal.plain and signal.column == index for index, signal in enumerate(value))
         )
         kind = kind_of(step) if step is not None else ""
         if name == "getitem":
-            self.values[node] = _selected(value, node.args[1], where)
+            self.values[node] = _select_columns(value, node.args[1], where)
         elif kind == "Embedding":
             if step.max_norm is not None:
-                raise NetworkError(f"{where} must have no max_norm, which changes it as it is read")
-            self.values[node] = embedded(value, array(step.weight), where)
-        elif cuts_to_integers(node, name):
-            self.values[node] = [one.cut_to_integers(where) for one in value]
-        elif name in SAME or kind in SAME_MODULES:
+                raise NetworkError(
+                    f"{where} has a max_norm, which changes its weights at each lookup; "
+                    "expected none; train it without max_norm"
+                )
+            self.values[node] = embedded(value, to_array(step.weight), where)
+        elif truncates_to_integers(node, name):
+            self.values[node] = [signal.cut_to_integers(where) for signal in value]
+        elif name in NO_OPS or kind in NO_OP_MODULES:
             self.values[node] = value
-        elif kind == "BatchNorm1d" and not whole:
+        elif kind == "BatchNorm1d" and not is_input:
             norm = batch_norm_of(step, where)
             self.values[node] = [
-                one.scaled(norm.factor(index), _shift_of(norm, index))
-                for index, one in enumerate(value)
+                signal.scaled(norm.factor(index), _shift_of(norm, index))
+                for index, signal in enumerate(value)
             ]
-        elif name in ARITHMETIC and not whole and step is None:
-            self.values[node] = self._scaled(node, name, value, where)
+        elif name in ARITHMETIC and not is_input and step is None:
+            factors, shifts = read_affine(
+                node, name, values=self.values, width=len(value), where=where
+            )
+            self.values[node] = [
+                signal.scaled(Fraction(float(factors[index])), Fraction(float(shifts[index])))
+                for index, signal in enumerate(value)
+            ]
         else:
             return False
         return True
 
-    def _scaled(self, node: Node, name: str, value: Signals, where: str) -> Signals:
-        factor, shift = self._affine(node, name, len(value), where)
-        return [
-            one.scaled(Fraction(float(factor[index])), Fraction(float(shift[index])))
-            for index, one in enumerate(value)
-        ]
-
-    def _affine(self, node: Node, name: str, width: int, where: str) -> tuple[Matrix, Matrix]:
-        """Read value + c, c − value, value · c and so on as a factor and a shift a column."""
-        if name == "neg":
-            return np.full(width, -1.0), np.zeros(width)
-        first, second = self._operands(node, where)
-        swapped = self._is_value(second)
-        if (name in ("truediv", "div") and swapped) or (swapped and self._is_value(first)):
-            raise NetworkError(
-                f"{where} must combine the value before it with a constant; branches and skip connections are not read"
-            )
-        constant = self._constant(first if swapped else second, width, where)
-        ones = np.ones(width)
-        match name:
-            case "add":
-                return ones, constant
-            case "sub":
-                return (-ones, constant) if swapped else (ones, -constant)
-            case "rsub":
-                return -ones, constant
-            case "mul":
-                return constant, 0 * ones
-            case _:
-                if (constant == 0).any():
-                    raise NetworkError(f"{where} must not divide by 0")
-                return 1 / constant, 0 * ones
-
-    def _operands(self, node: Node, where: str) -> tuple[Node, Node]:
-        told = dict(zip(("input", "other"), node.args, strict=False)) | node.kwargs
-        if set(told) != {"input", "other"}:
-            raise NetworkError(
-                f"{where} must combine two values and nothing else, got {', '.join(told)}"
-            )
-        return told["input"], told["other"]
-
-    def _number(self, one: Node, where: str) -> float:
-        """Give an argument that is a number, or a tensor of the module that holds one."""
-        number = one if isinstance(one, int | float) else self.values.get(one)
-        if number is None or number is TRUNK or np.size(number) != 1:
-            raise NetworkError(f"{where} must take one fixed number, got {one}")
-        return float(np.ravel(number)[0])
-
-    def _is_value(self, one: object) -> bool:
-        if isinstance(one, int | float | slice | str | tuple | list):
-            return False
-        kept = self.values.get(one)
-        return kept is TRUNK or isinstance(kept, list)
-
-    def _constant(self, one: Node, width: int, where: str) -> Matrix:
-        number = one if isinstance(one, int | float) else self.values.get(one)
-        if number is None or number is TRUNK or isinstance(number, list):
-            raise NetworkError(
-                f"{where} must combine the value before it with a constant; branches and skip connections are not read"
-            )
-        flat = np.ravel(np.asarray(number, dtype=np.float64))
-        if flat.size not in (1, width):
-            raise NetworkError(f"{where} must have a constant for {width} values, got {flat.size}")
-        if not np.isfinite(flat).all():
-            raise NetworkError(f"{where} must have finite constants, got {flat.tolist()}")
-        return np.broadcast_to(flat, (width,)).astype(np.float64)
-
-    def _on_trunk(self, node: Node, step: Module, name: str, where: str) -> None:
-        """Take a step on the one value that the layers so far give."""
-        values = [self.values[one] for one in node.args if self._is_value(one)]
+    def _read_on_trunk(self, node: Node, step: Module, name: str, where: str) -> None:
+        """Read a step on the output of the layers so far."""
+        arguments = [argument for argument in node.args if is_value(argument, self.values)]
+        values = [self.values[argument] for argument in arguments]
         if len(values) == 1 and isinstance(values[0], list):
             self._enter(values[0])
-        elif values[:1] != [TRUNK] or len(values) > 1 or not self._is_last(node):
+        elif values[:1] != [TRUNK] or len(values) > 1 or not self._reads_trunk(node):
             raise NetworkError(
-                f"{where} must work on the value before it; branches and skip connections are not read"
+                f"{where} does not read the value before it; "
+                "branches and skip connections are not supported"
             )
-        if cuts_to_integers(node, name):
-            raise NetworkError(f"{where} cuts values to integers, which is not read; leave it out")
-        self._take(node, step, name, where)
-        for one in node.args:
-            if self._is_value(one):
-                self.values[one] = None  # nothing may come back to it
+        if truncates_to_integers(node, name):
+            raise NetworkError(
+                f"{where} truncates values to integers, which is not supported; remove it"
+            )
+        self._add_step(node, step, name, where)
+        for argument in node.args:
+            if is_value(argument, self.values):
+                self.values[argument] = None  # no later step may read it
         self.values[node] = TRUNK
 
-    def _is_last(self, node: Node) -> bool:
-        live = [key for key, value in self.values.items() if value is TRUNK]
-        return any(one in live for one in node.args)
+    def _reads_trunk(self, node: Node) -> bool:
+        trunks = [key for key, value in self.values.items() if value is TRUNK]
+        return any(argument in trunks for argument in node.args)
 
-    def _take(self, node: Node, step: Module, name: str, where: str) -> None:
+    def _add_step(self, node: Node, step: Module, name: str, where: str) -> None:
+        """Add a step to the network."""
         kind = kind_of(step) if step is not None else name
-        step_activation = (
+        activation = (
             activation_of(step)
             if step is not None
-            else called_activation(name, node, lambda one: self._number(one, where))
+            else called_activation(
+                name, node, lambda argument: number_of(argument, self.values, where)
+            )
         )
-        if step_activation is not None:
-            self.builder.activate(step_activation, where)
+        if activation is not None:
+            self.builder.activate(activation, where)
         elif kind == "Linear":
-            self._linear(array(step.weight), None if step.bias is None else array(step.bias))
+            self._add_linear(
+                to_array(step.weight), None if step.bias is None else to_array(step.bias)
+            )
         elif kind == "linear":
-            told = dict(zip(("weight", "bias"), node.args[1:], strict=False)) | node.kwargs
-            matrix, shift = (self.values.get(told.get(one)) for one in ("weight", "bias"))
-            if matrix is None:
-                raise NetworkError(f"{where} must take its weights from the module")
-            self._linear(matrix, shift)
+            options = dict(zip(("weight", "bias"), node.args[1:], strict=False)) | node.kwargs
+            weight, bias = (self.values.get(options.get(key)) for key in ("weight", "bias"))
+            if weight is None:
+                raise NetworkError(f"{where} does not take its weights from the module")
+            self._add_linear(weight, bias)
         elif kind == "BatchNorm1d":
             self.builder.batch_norm(batch_norm_of(step, where), where)
         elif kind.lower() in ("sigmoid", "softmax", "logsoftmax", "log_softmax"):
-            self._squash(SQUASHES[kind.lower().replace("_", "")], where)
+            self._set_squash(SQUASHES[kind.lower().replace("_", "")], where)
         elif name in ARITHMETIC and step is None:
             width = self.builder.width or sum(self.widths)
-            factor, shift = self._affine(node, name, width, where)
-            self.builder.scale(factor, shift, width)
-        elif name in SAME or kind in SAME_MODULES:
+            factors, shifts = read_affine(node, name, values=self.values, width=width, where=where)
+            self.builder.scale(factors, shifts, width)
+        elif name in NO_OPS or kind in NO_OP_MODULES:
             pass
         elif kind.lower().replace("_", "") in SMOOTH:
             raise refuse_smooth(kind, where)
         else:
-            raise NetworkError(f"{where} is not one that FETA reads; it reads {READ}")
+            raise NetworkError(f"{where} is not supported; expected {SUPPORTED}")
 
-    def _linear(self, weight: Matrix, bias: Vector | None) -> None:
-        layer = Affine(
-            weight, np.zeros(len(weight)) if bias is None else bias
-        )  # finite, or refused
+    def _add_linear(self, weight: Matrix, bias: Vector | None) -> None:
+        # Affine raises an error if a number is not finite.
+        layer = Affine(weight, np.zeros(len(weight)) if bias is None else bias)
         self.builder.linear(layer.weight, layer.bias)
 
-    def _squash(self, kind: Squash, where: str) -> None:
-        """Note a last sigmoid or softmax; the scores are what goes into it."""
+    def _set_squash(self, kind: Squash, where: str) -> None:
+        """Record a last sigmoid or softmax; the scores are its inputs."""
         width = self.builder.width or sum(self.widths)
         if kind == "sigmoid" and width > 1:
             raise refuse_smooth("sigmoid", where)
         if kind != "sigmoid" and width == 1:
-            raise NetworkError(f"{where} must stand over two or more outputs, got 1")
-        self.squashed, self.squashed_at = kind, where
+            raise NetworkError(f"{where} has too few outputs: got 1; expected two or more")
+        self.squash, self.squashed_at = kind, where
 
 
 def _shift_of(norm: BatchNorm, index: int) -> Fraction:
@@ -349,19 +301,25 @@ def _shift_of(norm: BatchNorm, index: int) -> Fraction:
     return shift - mean * norm.factor(index)
 
 
-def _selected(signals: Signals, index: Node, where: str) -> Signals:
-    """Cut columns out of a block: x[:, 2:5], x[:, 3], x[..., [0, 4]]."""
+def _select_columns(signals: Signals, index: Node, where: str) -> Signals:
+    """Select columns of a block: x[:, 2:5], x[:, 3], x[..., [0, 4]]."""
     parts = index if isinstance(index, tuple) else (index,)
     rows, *rest = parts
     if (rows != slice(None) and rows is not Ellipsis) or len(rest) != 1:
-        raise NetworkError(f"{where} must cut out columns, as in x[:, 2:5], got {index}")
-    chosen = rest[0]
-    fixed = chosen if isinstance(chosen, list | tuple) else [chosen]
-    if not all(isinstance(one, int | slice) for one in fixed):
-        raise NetworkError(f"{where} must cut out columns by fixed numbers, got {chosen}")
+        raise NetworkError(
+            f"{where} does not select columns: got {index}; expected an index such as x[:, 2:5]"
+        )
+    selection = rest[0]
+    items = selection if isinstance(selection, list | tuple) else [selection]
+    if not all(isinstance(item, int | slice) for item in items):
+        raise NetworkError(
+            f"{where} does not select fixed columns: got {selection}; expected fixed numbers"
+        )
     columns = np.arange(len(signals))
-    picked = columns[list(chosen)] if isinstance(chosen, list | tuple) else columns[chosen]
-    return [signals[column] for column in np.atleast_1d(picked)]
+    selected = (
+        columns[list(selection)] if isinstance(selection, list | tuple) else columns[selection]
+    )
+    return [signals[column] for column in np.atleast_1d(selected)]
 
 
 def _name(node: Node) -> str:
@@ -375,7 +333,7 @@ def _name(node: Node) -> str:
 
 
 def _attribute(graph: Graph, path: str) -> Matrix:
-    found = graph
+    value = graph
     for part in path.split("."):
-        found = getattr(found, part)
-    return array(found)
+        value = getattr(value, part)
+    return to_array(value)

@@ -1,46 +1,47 @@
-"""Torch mode: whether a module as it stands computes something else than in evaluation mode."""
+"""Training mode: whether a module computes something else than in evaluation mode."""
 
 import copy
 from typing import TYPE_CHECKING
 
 from feta.errors import NetworkError
-from feta.readers.torch.precision import traced
+from feta.readers.torch.precision import trace_module
 
 if TYPE_CHECKING:
     from torch import nn
 
 
 def differs_in_training(module: "nn.Module") -> str:
-    """Say which part of a module in training mode changes its outputs; empty if none does."""
+    """Return why a module in training mode gives other outputs; empty if it does not."""
     from torch.nn.modules.batchnorm import _NormBase  # noqa: PLC0415 - torch is an extra
     from torch.nn.modules.dropout import _DropoutNd  # noqa: PLC0415 - torch is an extra
 
     if not hasattr(module, "named_modules"):
-        return ""  # no module of torch; it is refused for that
-    training = [(name, one) for name, one in module.named_modules() if one.training]
-    for name, one in training:
-        if isinstance(one, _NormBase) or (isinstance(one, _DropoutNd) and one.p > 0):
-            return f"module {name!r} ({type(one).__name__}) is in training mode"
-    own = [one for _, one in training if not type(one).__module__.startswith("torch.nn.")]
-    return "its forward depends on self.training" if own and _traces_differ(module) else ""
+        return ""  # not a torch module; rejected elsewhere
+    training = [(name, part) for name, part in module.named_modules() if part.training]
+    for name, part in training:
+        if isinstance(part, _NormBase) or (isinstance(part, _DropoutNd) and part.p > 0):
+            return f"module {name!r} ({type(part).__name__}) is in training mode"
+    custom = [part for _, part in training if not type(part).__module__.startswith("torch.nn.")]
+    return "its forward depends on self.training" if custom and _traces_differ(module) else ""
 
 
-def refuse_training(module: "nn.Module") -> None:
-    """Refuse a module whose outputs are others in evaluation mode."""
-    found = differs_in_training(module)
-    if found:
+def check_evaluation_mode(module: "nn.Module") -> None:
+    """Reject a module whose outputs differ from those in evaluation mode."""
+    reason = differs_in_training(module)
+    if reason:
         raise NetworkError(
-            f"the module must be in evaluation mode, in which trained networks decide: got one where {found}; call module.eval() before reading it"
+            f"the module is not in evaluation mode: got one in which {reason}; expected the mode "
+            "in which trained networks decide; call module.eval() before reading it"
         )
 
 
 def _traces_differ(module: "nn.Module") -> bool:
-    """Compare the steps of the forward in both modes."""
+    """Return whether the traced forwards differ between the modes."""
     try:
-        still = traced(copy.deepcopy(module).cpu().eval())
-    except Exception:  # a module that cannot be copied or traced is refused for that, elsewhere
+        evaluation = trace_module(copy.deepcopy(module).cpu().eval())
+    except Exception:  # a module that cannot be copied or traced is rejected elsewhere
         return False
     try:
-        return bool(traced(copy.deepcopy(module).cpu()).code != still.code)
-    except Exception:  # it is traced in one mode only
+        return bool(trace_module(copy.deepcopy(module).cpu()).code != evaluation.code)
+    except Exception:  # it can be traced in one mode only
         return True

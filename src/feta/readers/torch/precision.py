@@ -1,6 +1,6 @@
-"""Torch precision: regions of a forward that compute with fewer digits than float32, found and refused.
+"""Detection of reduced precision: parts of a forward that compute in less than float32.
 
-A float64 copy of a module cannot show them: autocast leaves float64 numbers alone.
+A float64 copy of a module cannot reveal them, because autocast ignores float64 numbers.
 """
 
 import sys
@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from feta.errors import FetaError, NetworkError
-from feta.readers.torch.check import in_short
+from feta.readers.torch.check import quote_error
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 Source = Literal["float32", "float64"]
 Graph = Any  # a GraphModule of torch.fx
 
-# Devices that torch has an autocast for; each has its own switch.
+# Devices for which torch has an autocast, each with its own switch.
 DEVICES = ("cpu", "cuda", "xpu", "mps", "hpu", "ipu", "xla", "mtia", "maia", "privateuseone")
 
-# Formats that a forward may convert to. Integers are for lookups; `Signal` checks what follows.
+# Formats that a forward may convert to. Integers serve lookups; `Signal` checks how they are used.
 WIDE = ("torch.float64", "torch.int32", "torch.int64")
 
 
 def reduced_precision() -> str:
-    """Name what makes torch compute with fewer digits at this moment; empty if nothing does."""
+    """Return the setting that makes torch compute in reduced precision now; empty if none does."""
     import torch  # noqa: PLC0415 - torch is an extra
 
     for device in DEVICES:
@@ -36,82 +36,89 @@ def reduced_precision() -> str:
     return "" if precision == "highest" else f"float32_matmul_precision {precision!r}"
 
 
-def refuse_around() -> None:
-    """Refuse to read or run a module where torch is set to reduced precision."""
-    found = reduced_precision()
-    if found:
+def check_global_precision() -> None:
+    """Raise if torch is set to reduced precision while a module is read or run."""
+    setting = reduced_precision()
+    if setting:
         remedy = (
             "leave it before the module is read"
-            if "autocast" in found
+            if "autocast" in setting
             else "call torch.set_float32_matmul_precision('highest')"
         )
         raise NetworkError(
-            f"torch computes in reduced precision: got {found}; expected float32 or float64 throughout; {remedy}"
+            f"torch computes in reduced precision: got {setting}; "
+            f"expected float32 or float64 throughout; {remedy}"
         )
 
 
-def _refuse_inside(found: str) -> None:
-    if found:
+def _check_forward_precision(setting: str) -> None:
+    if setting:
         raise NetworkError(
-            f"the module's forward computes in reduced precision: got {found}; expected float32 or float64 throughout; remove it from the forward"
+            f"the module's forward computes in reduced precision: got {setting}; "
+            "expected float32 or float64 throughout; remove it from the forward"
         )
 
 
-def refuse_dtypes(arguments: Iterable[object], source: Source, where: str) -> None:
-    """Refuse a call that converts to a format with fewer digits than the module's."""
+def check_dtypes(arguments: Iterable[object], source: Source, where: str) -> None:
+    """Reject a call that converts to a format with less precision than the module's."""
     import torch  # noqa: PLC0415 - torch is an extra
 
     allowed = (*WIDE, "torch.float32") if source == "float32" else WIDE
-    for one in arguments:
-        if isinstance(one, torch.dtype) and str(one) not in allowed:
+    for argument in arguments:
+        if isinstance(argument, torch.dtype) and str(argument) not in allowed:
             raise NetworkError(
-                f"{where} must not convert to {one}: expected one of {', '.join(allowed)}; leave the conversion out"
+                f"{where} converts to an unsupported format: got {argument}; "
+                f"expected one of {', '.join(allowed)}; remove the conversion"
             )
 
 
-def traced(module: "nn.Module") -> Graph:
-    """Trace a module's forward, and refuse it where a step runs in reduced precision."""
+def trace_module(module: "nn.Module") -> Graph:
+    """Trace a module's forward; reject it if a step runs in reduced precision."""
     from torch import fx  # noqa: PLC0415 - torch is an extra
 
     class Tracer(fx.Tracer):
         def create_node(self, *arguments: Any, **options: Any) -> fx.Node:  # noqa: ANN401 - torch's own types
-            _refuse_inside(reduced_precision())
+            _check_forward_precision(reduced_precision())
             return super().create_node(*arguments, **options)
 
-    found: list[str] = []
+    autocasts: list[str] = []
     try:
-        with _watched(found):
+        with _record_autocasts(autocasts):
             tracer = Tracer()
             graph = tracer.trace(module)
     except FetaError:
         raise
-    except Exception as error:  # whatever a user's forward raises
-        message = f"the module's forward must run the same way for every row, without if or for on its values, but cannot be traced ({in_short(error)}); export it as ONNX and read that"
-        raise NetworkError(message) from None
-    _refuse_inside(found[0] if found else "")
+    except Exception as error:  # the user's forward may raise anything
+        raise NetworkError(
+            f"the module's forward cannot be traced: got {quote_error(error)}; expected one that "
+            "runs the same steps for every row, without if or for on its values; "
+            "export it as ONNX and read that"
+        ) from None
+    _check_forward_precision(autocasts[0] if autocasts else "")
     return fx.GraphModule(tracer.root, graph, type(module).__name__)
 
 
 @contextmanager
-def _watched(found: list[str]) -> Iterator[None]:
-    """Note every autocast for another device than the processor that is entered in this thread.
+def _record_autocasts(autocasts: list[str]) -> Iterator[None]:
+    """Record every autocast that this thread enters for another device than the processor.
 
-    Torch turns an autocast off where its device is missing, so its switch does not show what the
-    forward does where the device exists. The profiler sees the calls, and changes nothing in torch.
+    Torch disables an autocast if its device is missing, so its switch does not show what the
+    forward does on a machine with the device. A profiler sees the calls and changes nothing in
+    torch.
     """
     import torch  # noqa: PLC0415 - torch is an extra
 
-    made, entered = torch.autocast.__init__.__code__, torch.autocast.__enter__.__code__
-    wanted: dict[int, bool] = {}
+    created, entered = torch.autocast.__init__.__code__, torch.autocast.__enter__.__code__
+    requested: dict[int, bool] = {}
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or frame.f_code not in (made, entered):
+        if event != "call" or frame.f_code not in (created, entered):
             return
-        own = frame.f_locals["self"]
-        if frame.f_code is made:
-            wanted[id(own)] = bool(frame.f_locals["enabled"])
-        elif own.device != "cpu" and wanted.get(id(own), _may_be_on(own)):
-            found.append(f"torch.autocast for {own.device!r}")
+        autocast = frame.f_locals["self"]
+        if frame.f_code is created:
+            requested[id(autocast)] = bool(frame.f_locals["enabled"])
+        elif autocast.device != "cpu" and requested.get(id(autocast), _may_be_enabled(autocast)):
+            autocasts.append(f"torch.autocast for {autocast.device!r}")
 
     before = sys.getprofile()
     sys.setprofile(watch)
@@ -121,8 +128,9 @@ def _watched(found: list[str]) -> Iterator[None]:
         sys.setprofile(before)
 
 
-def _may_be_on(own: Any) -> bool:  # noqa: ANN401 - torch's autocast
-    """Say whether an autocast made earlier is on, or was turned off because its device is missing."""
+def _may_be_enabled(autocast: Any) -> bool:  # noqa: ANN401 - torch's autocast
+    """Return whether an autocast created earlier is on, or off only for lack of its device."""
     import torch  # noqa: PLC0415 - torch is an extra
 
-    return bool(own._enabled) or (own.device == "cuda" and not torch.cuda.is_available())  # noqa: SLF001 - torch has no other way
+    without_device = autocast.device == "cuda" and not torch.cuda.is_available()
+    return bool(autocast._enabled) or without_device  # noqa: SLF001 - torch has no other way

@@ -1,1 +1,1 @@
-"""Stage 2: what decides."""
+"""Piecewise-linear networks."""

@@ -1,6 +1,6 @@
-"""Activation: a continuous piecewise-linear function of one number, told by its pieces.
+"""Continuous piecewise-linear functions of one number, defined by their pieces.
 
-Everything else follows from the pieces: evaluation, error bounds, exact arithmetic, encodings.
+Evaluation, error bounds, exact arithmetic and MILP encodings all follow from the pieces.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from feta.errors import NetworkError
 Pieces = NDArray[np.int8]
 
 
-# Pieces are numbered in int8.
+# Indices of pieces are int8.
 MAX_PIECES = 100
 
 
@@ -25,8 +25,8 @@ MAX_PIECES = 100
 class Activation:
     """A function that is slope·z + intercept on each piece between its breaks.
 
-    Arrays are (pieces, width): a column a neuron, or a single column for all of them. Piece i holds
-    from break i − 1 (included) to break i; at a break both sides agree, which is checked exactly.
+    Arrays are (pieces, width): one column per neuron, or one column for all of them. Piece i goes
+    from break i − 1 (inclusive) to break i. Both sides agree at a break; this is checked exactly.
     """
 
     name: str
@@ -39,17 +39,31 @@ class Activation:
             object.__setattr__(self, field, frozen(getattr(self, field)))
         arrays = (self.breaks, self.slopes, self.intercepts)
         if any(array.ndim != 2 for array in arrays):  # noqa: PLR2004 - pieces and neurons
-            raise NetworkError(f"activation {self.name!r} must have arrays of (pieces, neurons)")
+            raise NetworkError(
+                f"invalid arrays of activation {self.name!r}: got the shapes "
+                f"{', '.join(str(array.shape) for array in arrays)}; expected (pieces, neurons)"
+            )
         if not 0 < len(self.slopes) <= MAX_PIECES or self.slopes.shape != self.intercepts.shape:
-            message = f"activation {self.name!r} must have 1 to {MAX_PIECES} slopes and as many intercepts"
-            raise NetworkError(message)
+            raise NetworkError(
+                f"invalid pieces of activation {self.name!r}: got slopes {self.slopes.shape} and "
+                f"intercepts {self.intercepts.shape}; expected 1 to {MAX_PIECES} slopes and as "
+                "many intercepts"
+            )
         if self.breaks.shape != (len(self.slopes) - 1, self.slopes.shape[1]):
-            message = f"activation {self.name!r} must have {len(self.slopes) - 1} breaks a neuron"
-            raise NetworkError(message)
+            raise NetworkError(
+                f"invalid breaks of activation {self.name!r}: got the shape {self.breaks.shape}; "
+                f"expected {(len(self.slopes) - 1, self.slopes.shape[1])}"
+            )
         if not all(np.isfinite(array).all() for array in arrays):
-            raise NetworkError(f"activation {self.name!r} must have finite numbers")
+            raise NetworkError(
+                f"invalid numbers of activation {self.name!r}: got NaN or infinity; expected "
+                "finite numbers"
+            )
         if (np.diff(self.breaks, axis=0) <= 0).any():
-            raise NetworkError(f"activation {self.name!r} must have ascending breaks")
+            raise NetworkError(
+                f"invalid breaks of activation {self.name!r}: got {self.breaks.T.tolist()}; "
+                "expected ascending breaks"
+            )
         self._check_continuous()
 
     def _check_continuous(self) -> None:
@@ -61,8 +75,10 @@ class Activation:
                 for side in (piece, piece + 1)
             )
             if left != right:
-                message = f"activation {self.name!r} must be continuous, but jumps at {float(at):g}"
-                raise NetworkError(message)
+                raise NetworkError(
+                    f"activation {self.name!r} is not continuous: got a jump at {float(at):g}; "
+                    "expected equal values on both sides"
+                )
 
     @property
     def n_pieces(self) -> int:
@@ -71,7 +87,7 @@ class Activation:
 
     @property
     def width(self) -> int:
-        """How many neurons it is made for; 1 fits any number."""
+        """The number of neurons it is for; 1 fits any number."""
         return int(self.slopes.shape[1])
 
     @cached_property
@@ -86,7 +102,7 @@ class Activation:
 
     @cached_property
     def limits(self) -> tuple[Vector, Vector]:
-        """The least and the largest value of each neuron; infinite where there is none."""
+        """The smallest and the largest value of each neuron; infinite where unbounded."""
         corners = self.slopes[:-1] * self.breaks + self.intercepts[:-1]
         outward = (-np.sign(self.slopes[0]), np.sign(self.slopes[-1]))
         flat = (self.intercepts[0], self.intercepts[-1])
@@ -94,19 +110,19 @@ class Activation:
             np.where(sign == 0, value, np.copysign(np.inf, sign))
             for sign, value in zip(outward, flat, strict=True)
         ]
-        every = np.vstack([corners, *ends])
-        return every.min(axis=0), every.max(axis=0)
+        extremes = np.vstack([corners, *ends])
+        return extremes.min(axis=0), extremes.max(axis=0)
 
     @cached_property
     def rounds(self) -> bool:
-        """Whether evaluating it in floating point rounds at all (ReLU, clips and |z| do not)."""
+        """Whether floating-point evaluation rounds; ReLU, clips and |z| do not."""
         copies = np.isin(self.slopes, (-1.0, 0.0, 1.0)).all()
         shifts = (self.slopes != 0) & (self.intercepts != 0)
         return not copies or bool(shifts.any())
 
     @cached_property
     def is_relu(self) -> bool:
-        """Whether it is max(0, z) for every neuron, whatever its name."""
+        """Whether it is max(0, z) for every neuron; its name does not matter."""
         return (
             self.n_pieces == 2  # noqa: PLR2004 - below and above 0
             and not self.breaks.any()
@@ -117,7 +133,7 @@ class Activation:
 
     def __call__(self, values: Matrix) -> Matrix:
         """Evaluate; NaN stays NaN."""
-        if self.is_relu:  # the usual case, many times faster
+        if self.is_relu:  # the usual case, which is many times faster this way
             return np.asarray(np.maximum(values, 0.0))
         result = self.slopes[0] * values + self.intercepts[0]
         for at, slope, intercept in zip(
@@ -127,40 +143,41 @@ class Activation:
         return np.asarray(result)
 
     def pieces(self, values: Matrix, errors: Matrix) -> Pieces:
-        """Tell which piece each value is on, −1 where the error leaves it open."""
+        """Return the piece of each value, or −1 where the error does not decide it."""
         pieces = np.zeros(values.shape, dtype=np.int8)
-        settled = np.ones(values.shape, dtype=bool)
+        decided = np.ones(values.shape, dtype=bool)
         for at in self.breaks:
             pieces += values >= at
-            settled &= np.abs(values - at) > errors
-        return np.where(settled, pieces, np.int8(-1))
+            decided &= np.abs(values - at) > errors
+        return np.where(decided, pieces, np.int8(-1))
 
 
 def piecewise(name: str, breaks: ArrayLike, slopes: ArrayLike, intercepts: ArrayLike) -> Activation:
-    """Make an activation that is the same for all neurons, from plain lists."""
+    """Return an activation that is the same for all neurons."""
     columns = [
-        np.asarray(one, dtype=np.float64).reshape(-1, 1) for one in (breaks, slopes, intercepts)
+        np.asarray(values, dtype=np.float64).reshape(-1, 1)
+        for values in (breaks, slopes, intercepts)
     ]
     return Activation(name, *columns)
 
 
 def identity() -> Activation:
-    """Make z itself."""
+    """Return the identity z."""
     return piecewise("identity", [], [1], [0])
 
 
 def relu() -> Activation:
-    """Make max(0, z)."""
+    """Return max(0, z)."""
     return piecewise("relu", [0], [0, 1], [0, 0])
 
 
 def leaky_relu(slope: float = 0.01) -> Activation:
-    """Make z where z ≥ 0, slope·z below."""
+    """Return z where z ≥ 0, and slope·z below."""
     return piecewise("leaky_relu", [0], [slope, 1], [0, 0])
 
 
 def prelu(slopes: ArrayLike) -> Activation:
-    """Make a leaky ReLU with a slope of its own for each neuron."""
+    """Return a leaky ReLU with one slope per neuron."""
     below = np.atleast_1d(np.asarray(slopes, dtype=np.float64))
     zeros = np.zeros_like(below)
     return Activation(
@@ -169,30 +186,32 @@ def prelu(slopes: ArrayLike) -> Activation:
 
 
 def absolute() -> Activation:
-    """Make |z|."""
+    """Return |z|."""
     return piecewise("abs", [0], [-1, 1], [0, 0])
 
 
 def clip(low: float = -1.0, high: float = 1.0) -> Activation:
-    """Make z cut off below low and above high; either may be infinite."""
+    """Return z clipped to [low, high]; either limit may be infinite."""
     if not low < high:
         raise NetworkError(
-            f"a clip must have its low limit below its high one, got {low} and {high}"
+            f"invalid limits of a clip: got {low} and {high}; expected the first below the second"
         )
     pieces = [(low, 0.0, low)] * bool(np.isfinite(low)) + [(low, 1.0, 0.0)]
     pieces += [(high, 0.0, high)] * bool(np.isfinite(high))
     breaks = [limit for limit in (low, high) if np.isfinite(limit)]
-    return piecewise("clip", breaks, [one[1] for one in pieces], [one[2] for one in pieces])
+    return piecewise(
+        "clip", breaks, [slope for _, slope, _ in pieces], [start for *_, start in pieces]
+    )
 
 
 def relu6() -> Activation:
-    """Make max(0, z) cut off at 6."""
+    """Return z clipped to [0, 6]."""
     return clip(0.0, 6.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """An activation of factor·z + shift; the layer before it takes factor and shift in."""
+    """An activation of factor·z + shift; both are folded into the layer before it."""
 
     activation: Activation
     factor: Fraction
@@ -200,17 +219,17 @@ class Scaled:
 
 
 def hardsigmoid(factor: Fraction = Fraction(1, 6), shift: Fraction = Fraction(1, 2)) -> Scaled:
-    """Make z / 6 + 1 / 2 cut off at 0 and 1.
+    """Return z / 6 + 1 / 2 clipped to [0, 1].
 
-    A sixth is no float64, so as pieces of its own it would jump at the breaks; as a clip of a
-    scaled layer it is continuous, and rounded once.
+    1/6 is not a float64, so pieces with this slope would not be continuous. A clip of a scaled
+    layer is continuous and rounded once.
     """
     return Scaled(clip(0.0, 1.0), factor, shift)
 
 
 @dataclass(frozen=True, slots=True)
 class Maxout:
-    """The largest of each group of neighbors; `NetworkBuilder` writes it with ReLU, exactly."""
+    """The largest of each group of neighbors; `NetworkBuilder` encodes it exactly with ReLU."""
 
     pool: int = 2
 
@@ -228,7 +247,7 @@ NAMED: dict[str, Callable[[], Step]] = {
     "relu6": relu6,
 }
 
-# Not piecewise-linear, and what to use instead.
+# Activations that are not piecewise-linear, and what to use instead.
 SMOOTH = {
     "celu": "leaky_relu",
     "elu": "leaky_relu",
@@ -250,8 +269,9 @@ SMOOTH = {
 
 
 def refuse_smooth(name: str, where: str) -> NetworkError:
-    """Say that an activation is not piecewise-linear, and what could be done."""
+    """Return the error for an activation that is not piecewise-linear, with a replacement."""
     instead = SMOOTH.get(name.lower(), "relu")
     return NetworkError(
-        f"{where} is not piecewise-linear, so no exact answer exists; retrain with {instead!r} in its place"
+        f"{where} is not piecewise-linear, so no exact answer exists; retrain with {instead!r} "
+        "in its place"
     )

@@ -1,4 +1,4 @@
-"""Agreement: a reader's scores beside those of the source itself; where they differ, nothing is read."""
+"""Comparison of a reader's scores with those of the source."""
 
 from dataclasses import replace
 from typing import Literal
@@ -23,11 +23,11 @@ def check_agreement(
     rounded: bool = False,
     squash: Squash | None = None,
 ) -> float:
-    """Raise unless scores equal the source's to 1e-9·(1 + Σ|terms|), and give the largest difference.
+    """Compare scores with the source's, and return the largest difference.
 
-    `rounded` says that theirs were computed in the source's own format, usually float32: then the
-    bound on that format's rounding error is allowed, too. `squash` is what the source does to its
-    scores at the end; all of them move by no more than the scores do.
+    Raise a NetworkError if they differ by more than 1e-9·(1 + Σ|terms|). `rounded` means that
+    `theirs` were computed in the source's format, usually float32; then the bound on its rounding
+    error is added. `squash` is the last function of the source, which `theirs` include.
     """
     values, sizes = network.first.terms(rows, range(network.width))
     arithmetic = network.arithmetic if rounded else FLOAT64
@@ -36,38 +36,40 @@ def check_agreement(
     terms = sizes + np.abs(network.first.bias)
     if hidden:
         last = network.layers[-1]
-        active = np.abs(network.activations[-1](hidden[-1].values))
-        terms = active @ np.abs(last.weight).T + np.abs(last.bias)
+        activated = np.abs(network.activations[-1](hidden[-1].values))
+        terms = activated @ np.abs(last.weight).T + np.abs(last.bias)
     allowed = AGREEMENT * (1 + terms) + (scores.errors if rounded else 0.0)
     ours = squashed(scores.values, squash)
     if theirs.size != ours.size:
-        message = (
-            f"the source must give {ours.shape[1]} outputs a row, got {theirs.size / len(ours):g}"
+        raise NetworkError(
+            f"wrong number of outputs of the source: got {theirs.size / len(ours):g} per row; "
+            f"expected {ours.shape[1]}"
         )
-        raise NetworkError(message)
-    off = np.abs(ours - theirs.reshape(ours.shape))
-    if not (off <= allowed).all():
-        row, output = np.unravel_index(
-            int(np.argmax(np.nan_to_num(off - allowed, nan=np.inf))), off.shape
+    difference = np.abs(ours - theirs.reshape(ours.shape))
+    if not (difference <= allowed).all():
+        excess = np.nan_to_num(difference - allowed, nan=np.inf)
+        row, output = np.unravel_index(int(np.argmax(excess)), difference.shape)
+        raise NetworkError(
+            f"FETA's scores differ from {what} by {difference[row, output]:.3g}: got "
+            f"{ours[row, output]:.6g} in row {row}, output {output}; expected a difference of at "
+            f"most {allowed[row, output]:.3g}; please report this model"
         )
-        message = f"FETA's scores must equal {what}, but differ by {off[row, output]:.3g} in row {row}, output {output} ({ours[row, output]:.6g} here); please report this model"
-        raise NetworkError(message)
-    return float(off.max(initial=0.0))
+    return float(difference.max(initial=0.0))
 
 
 def squashed(scores: Matrix, kind: Squash | None) -> Matrix:
-    """Do to scores what a source does to them at its end."""
+    """Apply the last function of a source to scores."""
     if kind is None:
         return scores
     if kind == "sigmoid":
-        return np.asarray((1 + np.tanh(scores / 2)) / 2)  # σ, which cannot overflow like this
+        return np.asarray((1 + np.tanh(scores / 2)) / 2)  # this form of σ cannot overflow
     below = scores - scores.max(axis=1, keepdims=True)
     total = np.exp(below).sum(axis=1, keepdims=True)
     return np.asarray(np.exp(below) / total if kind == "softmax" else below - np.log(total))
 
 
 def with_log_softmax(network: Network) -> Network:
-    """Count the rounding of a last LogSoftmax, which moves all scores alike, beside the last bias."""
+    """Add the rounding of a last LogSoftmax, which shifts all scores equally, to the last layer."""
     size = 2.0 + np.log(network.outputs)
     if not network.layers:
         first = network.first

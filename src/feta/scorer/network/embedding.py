@@ -1,4 +1,7 @@
-"""Embedding: one input that numbers the values of a category, beside one column a value in the space."""
+"""Embedded categories: one input of a network for several one-hot columns of a space.
+
+The input is the index of the category's value.
+"""
 
 from dataclasses import replace
 
@@ -11,63 +14,68 @@ from feta.space.feature_space import FeatureSpace
 
 
 def expanded(network: Network, space: FeatureSpace) -> Network:
-    """Let a network read one column a value where it embeds a category's number.
+    """Return a network that reads one-hot columns where it embeds the index of a category.
 
-    The category's values stand in the order of their numbers, 0, 1, … Networks without embeddings,
-    and those that do not fit the space, are given back as they are.
+    The values of a category are in the order of their indices. Networks without embeddings, and
+    networks that do not fit the space, are returned unchanged.
     """
-    indices = _embedded(network, space)
-    if indices is None:
+    inputs = _list_inputs(network, space)
+    if inputs is None:
         return network
     first = network.first
     by_column = {table.column: table for table in first.tables}
     slopes: list[Matrix] = []
     tables: list[LookupTable] = []
     width = 0
-    for column, wide in indices:
+    for column, is_index in inputs:
         table = by_column.get(column)
-        if wide and table is not None:
+        if is_index and table is not None:
             slopes.append(table.rows.T)
         else:
             slopes.append(first.slopes[:, [column]])
             tables += [replace(table, column=width)] if table is not None else []
         width += slopes[-1].shape[1]
-    new = Columns(first.bias, np.hstack(slopes), tuple(tables), first.cancelled_magnitude)
-    measured = None if network.measured is None else Measured()  # its columns have moved
-    return replace(network, first=new, measured=measured)
+    expanded_first = Columns(
+        first.bias, np.hstack(slopes), tuple(tables), first.cancelled_magnitude
+    )
+    measured = None if network.measured is None else Measured()  # the columns have new indices
+    return replace(network, first=expanded_first, measured=measured)
 
 
 def embedded_inputs(network: Network) -> str:
-    """Say which inputs number the values of a category; nothing where there are none."""
+    """Describe the inputs that are indices of a category; empty if there are none."""
     tables = network.first.tables
     if not tables:
         return ""
     shown = ", ".join(f"{table.column} ({len(table.numbers)} values)" for table in tables)
-    return f"; inputs {shown}, counted from 0, are looked up in an embedding: put the categories there, their values in the order of their numbers"
+    return (
+        f"; inputs {shown}, counted from 0, are looked up in an embedding: put the categories "
+        "there, their values in the order of their indices"
+    )
 
 
 def unexpanded(people: Matrix, network: Network, space: FeatureSpace) -> Matrix:
-    """Turn a space's rows back into the inputs of the network as it was read."""
-    indices = _embedded(network, space)
-    if indices is None:
+    """Convert rows of a space to the inputs of the network before it was expanded."""
+    if _list_inputs(network, space) is None:
         return people
     parts = []
-    for attribute, whole in zip(space.attributes, _whole(network, space), strict=True):
+    for attribute, is_index in zip(space.attributes, _are_indices(network, space), strict=True):
         codes = people[:, space.columns_of(attribute)]
-        parts.append(np.argmax(codes, axis=1).astype(np.float64)[:, None] if whole else codes)
+        parts.append(np.argmax(codes, axis=1).astype(np.float64)[:, None] if is_index else codes)
     return np.hstack(parts)
 
 
-def _embedded(network: Network, space: FeatureSpace) -> list[tuple[int, bool]] | None:
-    """List the network's inputs, and which of them embed a category; None where they do not fit."""
-    indices: list[tuple[int, bool]] = []
-    for attribute, whole in zip(space.attributes, _whole(network, space), strict=True):
-        indices += [(len(indices) + step, whole) for step in range(1 if whole else attribute.width)]
-    return indices if len(indices) == network.width != space.width else None
+def _list_inputs(network: Network, space: FeatureSpace) -> list[tuple[int, bool]] | None:
+    """Return each input and whether it is a category's index; None if they do not fit the space."""
+    inputs: list[tuple[int, bool]] = []
+    for attribute, is_index in zip(space.attributes, _are_indices(network, space), strict=True):
+        width = 1 if is_index else attribute.width
+        inputs += [(len(inputs) + step, is_index) for step in range(width)]
+    return inputs if len(inputs) == network.width != space.width else None
 
 
-def _whole(network: Network, space: FeatureSpace) -> list[bool]:
-    """Tell of each attribute whether it is a category that one input of the network numbers."""
+def _are_indices(network: Network, space: FeatureSpace) -> list[bool]:
+    """Return for each attribute whether it is a category whose index is an input."""
     counts = {table.column: len(table.numbers) for table in network.first.tables}
     flags: list[bool] = []
     column = 0

@@ -1,7 +1,7 @@
-"""Bounded: float64 values with a proved bound on how far off they are, layer by layer.
+"""Float64 values with a proved error bound, layer by layer.
 
-The bound covers two computations at once: FETA's own in float64, and one in the given arithmetic
-with any order of summation. It is itself rounded up. See `rounding.py` for the constants.
+The bound covers two computations: FETA's in float64, and one in the given arithmetic with any order
+of summation. The bound itself is rounded up. See `rounding.py` for the constants.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from feta.scorer.network.network import Affine, Columns, Network
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounded:
-    """Numbers known to within errors; an error that is not finite says nothing is known."""
+    """Numbers with error bounds; nothing is known where an error bound is not finite."""
 
     values: Matrix  # (points, neurons)
     errors: Matrix
@@ -27,7 +27,7 @@ class Bounded:
 
 
 def first_layer(columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Arithmetic) -> Bounded:
-    """Bound a first layer whose terms add up to `values`, their absolute sizes to `sizes`."""
+    """Bound a first layer, given the sums of its terms and of their absolute values."""
     n_terms = columns.width
     gamma = arithmetic.gamma(n_terms)
     total = sizes + np.abs(columns.bias) + columns.cancelled_magnitude
@@ -37,7 +37,7 @@ def first_layer(columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Ari
 
 
 def forward(network: Network, first: Bounded, arithmetic: Arithmetic) -> Iterator[Bounded]:
-    """Give what goes into each activation, layer by layer, and last the scores."""
+    """Yield the inputs of each activation, and last the scores."""
     bounded = first
     yield bounded
     for activation, layer in network.steps:
@@ -46,17 +46,17 @@ def forward(network: Network, first: Bounded, arithmetic: Arithmetic) -> Iterato
 
 
 def scores(network: Network, first: Bounded, arithmetic: Arithmetic) -> Bounded:
-    """Give the scores only."""
+    """Compute the scores."""
     bounded = first
-    for bounded in forward(network, first, arithmetic):  # noqa: B007 - the last one is the answer
+    for bounded in forward(network, first, arithmetic):  # noqa: B007 - the last one is returned
         pass
     return bounded
 
 
 def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -> Bounded:
-    """Bound an activation's values; the errors depend on nothing but sizes."""
+    """Bound the values of an activation; the errors depend on absolute values only."""
     values = activation(bounded.values)
-    # |f(z) − f(z')| ≤ L·|z − z'|, since f is continuous.
+    # |f(z) − f(z')| ≤ L·|z − z'|, because f is continuous.
     errors = bounded.errors
     if (activation.steepest != 1.0).any():
         errors = errors * (activation.steepest * (1 + 4 * arithmetic.unit))
@@ -68,12 +68,12 @@ def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -
 
 
 def affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
-    """Bound a layer's values; the errors depend on nothing but sizes."""
+    """Bound the values of a layer; the errors depend on absolute values only."""
     n_terms = layer.weight.shape[1]
     gamma = arithmetic.gamma(n_terms)
     values = inputs.values @ layer.weight.T + layer.bias
-    # |W|·e, what was already off, and γ·(|W|·|a| + |b|), what this layer adds. The source's own
-    # inputs may be off by e to the other side, hence 2·e.
+    # |W|·e is the error of the inputs, γ·(|W|·|a| + |b|) the error that this layer adds. The
+    # inputs of the source may have the error e in the other direction, hence 2·e.
     weights = np.abs(layer.weight)
     radius = np.abs(inputs.values) + 2 * inputs.errors
     errors = (inputs.errors + gamma * radius + arithmetic.tiny) @ (weights + FLOOR).T
@@ -88,7 +88,7 @@ def affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
 def _without_overflow(
     values: Matrix, errors: Matrix, gamma: float, largest: float, arithmetic: Arithmetic
 ) -> Bounded:
-    """Give up the bound where a partial sum or a weight may overflow the arithmetic.
+    """Make the bound infinite where a partial sum or a weight may overflow the arithmetic.
 
     errors ≥ γ·Σ|terms|, so errors / γ bounds every partial sum.
     """
@@ -98,7 +98,7 @@ def _without_overflow(
 
 
 def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector]:
-    """Bound the absolute values in each layer, from those of the columns."""
+    """Bound the absolute values in each layer, from the magnitudes of the columns."""
     first = network.first
     largest = np.abs(first.slopes) @ magnitudes + np.abs(first.bias)
     for table in first.tables:
@@ -111,9 +111,10 @@ def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector
 
 
 def largest_error(network: Network, magnitudes: Vector, arithmetic: Arithmetic) -> float:
-    """Bound the error of every score over a whole space, from the columns' largest values.
+    """Bound the error of all scores over a whole space, from the magnitudes of the columns.
 
-    One number a layer, the largest of its neurons': coarse, but a few sums for any number of points.
+    Each layer has one bound, the largest of its neurons'. This is coarse, but it takes a few sums
+    for any number of points.
     """
     first = network.first
     terms = (np.abs(first.slopes) + FLOOR) @ (magnitudes + FLOOR)

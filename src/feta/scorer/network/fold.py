@@ -1,7 +1,7 @@
-"""Fold: scaling and batch norm made part of the weights, rounded once; what is stored is the model.
+"""Scaling and batch norm folded into the weights, rounded once; the stored weights are the model.
 
-The source keeps doing it step by step, so the sizes of the terms that cancel are kept beside the
-biases, for the bound on its rounding error.
+The source still computes these steps one by one. The magnitudes of the terms that cancel are
+therefore stored with the biases, for the bound on its rounding error.
 """
 
 from collections.abc import Sequence
@@ -17,24 +17,30 @@ from feta.scorer.network.network import Affine, Columns, Network
 
 
 def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[float]) -> Network:
-    """Make a network that expects (x − center) / scale take x itself, in people's own units."""
+    """Return a network of raw x from a network that expects (x − center) / scale."""
     first = network.first
     if not len(centers) == len(scales) == first.width:
-        message = f"there must be a center and a scale for each of {first.width} columns, got {len(centers)} and {len(scales)}"
-        raise NetworkError(message)
-    if not (
-        np.isfinite(centers).all() and np.isfinite(scales).all() and (np.array(scales) != 0).all()
-    ):
-        raise NetworkError("centers must be finite, and scales finite and not 0")
-    tabled = [one.column for one in first.tables]
-    if any(centers[column] != 0 or scales[column] != 1 for column in tabled):
         raise NetworkError(
-            "a column that the network looks up in a table has neither center nor scale"
+            f"wrong number of centers or scales: got {len(centers)} and {len(scales)}; expected "
+            f"{first.width} of each, one per column"
         )
+    for column, (center, scale) in enumerate(zip(centers, scales, strict=True)):
+        if not (np.isfinite(center) and np.isfinite(scale) and scale != 0):
+            raise NetworkError(
+                f"invalid scaling of column {column}: got the center {center!r} and the scale "
+                f"{scale!r}; expected finite numbers, and a scale other than 0"
+            )
+    for column in (table.column for table in first.tables):
+        if centers[column] != 0 or scales[column] != 1:
+            raise NetworkError(
+                f"invalid scaling of column {column}: got the center {centers[column]!r} and the "
+                f"scale {scales[column]!r}; expected neither center nor scale, because the network "
+                "looks up the column in a table"
+            )
     exact_centers = [Fraction(float(center)) for center in centers]
     exact_scales = [Fraction(float(scale)) for scale in scales]
     slopes, bias = np.array(first.slopes), np.array(first.bias)
-    folded = np.zeros(first.outputs) + first.cancelled_magnitude
+    cancelled = np.zeros(first.outputs) + first.cancelled_magnitude
     for neuron in range(first.outputs):
         offset = Fraction(float(bias[neuron]))
         for column in range(first.width):
@@ -42,17 +48,17 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
                 continue
             slope = Fraction(float(slopes[neuron, column])) / exact_scales[column]
             offset -= slope * exact_centers[column]
-            folded[neuron] += 2 * abs(float(slope * exact_centers[column]))
+            cancelled[neuron] += 2 * abs(float(slope * exact_centers[column]))
             slopes[neuron, column] = rounded(slope)
-        folded[neuron] += abs(bias[neuron])
+        cancelled[neuron] += abs(bias[neuron])
         bias[neuron] = rounded(offset)
     changed = [n for n in range(first.width) if exact_centers[n] != 0 or exact_scales[n] != 1]
-    measured = network.measured and network.measured.without(changed)  # in other units there
-    return replace(network, first=Columns(bias, slopes, first.tables, folded), measured=measured)
+    measured = network.measured and network.measured.without(changed)  # their units change
+    return replace(network, first=Columns(bias, slopes, first.tables, cancelled), measured=measured)
 
 
 def fold_after(layer: Affine, factor: Fraction, shift: Fraction) -> Affine:
-    """Fold factor·z + shift, which follows a layer, into that layer."""
+    """Fold factor·z + shift into the layer before it."""
     weight = [[rounded(Fraction(float(w)) * factor) for w in row] for row in layer.weight]
     bias = [rounded(Fraction(float(b)) * factor + shift) for b in layer.bias]
     sizes = float(abs(factor)) * (np.abs(layer.bias) + layer.cancelled_magnitude) + float(
@@ -62,23 +68,23 @@ def fold_after(layer: Affine, factor: Fraction, shift: Fraction) -> Affine:
 
 
 def fold_before(scaling: Affine, weight: Matrix, bias: Vector) -> Affine:
-    """Fold a layer d·x + s, value by value, into the layer W·a + b that follows it."""
-    factors = [Fraction(float(one)) for one in np.diag(scaling.weight)]
-    shifts = [Fraction(float(one)) for one in scaling.bias]
-    layer = Affine(weight, bias)  # finite, or refused
+    """Fold an elementwise layer d·x + s into the layer W·a + b after it."""
+    factors = [Fraction(float(factor)) for factor in np.diag(scaling.weight)]
+    shifts = [Fraction(float(shift)) for shift in scaling.bias]
+    layer = Affine(weight, bias)  # checks that all numbers are finite
     new_weight, new_bias = np.array(layer.weight), np.array(layer.bias)
     for row in range(len(new_bias)):
-        slopes = [Fraction(float(one)) for one in weight[row]]
+        slopes = [Fraction(float(slope)) for slope in weight[row]]
         new_weight[row] = [rounded(w * d) for w, d in zip(slopes, factors, strict=True)]
-        moved = sum((w * s for w, s in zip(slopes, shifts, strict=True)), Fraction(0))
-        new_bias[row] = rounded(Fraction(float(bias[row])) + moved)
+        offset = sum((w * s for w, s in zip(slopes, shifts, strict=True)), Fraction(0))
+        new_bias[row] = rounded(Fraction(float(bias[row])) + offset)
     before = np.abs(scaling.bias) + scaling.cancelled_magnitude
     sizes = np.abs(weight) @ np.broadcast_to(before, len(factors)) + np.abs(bias)
     return Affine(new_weight, new_bias, 2 * sizes)
 
 
 def fold_batch_norm(layer: Affine, norm: "BatchNorm") -> Affine:
-    """Fold γ·(z − μ) / √(σ² + ε) + β, which follows a layer, into that layer."""
+    """Fold γ·(z − μ) / √(σ² + ε) + β into the layer before it."""
     weight, bias = np.array(layer.weight), np.array(layer.bias)
     before = np.abs(layer.bias) + layer.cancelled_magnitude + np.abs(norm.mean)
     sizes = np.zeros(len(bias))
@@ -92,17 +98,18 @@ def fold_batch_norm(layer: Affine, norm: "BatchNorm") -> Affine:
 
 
 def rounded(number: Fraction) -> float:
-    """Round once; a number beyond float64 has no place in a network."""
+    """Round to float64; raise a NetworkError if the number is too large."""
     try:
         return float(number)
     except OverflowError:
         raise NetworkError(
-            "folding the scaling gives a weight beyond float64; rescale the weights"
+            "invalid weight after folding the scaling: got a number beyond float64; rescale the "
+            "weights"
         ) from None
 
 
 class BatchNorm:
-    """The numbers of a batch norm in evaluation mode."""
+    """The parameters of a batch norm in evaluation mode."""
 
     def __init__(
         self, mean: Vector, variance: Vector, gain: Vector, shift: Vector, epsilon: float
@@ -114,15 +121,17 @@ class BatchNorm:
             if not np.isfinite(numbers).all():
                 got = float(numbers[~np.isfinite(numbers)][0])
                 raise NetworkError(
-                    f"a batch norm's {name} must be finite, got {got!r}; train the network again"
+                    f"invalid {name} of a batch norm: got {got!r}; expected finite numbers; "
+                    "train the network again"
                 )
 
     def factor(self, neuron: int) -> Fraction:
-        """Give γ / √(σ² + ε) to 60 digits, so that the fold rounds only once."""
+        """Return γ / √(σ² + ε) to 60 digits, so that the fold rounds only once."""
         spread = Fraction(float(self.variance[neuron])) + Fraction(self.epsilon)
         if spread <= 0:
             raise NetworkError(
-                f"a batch norm must have variance + epsilon above 0, got {float(spread):g}"
+                f"invalid batch norm: got variance + epsilon = {float(spread):g}; expected more "
+                "than 0"
             )
         with localcontext() as context:
             context.prec = 60

@@ -1,4 +1,4 @@
-"""Compiled: a network handed over to the kernel in src/native/, for whoever asks it something."""
+"""Networks passed to the compiled kernel in `src/native/`."""
 
 import warnings
 from collections.abc import Sequence
@@ -19,59 +19,73 @@ except ImportError:  # installed without a compiler
     native = None
 
 # PERFORMANCE.md, "engine exhaustive" divided by "engine lattice, a batch".
-SLOWER = "about 6 times slower on Law School (6 counterparts per person), 460 times on German credit (456) and 180 times on UCI Adult (212,380)"
+SLOWER = (
+    "about 6 times slower on Law School (6 counterparts per person), 460 times on German credit "
+    "(456) and 180 times on UCI Adult (212,380)"
+)
 
-BUILD = "install a C++20 compiler and CMake, then run `pip install --force-reinstall --no-deps .` in the source folder, or `pip install --force-reinstall --no-deps --no-binary feta-fair feta-fair`"
+BUILD = (
+    "install a C++20 compiler and CMake, then run `pip install --force-reinstall --no-deps .` in "
+    "the source folder, or `pip install --force-reinstall --no-deps --no-binary feta-fair "
+    "feta-fair`"
+)
 
-MISSING = f"FETA's compiled kernel is missing: answers stay exact, but finite lattices are {SLOWER}; {BUILD}"
+MISSING = (
+    "FETA's compiled kernel is missing: results are still exact, but finite lattices are "
+    f"{SLOWER}; {BUILD}"
+)
 
-# What the kernel takes: longer axes would take it seconds to split, and numbers are 64 bits; sums of
-# two counts must fit as well.
+# Limits of the kernel. It would take seconds to split longer axes. Counts have 64 bits, and so do
+# sums of two counts.
 LONGEST_AXIS = 4096
 MAX_COUNTERPARTS = 2**62
 
-# The kernel computes in float32, which ends at 3e38; sums of products must stay far below.
+# The kernel uses float32, which ends at 3e38; sums of products must be much smaller.
 LARGEST_ACTIVATION = 1e30
 
 
 @cache  # once per process
 def warn_without_kernel() -> None:
-    """Warn that answers take longer, at the first use that would have taken the kernel."""
+    """Warn that results take longer, at the first use that would need the kernel."""
     warnings.warn(MISSING, RuntimeWarning, stacklevel=3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RealAxis:
-    """A sensitive number that takes every value of its range, and its slope in the first layer."""
+    """A real-valued sensitive attribute: its range, and its slopes in the first layer."""
 
     low: float
     high: float
     slopes: Vector
 
 
-# What one sensitive attribute adds to the first layer: each value's terms and their sizes, or a line.
+# The first-layer terms of one sensitive attribute: each value's terms and sizes, or slopes.
 Axis = tuple[Matrix, Matrix] | RealAxis
 
 
 def fits(network: Network, magnitudes: Vector) -> bool:
-    """Say whether float32 can hold the network over a space."""
+    """Return whether float32 can represent all values of the network over a space."""
     sizes = [largest.max() for largest in largest_activations(network, magnitudes)]
     weights = [np.abs(layer.weight).max() for layer in network.layers]
     slopes = np.abs(network.first.slopes).max(initial=0.0)
-    cancelled_magnitude = [
+    magnitudes_cancelled = [
         network.first.cancelled_magnitude.max(),
         *(layer.cancelled_magnitude.max() for layer in network.layers),
     ]
-    return all(one < LARGEST_ACTIVATION for one in (*sizes, *weights, *cancelled_magnitude, slopes))
+    largest_values = (*sizes, *weights, *magnitudes_cancelled, slopes)
+    return all(value < LARGEST_ACTIVATION for value in largest_values)
 
 
 def fits_line(low: float, high: float) -> bool:
-    """Say whether a real-valued attribute's range can be cut into pieces."""
+    """Return whether the kernel can split the range of a real-valued attribute."""
     return high - low < LARGEST_ACTIVATION
 
 
 def kernel_of(network: Network, axes: Sequence[Axis], *, source_error: float = 0.0) -> Any:  # noqa: ANN401 - compiled
-    """Hand over the layers; a rule, if any, is still to be set, and `finish` to be called."""
+    """Return a kernel with the layers of a network.
+
+    The caller sets a rule, if any, and calls `finish`.
+    """
     first, arithmetic = network.first, network.arithmetic
     kernel = native.Kernel(
         first.bias, first.cancelled_magnitude + np.zeros(first.outputs), first.width
@@ -82,9 +96,9 @@ def kernel_of(network: Network, axes: Sequence[Axis], *, source_error: float = 0
         else:
             kernel.add_axis(*map(np.ascontiguousarray, axis))
     for activation, layer in network.steps:
-        bends = (activation.breaks, activation.slopes, activation.intercepts)
+        pieces = (activation.breaks, activation.slopes, activation.intercepts)
         kernel.add_layer(
-            *bends, layer.weight, layer.bias, layer.cancelled_magnitude + np.zeros_like(layer.bias)
+            *pieces, layer.weight, layer.bias, layer.cancelled_magnitude + np.zeros_like(layer.bias)
         )
     kernel.set_source(
         arithmetic.unit, arithmetic.tiny, arithmetic.huge, arithmetic.extra, source_error

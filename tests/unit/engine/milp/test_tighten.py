@@ -22,7 +22,7 @@ from tests.unit.bounds.test_bounds import contains, layers_of
 
 
 def small() -> Program:
-    """x and y between 0 and 2, x + y ≥ 1, x − y ≤ 1/2."""
+    """Return a program: x and y from 0 to 2, x + y ≥ 1, x − y ≤ 1/2."""
     builder = ProgramBuilder()
     columns = builder.columns(IntervalBox(np.zeros(2), np.full(2, 2.0)))
     builder.rows([(columns, np.array([[1.0, 1.0]]))], lower=1.0, n_rows=1)
@@ -35,14 +35,14 @@ def test_any_duals_give_a_bound_and_the_solver_s_give_the_optimum() -> None:
     for _ in range(200):
         cost = rng.normal(size=2)
         corners = [(0, 1), (0, 2), (2, 2), (2, 1.5), (0.75, 0.25)]
-        least = min(cost @ np.array(one) for one in corners)
+        least = min(cost @ np.array(corner) for corner in corners)
         assert dual_bound(program, cost, rng.normal(size=2) * 3) <= least
         duals = HighsSession().solve_lp(program, cost, keep=False)
         assert least - 1e-9 <= dual_bound(program, cost, duals) <= least
 
 
 @pytest.mark.parametrize("duals", [np.array([np.nan, 0.0]), np.zeros(3)])
-def test_junk_duals_bound_nothing(duals: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+def test_invalid_duals_bound_nothing(duals: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
     assert dual_bound(small(), np.ones(2), duals) == -np.inf
 
 
@@ -56,7 +56,7 @@ def test_tightened_bounds_hold_and_are_no_looser(seed: int) -> None:
     known = linear.forward(model.network, first)
     if not known:
         return
-    hidden = [one.box for one in known]
+    hidden = [layer.box for layer in known]
     boxes = tighten(model.network, equilibrate(model), first, hidden)
     linear_boxes = [*hidden, linear.next_box(model.network, first, known)]
     for tight, loose in zip(boxes, linear_boxes, strict=True):
@@ -67,8 +67,8 @@ def test_tightened_bounds_hold_and_are_no_looser(seed: int) -> None:
             assert contains(box, 0, values)
 
 
-def test_a_linear_program_sees_what_linear_bounds_cannot() -> None:
-    """Three ReLUs of one number, whose upper and lower lines cannot both be best at once."""
+def test_a_linear_program_is_tighter_than_linear_bounds() -> None:
+    """Three ReLUs of one number, whose upper and lower lines cannot both be tight at once."""
     layers = [
         ([[1.0, 0, 0, 0], [-1.0, 0, 0, 0], [1.0, 0, 0, 0]], [-40.0, 60.0, -50.0]),
         ([[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0]], [-20.0, -10.0]),
@@ -78,7 +78,7 @@ def test_a_linear_program_sees_what_linear_bounds_cannot() -> None:
     terms = Terms.of(model)
     first = terms.at(PERSON, Cells.whole(terms.dimensions))
     known = linear.forward(model.network, first)
-    hidden = [one.box for one in known]
+    hidden = [layer.box for layer in known]
     tight = tighten(model.network, equilibrate(model), first, hidden)[-1]
     loose = linear.next_box(model.network, first, known)
     assert tight.upper[0, 0] < loose.upper[0, 0] - 0.1

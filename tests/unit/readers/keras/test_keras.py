@@ -154,14 +154,14 @@ def linked(file: h5py.File) -> None:
     [
         ([ENTRY, layer("Dense", activation="sigmoid"), layer("Dense", name="last")], {}, r"the activation 'sigmoid' of layer 'dense' \(Dense\) is not piecewise-linear, so no exact answer exists; retrain with 'hardsigmoid'"),
         ([ENTRY, layer("Dense", activation="gelu")], {}, "the activation 'gelu' of layer 'dense' .* is not piecewise-linear"),
-        ([ENTRY, FIRST, layer("LayerNormalization")], {}, r"layer 'layernormalization' \(LayerNormalization\) is not one that FETA reads; it reads InputLayer, Dense"),
-        ([layer("InputLayer", batch_shape=[None, 2, 2]), FIRST], {}, r"the input 'inputlayer' must be rows of numbers, got the shape \[None, 2, 2\]"),
-        ([ENTRY, layer("ReLU", threshold=1.0)], {}, "must bend at 0, got the threshold 1.0"),
-        ([ENTRY, layer("Normalization", axis=-1), FIRST], {}, "must be adapted before the model is saved"),
-        ([ENTRY, FIRST], {"kind": "MyModel"}, r"must be Sequential or functional, got 'MyModel', whose code is not in the file; export it as ONNX"),
-        ([ENTRY, FIRST], {"edit": linked}, "must hold '0' itself, not a link to it"),
-        ([ENTRY, layer("Dense", name="other")], {"edit": lambda file: file["layers/layer1/vars"].attrs.__setitem__("name", "x")}, r"layer 'other' \(Dense\) must have its weights in the file"),
-        ([ENTRY, layer("Activation")], {}, r"model.keras: the file must be a whole .keras or .h5 model as Keras writes it, but is not \(KeyError\)"),
+        ([ENTRY, FIRST, layer("LayerNormalization")], {}, r"layer 'layernormalization' \(LayerNormalization\) is not supported; expected InputLayer, Dense"),
+        ([layer("InputLayer", batch_shape=[None, 2, 2]), FIRST], {}, r"the input 'inputlayer' has an unsupported shape: got \[None, 2, 2\]; expected rows"),
+        ([ENTRY, layer("ReLU", threshold=1.0)], {}, "has an unsupported threshold: got 1.0; expected 0"),
+        ([ENTRY, layer("Normalization", axis=-1), FIRST], {}, "is not adapted; call its adapt before the model is saved"),
+        ([ENTRY, FIRST], {"kind": "MyModel"}, r"an unsupported class: got 'MyModel', whose code is not in the file; expected a Sequential"),
+        ([ENTRY, FIRST], {"edit": linked}, "holds a link instead of '0'; expected the data itself"),
+        ([ENTRY, layer("Dense", name="other")], {"edit": lambda file: file["layers/layer1/vars"].attrs.__setitem__("name", "x")}, r"layer 'other' \(Dense\) lacks weights in the file: got"),
+        ([ENTRY, layer("Activation")], {}, r"model.keras: the file is not a complete .keras or .h5 model: got KeyError; expected one"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused_by_layer(
@@ -174,7 +174,7 @@ def test_what_is_not_understood_is_refused_by_layer(
 def test_weights_alone_are_no_model(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "model.h5", "w") as file:
         file["layer"] = np.ones(3)
-    with pytest.raises(NetworkError, match="must hold the whole model, not its weights only"):
+    with pytest.raises(NetworkError, match="holds weights only; expected a whole model"):
         read_keras(tmp_path / "model.h5")
 
 

@@ -15,7 +15,7 @@ from torch.nn.utils import parametrizations, prune, spectral_norm
 
 from feta import NetworkError, read_torch
 from feta.readers.torch import read as reader
-from feta.readers.torch.check import check_scores
+from feta.readers.torch.check import check_double_scores
 
 ROWS = np.random.default_rng(1).normal(size=(200, 3)) * 20
 
@@ -108,27 +108,27 @@ def quantized() -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (hooked_before, r"module '' \(Sequential\) must do nothing besides its forward, but has the hook hooked_before.*; remove it, or write"),
-        (hooked_behind, r"module '0' \(Linear\) must do nothing besides its forward, but has the hook"),
-        (patched, r"module '' \(Sequential\) must run the forward of its class, but another was put in its place"),
-        (lambda: torch.compile(chain()), "must run the forward of its class, .* torch.compile .*; give the module without it"),
-        (lambda: Called(3, 1), r"module '' \(Called\) must be called as torch calls modules"),
-        (pruned, r"has the hook L1Unstructured; make its weights permanent: torch\.nn\.utils\.prune\.remove"),
-        (lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 1))), "has the hook WeightNorm; make its weights permanent"),
-        (spectral, "has the hook SpectralNorm; make its weights permanent"),
-        (parametrized, "makes them anew in each run; make them permanent: .*remove_parametrizations"),
+        (hooked_before, r"module '' \(Sequential\) has a hook: got hooked_before.*; remove it, or move"),
+        (hooked_behind, r"module '0' \(Linear\) has a hook: got hooked_behind"),
+        (patched, r"module '' \(Sequential\) has a replaced forward: got one set by hand"),
+        (lambda: torch.compile(chain()), "has a replaced forward: .* torch.compile .*; pass the module without it"),
+        (lambda: Called(3, 1), r"module '' \(Called\) overrides __call__; expected that of nn.Module"),
+        (pruned, r"has a hook: got L1Unstructured; .*make its weights permanent: torch\.nn\.utils\.prune\.remove"),
+        (lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 1))), "has a hook: got WeightNorm; .*make its weights permanent"),
+        (spectral, "has a hook: got SpectralNorm; .*make its weights permanent"),
+        (parametrized, "is parametrized: got weights that each run computes; expected fixed ones; make them permanent: .*remove_parametrizations"),
         (lambda: nn.LazyLinear(1), "run the module once on some rows first"),
-        (not_copied, r"must be one that copy\.deepcopy can copy, but is not \(Only Tensors"),
-        (quantized, r"module '0' \(torch\.ao\.\S+\.Linear\) is not one that FETA reads"),
-        (lambda: Forward(lambda own, x: own.layer(x).clamp(max=own.tops)), r"clamp\(\) in the forward must take one fixed number, got tops"),
-        (lambda: Forward(lambda own, x: torch.add(own.layer(x), 1.0, alpha=2)), r"add\(\) in the forward must combine two values and nothing else, got input, other, alpha"),
-        (lambda: Forward(lambda own, x: own.layer(x) + own.never), r"add\(\) in the forward must have finite constants, got \[nan\]"),
+        (not_copied, r"the module cannot be copied: got Only Tensors"),
+        (quantized, r"module '0' \(torch\.ao\.\S+\.Linear\) is not supported"),
+        (lambda: Forward(lambda own, x: own.layer(x).clamp(max=own.tops)), r"clamp\(\) in the forward takes an unsupported argument: got tops; expected one fixed number"),
+        (lambda: Forward(lambda own, x: torch.add(own.layer(x), 1.0, alpha=2)), r"add\(\) in the forward takes unsupported arguments: got input, other, alpha; expected input and other only"),
+        (lambda: Forward(lambda own, x: own.layer(x) + own.never), r"add\(\) in the forward has constants that are not finite: got \[nan\]"),
         (lambda: Forward(lambda own, x: own.layer(x.float().double())).double(), r"float\(\) in the forward rounds to float32, but the module computes in float64"),
-        (lambda: Forward(lambda own, x: own.layer(x).half().float()), r"half\(\) in the forward is not one that FETA reads"),
-        (lambda: normed("0.running_var", float("inf")), "a batch norm's variance must be finite, got inf; train"),
-        (lambda: normed("0.running_mean", float("nan")), "a batch norm's mean must be finite, got nan; train"),
-        (lambda: normed("1.weight", float("nan")), r"the weights of a layer must be finite, got nan at \(0, 0\)"),
-        (lambda: normed("1.bias", float("inf")), r"the bias of a layer must be finite, got inf at \(0,\)"),
+        (lambda: Forward(lambda own, x: own.layer(x).half().float()), r"half\(\) in the forward is not supported"),
+        (lambda: normed("0.running_var", float("inf")), "invalid variance of a batch norm: got inf; .*; train"),
+        (lambda: normed("0.running_mean", float("nan")), "invalid mean of a batch norm: got nan; .*; train"),
+        (lambda: normed("1.weight", float("nan")), r"invalid weights of a layer: got nan at \(0, 0\)"),
+        (lambda: normed("1.bias", float("inf")), r"invalid bias of a layer: got inf at \(0,\)"),
     ],
 )  # fmt: skip
 def test_what_weights_do_not_say_is_refused(make: Callable[[], nn.Module], message: str) -> None:
@@ -158,8 +158,8 @@ def test_what_is_cut_off_far_out_shows_in_the_comparison(end: tuple[nn.Module, .
     module = chain(*end).double()
     network, squashed = reader.read_module(module)
     cut = nn.Sequential(nn.Hardtanh(-500, 500), module)
-    with pytest.raises(NetworkError, match=r"scores must equal the module's own, but differ"):
-        check_scores(network, reader.torch_outputs(cut), squashed)
+    with pytest.raises(NetworkError, match=r"scores differ from the module's own by"):
+        check_double_scores(network, reader.torch_outputs(cut), squashed)
 
 
 def test_large_terms_that_cancel_inside_are_not_taken_for_a_difference() -> None:
@@ -178,7 +178,7 @@ def test_whatever_else_is_raised_is_told_in_words(monkeypatch: pytest.MonkeyPatc
     def stumble(*_: object) -> None:
         raise KeyError("odd")
 
-    monkeypatch.setattr(reader, "traced", stumble)
+    monkeypatch.setattr(reader, "trace_module", stumble)
     with pytest.raises(
         NetworkError, match=r"the module cannot be read \(KeyError: 'odd'\); export"
     ):

@@ -98,15 +98,15 @@ def half_buffer() -> nn.Module:
         (lambda: Decorated(in_autocast), "reduced precision: got torch.autocast for 'cpu'"),
         (lambda: Forward(lambda own, x: own.last(own.hidden(x.half().float()))), r"half\(\) in the forward"),
         (lambda: Forward(lambda own, x: own.last(own.hidden(x).bfloat16().float())), r"bfloat16\(\) in the forward"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(cast(x, torch.float16)))), r"to\(\) in the forward must not convert to torch\.float16"),
-        (lambda: Forward(lambda own, x: own.last(cast(own.hidden(x), torch.bfloat16))), r"to\(\) in the forward must not convert to torch\.bfloat16"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x.to(dtype=torch.uint8).to(torch.float32)))), r"to\(\) in the forward must not convert to torch\.uint8"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x.long().float()))), r"long\(\) in the forward cuts column 0 to integers"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x).int().float())), r"int\(\) in the forward cuts values to integers"),
-        (lambda: Forward(lambda own, x: functional.log_softmax(own.hidden(x), 1, dtype=torch.float16)), r"log_softmax\(\) in the forward must not convert to torch\.float16"),
-        (lambda: Forward(in_autocast).half(), r"must compute in float32 or float64, got torch\.float16; use module\.float\(\)"),
-        (half_buffer, r"must compute in float32 or float64, got torch\.float16, torch\.float32; use"),
-        (lambda: Forward(lambda own, x: own.last(functional.dropout(own.hidden(x), 0.5))), r"dropout\(\) in the forward is active in evaluation mode, too; pass training=self\.training"),
+        (lambda: Forward(lambda own, x: own.last(own.hidden(cast(x, torch.float16)))), r"to\(\) in the forward converts to an unsupported format: got torch\.float16"),
+        (lambda: Forward(lambda own, x: own.last(cast(own.hidden(x), torch.bfloat16))), r"to\(\) in the forward converts to an unsupported format: got torch\.bfloat16"),
+        (lambda: Forward(lambda own, x: own.last(own.hidden(x.to(dtype=torch.uint8).to(torch.float32)))), r"to\(\) in the forward converts to an unsupported format: got torch\.uint8"),
+        (lambda: Forward(lambda own, x: own.last(own.hidden(x.long().float()))), r"long\(\) in the forward truncates column 0 to integers"),
+        (lambda: Forward(lambda own, x: own.last(own.hidden(x).int().float())), r"int\(\) in the forward truncates values to integers"),
+        (lambda: Forward(lambda own, x: functional.log_softmax(own.hidden(x), 1, dtype=torch.float16)), r"log_softmax\(\) in the forward converts to an unsupported format: got torch\.float16"),
+        (lambda: Forward(in_autocast).half(), r"unsupported format: got torch\.float16; expected float32 or float64; use module\.float\(\)"),
+        (half_buffer, r"unsupported format: got torch\.float16, torch\.float32; expected float32 or float64; use"),
+        (lambda: Forward(lambda own, x: own.last(functional.dropout(own.hidden(x), 0.5))), r"dropout\(\) in the forward is active in evaluation mode; pass training=self\.training"),
     ],
 )  # fmt: skip
 def test_reduced_precision_is_refused(make: Callable[[], nn.Module], message: str) -> None:
@@ -173,7 +173,7 @@ Hidden.__name__ = "Linear"
 def test_the_module_is_compared_in_its_own_precision_too() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(Hidden(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
-    with pytest.raises(NetworkError, match="scores must equal the module's own, but differ"):
+    with pytest.raises(NetworkError, match="scores differ from the module's own by"):
         read_torch(module)
 
 
@@ -198,7 +198,7 @@ def test_a_module_in_training_mode_is_refused_where_that_matters(
 ) -> None:
     module = make().train()
     with pytest.raises(
-        NetworkError, match=r"the module must be in evaluation mode.*; call module\.eval\(\)"
+        NetworkError, match=r"the module is not in evaluation mode: got .*; call module\.eval\(\)"
     ):
         read_torch(module)
     assert differs_in_training(module)

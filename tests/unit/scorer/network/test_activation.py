@@ -28,52 +28,77 @@ CLIP = piecewise("clip", [-1.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: piecewise("p", [np.nan], [0, 1], [0, 0]), "'p' must have finite numbers"),
-        (lambda: piecewise("p", [0], [0, np.inf], [0, 0]), "'p' must have finite numbers"),
-        (lambda: piecewise("p", [0], [0, 1], [0, np.nan]), "'p' must have finite numbers"),
-        (lambda: piecewise("p", [1, 0], [0, 0, 0], [0, 0, 0]), "'p' must have ascending breaks"),
-        (lambda: piecewise("p", [0, 0], [0, 0, 0], [0, 0, 0]), "'p' must have ascending breaks"),
+        (
+            lambda: piecewise("p", [np.nan], [0, 1], [0, 0]),
+            "invalid numbers of activation 'p': .*; expected finite",
+        ),
+        (
+            lambda: piecewise("p", [0], [0, np.inf], [0, 0]),
+            "invalid numbers of activation 'p': .*; expected finite",
+        ),
+        (
+            lambda: piecewise("p", [0], [0, 1], [0, np.nan]),
+            "invalid numbers of activation 'p': .*; expected finite",
+        ),
+        (
+            lambda: piecewise("p", [1, 0], [0, 0, 0], [0, 0, 0]),
+            "invalid breaks of activation 'p': .*; expected ascending",
+        ),
+        (
+            lambda: piecewise("p", [0, 0], [0, 0, 0], [0, 0, 0]),
+            "invalid breaks of activation 'p': .*; expected ascending",
+        ),
         (
             lambda: Activation("p", np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, 1))),
-            "'p' must have 1 to 100 slopes and as many intercepts",
+            "invalid pieces of activation 'p': .*; expected 1 to 100 slopes and as many",
         ),
         (
             lambda: piecewise("p", range(100), [0] * 101, [0] * 101),
-            "'p' must have 1 to 100 slopes and as many intercepts",
+            "invalid pieces of activation 'p': .*; expected 1 to 100 slopes and as many",
         ),
         (
             lambda: piecewise("p", [0], [0, 1], [0]),
-            "'p' must have 1 to 100 slopes and as many intercepts",
+            "invalid pieces of activation 'p': .*; expected 1 to 100 slopes and as many",
         ),
-        (lambda: piecewise("p", [], [0, 1], [0, 0]), "'p' must have 1 breaks a neuron"),
-        (lambda: piecewise("p", [0, 1], [0, 1], [0, 0]), "'p' must have 1 breaks a neuron"),
+        (
+            lambda: piecewise("p", [], [0, 1], [0, 0]),
+            r"invalid breaks of activation 'p': got the shape .*; expected \(1, 1\)",
+        ),
+        (
+            lambda: piecewise("p", [0, 1], [0, 1], [0, 0]),
+            r"invalid breaks of activation 'p': got the shape .*; expected \(1, 1\)",
+        ),
         (
             lambda: Activation("p", np.zeros((1, 1)), np.zeros((2, 3)), np.zeros((2, 3))),
-            "'p' must have 1 breaks a neuron",
+            r"invalid breaks of activation 'p': got the shape \(1, 1\); expected \(1, 3\)",
         ),
-        (lambda: prelu([[0.1, 0.2]]), "'prelu' must have arrays of"),
-        (lambda: leaky_relu(np.nan), "'leaky_relu' must have finite numbers"),
-        (lambda: prelu([0.1, np.inf]), "'prelu' must have finite numbers"),
-        (lambda: clip(np.inf, np.inf), "a clip must have its low limit below .* got inf and inf"),
-        (lambda: clip(2.0, 1.0), r"a clip must have its low limit below .* got 2\.0 and 1\.0"),
+        (
+            lambda: prelu([[0.1, 0.2]]),
+            r"invalid arrays of activation 'prelu': got the shapes .*; expected \(pieces, ",
+        ),
+        (lambda: leaky_relu(np.nan), "invalid numbers of activation 'leaky_relu'"),
+        (lambda: prelu([0.1, np.inf]), "invalid numbers of activation 'prelu'"),
+        (lambda: clip(np.inf, np.inf), "invalid limits of a clip: got inf and inf; expected"),
+        (lambda: clip(2.0, 1.0), r"invalid limits of a clip: got 2\.0 and 1\.0; expected"),
         (
             lambda: clip(1.0, 1.0),
-            "a clip must have its low limit below its high one, got 1.0 and 1",
+            "invalid limits of a clip: got 1.0 and 1",
         ),
-        (lambda: clip(np.nan, 1.0), "a clip must have its low limit below its high one, got nan"),
-        (lambda: piecewise("p", [2], [0, 1], [0, 0]), "'p' must be continuous, but jumps at 2"),
-        (lambda: piecewise("p", [0.1], [0, 10], [1, 0]), "must be continuous, but jumps at 0.1"),
+        (lambda: clip(np.nan, 1.0), "invalid limits of a clip: got nan and 1.0; expected"),
+        (
+            lambda: piecewise("p", [2], [0, 1], [0, 0]),
+            "activation 'p' is not continuous: got a jump at 2",
+        ),
+        (lambda: piecewise("p", [0.1], [0, 10], [1, 0]), "is not continuous: got a jump at 0.1"),
         (
             lambda: Activation(
                 "two", np.zeros((1, 2)), np.array([[0, 0], [1, 1]]), np.array([[0, 0], [0, 5e-324]])
             ),
-            "'two' must be continuous, but jumps at 0",
+            "activation 'two' is not continuous: got a jump at 0",
         ),
     ],
 )
-def test_an_activation_that_cannot_be_is_refused(
-    make: Callable[[], Activation], message: str
-) -> None:
+def test_an_invalid_activation_is_rejected(make: Callable[[], Activation], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         make()
 
@@ -185,7 +210,7 @@ def test_float64_is_exact_on_simple_numbers(activation: Activation) -> None:
     network = Network.from_layers([([[1.0]], [0.0]), ([[1.0]], [0.0])], activation=activation)
     values = np.arange(-64, 65).reshape(-1, 1) / 8  # every break is among them
     exact = ExactNetwork(network).scores(values)
-    assert exact.fractions() == [Fraction(one) for one in activation(values)[:, 0].tolist()]
+    assert exact.fractions() == [Fraction(value) for value in activation(values)[:, 0].tolist()]
     assert network(values).tolist() == activation(values).tolist()
 
 
@@ -261,14 +286,19 @@ def test_an_activation_may_be_named(name: str) -> None:
 
 
 def test_arrays_without_a_column_are_refused() -> None:
-    with pytest.raises(NetworkError, match="'flat' must have"):
+    with pytest.raises(NetworkError, match="invalid arrays of activation 'flat'"):
         Activation("flat", np.zeros(1), np.array([0.0, 1.0]), np.zeros(2))
 
 
 @pytest.mark.parametrize(
     ("activation", "low", "high"),
-    [(relu(), 0.0, np.inf), (clip(-1.0, 2.5), -1.0, 2.5), (absolute(), 0.0, np.inf), (identity(), -np.inf, np.inf)],
-)  # fmt: skip
+    [
+        (relu(), 0.0, np.inf),
+        (clip(-1.0, 2.5), -1.0, 2.5),
+        (absolute(), 0.0, np.inf),
+        (identity(), -np.inf, np.inf),
+    ],
+)
 def test_values_have_limits_or_none(activation: Activation, low: float, high: float) -> None:
     least, largest = activation.limits
     assert (least.tolist(), largest.tolist()) == ([low], [high])

@@ -15,10 +15,12 @@ ONE = np.ones(1)
 def test_nothing_makes_no_network() -> None:
     builder = NetworkBuilder()
     assert builder.width is None
-    with pytest.raises(NetworkError, match="must have at least one affine layer, got none"):
+    with pytest.raises(NetworkError, match="needs at least one affine layer: got none"):
         builder.network()
-    with pytest.raises(NetworkError, match="the bend must follow an affine layer"):
-        builder.activate(relu(), "the bend")
+    with pytest.raises(
+        NetworkError, match=r"invalid position of the step: .*; expected an affine layer"
+    ):
+        builder.activate(relu(), "the step")
 
 
 def test_layers_in_a_row_have_the_identity_between() -> None:
@@ -26,7 +28,7 @@ def test_layers_in_a_row_have_the_identity_between() -> None:
     builder.linear(np.array([[2.0], [1.0]]), np.array([-1.0, 3.0]))
     builder.linear(np.array([[3.0, 1.0]]), ONE)
     network = builder.network()
-    assert [one.name for one in network.activations] == ["identity"]
+    assert [activation.name for activation in network.activations] == ["identity"]
     assert network(np.array([[0.0], [-1.0]])).tolist() == [[1.0], [-6.0]]
 
 
@@ -52,17 +54,17 @@ def test_maxout_takes_the_largest_of_each_group(pool: int) -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (Maxout(5), "the bend must have groups of 5 values, got 2 values"),
-        (Maxout(0), "the bend must have groups of 0 values, got 2 values"),
-        (Maxout(1), "the bend must have groups of 1 values, got 2 values"),
-        (prelu([0.1, 0.2, 0.3]), "the bend must fit 2 neurons, got 3"),
+        (Maxout(5), "invalid groups of the step: got 2 values and groups of 5"),
+        (Maxout(0), "invalid groups of the step: got 2 values and groups of 0"),
+        (Maxout(1), "invalid groups of the step: got 2 values and groups of 1"),
+        (prelu([0.1, 0.2, 0.3]), "wrong width of the step: got 3 neurons; expected 1 or 2"),
     ],
 )
 def test_an_activation_must_fit_the_values_before_it(step: Step, message: str) -> None:
     builder = NetworkBuilder()
     builder.linear(np.ones((2, 1)), np.zeros(2))
     with pytest.raises(NetworkError, match=message):
-        builder.activate(step, "the bend")
+        builder.activate(step, "the step")
 
 
 def test_an_activation_at_the_end_is_kept() -> None:
@@ -78,7 +80,9 @@ def test_an_activation_at_the_end_is_kept() -> None:
 def test_a_batch_norm_must_fit_the_values_before_it() -> None:
     builder = NetworkBuilder()
     builder.linear(np.ones((2, 1)), np.zeros(2))
-    with pytest.raises(NetworkError, match="the batch norm must take 2 values, got 1"):
+    with pytest.raises(
+        NetworkError, match="wrong width of the batch norm: got 1 values; expected 2"
+    ):
         builder.batch_norm(BatchNorm(ONE, ONE, ONE, ONE, 0.0))
 
 
@@ -91,16 +95,16 @@ def test_maxout_is_exact_where_float64_would_round(pool: int) -> None:
     rng = np.random.default_rng(pool)
     values = rng.normal(size=(40, 2 * pool)) * 10.0 ** rng.integers(-20, 20, (40, 2 * pool))
     values[0] = 7.0  # all tie
-    found = ExactNetwork(builder.network()).scores(values).fractions()
-    due = values.reshape(40, 2, pool).max(axis=2).ravel()
-    assert found == [Fraction(one) for one in due.tolist()]
+    scores = ExactNetwork(builder.network()).scores(values).fractions()
+    expected = values.reshape(40, 2, pool).max(axis=2).ravel()
+    assert scores == [Fraction(value) for value in expected.tolist()]
 
 
 def test_maxout_bends_only_where_it_compares() -> None:
     builder = NetworkBuilder()
     builder.linear(np.eye(3), np.zeros(3))
     builder.activate(Maxout(3), "maxout")
-    names = [one.name for one in builder.network().activations]
+    names = [activation.name for activation in builder.network().activations]
     assert names == ["identity", "relu_or_identity"] * 2
     for layer in builder.network().layers:
         assert np.isin(layer.weight, (-1.0, 0.0, 1.0)).all()
@@ -124,7 +128,7 @@ def test_hardsigmoid_is_folded_into_the_layer_before_it() -> None:
     network = builder.network()
     assert network.first.slopes.tolist() == [[0.5, 0.0], [0.0, float(Fraction(1, 6))]]
     assert network.first.bias.tolist() == [1.5, float(Fraction(1, 3))]
-    assert [one.name for one in network.activations] == ["clip"]
+    assert [activation.name for activation in network.activations] == ["clip"]
     assert network(np.array([[-3.0, 9.0], [-2.0, -9.0], [9.0, 1.0]]))[:, 0].tolist() == [
         0.0,
         0.5,
@@ -137,7 +141,7 @@ def test_hardsigmoid_is_folded_into_the_layer_before_it() -> None:
 def test_an_affine_layer_must_take_what_the_batch_norm_before_it_gives() -> None:
     builder = NetworkBuilder()
     builder.batch_norm(BatchNorm(np.zeros(3), np.ones(3), np.ones(3), np.zeros(3), 0.0))
-    with pytest.raises(NetworkError, match=r"must take 3 \w+, got 4"):
+    with pytest.raises(NetworkError, match=r"wrong (number|width) of .*: got 4.*; expected 3"):
         builder.linear(np.ones((1, 4)), ONE)
 
 

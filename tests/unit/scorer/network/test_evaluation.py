@@ -43,9 +43,7 @@ def test_a_score_is_within_its_error_of_the_exact_one(seed: int, arithmetic: Ari
 
 @pytest.mark.parametrize("arithmetic", [FLOAT64, SOURCE_FLOAT32], ids=lambda one: one.name)
 @pytest.mark.parametrize("seed", range(20))
-def test_one_error_for_a_whole_space_covers_every_points_own(
-    seed: int, arithmetic: Arithmetic
-) -> None:
+def test_the_error_bound_of_a_space_covers_each_point(seed: int, arithmetic: Arithmetic) -> None:
     case = drawn(seed)
     assignment_ids = np.arange(case.model.space.lattice.size)
     points = case.model.tabulated.counterparts(case.people, assignment_ids)

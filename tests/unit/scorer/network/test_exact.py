@@ -64,17 +64,17 @@ def awkward() -> tuple[Model, Matrix]:
     return Model(space, network), people
 
 
-@pytest.mark.parametrize("kept", [exact.KEPT_AXIS, 2])
+@pytest.mark.parametrize("kept", [exact.MAX_CACHED_AXIS, 2])
 @pytest.mark.parametrize("tabulated", [points.TABULATED_AXIS, 2])
 def test_counterparts_score_as_the_same_people_one_by_one(
     kept: int, tabulated: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exact, "KEPT_AXIS", kept)
+    monkeypatch.setattr(exact, "MAX_CACHED_AXIS", kept)
     monkeypatch.setattr(points, "TABULATED_AXIS", tabulated)
     model, people = awkward()
     size = model.space.lattice.size
     rows = np.concatenate(
-        [block for one in people for block in model.space.lattice.counterparts(one)]
+        [block for person in people for block in model.space.lattice.counterparts(person)]
     )
     counterparts = model.tabulated.counterparts(people, np.arange(size))
     assert len(counterparts) == 2 * size
@@ -83,7 +83,7 @@ def test_counterparts_score_as_the_same_people_one_by_one(
     assert grouped == [oracle.score(model, row) for row in rows]
 
 
-def test_any_choice_of_counterparts_scores_alike() -> None:
+def test_any_selection_of_counterparts_has_the_same_scores() -> None:
     model, people = awkward()
     everyone = model.tabulated.counterparts(people, np.arange(15))
     whole = everyone.exact_scores(np.arange(30)).fractions()

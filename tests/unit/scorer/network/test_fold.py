@@ -54,14 +54,18 @@ def test_a_folded_network_scores_people_in_their_own_units() -> None:
 @pytest.mark.parametrize(
     ("centers", "scales", "message"),
     [
-        ([0.0] * 2, [1.0] * 3, "a center and a scale for each of 3 columns, got 2 and 3"),
-        ([], [], "a center and a scale for each of 3 columns, got 0 and 0"),
-        ([0.0, np.nan, 0.0], [1.0] * 3, "centers must be finite, and scales finite and not 0"),
-        ([0.0] * 3, [1.0, 0.0, 1.0], "centers must be finite, and scales finite and not 0"),
-        ([0.0] * 3, [1.0, 1.0, np.inf], "centers must be finite, and scales finite and not 0"),
+        (
+            [0.0] * 2,
+            [1.0] * 3,
+            "wrong number of centers or scales: got 2 and 3; expected 3 of each",
+        ),
+        ([], [], "wrong number of centers or scales: got 0 and 0; expected 3 of each"),
+        ([0.0, np.nan, 0.0], [1.0] * 3, "invalid scaling of column 1: got the center nan"),
+        ([0.0] * 3, [1.0, 0.0, 1.0], "column 1: .* the scale 0.0; .* a scale other than 0"),
+        ([0.0] * 3, [1.0, 1.0, np.inf], "column 2: .* inf; expected finite numbers"),
     ],
 )
-def test_a_scaling_that_cannot_be_is_refused(
+def test_an_invalid_scaling_is_rejected(
     centers: list[float], scales: list[float], message: str
 ) -> None:
     with pytest.raises(NetworkError, match=message):
@@ -94,7 +98,9 @@ def test_a_batch_norm_leaves_its_layer_alone() -> None:
 def test_a_batch_norm_without_spread_is_refused(variance: float, epsilon: float) -> None:
     one = np.ones(1)
     norm = BatchNorm(one, np.array([variance]), one, one, epsilon)
-    with pytest.raises(NetworkError, match=r"must have variance \+ epsilon above 0, got -?0"):
+    with pytest.raises(
+        NetworkError, match=r"got variance \+ epsilon = -?0.*; expected more than 0"
+    ):
         fold_batch_norm(Affine(np.ones((1, 1)), one), norm)
 
 
@@ -130,7 +136,7 @@ def test_a_scaling_before_a_layer_is_folded_with_one_rounding() -> None:
     ],
 )
 def test_a_weight_that_grows_beyond_float64_is_refused(fold: Callable[[], object]) -> None:
-    with pytest.raises(NetworkError, match="gives a weight beyond float64; rescale the weights"):
+    with pytest.raises(NetworkError, match="got a number beyond float64; rescale the weights"):
         fold()
 
 

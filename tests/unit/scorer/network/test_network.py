@@ -17,34 +17,34 @@ NETWORK = Network.from_layers([FIRST, LAST])
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Network.from_layers([]), "a network must have at least one layer, got none"),
+        (lambda: Network.from_layers([]), "a network needs at least one layer: got none"),
         (
             lambda: Network.from_layers([([1.0, 2.0], [0.0])]),
-            r"layer 1 must have a weight matrix .* got the shapes \(2,\) and \(1,\)",
+            r"invalid shapes of layer 1: got \(2,\) and \(1,\); expected a weight matrix",
         ),
         (
             lambda: Network.from_layers([FIRST, ([[1.0, 1.0]], 0.0)]),
-            r"layer 2 must have .* got the shapes \(1, 2\) and \(\)",
+            r"invalid shapes of layer 2: got \(1, 2\) and \(\); expected",
         ),
         (
             lambda: Network.from_layers([(np.zeros((0, 2)), [])]),
-            r"layer 1 must have .* got the shapes \(0, 2\) and \(0,\)",
+            r"invalid shapes of layer 1: got \(0, 2\) and \(0,\); expected",
         ),
         (
             lambda: Network.from_layers([([[1.0, np.nan]], [0.0])]),
-            r"the weights of layer 1 must be finite, got .*nan.* at \(0, 1\)",
+            r"invalid weights of layer 1: got nan at \(0, 1\); expected finite",
         ),
         (
             lambda: Network.from_layers([FIRST, ([[1.0, 1.0]], [-np.inf])]),
-            r"the bias of layer 2 must be finite, got .*-inf.* at \(0,\)",
+            r"invalid bias of layer 2: got -inf at \(0,\); expected finite",
         ),
         (
             lambda: Network.from_layers([FIRST, LAST], activation=[]),
-            "2 layers need 1 activations, got 0",
+            "wrong number of activations: got 0; expected 1 for 2 layers",
         ),
         (
             lambda: Network.from_layers([FIRST, LAST], activation="Relu"),
-            r"an activation must be one of .*got 'Relu'; did you mean 'relu'\?",
+            r"unknown activation: got 'Relu'; expected one of .*; did you mean 'relu'\?",
         ),
         (
             lambda: Network.from_layers([FIRST, LAST], activation="tanh"),
@@ -52,73 +52,75 @@ NETWORK = Network.from_layers([FIRST, LAST])
         ),
         (
             lambda: Network(Columns(np.zeros(3), np.ones((3, 1))), (TWO,), (Affine(*THREE),)),
-            "activation 'two' before layer 2 must fit 3 neurons, got 2",
+            "wrong width of the activation 'two' before layer 2: got 2 neurons; expected 1 or 3",
         ),
         (
             lambda: Network.from_layers([FIRST, ([[1.0]], [0.0])]),
-            "layer 2 must take 2 inputs, got 1",
+            "wrong number of inputs of layer 2: got 1; expected 2",
         ),
         (
             lambda: Network.from_layers(
                 [([[1.0]] * 3, [0.0] * 3), ([[1.0] * 3], [0.0])], activation=TWO
             ),
-            "activation before layer 2 must fit 3 neurons, got 2",
+            "wrong width of the activation before layer 2: got 2 neurons; expected 1 or 3",
         ),
         (
             lambda: Network.from_layers([LAST], source="float16"),  # type: ignore[arg-type]
-            r"source must be one of 'float32', 'float64', got 'float16'; did you mean 'float\d\d'\?",
+            r"invalid source: got 'float16'; expected one of 'float32', 'float64'; "
+            r"did you mean 'float\d\d'\?",
         ),
         (
             lambda: Network.from_layers([LAST], equality="abov"),  # type: ignore[arg-type]
-            r"equality must be one of 'above', 'below', got 'abov'; did you mean 'above'\?, or None",
+            r"invalid equality: got 'abov'; expected one of 'above', 'below', None; "
+            r"did you mean 'above'\?",
         ),
         (
             lambda: Network.from_layers([([[1.0, 2.0], [3.0]], [0.0, 0.0])]),
-            "layer 1 must have rows of numbers of equal length",
+            "invalid arrays of layer 1: expected rows of numbers of equal length",
         ),
         (
             lambda: Network.from_layers([FIRST, FIRST, LAST], activation=["relu"]),
-            "3 layers need 2 activations, got 1",
+            "wrong number of activations: got 1; expected 2 for 3 layers",
         ),
         (
             lambda: Network(NETWORK.first, (relu(), relu()), NETWORK.layers),
-            "a network needs one activation before each layer but the first",
+            "wrong number of activations: got .*, one before each layer but the first",
         ),
         (
             lambda: Columns(np.zeros(2), np.zeros((1, 2))),
-            r"the first layer must have .* got the shapes \(1, 2\) and \(2,\)",
+            r"invalid shapes of the first layer: got \(1, 2\) and \(2,\); expected",
         ),
         (
             lambda: Affine(np.zeros((1, 2)), np.array([np.inf])),
-            r"the bias of a layer must be finite, got .*inf.* at \(0,\)",
+            r"invalid bias of a layer: got inf at \(0,\); expected finite",
         ),
         (
             lambda: LookupTable(3, np.zeros(2), np.zeros((2, 1))),
-            "the table of column 3 must have one row a value, ascending",
+            "invalid table of column 3: got .*; expected ascending values and one row per value",
         ),
         (
             lambda: LookupTable(3, np.arange(2.0), np.zeros((3, 1))),
-            "the table of column 3 must have one row a value, ascending",
+            "invalid table of column 3: got .*; expected ascending values and one row per value",
         ),
         (
             lambda: LookupTable(3, np.arange(2.0), np.array([[0.0], [np.nan]])),
-            r"the table of column 3 must be finite, got .*nan.* at \(1, 0\)",
+            r"invalid table of column 3: got nan at \(1, 0\); expected finite",
         ),
         (
             lambda: Columns(
                 np.zeros(1), np.ones((1, 2)), (LookupTable(1, np.arange(2.0), np.zeros((2, 1))),)
             ),
-            "column 1 must have a slope or a table of 1 outputs",
+            "invalid table of column 1: .* that has a slope or a table of 1 outputs",
         ),
         (
             lambda: Columns(
                 np.zeros(1), np.zeros((1, 2)), (LookupTable(1, np.arange(2.0), np.zeros((2, 2))),)
             ),
-            "column 1 must have a slope or a table of 1 outputs",
+            "invalid table of column 1: .* that has a slope or a table of 1 outputs",
         ),
     ],
 )
-def test_a_network_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_network_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         make()
 
@@ -160,7 +162,7 @@ def test_a_table_gives_the_stored_row_of_each_value() -> None:
 @pytest.mark.parametrize("value", [-1.0, 0.25, np.nextafter(2.0, 3), 3.0, np.nan])
 def test_a_value_that_is_not_in_the_table_is_refused(value: float) -> None:
     table = LookupTable(7, np.array([0.0, 0.5, 2.0]), np.zeros((3, 1)))
-    with pytest.raises(DomainError, match="column 7 must hold a value of its table, got"):
+    with pytest.raises(DomainError, match="unknown value in column 7: got"):
         table.indices(np.array([0.5, value]))
 
 
@@ -181,7 +183,7 @@ def test_a_value_that_is_not_in_the_table_is_refused(value: float) -> None:
         ),
     ],
 )
-def test_a_fingerprint_tells_any_two_networks_apart(other: Network) -> None:
+def test_any_two_networks_have_different_fingerprints(other: Network) -> None:
     assert other.fingerprint != NETWORK.fingerprint
     assert Network.from_layers([FIRST, LAST]).fingerprint == NETWORK.fingerprint
 
@@ -207,7 +209,11 @@ def test_a_fingerprint_sees_tables_and_shapes() -> None:
 def test_sizes_that_would_shrink_an_error_bound_are_refused(
     cancelled_magnitude: list[float],
 ) -> None:
-    with pytest.raises(NetworkError, match="folded sizes must be 0 or more"):
+    with pytest.raises(
+        NetworkError, match=r"invalid cancelled magnitude of .*; expected 0 or more"
+    ):
         Columns(np.zeros(2), np.ones((2, 1)), (), np.array(cancelled_magnitude))
-    with pytest.raises(NetworkError, match="folded sizes must be 0 or more"):
+    with pytest.raises(
+        NetworkError, match=r"invalid cancelled magnitude of .*; expected 0 or more"
+    ):
         Affine(np.ones((2, 1)), np.zeros(2), np.array(cancelled_magnitude))
