@@ -284,7 +284,7 @@ def test_a_full_disk_stops_cleanly_and_keeps_what_is_done(folder: Folder) -> Non
     assert full.returncode == 2
     assert "Traceback" not in full.stderr
     assert "the journal cannot be written" in full.stderr
-    assert "finished rows are kept: free some space and run the same command again" in full.stderr
+    assert "what is done is kept: make room, and run the same command again" in full.stderr
     out = folder.path / "out"
     assert not list(out.glob("*.part")) and not (out / "verdicts.csv").exists()  # noqa: PT018 - both
     again = run(*arguments)

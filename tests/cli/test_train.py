@@ -96,7 +96,7 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
     process.send_signal(signal.SIGINT)
     told = process.communicate()[1]
     assert process.returncode == 130
-    assert "feta: interrupted; the same command goes on from what is done" in told
+    assert "feta: interrupted; the same command resumes the training" in told
     again = subprocess.Popen(command, cwd=folder)
     time.sleep(2)  # wherever it stands then
     again.kill()
