@@ -748,7 +748,8 @@ def random_feta(folder: Folder) -> list[str]:
 
 
 @bad(
-    "model.mlmodel: a model file must be .feta, .onnx, .keras, .h5, .safetensors, .npz or .skops, or with --trust-pickle .joblib, .pkl, .pt or .pth, got '.mlmodel'"
+    "model.mlmodel: a model file must be .feta, .onnx, .keras, .h5, .safetensors, .npz or "
+    ".skops, or with --trust-pickle .joblib, .pkl, .pt or .pth, got '.mlmodel'"
 )
 def unknown_kind_of_model(folder: Folder) -> list[str]:
     return folder.file("model.mlmodel", b"HDF")
@@ -812,7 +813,8 @@ def init_with_an_unknown_column(folder: Folder) -> list[str]:
 
 
 @bad(
-    "data.csv, row 2: 'age' is missing: got an empty cell; expected a value in every row; fill or correct it, or leave the column out"
+    "data.csv, row 2: 'age' is missing: got an empty cell; expected a value in every row; fill "
+    "or correct it, or leave the column out"
 )
 def init_with_an_empty_cell(folder: Folder) -> list[str]:
     return init(folder, "age,sex,income\n30,male,1\n,female,2\n", "--sensitive", "sex")

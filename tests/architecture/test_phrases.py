@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 # What to write instead; identifiers are not searched.
 PHRASES = {
     r"an? \w+ an? (?!few|little|lot)\w+": "one X per Y",
-    r"(?:one|two|once|twice|\d+) (?:(?!if\b)\w+ )?an? (?:person|row|column|value|neuron|fold)": "per",
+    r"(?:one|two|once|twice|\d+) (?:(?!if\b)\w+ )?an? "
+    r"(?:person|row|column|value|neuron|fold)": "per",
     r"hang(?:s|ing)? on": "depends on",
     r"t(?:ell|ells|old|elling) (?:\w+ )?apart": "distinguish; deduplicate",
     r"told": "given; stated; reported",
@@ -55,9 +56,9 @@ PHRASES = {
     r"\w*(?:behaviour|colour|favour|neighbour|honour)\w*": "-or",
     r"(?:licence|centre|grey|catalogue|analyse[ds]?)": "US spelling",
     r"(?:labelled|modelled|cancelling|travelled|labelling|modelling)": "one l",
-    r"(?:normal|penal|maxim|minim|optim|summar|recogn|initial|organ|standard|general)is(?:e|es|ed|ing)":
-        "-ize",
-}  # fmt: skip
+    r"(?:normal|penal|maxim|minim|optim|summar|recogn|initial|organ|standard|general)"
+    r"is(?:e|es|ed|ing)": "-ize",
+}
 SEARCH = [
     (re.compile(rf"(?<![\w-])(?:{old})(?![\w-])", re.IGNORECASE), new)
     for old, new in PHRASES.items()

@@ -305,7 +305,10 @@ def without_kernel(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_missing_kernel_is_said_with_its_cost_and_remedy(folder: Folder) -> None:
-    said = "FETA's compiled kernel is missing: results are still exact, but finite lattices are about 6 "
+    said = (
+        "FETA's compiled kernel is missing: results are still exact, but finite "
+        "lattices are about 6 "
+    )
     listed = without_kernel("engines")
     assert (listed.returncode, listed.stderr) == (0, "")
     assert said in listed.stdout
@@ -338,9 +341,13 @@ def test_engines_are_listed_for_machines() -> None:
         (["--seconds", "soon"], "Invalid value for '--seconds'"),
         (["--secnds", "1"], "No such option: --secnds"),
         (["--label", "paid"], "the table must have the column 'paid'"),
-        (["--id", "ag"], "the table must have the column 'ag'; it has 'age', 'sex', 'income'; did you mean 'age'?"),
+        (
+            ["--id", "ag"],
+            "the table must have the column 'ag'; it has 'age', 'sex', 'income'; did "
+            "you mean 'age'?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_option_is_told_in_one_line(folder: Folder, more: list[str], message: str) -> None:
     done = run(*folder.audit(*more))
     assert (done.returncode, done.stdout) == (2, "")

@@ -233,7 +233,9 @@ def slow_audit(folder: Path, bias: float = 0.0) -> list[str]:
         (rng.normal(size=(16, 4)), np.zeros(16)),
         (rng.normal(size=(1, 16)), np.array([bias])),
     ]
-    feta.save_model(feta.Model(space, feta.Network.from_layers(layers, activation="relu")), folder / "m.feta")  # fmt: skip
+    feta.save_model(
+        feta.Model(space, feta.Network.from_layers(layers, activation="relu")), folder / "m.feta"
+    )
     (folder / "d.csv").write_text("s0,s1,s2,income\n" + "1,2,3,4\n" * 3)
     files = [str(folder / "m.feta"), "--data", str(folder / "d.csv"), "--out", str(folder / "out")]
     return [sys.executable, "-m", "feta", "audit", *files, "--engine", "exhaustive"]

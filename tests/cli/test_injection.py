@@ -1,4 +1,4 @@
-"""Hostile names and values through the commands themselves: their files, and what a terminal shows."""
+"""Hostile names and values in the files and the terminal output of the commands."""
 
 import csv
 import json

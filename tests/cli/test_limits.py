@@ -46,8 +46,8 @@ def test_an_audit_decides_counts_and_notifies(feta_: Run) -> None:
     assert code == 1
     text = " ".join(out.split())
     assert (
-        "2 people have loss above the schema's maximum 4,356: they are decided, and proved for their own values."
-        in text
+        "2 people have loss above the schema's maximum 4,356: they are decided, and proved for "
+        "their own values." in text
     )
     assert "1 person has loss below the schema's minimum 0: this person is decided" in text
     told = json.loads(Path("out/audit.json").read_text())

@@ -155,7 +155,10 @@ def test_a_wide_tolerance_proves_everybody_fair(folder: Path) -> None:
     (folder / "limit.toml").write_text(schema)
     done = run(*command(folder, "audit", "limit"))
     assert done.returncode == 0, done.stderr
-    alike = "Fair: each of the 4 people provably gets the same score to within 240 EUR {0}, whatever their age or sex."
+    alike = (
+        "Fair: each of the 4 people provably gets the same score to within 240 "
+        "EUR {0}, whatever their age or sex."
+    )
     assert alike in done.stdout
     hurried = run(*command(folder, "audit", "limit", "--seconds", "0", "--engine", "exhaustive"))
     assert (hurried.returncode, "4 people are undecided" in hurried.stdout) == (3, True)
@@ -200,15 +203,40 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("classes", ["--one-vs-rest", "Gold"], "unknown class: got 'Gold'; expected one of 'basic', 'silver', 'gold'; did you mean 'gold'?"),
-        ("limit", ["--one-vs-rest", "gold"], "limit.toml: --one-vs-rest needs several classes, got Tolerance"),
-        ("classes", ["--label", "limit"], "row 1: invalid label 'limit': got '1000'; expected one of 'basic', 'silver', 'gold'"),
-        ("limit", ["--label", "tier"], "row 1: invalid label 'tier': got 'basic'; expected a finite number"),
-        ("limit", ["--vote-weights", "nobody.csv"], "nobody.csv: no rows: expected at least one row below the header"),
-        ("limit", ["--vote-weights", "broken.csv"], "broken.csv, row 2: 'age' is invalid: got '17'; expected an integer from 18 to 30"),
+        (
+            "classes",
+            ["--one-vs-rest", "Gold"],
+            "unknown class: got 'Gold'; expected one of 'basic', 'silver', 'gold'; "
+            "did you mean 'gold'?",
+        ),
+        (
+            "limit",
+            ["--one-vs-rest", "gold"],
+            "limit.toml: --one-vs-rest needs several classes, got Tolerance",
+        ),
+        (
+            "classes",
+            ["--label", "limit"],
+            "row 1: invalid label 'limit': got '1000'; expected one of 'basic', 'silver', 'gold'",
+        ),
+        (
+            "limit",
+            ["--label", "tier"],
+            "row 1: invalid label 'tier': got 'basic'; expected a finite number",
+        ),
+        (
+            "limit",
+            ["--vote-weights", "nobody.csv"],
+            "nobody.csv: no rows: expected at least one row below the header",
+        ),
+        (
+            "limit",
+            ["--vote-weights", "broken.csv"],
+            "broken.csv, row 2: 'age' is invalid: got '17'; expected an integer from 18 to 30",
+        ),
         ("limit", ["--vote-weights", "short.csv"], "the table must have the column 'sex'"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_the_rule_is_told_in_one_line(
     folder: Path, kind: str, more: list[str], message: str
 ) -> None:

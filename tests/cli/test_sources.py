@@ -1,4 +1,4 @@
-"""Models as people have them: pickles, skops, Keras, torch; from nothing to pairs on the command line."""
+"""Models as people have them: pickles, skops, Keras, torch, through all commands."""
 
 import json
 import re
@@ -85,7 +85,8 @@ def test_a_pickle_is_opened_only_when_it_is_trusted(folder: Path, feta_: Run) ->
     code, _, told = feta_("init", "model.joblib", "people.csv", "--sensitive", "age,sex")
     assert code == 2
     assert told.splitlines() == [
-        "feta: model.joblib: opening this kind of file could run any program hidden in it, so FETA does not; if you made it yourself, add --trust-pickle, or save it once from Python:",
+        "feta: model.joblib: opening this kind of file could run any program hidden in it, so "
+        "FETA does not; if you made it yourself, add --trust-pickle, or save it once from Python:",
         '    import feta, joblib; schema = feta.read_schema("schema.toml")',
         "    network = feta.read_sklearn(joblib.load('model.joblib'), schema.space)",
         '    feta.save_model(schema.model(network), "model.feta", table=schema.table)',
@@ -164,8 +165,8 @@ def test_what_the_doctor_says_of_unread_columns_and_proxies(folder: Path, feta_:
     )
     assert code == 0
     assert (
-        "Never read, though sensitive: sex; so every decision is fair in this sense, trivially. Measure proxies instead"
-        in out
+        "Never read, though sensitive: sex; so every decision is fair in this sense, "
+        "trivially. Measure proxies instead" in out
     )
     assert "Possible proxies, Cramér's V from 0 to 1: town predicts sex (V = 0." in out
     code, out, _ = feta_(
@@ -247,8 +248,8 @@ def test_the_favorable_class_must_be_on_its_side(folder: Path, feta_: Run) -> No
     code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
     assert code == 2
     assert (
-        'schema.toml: the model\'s high scores are for its second class, \'yes\', so favorable = "no" needs favors = "below" in [decision]'
-        in told
+        "schema.toml: the model's high scores are for its second class, 'yes', so "
+        'favorable = "no" needs favors = "below" in [decision]' in told
     )
     schema.write_text(schema.read_text().replace("[columns]", 'favors = "below"\n[columns]'))
     code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
@@ -291,7 +292,11 @@ def test_a_torch_module_in_a_pickle_is_read_and_replayed(folder: Path, feta_: Ru
     torch.manual_seed(0)
     module = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
     torch.save(module, "model.pt")
-    text = '[decision]\nscore = 0.0\n[columns]\nage = { type = "integer", min = 18, max = 60, sensitive = true, center = 30.0, scale = 9.0 }\nsex = { type = "category", values = ["f", "m"], sensitive = true }\n'
+    text = (
+        '[decision]\nscore = 0.0\n[columns]\nage = { type = "integer", min = 18, '
+        "max = 60, sensitive = true, center = 30.0, scale = 9.0 }\nsex = { type = "
+        '"category", values = ["f", "m"], sensitive = true }\n'
+    )
     (folder / "schema.toml").write_text(text)
     code, out, _ = feta_("doctor", "model.pt", "--trust-pickle", "--schema", "schema.toml")
     assert code == 0
@@ -414,13 +419,18 @@ def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_:
     code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "note", "--out", "n.toml")
     assert code == 2
     assert "the estimator does not read 'note', so no decision can depend on it" in told
-    assert [one.name for one in feta.read_schema(folder / "s.toml").space.attributes] == ["income", "age"]  # fmt: skip
+    assert [one.name for one in feta.read_schema(folder / "s.toml").space.attributes] == [
+        "income",
+        "age",
+    ]
     code, said, _ = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 1
     assert "Unfair" in said
     lines = (folder / "s.toml").read_text().splitlines(keepends=True)
     index = next(n for n, line in enumerate(lines) if line.startswith("income"))
-    (folder / "s.toml").write_text("".join([*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]]))  # fmt: skip
+    (folder / "s.toml").write_text(
+        "".join([*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]])
+    )
     code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 2
     assert "'age' must be column 1 of the space, as in the estimator's training" in told

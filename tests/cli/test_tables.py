@@ -1,4 +1,4 @@
-"""The model that is audited is the model that runs: values and types come from the user's own table."""
+"""The audited model is the model that runs: values and types come from the user's table."""
 
 import json
 from dataclasses import replace
@@ -198,7 +198,7 @@ def test_two_kinds_of_missing_values_are_refused() -> None:
 
 
 def written(folder: Path, values: list[object], declared: str) -> tuple[object, ...]:
-    """Write model, table and a schema with the given line for the group; return the audit's words."""
+    """Write a model, a table and a schema with this line for the group; return the output."""
     people(values).to_csv(folder / "people.csv", index=False)
     joblib.dump(fitted(pd.read_csv(folder / "people.csv")), folder / "model.joblib")
     income = "income = { type = 'number', min = 0, max = 99 }"

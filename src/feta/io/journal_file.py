@@ -36,7 +36,7 @@ class Damaged(Exception):
 
 
 class JournalFile:
-    """An open journal; its content depends on `settings`; `work` is the users' word for the task."""
+    """An open journal. Its content depends on `settings`; `work` is what users call the task."""
 
     def __init__(
         self, path: Path, tables: str, settings: Mapping[str, object], *, work: str

@@ -70,7 +70,7 @@ class _Writing:
         """Write the first layer; a table becomes a bump of height 1 at each of its values.
 
         The bump at n is relu(d + 1) − 2·relu(d) + relu(d − 1) with d = (x − n) / g, where g is a
-        power of two, at most the distance of two values: exactly 1 at n, and exactly 0 at all other values.
+        power of two, at most the distance of two values: exactly 1 at n, exactly 0 at other values.
         """
         if not first.tables:
             self._affine(first.slopes, first.bias)
@@ -102,7 +102,7 @@ class _Writing:
         self.affine.append((np.pad(weight, ((0, 0), (0, missing))), np.array(bias)))
 
     def _keep_apart(self) -> None:
-        """Add a neuron 0 to a layer that only scales, so that readers do not fold it into the next."""
+        """Add a neuron 0 to a layer that only scales, so that readers do not fold it."""
         weight, bias = self.affine[-1]
         if weight.shape[0] == weight.shape[1] and not (weight - np.diag(np.diag(weight))).any():
             self.affine[-1] = (np.vstack([weight, 0 * weight[:1]]), np.append(bias, 0.0))

@@ -160,7 +160,11 @@ class Schema:
             return
         side = "above" if classes.index(name) == 1 else "below"
         if rule.favors != side:
-            message = f'the model\'s high scores are for its second class, {classes[1]!r}, so favorable = "{name}" needs favors = "{side}" in [decision]'
+            message = (
+                f"the model's high scores are for its second class, "
+                f'{classes[1]!r}, so favorable = "{name}" needs favors = '
+                f'"{side}" in [decision]'
+            )
             raise SchemaError(message)
 
     def model(self, network: Network) -> Model:
@@ -215,7 +219,10 @@ def _check_outputs(rule: Rule, network: Network) -> None:
     got = f"the network has {network.outputs} output{'s' if network.outputs > 1 else ''}"
     match rule:
         case Threshold() if network.outputs > 2:  # noqa: PLR2004 - two outputs make one score
-            message = f'{got}: list their classes in [decision], classes = ["…", "…"], in the order of the outputs'
+            message = (
+                f'{got}: list their classes in [decision], classes = ["…", '
+                f'"…"], in the order of the outputs'
+            )
         case Argmax() | OneVsRest() if network.outputs == 1:
             message = (
                 f"[decision] lists {rule.outputs} classes, but {got}: give favorable, "

@@ -88,7 +88,9 @@ def parse_schema(text: str) -> SchemaFile:
     for name, entry in columns.items():
         if not isinstance(entry, dict):
             raise SchemaError(
-                f'column {name!r} must be a table such as {{ type = "integer", min = 0, max = 9 }}, got {entry!r}'
+                f"column {name!r} must be a table such as "
+                '{ type = "integer", min = 0, max = 9 }, '
+                f"got {entry!r}"
             )
     attributes = tuple(_attribute(name, entry) for name, entry in columns.items())
     _check_sources(attributes)

@@ -92,7 +92,10 @@ def _dtype(name: str, value: object) -> str:
         assert isinstance(value, str)
         pd.api.types.pandas_dtype(value)
     except (AssertionError, TypeError, ValueError):
-        message = f'[table]: dtype of {name!r} must be a type of pandas such as "str", "int64", "float64", "bool" or "category", got {value!r}'
+        message = (
+            f"[table]: dtype of {name!r} must be a type of pandas such as "
+            f'"str", "int64", "float64", "bool" or "category", got {value!r}'
+        )
         raise SchemaError(message) from None
     return value
 

@@ -19,7 +19,7 @@ def hash_attributes(attributes: Sequence[Attribute]) -> str:
 
 
 def _fields(attribute: Attribute) -> list[object]:
-    """List the values of an attribute's first fields, and the names of later fields that are set."""
+    """List the values of an attribute's first fields, and the names of later ones that are set."""
     values = {field.name: getattr(attribute, field.name) for field in fields(attribute)}
     later = [name for name in LATER_FIELDS if values.pop(name, False)]
     return [value for name, value in values.items() if name != "missing" or value] + later

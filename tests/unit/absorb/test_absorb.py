@@ -272,7 +272,8 @@ def fitted_mlp(activation: str) -> Pipeline:
         (
             lambda: numbers(KNNImputer(), columns=("age", "income")),
             r"\(KNNImputer\) fills missing cells of 'income' from other columns: got an "
-            "interaction of columns; expected an imputer of single columns; use SimpleImputer, or remove "
+            "interaction of columns; expected an imputer of single columns; use SimpleImputer, "
+            "or remove "
             "missing = true from the schema",
         ),
         (

@@ -164,7 +164,8 @@ def test_one_changed_byte_is_noticed_and_nothing_is_kept(offered: Server, cache:
         offered.contents[f"/{file}"] = bytes(content)
         with pytest.raises(
             DatasetError,
-            match=r"wrong checksum: got .*; expected .*; the file was deleted: load the dataset again",
+            match=r"wrong checksum: got .*; expected .*; the file was deleted: load the "
+            r"dataset again",
         ):
             datasets.load(name)
     assert files_in(cache) == []

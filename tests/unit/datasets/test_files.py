@@ -107,19 +107,85 @@ def replaced(path: Path, old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "old", "new", "message"),
     [
-        ("adult", "adult/adult.data", b"90,", b"91,", r"adult\.data: row 2: invalid value for 'age': got 91; expected .* to 90"),
-        ("adult", "adult/adult.test", b"Hong", b"Mars", r"adult\.test: row 1: invalid value for 'native_country': got 'Mars'; expected one of"),
-        ("adult", "adult/adult.data", b"41,", b"x,", r"row 1: invalid value for 'age': got 'x'; expected a number"),
-        ("adult", "adult/adult.data", b" >50K", b" rich", r"row 2: invalid value for 'income': got 'rich'; expected '<=50K' or '>50K'"),
-        ("adult", "adult/adult.data", b", 1000", b"", r"adult\.data: wrong number of columns: got .*; expected 15|comma"),
-        ("adult", "adult/adult.data", made_up_rows.ADULT_DATA, b"", r"adult\.data: expected a comma-separated table"),
-        ("ipums", "ipums/adult_reconstruction.csv", b"gender", b"G", r"must have the column 'sex'.*the right file\?"),
-        ("ipums", "ipums/adult_reconstruction.csv", b"30001", b"", r"row 2: invalid value for 'income': got ''; expected a number"),
-        ("law", "law/lawschool_part.csv", b"184", b"185", r"row 2: invalid value for 'lsat': got 185.*; expected a number from 120 to 184"),
-        ("law", "law/lawschool_part.csv", b"Ohio State", b"Oslo", r"row 8: invalid value for 'college': got 'Oslo'; expected one of"),
-        ("law", "law/lawschool_part.csv", b"200x,0,1", b"200x,0,2", r"invalid value for 'admit'; expected 0 or 1"),
+        (
+            "adult",
+            "adult/adult.data",
+            b"90,",
+            b"91,",
+            r"adult\.data: row 2: invalid value for 'age': got 91; expected .* to 90",
+        ),
+        (
+            "adult",
+            "adult/adult.test",
+            b"Hong",
+            b"Mars",
+            r"adult\.test: row 1: invalid value for 'native_country': got 'Mars'; expected one of",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            b"41,",
+            b"x,",
+            r"row 1: invalid value for 'age': got 'x'; expected a number",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            b" >50K",
+            b" rich",
+            r"row 2: invalid value for 'income': got 'rich'; expected '<=50K' or '>50K'",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            b", 1000",
+            b"",
+            r"adult\.data: wrong number of columns: got .*; expected 15|comma",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            made_up_rows.ADULT_DATA,
+            b"",
+            r"adult\.data: expected a comma-separated table",
+        ),
+        (
+            "ipums",
+            "ipums/adult_reconstruction.csv",
+            b"gender",
+            b"G",
+            r"must have the column 'sex'.*the right file\?",
+        ),
+        (
+            "ipums",
+            "ipums/adult_reconstruction.csv",
+            b"30001",
+            b"",
+            r"row 2: invalid value for 'income': got ''; expected a number",
+        ),
+        (
+            "law",
+            "law/lawschool_part.csv",
+            b"184",
+            b"185",
+            r"row 2: invalid value for 'lsat': got 185.*; expected a number from 120 to 184",
+        ),
+        (
+            "law",
+            "law/lawschool_part.csv",
+            b"Ohio State",
+            b"Oslo",
+            r"row 8: invalid value for 'college': got 'Oslo'; expected one of",
+        ),
+        (
+            "law",
+            "law/lawschool_part.csv",
+            b"200x,0,1",
+            b"200x,0,2",
+            r"invalid value for 'admit'; expected 0 or 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_another_file_is_refused_by_row_and_column(
     folder: Path, *, name: str, file: str, old: bytes, new: bytes, message: str
 ) -> None:

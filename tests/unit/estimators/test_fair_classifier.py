@@ -701,7 +701,8 @@ def test_a_frozen_estimator_with_its_columns_in_another_order_is_refused() -> No
     with pytest.raises(
         SchemaError,
         match="'"
-        "age' must be column 1 of the space, as in the estimator's training, got column 0; put the attributes in that order",
+        "age' must be column 1 of the space, as in the estimator's training, got column 0; put "
+        "the attributes in that order",
     ):
         FairClassifier(FrozenEstimator(trained), space).fit(X)
 

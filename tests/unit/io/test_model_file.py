@@ -41,11 +41,14 @@ RNG = np.random.default_rng(0)
 
 def network(outputs: int = 1) -> Network:
     made = Network.from_layers(
-        [(RNG.normal(size=(3, 8)), RNG.normal(size=3)), (RNG.normal(size=(outputs, 3)), np.ones(outputs))],
+        [
+            (RNG.normal(size=(3, 8)), RNG.normal(size=3)),
+            (RNG.normal(size=(outputs, 3)), np.ones(outputs)),
+        ],
         source="float64",
         equality="below",
         sigmoid=True,
-    )  # fmt: skip
+    )
     slopes = made.first.slopes.copy()
     slopes[:, 4] = 0.0
     table = LookupTable(4, np.array([0.0, 37.5]), RNG.normal(size=(2, 3)))
@@ -136,23 +139,35 @@ CHANGED = "the file's content must match its fingerprint, but was changed; save 
         (changes("rule", []), DAMAGED),
         (changes("rule.kind", "Coin"), DAMAGED),
         (changes("rule.value", "x"), "invalid threshold: got 'x'; expected a finite number"),
-        (changes("rule.value", float("nan")), "invalid threshold: got nan; expected a finite number"),
+        (
+            changes("rule.value", float("nan")),
+            "invalid threshold: got nan; expected a finite number",
+        ),
         (changes("rule.favors", "sideways"), "invalid favors: got 'sideways'; expected one of"),
         (changes("outcomes", ["no", 1]), r"the file's outcomes must be texts, got \('no', 1\)"),
         (changes("outcomes", ["no", "no"]), "invalid outcomes: got .*; expected 2 different names"),
         (changes("network.source", "float8"), "invalid source: got 'float8'; expected one of"),
         (changes("network.tables", ["x"]), DAMAGED),
-        (changes("network.tables", [99]), "invalid table of column 99: .*; expected a column below"),
+        (
+            changes("network.tables", [99]),
+            "invalid table of column 99: .*; expected a column below",
+        ),
         (changes("network.activations", ["relu"] * 2), DAMAGED),
         (changes("fingerprints", None), DAMAGED),
         (lambda _, arrays: arrays.pop("first.bias"), DAMAGED),
-        (lambda _, arrays: arrays.update({"first.bias": np.ones(3, np.float32)}), "must be float64"),
-        (lambda _, arrays: arrays.update({"first.bias": np.full(3, np.inf)}), "invalid bias of the first layer: got inf"),
+        (
+            lambda _, arrays: arrays.update({"first.bias": np.ones(3, np.float32)}),
+            "must be float64",
+        ),
+        (
+            lambda _, arrays: arrays.update({"first.bias": np.full(3, np.inf)}),
+            "invalid bias of the first layer: got inf",
+        ),
         (lambda _, arrays: arrays.update({"first.bias": np.ones(4)}), "bias of length out"),
         (lambda _, arrays: arrays.update({"layer0.slopes": np.ones((2, 1))}), "continuous|finger"),
         (lambda _, arrays: arrays.update({"layer0.breaks": np.ones(())}), "damaged|activation"),
     ],
-)  # fmt: skip
+)
 def test_a_model_that_was_changed_is_refused(
     edit: Callable[[dict[str, Any], dict[str, np.ndarray]], None], message: str, tmp_path: Path
 ) -> None:

@@ -98,7 +98,10 @@ def test_a_column_that_is_not_named_is_not_scaled() -> None:
     assert schema.scales == [1.0] * 6
 
 
-@pytest.mark.parametrize(("last", "refused"), [((1.0, 0.0), True), ((-1.0, 1.0), True), ((2.0, 0.0), False), ((0.0, 0.5), False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("last", "refused"),
+    [((1.0, 0.0), True), ((-1.0, 1.0), True), ((2.0, 0.0), False), ((0.0, 0.5), False)],
+)
 def test_outputs_that_are_probabilities_are_not_taken_for_logits(
     last: tuple[float, float], refused: bool
 ) -> None:
@@ -154,13 +157,34 @@ def test_several_classes_and_tolerances_make_models() -> None:
 @pytest.mark.parametrize(
     ("decision", "network", "message"),
     [
-        (Decision(), THREE, r"the network has 3 outputs: list their classes in \[decision\], classes ="),
-        (CLASSES, NETWORK, "lists 3 classes, but the network has 1 output: give favorable, unfavorable and a threshold"),
-        (Decision(classes=("a", "b")), THREE, "lists 2 classes, but the network has 3 outputs: list one class per output"),
-        (Decision(tolerance=1.0), THREE, "a tolerance compares one score, but the network has 3 outputs: list their classes"),
-        (Decision(tolerance=1.0), replace(NETWORK, sigmoid=True), "but the network ends in a sigmoid; export it without"),
+        (
+            Decision(),
+            THREE,
+            r"the network has 3 outputs: list their classes in \[decision\], classes =",
+        ),
+        (
+            CLASSES,
+            NETWORK,
+            "lists 3 classes, but the network has 1 output: give favorable, unfavorable and a "
+            "threshold",
+        ),
+        (
+            Decision(classes=("a", "b")),
+            THREE,
+            "lists 2 classes, but the network has 3 outputs: list one class per output",
+        ),
+        (
+            Decision(tolerance=1.0),
+            THREE,
+            "a tolerance compares one score, but the network has 3 outputs: list their classes",
+        ),
+        (
+            Decision(tolerance=1.0),
+            replace(NETWORK, sigmoid=True),
+            "but the network ends in a sigmoid; export it without",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_decision_that_does_not_fit_the_outputs_is_refused(
     decision: Decision, network: Network, message: str
 ) -> None:

@@ -157,15 +157,18 @@ def test_the_decision_table_is_read_whole() -> None:
             r"column 'age': scale must be finite and not 0, got 0\.0",
         ),
         (
-            '[columns]\nage = { type = "integer", min = 1, max = 2, sensitive = true, scale = nan }',
+            '[columns]\nage = { type = "integer", min = 1, max = 2, sensitive = '
+            "true, scale = nan }",
             "column 'age': scale must be finite and not 0, got nan",
         ),
         (
-            '[columns]\nage = { type = "integer", min = 1, max = 2, sensitive = true, scale = -inf }',
+            '[columns]\nage = { type = "integer", min = 1, max = 2, sensitive = '
+            "true, scale = -inf }",
             "column 'age': scale must be finite and not 0, got -inf",
         ),
         (
-            '[columns]\nage = { type = "integer", min = 1, max = 2, sensitive = true, center = "x" }',
+            '[columns]\nage = { type = "integer", min = 1, max = 2, sensitive = '
+            'true, center = "x" }',
             "column 'age': center must be a number, got 'x'",
         ),
         (

@@ -119,10 +119,13 @@ def test_parquet_is_read_in_chunks(tmp_path: Path) -> None:
         ('41,male,0,"a,b"', "got 'a,b'; expected a number from 0 to 100$"),
         (f"41,{'m' * 300},0,1", r"row 2: 'sex' is invalid: got .*… \(302 characters\)"),
         (f"41,male,0,{'9' * 300}x", r"row 2: 'income' is invalid: got .*… \(303 characters\)"),
-        ("41,male,0", "row 2: wrong number of cells: got 3; expected 4, like the header; look for a missing"),
+        (
+            "41,male,0",
+            "row 2: wrong number of cells: got 3; expected 4, like the header; look for a missing",
+        ),
         ("41,male,0,1,2", "row 2: wrong number of cells: got 5; expected 4, like the header"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_row_is_told_by_file_row_and_column(row: str, message: str, tmp_path: Path) -> None:
     file = table(tmp_path, f"{HEADER}\n41,male,0,12.5\n{row}\n")
     with pytest.raises(DomainError, match=message) as refused:
@@ -159,14 +162,20 @@ def test_rows_after_a_ragged_one_are_still_there(tmp_path: Path) -> None:
         ("age,sex,age\n1,2,3\n", "repeated column: got 'age' twice; .*; rename or delete one"),
         (b"\xff\xfea\0g\0e\0", "people.csv, the header: the table must be CSV in UTF-8"),
         (f"{HEADER}\n41,m\0ale,0,1\n", "row 1: the table must be CSV in UTF-8, without NUL"),
-        (f"{HEADER}\n".encode() + b"41,male,0,1\n" * 3000 + b"\xe4\n", "row 3001: the table must be"),
+        (
+            f"{HEADER}\n".encode() + b"41,male,0,1\n" * 3000 + b"\xe4\n",
+            "row 3001: the table must be",
+        ),
         (f'{HEADER}\n41,"male,0,1\n', "row 1: the table must be CSV: unexpected end of data; look"),
         (f'{HEADER}\n41,"ma"le,0,1\n', "row 1: the table must be CSV: .*look for a quote"),
         (f'{HEADER}\n41,"{"x" * (2**20 + 1)}",0,1\n', "row 1: a cell must have at most 1048576"),
-        (f"{HEADER}\n41,{'x' * 2**24},0,1\n", "row 1: the table must be CSV: a line must have fewer"),
+        (
+            f"{HEADER}\n41,{'x' * 2**24},0,1\n",
+            "row 1: the table must be CSV: a line must have fewer",
+        ),
         ("age,sex\n41,male\n", r"people.csv: the table must have the column 'code'"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_file_is_told_by_its_name(content: str | bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(DomainError, match=message):
         encoded(table(tmp_path, content))

@@ -133,7 +133,8 @@ def test_two_arguments_stand_side_by_side() -> None:
     module = made(TwoTables)
     with pytest.raises(
         NetworkError,
-        match=r"takes 2 arguments \('numbers', 'kinds'\), and their numbers of columns are unknown; call read_torch\(module, columns=\(…\)\)",
+        match=r"takes 2 arguments \('numbers', 'kinds'\), and their numbers of columns are "
+        r"unknown; call read_torch\(module, columns=\(…\)\)",
     ):
         read_torch(module)
     network = read_torch(module, columns=(3, 2))
@@ -175,13 +176,28 @@ class Unknown(Skip):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Skip, r"add\(\) in the forward does not .*branches and skip connections are not supported"),
-        (Joined, r"cat\(\) in the forward joins outputs of a layer; expected blocks of the input; branches and skip connections are not"),
-        (Branching, "cannot be traced: got .*; expected one that runs the same steps for every row, without if or for"),
-        (Smooth, r"sigmoid\(\) in the forward is not piecewise-linear, so no exact answer exists; retrain with 'hardsigmoid'"),
+        (
+            Skip,
+            r"add\(\) in the forward does not .*branches and skip connections are not supported",
+        ),
+        (
+            Joined,
+            r"cat\(\) in the forward joins outputs of a layer; expected blocks of the input; "
+            r"branches and skip connections are not",
+        ),
+        (
+            Branching,
+            "cannot be traced: got .*; expected one that runs the same steps for every row, "
+            "without if or for",
+        ),
+        (
+            Smooth,
+            r"sigmoid\(\) in the forward is not piecewise-linear, so no exact answer exists; "
+            r"retrain with 'hardsigmoid'",
+        ),
         (Unknown, r"cumsum\(\) in the forward is not supported; expected Linear, ReLU"),
     ],
-)  # fmt: skip
+)
 def test_a_forward_that_is_not_a_chain_is_refused(
     kind: Callable[[], nn.Module], message: str
 ) -> None:
@@ -252,9 +268,16 @@ BLOCKS = [
     node("MatMul", ["j", "W"], ["y"]),
 ]
 ARRAYS: dict[str, Array] = {
-    "start": whole(1), "end": whole(2), "axes": whole(1), "sizes": whole(1, 1, 2), "picked": whole(3, 0),
-    "one": np.array([1.0, 0.5], dtype=np.float32), "axis": whole(1), "table": TABLE, "W": W,
-}  # fmt: skip
+    "start": whole(1),
+    "end": whole(2),
+    "axes": whole(1),
+    "sizes": whole(1, 1, 2),
+    "picked": whole(3, 0),
+    "one": np.array([1.0, 0.5], dtype=np.float32),
+    "axis": whole(1),
+    "table": TABLE,
+    "W": W,
+}
 
 
 def test_blocks_of_several_inputs_are_read_and_replayed(tmp_path: Path) -> None:
@@ -273,17 +296,40 @@ def test_blocks_of_several_inputs_are_read_and_replayed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({6: node("Concat", ["a", "e", "g"], ["j"], axis=0)}, r"\(Concat\) joins the wrong axis: got axis 0; expected columns \(axis 1\)"),
-        ({2: node("Gather", ["x", "kind"], ["d"], axis=1)}, "does not select columns .axis 1. by stored indices"),
-        ({1: node("Split", ["x", "axes"], ["b", "c", "rest"], axis=1)}, r"has invalid sizes: got \[1\]; expected 3 sizes of 4 columns"),
-        ({0: node("Slice", ["x", "start", "end", "one_"], ["a"])}, r"selects along the wrong axis: got axis 0; expected columns \(axis 1\)"),
-        ({0: node("Slice", ["x", "start", "end", "axes", "one_"], ["a"])}, "has invalid limits: got .*; expected one start, one end and one step other than 0 per axis"),
-        ({0: node("Slice", ["x", "start", "sizes", "axes"], ["a"])}, "has invalid limits: got .*; expected one start, one end and one step other than 0 per axis"),
-        ({3: node("Mul", ["d", "a"], ["e"])}, "does not combine a part of the input with a constant"),
+        (
+            {6: node("Concat", ["a", "e", "g"], ["j"], axis=0)},
+            r"\(Concat\) joins the wrong axis: got axis 0; expected columns \(axis 1\)",
+        ),
+        (
+            {2: node("Gather", ["x", "kind"], ["d"], axis=1)},
+            "does not select columns .axis 1. by stored indices",
+        ),
+        (
+            {1: node("Split", ["x", "axes"], ["b", "c", "rest"], axis=1)},
+            r"has invalid sizes: got \[1\]; expected 3 sizes of 4 columns",
+        ),
+        (
+            {0: node("Slice", ["x", "start", "end", "one_"], ["a"])},
+            r"selects along the wrong axis: got axis 0; expected columns \(axis 1\)",
+        ),
+        (
+            {0: node("Slice", ["x", "start", "end", "axes", "one_"], ["a"])},
+            "has invalid limits: got .*; expected one start, one end and one step other than 0 "
+            "per axis",
+        ),
+        (
+            {0: node("Slice", ["x", "start", "sizes", "axes"], ["a"])},
+            "has invalid limits: got .*; expected one start, one end and one step other than 0 "
+            "per axis",
+        ),
+        (
+            {3: node("Mul", ["d", "a"], ["e"])},
+            "does not combine a part of the input with a constant",
+        ),
         ({7: node("MatMul", ["kind", "W"], ["y"])}, "expected float or double numbers"),
         ({7: node("Relu", ["j"], ["y"])}, "invalid position of .*; expected an affine layer"),
     ],
-)  # fmt: skip
+)
 def test_blocks_that_mean_something_else_are_refused(
     change: dict[int, onnx.NodeProto], message: str, tmp_path: Path
 ) -> None:
@@ -309,7 +355,8 @@ def test_a_graph_that_says_something_else_than_was_read_is_refused(
     )
     with pytest.raises(
         NetworkError,
-        match=r"FETA's scores differ from the graph's own by .* in row \d+, output \d; .*please report",
+        match=r"FETA's scores differ from the graph's own by .* in row \d+, output \d; "
+        r".*please report",
     ):
         read_onnx(tmp_path / "model.onnx")
 
@@ -353,7 +400,8 @@ def test_embeddings_that_do_not_fit_the_space_are_named() -> None:
     network = read_torch(made(Tabular))
     assert (
         embedded_inputs(network)
-        == "; inputs 2 (2 values), 3 (3 values), counted from 0, are looked up in an embedding: put the categories there, their values in the order of their indices"
+        == "; inputs 2 (2 values), 3 (3 values), counted from 0, are looked up in an "
+        "embedding: put the categories there, their values in the order of their indices"
     )
     wrong = FeatureSpace((*SPACE.attributes[:3], Categorical("town", ("A", "B"))))
     with pytest.raises(SchemaError, match="wrong number of network inputs: got 4; expected 6"):
@@ -440,11 +488,18 @@ def test_a_lookup_behind_a_narrow_cast_is_read_only_where_nothing_wraps(
     [
         ([TensorProto.INT32], r"operator 1 \(Cast\) truncates column 0 to integers"),
         ([TensorProto.UINT8], r"operator 1 \(Cast\) truncates column 0 to integers"),
-        ([TensorProto.BOOL, TensorProto.INT64], r"operator 1 \(Cast\) truncates column 0 to integers"),
-        ([TensorProto.FLOAT16], r"operator 1 \(Cast\) converts to an unsupported type: got type 10; expected float or double"),
+        (
+            [TensorProto.BOOL, TensorProto.INT64],
+            r"operator 1 \(Cast\) truncates column 0 to integers",
+        ),
+        (
+            [TensorProto.FLOAT16],
+            r"operator 1 \(Cast\) converts to an unsupported type: got type 10; expected float "
+            r"or double",
+        ),
         ([TensorProto.STRING], "got type 8"),
     ],
-)  # fmt: skip
+)
 def test_a_number_that_is_cut_to_integers_is_refused(
     casts: list[int], message: str, tmp_path: Path
 ) -> None:

@@ -211,7 +211,8 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
         (LogisticRegression, "LogisticRegression is not fitted; call its fit"),
         (
             lambda: LinearRegression().fit(ROWS, ROWS[:, :2]),
-            "LinearRegression gives several scores per person: got 2; expected 1; train one estimator per score",
+            "LinearRegression gives several scores per person: got 2; expected 1; train one "
+            "estimator per score",
         ),
         (
             lambda: regressor().fit(ROWS, ROWS[:, :2]),
@@ -227,11 +228,13 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
         ),
         (
             lambda: mlp().fit(ROWS, TWO_LABELS),
-            "MLPClassifier gives several labels per person: got 2; expected 1; train one estimator per label",
+            "MLPClassifier gives several labels per person: got 2; expected 1; train one "
+            "estimator per label",
         ),
         (
             lambda: mlp(activation="tanh").fit(ROWS, LABELS),
-            "activation must be one of 'identity', 'relu', got 'tanh'; train it with activation='relu'",
+            "activation must be one of 'identity', 'relu', got 'tanh'; train it with "
+            "activation='relu'",
         ),
         (
             lambda: regressor(activation="tanh").fit(ROWS, ROWS[:, 0]),
@@ -260,7 +263,8 @@ def test_a_reading_that_disagrees_with_the_estimator_is_refused(
     monkeypatch.setattr("feta.readers.sklearn.read._read_linear", lambda _: wrong)
     with pytest.raises(
         NetworkError,
-        match=r"scores differ from the LogisticRegression's own by \d\.\d+: got .* in row \d+, output 0; .*; please report this model",
+        match=r"scores differ from the LogisticRegression's own by \d\.\d+: got .* in row \d+, "
+        r"output 0; .*; please report this model",
     ):
         read_sklearn(by_hand(1.0, 0.0))
 

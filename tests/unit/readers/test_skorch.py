@@ -143,15 +143,45 @@ def ending(kind: type, end: nn.Module, outputs: int = 1, **options: object) -> A
     ("kind", "end", "options", "message"),
     [
         (NeuralNetBinaryClassifier, nn.Sigmoid(), {}, "got BCEWithLogitsLoss with sigmoid"),
-        (NeuralNetBinaryClassifier, nn.Sigmoid(), {"criterion": Weighted}, "got BCEWithLogitsLoss with sigmoid"),
-        (NeuralNetBinaryClassifier, nn.Hardsigmoid(), {"criterion": nn.BCELoss}, "got BCELoss with plain scores"),
-        (NeuralNetBinaryClassifier, nn.Identity(), {"predict_nonlinearity": shifted}, "unsupported predict_nonlinearity: got <function shifted .*; expected 'auto'"),
-        (NeuralNetBinaryClassifier, nn.Identity(), {"dataset": Clamping}, r"has a custom dataset, .*: got one from .*test_skorch"),
-        (NeuralNetClassifier, nn.Softmax(1), {"criterion": nn.CrossEntropyLoss, "outputs": 2}, "got CrossEntropyLoss with softmax"),
+        (
+            NeuralNetBinaryClassifier,
+            nn.Sigmoid(),
+            {"criterion": Weighted},
+            "got BCEWithLogitsLoss with sigmoid",
+        ),
+        (
+            NeuralNetBinaryClassifier,
+            nn.Hardsigmoid(),
+            {"criterion": nn.BCELoss},
+            "got BCELoss with plain scores",
+        ),
+        (
+            NeuralNetBinaryClassifier,
+            nn.Identity(),
+            {"predict_nonlinearity": shifted},
+            "unsupported predict_nonlinearity: got <function shifted .*; expected 'auto'",
+        ),
+        (
+            NeuralNetBinaryClassifier,
+            nn.Identity(),
+            {"dataset": Clamping},
+            r"has a custom dataset, .*: got one from .*test_skorch",
+        ),
+        (
+            NeuralNetClassifier,
+            nn.Softmax(1),
+            {"criterion": nn.CrossEntropyLoss, "outputs": 2},
+            "got CrossEntropyLoss with softmax",
+        ),
         (NeuralNetRegressor, nn.Sigmoid(), {}, "got another criterion with sigmoid"),
-        (NeuralNetRegressor, nn.Identity(), {"criterion": nn.BCEWithLogitsLoss}, "got BCEWithLogitsLoss with plain scores"),
+        (
+            NeuralNetRegressor,
+            nn.Identity(),
+            {"criterion": nn.BCEWithLogitsLoss},
+            "got BCEWithLogitsLoss with plain scores",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_end_that_skorch_treats_otherwise_is_refused(
     kind: type, end: nn.Module, options: dict[str, Any], message: str
 ) -> None:

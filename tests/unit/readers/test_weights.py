@@ -67,7 +67,8 @@ def test_the_activation_between_layers_can_be_named(tmp_path: Path) -> None:
     [
         (
             [],
-            r"model.npz: the names of the layers are missing; expected them in order.*has 'fc1', 'net\.out'",
+            r"model.npz: the names of the layers are missing; expected them in order.*has "
+            r"'fc1', 'net\.out'",
         ),
         (["fc2"], "an array must be one of .*did you mean 'fc1.weight'"),
         (["net.out", "fc1"], "wrong number of inputs of layer 2: got 3; expected 1"),

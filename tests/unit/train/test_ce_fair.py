@@ -79,7 +79,7 @@ def test_after_prediction_nobody_has_a_counterexample() -> None:
 def test_a_batch_is_trained_on_the_counterexamples_of_the_network_as_it_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Every search sees another network, only people of the data, and each of them once an epoch."""
+    """Every search sees another network, only people of the data, and each once per epoch."""
     seen: list[tuple[str, np.ndarray]] = []
 
     def spy(space, network, task, people, *, numbers, **rest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202

@@ -57,7 +57,10 @@ def planted(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
 
 def test_a_file_is_read_without_h5py_in_this_process(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    script = f"import sys, feta; network = feta.read_keras({str(path)!r}); assert 'h5py' not in sys.modules; print(network([[3.0, 4.0]])[0, 0])"
+    script = (
+        f"import sys, feta; network = feta.read_keras({str(path)!r}); assert "
+        f"'h5py' not in sys.modules; print(network([[3.0, 4.0]])[0, 0])"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert float(done.stdout) == 11.5
 
@@ -74,16 +77,23 @@ def test_a_file_is_read_in_a_daemonic_worker(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ("os.kill(os.getpid(), signal.SIGSEGV)", r"model\.h5: the file is damaged: the HDF5 library crashed on it \(exit status -11\); save it again"),
+        (
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            r"model\.h5: the file is damaged: the HDF5 library crashed on it \(exit "
+            r"status -11\); save it again",
+        ),
         ("os._exit(3)", r"crashed on it \(exit status 3\)"),
         ("os.killpg(0, signal.SIGKILL)", r"crashed on it \(exit status -9\)"),
         ("open('/dev/null')", "is damaged: the HDF5 library crashed"),
         ("[0] * 2**31", "is damaged: the HDF5 library crashed"),
         ("return b''", "is damaged: the HDF5 library crashed"),
         ("return b'x' * 100", "parts that do not fit together"),
-        ("sys.stdout.buffer.write(b'\\xff' * 100)\n    sys.stdout.flush()\n    os._exit(0)", "is damaged"),
+        (
+            "sys.stdout.buffer.write(b'\\xff' * 100)\n    sys.stdout.flush()\n    os._exit(0)",
+            "is damaged",
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and forks of POSIX")
 def test_whatever_happens_to_the_program_becomes_a_message(
     answer: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

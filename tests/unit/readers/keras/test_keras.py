@@ -117,7 +117,7 @@ def saved(
     edit: Callable[[h5py.File], None] = lambda _: None,
     kind: str = "Sequential",
 ) -> Path:
-    """Write a .keras file by hand: Dense layers of 2 and then 1 neurons, and what else is listed."""
+    """Write a .keras file by hand: Dense layers of 2 and 1 neurons, and other listed ones."""
     config = {"class_name": kind, "config": {"layers": layers}}
     weights = io.BytesIO()
     with h5py.File(weights, "w") as file:
@@ -152,18 +152,58 @@ def linked(file: h5py.File) -> None:
 @pytest.mark.parametrize(
     ("layers", "options", "message"),
     [
-        ([ENTRY, layer("Dense", activation="sigmoid"), layer("Dense", name="last")], {}, r"the activation 'sigmoid' of layer 'dense' \(Dense\) is not piecewise-linear, so no exact answer exists; retrain with 'hardsigmoid'"),
-        ([ENTRY, layer("Dense", activation="gelu")], {}, "the activation 'gelu' of layer 'dense' .* is not piecewise-linear"),
-        ([ENTRY, FIRST, layer("LayerNormalization")], {}, r"layer 'layernormalization' \(LayerNormalization\) is not supported; expected InputLayer, Dense"),
-        ([layer("InputLayer", batch_shape=[None, 2, 2]), FIRST], {}, r"the input 'inputlayer' has an unsupported shape: got \[None, 2, 2\]; expected rows"),
-        ([ENTRY, layer("ReLU", threshold=1.0)], {}, "has an unsupported threshold: got 1.0; expected 0"),
-        ([ENTRY, layer("Normalization", axis=-1), FIRST], {}, "is not adapted; call its adapt before the model is saved"),
-        ([ENTRY, FIRST], {"kind": "MyModel"}, r"an unsupported class: got 'MyModel', whose code is not in the file; expected a Sequential"),
+        (
+            [ENTRY, layer("Dense", activation="sigmoid"), layer("Dense", name="last")],
+            {},
+            r"the activation 'sigmoid' of layer 'dense' \(Dense\) is not piecewise-linear, so "
+            r"no exact answer exists; retrain with 'hardsigmoid'",
+        ),
+        (
+            [ENTRY, layer("Dense", activation="gelu")],
+            {},
+            "the activation 'gelu' of layer 'dense' .* is not piecewise-linear",
+        ),
+        (
+            [ENTRY, FIRST, layer("LayerNormalization")],
+            {},
+            r"layer 'layernormalization' \(LayerNormalization\) is not supported; expected "
+            r"InputLayer, Dense",
+        ),
+        (
+            [layer("InputLayer", batch_shape=[None, 2, 2]), FIRST],
+            {},
+            r"the input 'inputlayer' has an unsupported shape: got \[None, 2, 2\]; expected rows",
+        ),
+        (
+            [ENTRY, layer("ReLU", threshold=1.0)],
+            {},
+            "has an unsupported threshold: got 1.0; expected 0",
+        ),
+        (
+            [ENTRY, layer("Normalization", axis=-1), FIRST],
+            {},
+            "is not adapted; call its adapt before the model is saved",
+        ),
+        (
+            [ENTRY, FIRST],
+            {"kind": "MyModel"},
+            r"an unsupported class: got 'MyModel', whose code is not in the file; expected a "
+            r"Sequential",
+        ),
         ([ENTRY, FIRST], {"edit": linked}, "holds a link instead of '0'; expected the data itself"),
-        ([ENTRY, layer("Dense", name="other")], {"edit": lambda file: file["layers/layer1/vars"].attrs.__setitem__("name", "x")}, r"layer 'other' \(Dense\) lacks weights in the file: got"),
-        ([ENTRY, layer("Activation")], {}, r"model.keras: the file is not a complete .keras or .h5 model: got KeyError; expected one"),
+        (
+            [ENTRY, layer("Dense", name="other")],
+            {"edit": lambda file: file["layers/layer1/vars"].attrs.__setitem__("name", "x")},
+            r"layer 'other' \(Dense\) lacks weights in the file: got",
+        ),
+        (
+            [ENTRY, layer("Activation")],
+            {},
+            r"model.keras: the file is not a complete .keras or .h5 model: got KeyError; "
+            r"expected one",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_understood_is_refused_by_layer(
     layers: list[dict[str, Any]], options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Keras files that are easily misread: each is read with Keras's own scores, or refused in words."""
+"""Keras files that are easily misread: each is read with Keras's scores, or refused."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def keras() -> Keras:
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_program() -> Iterator[None]:
-    """Parse all files in forks of one process: starting one for each takes longer than the tests."""
+    """Parse all files in forks of one process: one process per file is slower than the tests."""
     with Hdf5Program() as program, pytest.MonkeyPatch.context() as patch:
         patch.setattr(keras_file, "parse_hdf5", program.parse)
         yield
@@ -112,7 +112,8 @@ def test_a_quantized_model_is_refused(
     model.quantize(mode)
     with pytest.raises(
         NetworkError,
-        match=r"layer 'first' \(Dense\) unsupported dtype policy: got 'Quantized\w+'; expected .*; save the model before it is quantized",
+        match=r"layer 'first' \(Dense\) unsupported dtype policy: got 'Quantized\w+'; "
+        r"expected .*; save the model before it is quantized",
     ):
         read_keras(saved(model, tmp_path, ending))
 
@@ -451,7 +452,10 @@ def test_an_input_that_keras_cuts_to_whole_numbers_is_refused_unless_looked_up(
     )
     assert_read(model, saved(model, tmp_path), CODES)
     model = model_of(keras, layers.Dense(1), dtype="int32", name="codes")
-    message = r"the input 'codes' of int32 is truncated to integers: got layer '\w+' \(Dense\) after it; expected an Embedding"
+    message = (
+        r"the input 'codes' of int32 is truncated to integers: got layer '\w+' "
+        r"\(Dense\) after it; expected an Embedding"
+    )
     with pytest.raises(NetworkError, match=message):
         read_keras(saved(model, tmp_path))
 
@@ -485,7 +489,8 @@ def test_a_layer_called_as_in_training_is_refused(
     model = keras.Model(entry, keras.layers.Dense(1)(layer(entry, training=True)))
     with pytest.raises(
         NetworkError,
-        match=r"layer 'x' .* called with further arguments, such as training=True; expected its inputs alone",
+        match=r"layer 'x' .* called with further arguments, such as training=True; "
+        r"expected its inputs alone",
     ):
         read_keras(saved(model, tmp_path, ending))
 

@@ -89,27 +89,96 @@ LAST = node("MatMul", ["a", "V"], ["y"])
 @pytest.mark.parametrize(
     "nodes",
     [
-        [node("MatMul", ["x", "W"], ["h"]), node("Add", ["h", "b"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
-        [node("MatMul", ["x", "W"], ["h"]), node("Add", ["row", "h"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
+        [
+            node("MatMul", ["x", "W"], ["h"]),
+            node("Add", ["h", "b"], ["i"]),
+            node("Relu", ["i"], ["a"]),
+            LAST,
+        ],
+        [
+            node("MatMul", ["x", "W"], ["h"]),
+            node("Add", ["row", "h"], ["i"]),
+            node("Relu", ["i"], ["a"]),
+            LAST,
+        ],
         [GEMM, node("Sub", ["h", "c"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
         [GEMM, node("Sub", ["c", "h"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
         [GEMM, node("Mul", ["h", "c"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
         [GEMM, node("Mul", ["scalar", "h"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
         [GEMM, node("Div", ["h", "c"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
-        [node("Sub", ["x", "four"], ["s"]), node("Div", ["s", "four"], ["t"]), node("Gemm", ["t", "W", "b"], ["h"]), node("Relu", ["h"], ["a"]), LAST],
-        [GEMM, node("BatchNormalization", ["h", "gain", "shift", "mean", "spread"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
-        [GEMM, node("Relu", ["h"], ["i"]), node("BatchNormalization", ["i", "gain", "shift", "mean", "spread"], ["a"], epsilon=0.25), LAST],
-        [GEMM, node("Relu", ["h"], ["i"]), node("Add", ["i", "c"], ["j"]), node("Relu", ["j"], ["a"]), LAST],
-        [GEMM, node("Relu", ["h"], ["a"]), node("MatMul", ["a", "V"], ["s"]), node("Squeeze", ["s", "axes"], ["y"])],
-        [GEMM, node("Relu", ["h"], ["a"]), node("MatMul", ["a", "V"], ["s"]), node("Reshape", ["s", "flat"], ["y"])],
-        [GEMM, node("Reshape", ["h", "columns"], ["i"]), node("Flatten", ["i"], ["j"]), node("Relu", ["j"], ["a"]), LAST],
-        [node("Cast", ["x"], ["d"], to=TensorProto.FLOAT), node("Identity", ["d"], ["e"]), node("Gemm", ["e", "W", "b"], ["h"]), node("Dropout", ["h"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
-        [GEMM, node("Constant", [], ["k"], value_float=0.3), node("Mul", ["h", "k"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
-        [GEMM, node("Constant", [], ["k"], value_floats=[0.3, -1.0, 2.0, 0.5, 7.0]), node("Add", ["h", "k"], ["i"]), node("Relu", ["i"], ["a"]), LAST],
+        [
+            node("Sub", ["x", "four"], ["s"]),
+            node("Div", ["s", "four"], ["t"]),
+            node("Gemm", ["t", "W", "b"], ["h"]),
+            node("Relu", ["h"], ["a"]),
+            LAST,
+        ],
+        [
+            GEMM,
+            node("BatchNormalization", ["h", "gain", "shift", "mean", "spread"], ["i"]),
+            node("Relu", ["i"], ["a"]),
+            LAST,
+        ],
+        [
+            GEMM,
+            node("Relu", ["h"], ["i"]),
+            node(
+                "BatchNormalization", ["i", "gain", "shift", "mean", "spread"], ["a"], epsilon=0.25
+            ),
+            LAST,
+        ],
+        [
+            GEMM,
+            node("Relu", ["h"], ["i"]),
+            node("Add", ["i", "c"], ["j"]),
+            node("Relu", ["j"], ["a"]),
+            LAST,
+        ],
+        [
+            GEMM,
+            node("Relu", ["h"], ["a"]),
+            node("MatMul", ["a", "V"], ["s"]),
+            node("Squeeze", ["s", "axes"], ["y"]),
+        ],
+        [
+            GEMM,
+            node("Relu", ["h"], ["a"]),
+            node("MatMul", ["a", "V"], ["s"]),
+            node("Reshape", ["s", "flat"], ["y"]),
+        ],
+        [
+            GEMM,
+            node("Reshape", ["h", "columns"], ["i"]),
+            node("Flatten", ["i"], ["j"]),
+            node("Relu", ["j"], ["a"]),
+            LAST,
+        ],
+        [
+            node("Cast", ["x"], ["d"], to=TensorProto.FLOAT),
+            node("Identity", ["d"], ["e"]),
+            node("Gemm", ["e", "W", "b"], ["h"]),
+            node("Dropout", ["h"], ["i"]),
+            node("Relu", ["i"], ["a"]),
+            LAST,
+        ],
+        [
+            GEMM,
+            node("Constant", [], ["k"], value_float=0.3),
+            node("Mul", ["h", "k"], ["i"]),
+            node("Relu", ["i"], ["a"]),
+            LAST,
+        ],
+        [
+            GEMM,
+            node("Constant", [], ["k"], value_floats=[0.3, -1.0, 2.0, 0.5, 7.0]),
+            node("Add", ["h", "k"], ["i"]),
+            node("Relu", ["i"], ["a"]),
+            LAST,
+        ],
         [GEMM, node("Relu", ["h"], ["a"]), node("MatMul", ["a", "two"], ["y"])],
         [node("Gemm", ["x", "W"], ["y"])],
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
 def test_hand_written_graphs_score_as_in_onnxruntime(
     nodes: list[onnx.NodeProto], kind: int, tmp_path: Path
@@ -142,18 +211,49 @@ REDUCED = node("ReduceMax", ["g"], ["a"], axes=[-1], keepdims=0)
         [GEMM, node("Clip", ["h", "low", "far"], ["a"]), LAST],
         [GEMM, node("Abs", ["h"], ["a"]), LAST],
         [GEMM, node("HardSigmoid", ["h"], ["a"]), LAST],
-        [GEMM, node("Relu", ["h"], ["i"]), node("HardSigmoid", ["i"], ["a"], alpha=1 / 6, beta=-0.25), LAST],
+        [
+            GEMM,
+            node("Relu", ["h"], ["i"]),
+            node("HardSigmoid", ["i"], ["a"], alpha=1 / 6, beta=-0.25),
+            LAST,
+        ],
         [GEMM, node("Max", ["h", "low"], ["a"]), LAST],
         [GEMM, node("Max", ["high", "h"], ["a"]), LAST],
         [GEMM, node("Min", ["h", "low"], ["a"]), LAST],
-        [WIDE, node("Reshape", ["h", "groups"], ["g"]), REDUCED, node("MatMul", ["a", "column"], ["y"])],
-        [WIDE, node("Reshape", ["h", "groups"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[2], keepdims=0)],
-        [WIDE, node("Reshape", ["h", "thirds"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0)],
-        [WIDE, node("Reshape", ["h", "halves"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0)],
-        [WIDE, node("Reshape", ["h", "singles"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0)],
-        [GEMM, node("Abs", ["h"], ["i"]), node("LeakyRelu", ["i"], ["j"]), node("Clip", ["j", "low", "high"], ["y"])],
+        [
+            WIDE,
+            node("Reshape", ["h", "groups"], ["g"]),
+            REDUCED,
+            node("MatMul", ["a", "column"], ["y"]),
+        ],
+        [
+            WIDE,
+            node("Reshape", ["h", "groups"], ["g"]),
+            node("ReduceMax", ["g"], ["y"], axes=[2], keepdims=0),
+        ],
+        [
+            WIDE,
+            node("Reshape", ["h", "thirds"], ["g"]),
+            node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0),
+        ],
+        [
+            WIDE,
+            node("Reshape", ["h", "halves"], ["g"]),
+            node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0),
+        ],
+        [
+            WIDE,
+            node("Reshape", ["h", "singles"], ["g"]),
+            node("ReduceMax", ["g"], ["y"], axes=[-1], keepdims=0),
+        ],
+        [
+            GEMM,
+            node("Abs", ["h"], ["i"]),
+            node("LeakyRelu", ["i"], ["j"]),
+            node("Clip", ["j", "low", "high"], ["y"]),
+        ],
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
 def test_every_piecewise_linear_activation_scores_as_in_onnxruntime(
     nodes: list[onnx.NodeProto], kind: int, tmp_path: Path
@@ -283,7 +383,8 @@ def test_weights_in_another_file_are_read_only_when_asked_for(tmp_path: Path) ->
         ({"location": "nowhere.bin"}, "there is no such file: 'nowhere.bin'"),
         (
             {"offset": "9"},
-            "exceeds its file: got offset 9 and length 48; expected both within 'weights.bin', which has 56 bytes",
+            "exceeds its file: got offset 9 and length 48; expected both within 'weights.bin', "
+            "which has 56 bytes",
         ),
         ({"offset": "-1"}, "has an invalid offset: got '-1'; expected an integer"),
         ({"offset": "9" * 40}, "has an invalid offset: got '9+'; expected an integer"),
@@ -304,71 +405,250 @@ RELU = node("Relu", ["h"], ["a"])
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([node("Gemm", ["x", "W", "b"], ["y"], transA=1)], "has an unsupported left operand; expected the value before it, not transposed"),
-        ([node("Gemm", ["W", "x"], ["y"])], "has an unsupported left operand; expected the value before it, not transposed"),
-        ([node("Gemm", ["x", "W", "b"], ["y"], alpha=2.0)], "has unsupported factors: got .*; expected alpha and beta 1"),
+        (
+            [node("Gemm", ["x", "W", "b"], ["y"], transA=1)],
+            "has an unsupported left operand; expected the value before it, not transposed",
+        ),
+        (
+            [node("Gemm", ["W", "x"], ["y"])],
+            "has an unsupported left operand; expected the value before it, not transposed",
+        ),
+        (
+            [node("Gemm", ["x", "W", "b"], ["y"], alpha=2.0)],
+            "has unsupported factors: got .*; expected alpha and beta 1",
+        ),
         ([node("Gemm", ["x"], ["y"])], "lacks an input or an output"),
         ([node("Gemm", ["x", "W"], [])], "lacks an input or an output"),
-        ([node("Gemm", ["x", "W", "b"], ["y"], broadcast=1)], "has an unsupported attribute: got 'broadcast'; expected only 'alpha'"),
-        ([node("Gemm", ["x", "nowhere"], ["y"])], "does not read the value before it: got 'nowhere'; expected 'x'"),
+        (
+            [node("Gemm", ["x", "W", "b"], ["y"], broadcast=1)],
+            "has an unsupported attribute: got 'broadcast'; expected only 'alpha'",
+        ),
+        (
+            [node("Gemm", ["x", "nowhere"], ["y"])],
+            "does not read the value before it: got 'nowhere'; expected 'x'",
+        ),
         ([node("MatMul", ["x", "x"], ["y"])], "reads 'x'; expected a stored constant"),
         ([GEMM, node("Dropout", ["c", "h"], ["y"])], "does not read the value before it"),
-        ([node("MatMul", ["W", "x"], ["y"])], "has an unsupported left operand; expected the value before it"),
-        ([GEMM, node("Div", ["c", "h"], ["y"])], "divides a constant by the value; expected the value divided by a constant"),
-        ([GEMM, node("Mul", ["h", "h"], ["y"])], "does not combine the value before it with one constant"),
+        (
+            [node("MatMul", ["W", "x"], ["y"])],
+            "has an unsupported left operand; expected the value before it",
+        ),
+        (
+            [GEMM, node("Div", ["c", "h"], ["y"])],
+            "divides a constant by the value; expected the value divided by a constant",
+        ),
+        (
+            [GEMM, node("Mul", ["h", "h"], ["y"])],
+            "does not combine the value before it with one constant",
+        ),
         ([GEMM, node("Mul", ["h"], ["y"])], "number of inputs: got 1; expected 2"),
-        ([GEMM, node("Add", ["h", "four"], ["y"])], r"has a constant of the wrong shape: got \(4,\); expected one number, or one for each of 5 columns"),
-        ([GEMM, node("Add", ["h", "W"], ["y"])], r"has a constant of the wrong shape: got \(4, 5\); expected one number, or one for each of 5 columns"),
-        ([GEMM, node("BatchNormalization", ["h", "gain"], ["y"])], "is not in inference mode; expected one output, four stored arrays"),
-        ([GEMM, node("BatchNormalization", ["h", "gain", "shift", "mean", "spread"], ["y"], training_mode=1)], "is not in inference mode"),
-        ([GEMM, node("BatchNormalization", ["h", "gain", "shift", "mean", "spread"], ["y", "m", "v"])], "is not in inference mode"),
-        ([GEMM, node("BatchNormalization", ["h", "gain", "shift", "mean", "c"], ["y"])], "variance"),
-        ([GEMM, node("Cast", ["h"], ["y"], to=TensorProto.INT64)], "converts to an unsupported type: got type 7; expected float or double"),
-        ([GEMM, node("Reshape", ["h", "flat"], ["y"])], r"changes the shape: got \[-1\]; expected \(rows, 5\)"),
+        (
+            [GEMM, node("Add", ["h", "four"], ["y"])],
+            r"has a constant of the wrong shape: got \(4,\); expected one number, or one for "
+            r"each of 5 columns",
+        ),
+        (
+            [GEMM, node("Add", ["h", "W"], ["y"])],
+            r"has a constant of the wrong shape: got \(4, 5\); expected one number, or one for "
+            r"each of 5 columns",
+        ),
+        (
+            [GEMM, node("BatchNormalization", ["h", "gain"], ["y"])],
+            "is not in inference mode; expected one output, four stored arrays",
+        ),
+        (
+            [
+                GEMM,
+                node(
+                    "BatchNormalization",
+                    ["h", "gain", "shift", "mean", "spread"],
+                    ["y"],
+                    training_mode=1,
+                ),
+            ],
+            "is not in inference mode",
+        ),
+        (
+            [
+                GEMM,
+                node(
+                    "BatchNormalization", ["h", "gain", "shift", "mean", "spread"], ["y", "m", "v"]
+                ),
+            ],
+            "is not in inference mode",
+        ),
+        (
+            [GEMM, node("BatchNormalization", ["h", "gain", "shift", "mean", "c"], ["y"])],
+            "variance",
+        ),
+        (
+            [GEMM, node("Cast", ["h"], ["y"], to=TensorProto.INT64)],
+            "converts to an unsupported type: got type 7; expected float or double",
+        ),
+        (
+            [GEMM, node("Reshape", ["h", "flat"], ["y"])],
+            r"changes the shape: got \[-1\]; expected \(rows, 5\)",
+        ),
         ([GEMM, node("Squeeze", ["h"], ["y"])], "reads several values: got 5; expected one score"),
-        ([GEMM, node("Flatten", ["h"], ["y"], axis=0)], r"merges rows: got axis 0; expected axis 1"),
-        ([GEMM, node("Softmax", ["h"], ["y"], axis=0)], "is not over a row's outputs: got 5 outputs; expected two or more, and axis 1"),
-        ([GEMM, RELU, node("MatMul", ["a", "V"], ["s"]), node("Softmax", ["s"], ["y"])], "is not over a row's outputs: got 1 outputs; expected two or more, and axis 1"),
-        ([GEMM, node("Sigmoid", ["h"], ["a"]), LAST], r"operator 1 \(Sigmoid\) is not piecewise-linear, so no exact answer exists; retrain with 'hardsigmoid'"),
-        ([GEMM, node("Tanh", ["h"], ["a"]), LAST], r"operator 1 \(Tanh\) is not piecewise-linear.*'hardtanh'"),
-        ([GEMM, node("Gelu", ["h"], ["a"]), LAST], r"operator 1 \(Gelu\) is not piecewise-linear.*'relu'"),
-        ([GEMM, node("Elu", ["h"], ["a"]), LAST], r"operator 1 \(Elu\) is not piecewise-linear.*'leaky_relu'"),
+        (
+            [GEMM, node("Flatten", ["h"], ["y"], axis=0)],
+            r"merges rows: got axis 0; expected axis 1",
+        ),
+        (
+            [GEMM, node("Softmax", ["h"], ["y"], axis=0)],
+            "is not over a row's outputs: got 5 outputs; expected two or more, and axis 1",
+        ),
+        (
+            [GEMM, RELU, node("MatMul", ["a", "V"], ["s"]), node("Softmax", ["s"], ["y"])],
+            "is not over a row's outputs: got 1 outputs; expected two or more, and axis 1",
+        ),
+        (
+            [GEMM, node("Sigmoid", ["h"], ["a"]), LAST],
+            r"operator 1 \(Sigmoid\) is not piecewise-linear, so no exact answer exists; "
+            r"retrain with 'hardsigmoid'",
+        ),
+        (
+            [GEMM, node("Tanh", ["h"], ["a"]), LAST],
+            r"operator 1 \(Tanh\) is not piecewise-linear.*'hardtanh'",
+        ),
+        (
+            [GEMM, node("Gelu", ["h"], ["a"]), LAST],
+            r"operator 1 \(Gelu\) is not piecewise-linear.*'relu'",
+        ),
+        (
+            [GEMM, node("Elu", ["h"], ["a"]), LAST],
+            r"operator 1 \(Elu\) is not piecewise-linear.*'leaky_relu'",
+        ),
         ([GEMM, node("Selu", ["h"], ["a"]), LAST], r"operator 1 \(Selu\) is not piecewise-linear"),
-        ([GEMM, node("Softplus", ["h"], ["a"]), LAST], r"operator 1 \(Softplus\) is not piecewise-linear"),
-        ([GEMM, node("HardSwish", ["h"], ["a"]), LAST], r"operator 1 \(HardSwish\) is not piecewise-linear"),
-        ([GEMM, node("Shape", ["h"], ["a"]), LAST], r"\(Shape\) is not supported.*; write -1 for the number of rows"),
+        (
+            [GEMM, node("Softplus", ["h"], ["a"]), LAST],
+            r"operator 1 \(Softplus\) is not piecewise-linear",
+        ),
+        (
+            [GEMM, node("HardSwish", ["h"], ["a"]), LAST],
+            r"operator 1 \(HardSwish\) is not piecewise-linear",
+        ),
+        (
+            [GEMM, node("Shape", ["h"], ["a"]), LAST],
+            r"\(Shape\) is not supported.*; write -1 for the number of rows",
+        ),
         ([GEMM, node("ArgMax", ["h"], ["y"])], "; export the scores without it"),
         ([GEMM, node("PRelu", ["slopes", "h"], ["y"])], "does not read the value before it"),
-        ([GEMM, node("PRelu", ["h", "four"], ["y"])], r"has a constant of the wrong shape: got \(4,\); expected one number, or one for each of 5 columns"),
+        (
+            [GEMM, node("PRelu", ["h", "four"], ["y"])],
+            r"has a constant of the wrong shape: got \(4,\); expected one number, or one for "
+            r"each of 5 columns",
+        ),
         ([GEMM, node("PRelu", ["h"], ["y"])], "lacks an input or an output"),
         ([GEMM, node("Clip", ["low", "h"], ["y"])], "does not read the value before it"),
-        ([GEMM, node("Clip", ["h", "high", "low"], ["y"])], r"has invalid limits: got min 0\.\d+ and max -0\.4.*; expected min below max"),
-        ([GEMM, node("Clip", ["h", "nan"], ["y"])], "has invalid limits: got min nan and max inf; expected min below max"),
-        ([GEMM, node("Clip", ["h", "slopes"], ["y"])], r"has an unsupported limit: got the shape \(5,\); expected one number"),
-        ([GEMM, node("Max", ["h", "slopes"], ["y"])], r"has an unsupported limit: got the shape \(5,\); expected one number"),
+        (
+            [GEMM, node("Clip", ["h", "high", "low"], ["y"])],
+            r"has invalid limits: got min 0\.\d+ and max -0\.4.*; expected min below max",
+        ),
+        (
+            [GEMM, node("Clip", ["h", "nan"], ["y"])],
+            "has invalid limits: got min nan and max inf; expected min below max",
+        ),
+        (
+            [GEMM, node("Clip", ["h", "slopes"], ["y"])],
+            r"has an unsupported limit: got the shape \(5,\); expected one number",
+        ),
+        (
+            [GEMM, node("Max", ["h", "slopes"], ["y"])],
+            r"has an unsupported limit: got the shape \(5,\); expected one number",
+        ),
         ([GEMM, node("Min", ["h", "low", "high"], ["y"])], "number of inputs: got 3; expected 2"),
-        ([GEMM, node("LeakyRelu", ["h"], ["y"], alpha=float("nan"))], "expected finite numbers|has invalid numbers: got"),
-        ([GEMM, node("HardSigmoid", ["h"], ["y"], beta=float("inf"))], "has parameters that are not finite: got .*; expected a finite alpha and beta"),
-        ([WIDE, node("Reshape", ["h", "uneven"], ["y"])], r"does not form equal groups: got \[-1, 4, 2\]; expected \(rows, groups, values\) with 6 values"),
-        ([WIDE, node("Reshape", ["h", "unknown"], ["y"])], r"does not form equal groups: got \[-1, -1, 2\]"),
-        ([WIDE, node("Reshape", ["h", "groups"], ["y"])], "the graph ends in the groups 'y'; expected ReduceMax after them"),
-        ([WIDE, node("Reshape", ["h", "groups"], ["g"]), node("Relu", ["g"], ["y"])], "follows a Reshape to groups; expected ReduceMax there"),
-        ([WIDE, node("ReduceMax", ["h"], ["y"], axes=[1], keepdims=0)], r"is not a maximum over groups; expected a Reshape to \(rows, groups, values\) before it"),
-        ([WIDE, node("Reshape", ["h", "groups"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[1], keepdims=0)], r"is not a maximum over groups; expected .* axes -1 and keepdims 0"),
-        ([WIDE, node("Reshape", ["h", "groups"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[2])], r"is not a maximum over groups; expected .* axes -1 and keepdims 0"),
-        ([GEMM, node("Reshape", ["h", "zero"], ["y"], allowzero=1)], r"does not keep the rows: got \[0, 5\] with allowzero"),
-        ([GEMM, RELU, node("MatMul", ["a", "V"], ["s"]), node("Sigmoid", ["s"], ["p"]), node("Relu", ["p"], ["y"])], "follows the last sigmoid; expected the output there"),
-        ([node("Relu", ["x"], ["y"])], r"invalid position of operator 0 \(Relu\): .*; expected an affine layer"),
+        (
+            [GEMM, node("LeakyRelu", ["h"], ["y"], alpha=float("nan"))],
+            "expected finite numbers|has invalid numbers: got",
+        ),
+        (
+            [GEMM, node("HardSigmoid", ["h"], ["y"], beta=float("inf"))],
+            "has parameters that are not finite: got .*; expected a finite alpha and beta",
+        ),
+        (
+            [WIDE, node("Reshape", ["h", "uneven"], ["y"])],
+            r"does not form equal groups: got \[-1, 4, 2\]; expected \(rows, groups, values\) "
+            r"with 6 values",
+        ),
+        (
+            [WIDE, node("Reshape", ["h", "unknown"], ["y"])],
+            r"does not form equal groups: got \[-1, -1, 2\]",
+        ),
+        (
+            [WIDE, node("Reshape", ["h", "groups"], ["y"])],
+            "the graph ends in the groups 'y'; expected ReduceMax after them",
+        ),
+        (
+            [WIDE, node("Reshape", ["h", "groups"], ["g"]), node("Relu", ["g"], ["y"])],
+            "follows a Reshape to groups; expected ReduceMax there",
+        ),
+        (
+            [WIDE, node("ReduceMax", ["h"], ["y"], axes=[1], keepdims=0)],
+            r"is not a maximum over groups; expected a Reshape to \(rows, groups, values\) "
+            r"before it",
+        ),
+        (
+            [
+                WIDE,
+                node("Reshape", ["h", "groups"], ["g"]),
+                node("ReduceMax", ["g"], ["y"], axes=[1], keepdims=0),
+            ],
+            r"is not a maximum over groups; expected .* axes -1 and keepdims 0",
+        ),
+        (
+            [
+                WIDE,
+                node("Reshape", ["h", "groups"], ["g"]),
+                node("ReduceMax", ["g"], ["y"], axes=[2]),
+            ],
+            r"is not a maximum over groups; expected .* axes -1 and keepdims 0",
+        ),
+        (
+            [GEMM, node("Reshape", ["h", "zero"], ["y"], allowzero=1)],
+            r"does not keep the rows: got \[0, 5\] with allowzero",
+        ),
+        (
+            [
+                GEMM,
+                RELU,
+                node("MatMul", ["a", "V"], ["s"]),
+                node("Sigmoid", ["s"], ["p"]),
+                node("Relu", ["p"], ["y"]),
+            ],
+            "follows the last sigmoid; expected the output there",
+        ),
+        (
+            [node("Relu", ["x"], ["y"])],
+            r"invalid position of operator 0 \(Relu\): .*; expected an affine layer",
+        ),
         ([node("Identity", ["x"], ["y"])], "at least one affine layer"),
         ([node("Relu", ["c"], ["y"])], "reads constants only; export with constant folding"),
-        ([GEMM, node("Identity", ["h"], ["z"])], "the graph's output is not its last value: got 'y'; expected 'z'"),
-        ([GEMM, node("Constant", [], ["k"], value_string="x"), node("Add", ["h", "k"], ["y"])], "holds no array and no number"),
+        (
+            [GEMM, node("Identity", ["h"], ["z"])],
+            "the graph's output is not its last value: got 'y'; expected 'z'",
+        ),
+        (
+            [GEMM, node("Constant", [], ["k"], value_string="x"), node("Add", ["h", "k"], ["y"])],
+            "holds no array and no number",
+        ),
         ([GEMM, node("Constant", [], ["W"], value_float=1.0)], "the graph defines 'W' twice"),
         ([GEMM, node("If", ["h"], ["y"])], r"\(If\) is not supported; expected Abs, Add, Batch"),
-        ([GEMM, node("Constant", [], ["r"], value_float=0.5), node("Constant", [], ["t"], value_int=1), node("Dropout", ["h", "r", "t"], ["y"])], r"inference mode; export after module\.eval"),
-        ([GEMM, node("Constant", [], ["k"], value_float=0.0), node("Div", ["h", "k"], ["y"])], "divides by 0"),
+        (
+            [
+                GEMM,
+                node("Constant", [], ["r"], value_float=0.5),
+                node("Constant", [], ["t"], value_int=1),
+                node("Dropout", ["h", "r", "t"], ["y"]),
+            ],
+            r"inference mode; export after module\.eval",
+        ),
+        (
+            [GEMM, node("Constant", [], ["k"], value_float=0.0), node("Div", ["h", "k"], ["y"])],
+            "divides by 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_graph_that_is_not_understood_is_refused_by_operator(
     nodes: list[onnx.NodeProto], message: str, tmp_path: Path
 ) -> None:
@@ -426,11 +706,13 @@ def changed(change: str) -> onnx.ModelProto:
         ("kind", "expected float or double numbers"),
         (
             "shape",
-            r"the graph's input 'x' has an unsupported shape: got \[4\]; expected \(rows, columns\)",
+            r"the graph's input 'x' has an unsupported shape: got \[4\]; expected "
+            r"\(rows, columns\)",
         ),
         (
             "array",
-            "the stored array 'b1' has an unsupported type: got type 10; expected float, double or integers; export it as",
+            "the stored array 'b1' has an unsupported type: got type 10; expected float, "
+            "double or integers; export it as",
         ),
         (
             "negative",
@@ -475,12 +757,18 @@ def test_a_batch_norm_of_every_opset_uses_its_stored_statistics(opset: int, tmp_
 @pytest.mark.parametrize(
     ("opset", "options", "outputs", "message"),
     [
-        (8, {"spatial": 0}, ["i"], r"\(BatchNormalization\) has unsupported statistics: got spatial 0; expected statistics per column \(spatial 1\)"),
+        (
+            8,
+            {"spatial": 0},
+            ["i"],
+            r"\(BatchNormalization\) has unsupported statistics: got spatial 0; expected "
+            r"statistics per column \(spatial 1\)",
+        ),
         (9, {}, ["i", "m", "v", "sm", "sv"], "is not in inference mode"),
         (15, {"training_mode": 1}, ["i", "m", "v"], "is not in inference mode"),
         (15, {"training_mode": 1}, ["i"], "is not in inference mode"),
     ],
-)  # fmt: skip
+)
 def test_a_batch_norm_in_training_is_refused(
     opset: int, options: dict[str, Any], outputs: list[str], message: str, tmp_path: Path
 ) -> None:

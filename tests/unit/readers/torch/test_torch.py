@@ -192,11 +192,13 @@ def negative_variance() -> nn.Module:
         ),
         (
             lambda: nn.Linear(3, 1).half(),
-            r"unsupported format: got torch\.float16; expected float32 or float64; use module\.float\(\)",
+            r"unsupported format: got torch\.float16; expected float32 or float64; use "
+            r"module\.float\(\)",
         ),
         (
             lambda: nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1).bfloat16()),
-            r"got torch\.bfloat16, torch\.float32; expected float32 or float64; use module\.float\(\)",
+            r"got torch\.bfloat16, torch\.float32; expected float32 or float64; use "
+            r"module\.float\(\)",
         ),
         (
             lambda: nn.Sequential(nn.Linear(3, 2), nn.Softmax(dim=1), nn.Linear(2, 1)),

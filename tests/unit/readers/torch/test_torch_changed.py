@@ -1,4 +1,4 @@
-"""Modules that do something besides their weights, or hold what cannot be read: refused, or read right."""
+"""Modules that do more than their weights say: refused, or read correctly."""
 
 import pytest
 
@@ -108,29 +108,75 @@ def quantized() -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (hooked_before, r"module '' \(Sequential\) has a hook: got hooked_before.*; remove it, or move"),
+        (
+            hooked_before,
+            r"module '' \(Sequential\) has a hook: got hooked_before.*; remove it, or move",
+        ),
         (hooked_behind, r"module '0' \(Linear\) has a hook: got hooked_behind"),
         (patched, r"module '' \(Sequential\) has a replaced forward: got one set by hand"),
-        (lambda: torch.compile(chain()), "has a replaced forward: .* torch.compile .*; pass the module without it"),
-        (lambda: Called(3, 1), r"module '' \(Called\) overrides __call__; expected that of nn.Module"),
-        (pruned, r"has a hook: got L1Unstructured; .*make its weights permanent: torch\.nn\.utils\.prune\.remove"),
-        (lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 1))), "has a hook: got WeightNorm; .*make its weights permanent"),
+        (
+            lambda: torch.compile(chain()),
+            "has a replaced forward: .* torch.compile .*; pass the module without it",
+        ),
+        (
+            lambda: Called(3, 1),
+            r"module '' \(Called\) overrides __call__; expected that of nn.Module",
+        ),
+        (
+            pruned,
+            r"has a hook: got L1Unstructured; .*make its weights permanent: "
+            r"torch\.nn\.utils\.prune\.remove",
+        ),
+        (
+            lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 1))),
+            "has a hook: got WeightNorm; .*make its weights permanent",
+        ),
         (spectral, "has a hook: got SpectralNorm; .*make its weights permanent"),
-        (parametrized, "is parametrized: got weights that each run computes; expected fixed ones; make them permanent: .*remove_parametrizations"),
+        (
+            parametrized,
+            "is parametrized: got weights that each run computes; expected fixed ones; make "
+            "them permanent: .*remove_parametrizations",
+        ),
         (lambda: nn.LazyLinear(1), "run the module once on some rows first"),
         (not_copied, r"the module cannot be copied: got Only Tensors"),
         (quantized, r"module '0' \(torch\.ao\.\S+\.Linear\) is not supported"),
-        (lambda: Forward(lambda own, x: own.layer(x).clamp(max=own.tops)), r"clamp\(\) in the forward takes an unsupported argument: got tops; expected one fixed number"),
-        (lambda: Forward(lambda own, x: torch.add(own.layer(x), 1.0, alpha=2)), r"add\(\) in the forward takes unsupported arguments: got input, other, alpha; expected input and other only"),
-        (lambda: Forward(lambda own, x: own.layer(x) + own.never), r"add\(\) in the forward has constants that are not finite: got \[nan\]"),
-        (lambda: Forward(lambda own, x: own.layer(x.float().double())).double(), r"float\(\) in the forward rounds to float32, but the module computes in float64"),
-        (lambda: Forward(lambda own, x: own.layer(x).half().float()), r"half\(\) in the forward is not supported"),
-        (lambda: normed("0.running_var", float("inf")), "invalid variance of a batch norm: got inf; .*; train"),
-        (lambda: normed("0.running_mean", float("nan")), "invalid mean of a batch norm: got nan; .*; train"),
-        (lambda: normed("1.weight", float("nan")), r"invalid weights of a layer: got nan at \(0, 0\)"),
+        (
+            lambda: Forward(lambda own, x: own.layer(x).clamp(max=own.tops)),
+            r"clamp\(\) in the forward takes an unsupported argument: got tops; expected one "
+            r"fixed number",
+        ),
+        (
+            lambda: Forward(lambda own, x: torch.add(own.layer(x), 1.0, alpha=2)),
+            r"add\(\) in the forward takes unsupported arguments: got input, other, alpha; "
+            r"expected input and other only",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.layer(x) + own.never),
+            r"add\(\) in the forward has constants that are not finite: got \[nan\]",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.layer(x.float().double())).double(),
+            r"float\(\) in the forward rounds to float32, but the module computes in float64",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.layer(x).half().float()),
+            r"half\(\) in the forward is not supported",
+        ),
+        (
+            lambda: normed("0.running_var", float("inf")),
+            "invalid variance of a batch norm: got inf; .*; train",
+        ),
+        (
+            lambda: normed("0.running_mean", float("nan")),
+            "invalid mean of a batch norm: got nan; .*; train",
+        ),
+        (
+            lambda: normed("1.weight", float("nan")),
+            r"invalid weights of a layer: got nan at \(0, 0\)",
+        ),
         (lambda: normed("1.bias", float("inf")), r"invalid bias of a layer: got inf at \(0,\)"),
     ],
-)  # fmt: skip
+)
 def test_what_weights_do_not_say_is_refused(make: Callable[[], nn.Module], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         read_torch(make().eval())

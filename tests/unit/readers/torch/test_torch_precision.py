@@ -90,25 +90,72 @@ def half_buffer() -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Forward(in_autocast), r"computes in reduced precision: got torch\.autocast for 'cpu'; expected float32 or float64 throughout; remove it"),
+        (
+            lambda: Forward(in_autocast),
+            r"computes in reduced precision: got torch\.autocast for 'cpu'; expected float32 "
+            r"or float64 throughout; remove it",
+        ),
         (lambda: Forward(partly_in_autocast), "reduced precision: got torch.autocast for 'cpu'"),
         (lambda: Forward(in_cuda_autocast), "reduced precision: got torch.autocast for 'cuda'"),
         (lambda: Forward(switched_on), "reduced precision: got torch.autocast for 'cpu'"),
-        (lambda: Forward(multiplied_coarsely), r"reduced precision: got float32_matmul_precision 'medium'"),
+        (
+            lambda: Forward(multiplied_coarsely),
+            r"reduced precision: got float32_matmul_precision 'medium'",
+        ),
         (lambda: Decorated(in_autocast), "reduced precision: got torch.autocast for 'cpu'"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x.half().float()))), r"half\(\) in the forward"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x).bfloat16().float())), r"bfloat16\(\) in the forward"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(cast(x, torch.float16)))), r"to\(\) in the forward converts to an unsupported format: got torch\.float16"),
-        (lambda: Forward(lambda own, x: own.last(cast(own.hidden(x), torch.bfloat16))), r"to\(\) in the forward converts to an unsupported format: got torch\.bfloat16"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x.to(dtype=torch.uint8).to(torch.float32)))), r"to\(\) in the forward converts to an unsupported format: got torch\.uint8"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x.long().float()))), r"long\(\) in the forward truncates column 0 to integers"),
-        (lambda: Forward(lambda own, x: own.last(own.hidden(x).int().float())), r"int\(\) in the forward truncates values to integers"),
-        (lambda: Forward(lambda own, x: functional.log_softmax(own.hidden(x), 1, dtype=torch.float16)), r"log_softmax\(\) in the forward converts to an unsupported format: got torch\.float16"),
-        (lambda: Forward(in_autocast).half(), r"unsupported format: got torch\.float16; expected float32 or float64; use module\.float\(\)"),
-        (half_buffer, r"unsupported format: got torch\.float16, torch\.float32; expected float32 or float64; use"),
-        (lambda: Forward(lambda own, x: own.last(functional.dropout(own.hidden(x), 0.5))), r"dropout\(\) in the forward is active in evaluation mode; pass training=self\.training"),
+        (
+            lambda: Forward(lambda own, x: own.last(own.hidden(x.half().float()))),
+            r"half\(\) in the forward",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.last(own.hidden(x).bfloat16().float())),
+            r"bfloat16\(\) in the forward",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.last(own.hidden(cast(x, torch.float16)))),
+            r"to\(\) in the forward converts to an unsupported format: got torch\.float16",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.last(cast(own.hidden(x), torch.bfloat16))),
+            r"to\(\) in the forward converts to an unsupported format: got torch\.bfloat16",
+        ),
+        (
+            lambda: Forward(
+                lambda own, x: own.last(own.hidden(x.to(dtype=torch.uint8).to(torch.float32)))
+            ),
+            r"to\(\) in the forward converts to an unsupported format: got torch\.uint8",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.last(own.hidden(x.long().float()))),
+            r"long\(\) in the forward truncates column 0 to integers",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.last(own.hidden(x).int().float())),
+            r"int\(\) in the forward truncates values to integers",
+        ),
+        (
+            lambda: Forward(
+                lambda own, x: functional.log_softmax(own.hidden(x), 1, dtype=torch.float16)
+            ),
+            r"log_softmax\(\) in the forward converts to an unsupported format: got torch\.float16",
+        ),
+        (
+            lambda: Forward(in_autocast).half(),
+            r"unsupported format: got torch\.float16; expected float32 or float64; use "
+            r"module\.float\(\)",
+        ),
+        (
+            half_buffer,
+            r"unsupported format: got torch\.float16, torch\.float32; expected float32 or "
+            r"float64; use",
+        ),
+        (
+            lambda: Forward(lambda own, x: own.last(functional.dropout(own.hidden(x), 0.5))),
+            r"dropout\(\) in the forward is active in evaluation mode; pass "
+            r"training=self\.training",
+        ),
     ],
-)  # fmt: skip
+)
 def test_reduced_precision_is_refused(make: Callable[[], nn.Module], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         read_torch(make().eval())
@@ -155,7 +202,7 @@ def test_an_autocast_around_the_reading_is_refused() -> None:
 
 
 class Hidden(nn.Linear):
-    """A layer of torch's own namespace, as tracing sees it, that rounds its weights when it runs."""
+    """A layer in torch's namespace, as tracing sees it, that rounds its weights when it runs."""
 
     __module__ = "torch.nn.modules.linear"
 
