@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feta import Argmax, FeatureSpace, Integer, Model, Network, Real, Threshold, Tolerance
+from feta.network.bounded import largest_error
+from feta.rounding import SOURCE_FLOAT32
 from feta.train.farthest import Numbers
 from feta.train.task import Task
 from feta.train.violation import violations
@@ -37,6 +39,7 @@ def test_counterexamples_are_the_oracles(seed: int, edge: str) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(("free", "tie", "ulp")))
+@example(10867, "tie")
 @settings(max_examples=150, deadline=None)
 def test_nearly_is_exact_about_who_and_near_about_how_far(seed: int, edge: str) -> None:
     case = random_case(np.random.default_rng(seed), edge, plain=False)  # type: ignore[arg-type]  # an edge
@@ -50,7 +53,9 @@ def test_nearly_is_exact_about_who_and_near_about_how_far(seed: int, edge: str) 
     assert (near.decisions == exact.decisions).all()
     sizes = 1 + np.abs(model.network(exact.counterparts)).max(axis=1)
     assert (near.gaps <= exact.gaps + 1e-9 * sizes).all()
-    assert (near.gaps >= exact.gaps - 1e-3 * sizes).all()
+    # Large terms that cancel make the rounding of float32 large compared with the scores.
+    rounding = largest_error(model.network, model.space.magnitudes, SOURCE_FLOAT32)
+    assert (near.gaps >= exact.gaps - 2 * rounding - 1e-6 * sizes).all()
 
 
 def plateau(bias: float) -> Network:
