@@ -126,7 +126,7 @@ def test_labels_give_accuracies_and_ids_name_people(folder: Folder) -> None:
     arguments = folder.table("age,sex,income,id,paid\n" + "\n".join(rows))
     done = run(*arguments, "--label", "paid", "--id", "id")
     assert done.returncode == 1
-    assert "Accuracy: 75.0% as it is" in done.stdout
+    assert "Accuracy: 75.0% now" in done.stdout
     assert "1 (p0)" in done.stdout
     assert [row["id"] for row in rows_of(folder.path / "out" / "pairs.csv")] == ["p0", "p1", "p2"]
 
@@ -145,7 +145,7 @@ def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
     assert [one["row"] for one in told["unanswered"]] == [2, 3]
     assert told["summary"]["people"] == 2
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "asked about every row of data.csv that could be read, each" in page
+    assert "about every row of data.csv that could be read." in page
     kinds = ("'age': below the minimum 18 (row 2)", "the row: wrong number of cells (row 3)")
     for kind in kinds:
         assert f"not read: {kind}" in done.stdout

@@ -127,7 +127,9 @@ def test_diff_does_not_compare_other_questions(folder: Folder) -> None:
     assert run("diff", *both, "--allow-other-question").returncode in (0, 1)
     suite = ET.fromstring(run("diff", *both, "--format", "junit").stdout)
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
-    assert "accept it with --allow-other-question." in run("diff", *both, "--format", "md").stdout
+    assert (
+        "the difference with --allow-other-question." in run("diff", *both, "--format", "md").stdout
+    )
 
 
 @pytest.mark.parametrize(

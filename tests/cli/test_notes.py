@@ -148,7 +148,7 @@ def test_a_module_saved_in_training_mode_is_audited_in_evaluation_mode(feta_: Ru
         assert "the same decisions" in out
         note = (
             "train.pt was saved in training mode (module '1' (Dropout) is in "
-            "training mode); its evaluation mode is audited"
+            "training mode); FETA audits its evaluation mode"
         )
         assert (note in out) is noted
         _, _, err = feta_("predict", *given, "--data", "people.csv")

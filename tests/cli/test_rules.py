@@ -212,7 +212,7 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
         (
             "limit",
             ["--one-vs-rest", "gold"],
-            "limit.toml: --one-vs-rest needs several classes, got Tolerance",
+            "limit.toml: --one-vs-rest needs several classes: got Tolerance",
         ),
         (
             "classes",

@@ -85,8 +85,8 @@ def test_a_pickle_is_opened_only_when_it_is_trusted(folder: Path, feta_: Run) ->
     code, _, told = feta_("init", "model.joblib", "people.csv", "--sensitive", "age,sex")
     assert code == 2
     assert told.splitlines() == [
-        "feta: model.joblib: opening this kind of file could run any program hidden in it, so "
-        "FETA does not; if you made it yourself, add --trust-pickle, or save it once from Python:",
+        "feta: model.joblib: opening this type of file could run any code hidden in it, so "
+        "FETA does not; if you wrote it, add --trust-pickle, or save the model once from Python:",
         '    import feta, joblib; schema = feta.read_schema("schema.toml")',
         "    network = feta.read_sklearn(joblib.load('model.joblib'), schema.space)",
         '    feta.save_model(schema.model(network), "model.feta", table=schema.table)',
@@ -221,7 +221,7 @@ def test_a_fair_wrapper_is_told_apart_from_the_model_inside_it(folder: Path, fet
     for command in ("audit", "predict", "doctor"):
         code, _, told = feta_(command, *TRUSTED, "--data", "people.csv")
         assert code == 2
-        assert "this is a FairClassifier, already a fair wrapper: call its predict" in told
+        assert "a FairClassifier is already fair; call its predict" in told
     script = [line.strip() for line in told.splitlines() if line.startswith("    ")]
     exec("\n".join(script), {})
     code, out, _ = feta_("audit", "inside.feta", "--data", "people.csv")
@@ -233,7 +233,7 @@ def test_a_fair_wrapper_is_told_apart_from_the_model_inside_it(folder: Path, fet
 def test_a_table_given_as_model_is_called_a_table(folder: Path, feta_: Run) -> None:
     code, _, told = feta_("audit", "people.csv", "--data", "people.csv")
     assert code == 2
-    assert "people.csv is a table of people, but the model must come first" in told
+    assert "people.csv is a table of people; expected a model as the first argument" in told
     assert folder.exists()
 
 
@@ -275,7 +275,8 @@ def test_a_model_of_skops_is_opened_unless_it_holds_strange_types(folder: Path, 
     code, _, told = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
     assert code == 2
     assert (
-        "the file holds types that skops does not trust (tests.cli.test_sources.own_code)" in told
+        "the file holds types that skops does not trust: got tests.cli.test_sources.own_code"
+        in told
     )
     (folder / "model.skops").write_bytes(b"PK\x03\x04")
     code, _, told = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
@@ -433,7 +434,7 @@ def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_:
     )
     code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 2
-    assert "'age' must be column 1 of the space, as in the estimator's training" in told
+    assert "'age' is in the wrong position: got column 0 of the space; expected column 1" in told
 
 
 def test_a_regressor_has_no_probability(folder: Path, feta_: Run) -> None:
@@ -445,7 +446,7 @@ def test_a_regressor_has_no_probability(folder: Path, feta_: Run) -> None:
     (folder / "s.toml").write_text(re.sub("tolerance = .*", "threshold = 0.5", schema))
     code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 2
-    assert "a regressor gives no probability: write tolerance" in told
+    assert "a regressor gives no probability; write tolerance" in told
     (folder / "s.toml").write_text(re.sub("tolerance = .*", "score = 40.25", schema))
     code, said, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code in {0, 1}, told

@@ -140,7 +140,7 @@ def test_a_count_and_a_proof_that_contradict_each_other_are_no_answer(
     monkeypatch.setattr(registry, "engines", lambda: known)
     audit = feta.audit(linear(age=1.0), [SPACE.decode(PERSON)], engine="split")
     assert [finding.status for finding in audit.findings] == ["undecided"]
-    assert "please report it" in audit.findings[0].reason
+    assert "please report this error" in audit.findings[0].reason
 
 
 def test_an_engine_of_somebody_else_is_not_taken_at_its_word(

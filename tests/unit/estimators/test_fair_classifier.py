@@ -475,7 +475,7 @@ def test_empty_cells_are_left_to_a_pipeline_and_explained_elsewhere() -> None:
     everyone = holes.loc[[8] * 8].assign(age=range(18, 26))
     assert shares[8, 1] == np.mean(fair.estimator_.predict(everyone) == "yes")
     with pytest.raises(
-        DomainError, match=r"'income' .+ got nan; fill the empty cells, .+missing=True"
+        DomainError, match=r"'income' is missing: got nan; .*; fill the empty cells, .+missing=True"
     ):
         FairClassifier(logistic(), sensitive=["age"]).fit(holes, Y)
 
@@ -700,9 +700,8 @@ def test_a_frozen_estimator_with_its_columns_in_another_order_is_refused() -> No
     trained = logistic().fit(X[["income", "age"]], Y)
     with pytest.raises(
         SchemaError,
-        match="'"
-        "age' must be column 1 of the space, as in the estimator's training, got column 0; put "
-        "the attributes in that order",
+        match=r"'age' is in the wrong position: got column 0 .*; expected column 1, as in the "
+        r"estimator's training; put the attributes in that order",
     ):
         FairClassifier(FrozenEstimator(trained), space).fit(X)
 
@@ -807,7 +806,8 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(LogisticRegression(), REALS),
             Y,
-            "'income' has uncountably many values: declare it integer, or give a step",
+            "'income' has uncountably many values: got a real number; .*; declare it integer, or "
+            "give a step",
         ),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_quantized_model_is_refused(
     model.quantize(mode)
     with pytest.raises(
         NetworkError,
-        match=r"layer 'first' \(Dense\) unsupported dtype policy: got 'Quantized\w+'; "
+        match=r"layer 'first' \(Dense\) has an unsupported dtype policy: got 'Quantized\w+'; "
         r"expected .*; save the model before it is quantized",
     ):
         read_keras(saved(model, tmp_path, ending))
@@ -251,7 +251,7 @@ def test_a_custom_class_with_a_name_of_keras_is_refused(
 ) -> None:
     path = saved(model_of(keras, *make(keras)), tmp_path)
     with pytest.raises(
-        NetworkError, match=r"layer 'own' \(\w+\) is not one of Keras's own layers: got"
+        NetworkError, match=r"layer 'own' \(\w+\) is not one of Keras's own (layers|classes): got"
     ):
         read_keras(path)
 
