@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feta import Categorical, EngineError, FeatureSpace, Integer, Model, Network, Real, SchemaError
@@ -131,6 +131,7 @@ def line_space(rng: np.random.Generator) -> FeatureSpace:
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+@example(293, False, True)
 @settings(max_examples=120, deadline=None)
 def test_a_real_number_comes_within_rounding_of_the_best_bend(
     seed: int, upward: bool, plain: bool
@@ -156,7 +157,8 @@ def test_a_real_number_comes_within_rounding_of_the_best_bend(
     found, reached = farthest(
         space, network, person[None, :], np.array([upward]), numbers="real", beyond=beyond
     )
-    assert (found.tolist(), reached.tolist()) == (rows.tolist(), scores.tolist())
+    assert reached.tolist() == scores.tolist()  # equal scores may be reached at other numbers
+    assert (found[0, shared] == person[shared]).all()
     beyond = float(best + 3 * sign * near)  # it is not
     found, reached = farthest(
         space, network, person[None, :], np.array([upward]), numbers="real", beyond=beyond
