@@ -1,4 +1,4 @@
-"""Skips the doctests of training where torch is not installed."""
+"""Skips for the doctests of training if torch is not installed."""
 
 from importlib.util import find_spec
 
@@ -8,7 +8,7 @@ NEEDS_TORCH = ("feta.train.", "feta.estimators.ce_fair_classifier.")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark them."""
+    """Mark the doctests that need torch."""
     if find_spec("torch") is not None:
         return
     for item in items:

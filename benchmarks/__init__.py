@@ -1,1 +1,1 @@
-"""Benchmarks: plain scripts that measure side by side in one run; `PERFORMANCE.md` holds results."""
+"""Scripts that measure alternatives in one run; `PERFORMANCE.md` has the results."""

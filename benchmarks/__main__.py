@@ -1,10 +1,11 @@
-"""Benchmark: what a fair decision costs beside the network's own forward pass, side by side in one run.
+"""Benchmark of fair decisions: their time compared with the network's forward pass, in one run.
 
     python -m benchmarks [--quick] [--out DIR] [--seed 0]
 
-Processor time of one thread, a person, best of five, unless a row says otherwise: on a busy machine the
-clock on the wall would measure the neighbors. About five minutes, with --quick one or two. UCI Adult and Law
-School come from the folder named by FETA_DATA_DIR, or are downloaded; they are left out where neither can be.
+Times are processor times of one thread per person, best of five, unless a row states otherwise: on
+a busy machine, wall-clock times would include other processes. A run takes about five minutes, with
+--quick one or two. UCI Adult and Law School are read from the folder FETA_DATA_DIR, or downloaded;
+they are skipped if neither is possible.
 """
 
 import argparse
@@ -24,21 +25,21 @@ from benchmarks.ways import (
     UNIT,
     Row,
     compare,
-    compiled,
     decide_batch,
+    lattice_engine,
     real_age_batch,
     spread,
     with_best_unit,
 )
 from feta.errors import FetaError
-from feta.reproduce.ways import forward_seconds
+from feta_paper.timing import forward_seconds
 
-# A lattice is large where people differ in what they cost by more than the call itself.
+# On a lattice of this size, the times of people differ by more than the time of a call.
 LARGE = 10**5
 
 
 def readable(seconds: float) -> str:
-    """Give a time in the unit that reads best."""
+    """Format a time in a suitable unit."""
     for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"
@@ -46,10 +47,10 @@ def readable(seconds: float) -> str:
 
 
 def show(rows: list[Row]) -> None:
-    """Print rows beside the first of them: torch's forward of a single row."""
+    """Print rows with their ratios to the first one, torch's forward pass of a single row."""
     unit = rows[0].seconds
     assert unit is not None
-    print("\n| a person | time | ÷ torch single | |\n|---|---|---|---|")
+    print("\n| per person | time | ÷ torch single | |\n|---|---|---|---|")
     for row in rows:
         time = "-" if row.seconds is None else readable(row.seconds)
         ratio = "-" if row.seconds is None else f"{row.seconds / unit:,.3g}"
@@ -57,7 +58,7 @@ def show(rows: list[Row]) -> None:
 
 
 def measure(trained: Trained, *, quick: bool) -> list[Row]:
-    """Print one data set's table, and, on a large lattice, how people differ."""
+    """Print the table of a data set; on a large lattice, also how people differ."""
     size = trained.model.space.lattice.size
     title = f"{trained.title}: {size:,} counterparts, network {trained.accuracy:.1%} accurate"
     print(f"\n## {title}", flush=True)
@@ -67,51 +68,57 @@ def measure(trained: Trained, *, quick: bool) -> list[Row]:
         if size >= LARGE:
             yield from spread(trained, 50 if quick else 300)
 
-    told = with_best_unit(trained, rows())
-    show(told)
-    return told
+    table = with_best_unit(trained, rows())
+    show(table)
+    return table
 
 
 def over_folds(name: str, folds: int, seed: int) -> list[dict[str, float]]:
-    """Print what several networks of one data set cost: one alone may be a lucky one."""
+    """Print the times of several networks of one data set, because a single one may be atypical."""
     print(
-        "\n| network of fold | accurate | fair decision, a batch, ÷ torch single | maximum violation with real age, a batch, ÷ torch single |"
+        "\n| network of fold | accuracy | fair decision, a batch, ÷ torch single "
+        "| maximum violation with real age, a batch, ÷ torch single |"
     )
     print("|---|---|---|---|", flush=True)
-    told: list[dict[str, float]] = []
-    for fold in range(folds):
-        one = train(name, seed=seed, fold=fold)
+    results: list[dict[str, float]] = []
+    for number in range(folds):
+        trained = train(name, seed=seed, fold_number=number)
         ways = decide_batch, real_age_batch
         unit, times = math.inf, [math.inf, math.inf]
-        for _ in range(3):  # by turns: the neighbors' load changes meanwhile
-            unit = min(unit, forward_seconds(one.model, one.people[:1]))
+        for _ in range(3):  # alternating, because the load of the machine changes
+            unit = min(unit, forward_seconds(trained.model, trained.people[:1]))
             times = [
-                min(best, way(one.model, one.people)) for best, way in zip(times, ways, strict=True)
+                min(best, way(trained.model, trained.people))
+                for best, way in zip(times, ways, strict=True)
             ]
         ratios = [seconds / unit for seconds in times]
-        print(f"| {fold} | {one.accuracy:.1%} | {ratios[0]:.3f} | {ratios[1]:.3f} |", flush=True)
-        told.append({"accuracy": one.accuracy, "decision": ratios[0], "real age": ratios[1]})
-    means = {key: sum(row[key] for row in told) / folds for key in told[0]}
+        accuracy = trained.accuracy
+        print(f"| {number} | {accuracy:.1%} | {ratios[0]:.3f} | {ratios[1]:.3f} |", flush=True)
+        results.append({"accuracy": accuracy, "decision": ratios[0], "real age": ratios[1]})
+    means = {key: sum(row[key] for row in results) / folds for key in results[0]}
     print(f"| mean | {means['accuracy']:.1%} | {means['decision']:.3f} | {means['real age']:.3f} |")
-    return told
+    return results
 
 
 def show_each(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Print the sweep as it comes."""
+    """Print each cell of the sweep when it is measured."""
     print("\n## Random networks, lattice engine in batch\n")
     print(
-        "| depth, width | counterparts | time | ÷ torch single | settled in time | every counterpart, ÷ torch |"
+        "| depth, width | counterparts | time | ÷ torch single | decided in time "
+        "| every counterpart, ÷ torch |"
     )
     print("|---|---|---|---|---|---|")
-    for one in cells:
-        least = "" if one.settled == one.people else "over "
-        plain = "-" if one.enumeration is None else f"{one.enumeration / one.forward:,.3g}"
+    for cell in cells:
+        over = "" if cell.decided == cell.people else "over "
+        every = "-" if cell.enumeration is None else f"{cell.enumeration / cell.forward:,.3g}"
+        ratio = f"{cell.seconds / cell.forward:,.3g}"
         print(
-            f"| {one.depth}, {one.width} | {one.counterparts:,} | {least}{readable(one.seconds)} "
-            f"| {least}{one.seconds / one.forward:,.3g} | {one.settled}/{one.people} | {plain} |",
+            f"| {cell.depth}, {cell.width} | {cell.counterparts:,} "
+            f"| {over}{readable(cell.seconds)} | {over}{ratio} "
+            f"| {cell.decided}/{cell.people} | {every} |",
             flush=True,
         )
-        yield one
+        yield cell
 
 
 def write(
@@ -147,13 +154,13 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--quick", action="store_true", help="one or two minutes: few shapes, few people"
+        "--quick", action="store_true", help="few shapes and people: one or two minutes"
     )
-    parser.add_argument("--out", type=Path, help="a folder for benchmarks.json and cost.svg")
+    parser.add_argument("--out", type=Path, help="folder for benchmarks.json and cost.svg")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    compiled().threads = 1
+    lattice_engine().threads = 1
     tables: dict[str, tuple[int, list[Row]]] = {}
     folds: list[dict[str, float]] = []
     cells: list[Cell] = []
@@ -162,17 +169,17 @@ def main() -> None:
             try:
                 trained = train(name, seed=options.seed)
             except (FetaError, OSError) as error:
-                print(f"\n## {name}: the data set is not at hand ({error})")
+                print(f"\n## {name}: the data set is not available ({error})")
                 continue
             tables[name] = trained.model.space.lattice.size, measure(trained, quick=options.quick)
             if name == "german":
                 folds = over_folds(name, 2 if options.quick else FOLDS, options.seed)
         seconds = 15.0 if options.quick else 150.0
-        drawn = sweep(quick=options.quick, seconds=seconds, seed=options.seed)
-        for cell in show_each(drawn):
+        measured = sweep(quick=options.quick, seconds=seconds, seed=options.seed)
+        for cell in show_each(measured):
             cells.append(cell)  # noqa: PERF402 - one by one, so that Ctrl-C keeps them
     except KeyboardInterrupt:
-        print("\nstopped; the tables finished so far are kept")
+        print("\ninterrupted; finished tables are kept")
     if options.out is not None:
         write(options.out, tables, folds, cells)
 

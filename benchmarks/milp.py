@@ -1,9 +1,9 @@
-"""Benchmark: the MILP engine on German credit, solver by solver, and the lattice engine beside it.
+"""Benchmark of the MILP engine on German credit, by solver, compared with the lattice engine.
 
     python -m benchmarks.milp [--people 20] [--counted 6] [--seed 0]
 
-Medians over the same people in one run, milliseconds a person of processor time, one thread: on a busy
-machine the clock on the wall would measure the neighbors.
+Times are medians over the same people in one run, in milliseconds of processor time per person, one
+thread: on a busy machine, wall-clock times would include other processes.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from feta import FairAt, WorstAt, datasets
 from feta.arrays import Matrix, Vector
 from feta.cli.demo import train_model
-from feta.engine.lattice import Lattice
+from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.counting import Counting
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.milp.solver import Bounds
 from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
@@ -28,13 +28,13 @@ from feta.model import Model
 Answer = TypeVar("Answer")
 
 # Counting by cuts slows down with every cut.
-PATIENCE = Budget(seconds=60)
+COUNTING_BUDGET = Budget(seconds=60)
 
 
 def milliseconds(
     work: Callable[[Vector], Answer], people: Sequence[Vector]
 ) -> tuple[Vector, list[Answer]]:
-    """Time some work on each person, after one that is not counted; give the answers, too."""
+    """Measure some work on each person, after a call to warm up; return its results, too."""
     work(people[0])
     times, answers = [], []
     for person in people:
@@ -44,29 +44,32 @@ def milliseconds(
     return np.array(times), answers
 
 
-def asked(model: Model, engine: Engine, people: Matrix) -> None:
-    """Print how long finding and the farthest take."""
+def print_queries(model: Model, engine: Engine, people: Matrix) -> None:
+    """Print the times of finding a counterexample and the worst one."""
     for kind in (FairAt, WorstAt):
         times, verdicts = milliseconds(
-            lambda one: engine.solve(kind(model, one), UNLIMITED),  # noqa: B023 - called at once
+            lambda person: engine.solve(kind(model, person), UNLIMITED),  # noqa: B023 - called at once
             list(people),
         )
-        needed = times[[one.effort.solver_calls > 0 for one in verdicts]]
+        needed = times[[verdict.effort.solver_calls > 0 for verdict in verdicts]]
         rest = f"{np.median(needed):.1f}" if len(needed) else "-"
         print(
-            f"| {engine.name} | {kind.__name__} | {np.median(times):.2f} | {rest} | {len(needed)}/{len(times)} |",
+            f"| {engine.name} | {kind.__name__} | {np.median(times):.2f} "
+            f"| {rest} | {len(needed)}/{len(times)} |",
             flush=True,
         )
 
 
-def counted(model: Model, engine: Engine, name: str, people: Matrix) -> float:
-    """Print how long counting until the majority takes; give the median."""
-    times, told = milliseconds(
-        lambda one: engine.tally(model, one[None, :], PATIENCE, until="majority"), list(people)
+def print_counting(model: Model, engine: Engine, name: str, people: Matrix) -> float:
+    """Print the time of counting until the majority is certain; return the median."""
+    times, tallies = milliseconds(
+        lambda person: engine.tally(model, person[None, :], COUNTING_BUDGET, until="majority"),
+        list(people),
     )
-    settled = sum(bool(one.settled[0]) for one in told)
-    each = np.median(times / np.array([max(1, int(one.by_class.sum())) for one in told]))
-    print(f"| {name} | {np.median(times):.3f} | {each:.3f} | {settled}/{len(people)} |", flush=True)
+    decided = sum(bool(tally.decided[0]) for tally in tallies)
+    counts = np.array([max(1, int(tally.by_class.sum())) for tally in tallies])
+    each = np.median(times / counts)
+    print(f"| {name} | {np.median(times):.3f} | {each:.3f} | {decided}/{len(people)} |", flush=True)
     return float(np.median(times))
 
 
@@ -84,28 +87,36 @@ def main() -> None:
     test = np.arange(len(everyone)) % 5 == 0
     model = train_model(dataset, everyone, ~test, seed=options.seed)
     people = everyone[test][: options.people]
-    here = [one for one in engines().values() if isinstance(one, Milp) and one.available()]
+    installed = [
+        engine
+        for engine in engines().values()
+        if isinstance(engine, MilpEngine) and engine.available()
+    ]
 
-    print("| engine, bounds | question | median ms | where the solver was asked | asked |")
+    print("| engine, bounds | query | median ms | if the solver was called | called |")
     print("|---|---|---|---|---|")
     for bounds in options.bounds:
-        for one in here:
-            name = f"{one.backend.name}, {bounds}"
-            asked(model, Milp(name, one.backend, bounds=bounds), people)
-    asked(model, Lattice(threads=1), people)
+        for engine in installed:
+            name = f"{engine.backend.name}, {bounds}"
+            print_queries(model, MilpEngine(name, engine.backend, bounds=bounds), people)
+    print_queries(model, LatticeEngine(threads=1), people)
 
-    split = Lattice(threads=1).tally(model, people, UNLIMITED, until="all")
+    split = LatticeEngine(threads=1).tally(model, people, UNLIMITED, until="all")
     both = people[(split.by_class > 0).all(axis=1)][: options.counted]
-    print("\n| counting until the majority, people decided both ways | ms | a witness | settled |")
+    print(
+        "\n| counting until the majority, people with a counterexample "
+        "| ms | per witness | decided |"
+    )
     print("|---|---|---|---|")
     pooled = []
-    for one in here:
-        for way in get_args(Counting) if one.backend.pools else ("cuts",):
-            engine = Milp(one.name, one.backend, counting=way)
-            median = counted(model, engine, f"{one.backend.name}, {way}", both)
-            pooled += [(median, one.backend.name)] * (way == "pool")
-    lattice = Lattice(threads=1)
-    alone = counted(model, lattice, "lattice, one call a person", both)
+    for engine in installed:
+        solver = engine.backend.name
+        for way in get_args(Counting) if engine.backend.pools else ("cuts",):
+            counting = MilpEngine(engine.name, engine.backend, counting=way)
+            median = print_counting(model, counting, f"{solver}, {way}", both)
+            pooled += [(median, solver)] * (way == "pool")
+    lattice = LatticeEngine(threads=1)
+    alone = print_counting(model, lattice, "lattice, one call per person", both)
     many = np.tile(both, (2000, 1))
     started = time.process_time()
     lattice.tally(model, many, UNLIMITED, until="majority")

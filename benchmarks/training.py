@@ -1,9 +1,10 @@
-"""Benchmark: what CE-Fair training costs beside plain training of the same network for as many epochs.
+"""Benchmark of CE-Fair training compared with plain training for the same number of epochs.
 
     python -m benchmarks.training [--epochs 50] [--tries 5] [--seed 0]
 
-German credit, every person searched in every epoch (rho = 1), batches of 64, one network, nothing stacked.
-Processor time of one thread, by turns; neighbors on the machine only ever add to it, so the best counts.
+German credit, search for every person in every epoch (rho = 1), batches of 64, one network at a
+time. Processor times of one thread, measured alternately. Other processes can only increase them,
+so the best one counts.
 """
 
 import argparse
@@ -18,18 +19,22 @@ from threadpoolctl import threadpool_limits
 
 from feta import datasets
 from feta.train.ce_fair import CEFairTrainer
-from feta.train.farthest import Numbers
 from feta.train.plain import PlainTrainer
+from feta.train.worst_counterparts import Numbers
 
 BATCH, RATE = 64, 1e-3
 KINDS: tuple[Numbers, ...] = ("integer", "real")
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Take the processor time of some work."""
+    """Measure the processor time of some work."""
     started = time.process_time()
     work()
     return time.process_time() - started
+
+
+def _row(times: list[float]) -> str:
+    return " | ".join(f"{value:.2f} s" for value in times)
 
 
 @threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]  # threadpoolctl has no types
@@ -68,11 +73,11 @@ def main() -> None:
     print(f"| try | {' | '.join(trainings)} |\n|---|{'---|' * len(trainings)}")
     tries: list[list[float]] = []
     for number in range(options.tries):
-        tries.append([seconds(one) for one in trainings.values()])
-        print(f"| {number + 1} | {' | '.join(f'{one:.2f} s' for one in tries[-1])} |", flush=True)
+        tries.append([seconds(training) for training in trainings.values()])
+        print(f"| {number + 1} | {_row(tries[-1])} |", flush=True)
     best = np.min(tries, axis=0)
-    print(f"| best | {' | '.join(f'{one:.2f} s' for one in best)} |")
-    print(f"| best ÷ plain | {' | '.join(f'{one:.2f}' for one in best / best[0])} |")
+    print(f"| best | {_row(best.tolist())} |")
+    print(f"| best ÷ plain | {' | '.join(f'{ratio:.2f}' for ratio in best / best[0])} |")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Campaigns: large random trials, run by hand; their last results are in VERIFICATION.md."""
+"""Large random tests, run by hand; VERIFICATION.md has their last results."""

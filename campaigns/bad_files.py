@@ -1,9 +1,9 @@
-"""Campaign: bad files of every kind, and good files with their bytes changed at random.
+"""Campaign of invalid files of every kind, and of valid files with random changes.
 
     python -m campaigns.bad_files [--mutations 2000] [--seed 0]
 
-Every run must end in 0, 1, 2 or 3, in time, with at most one message and no traceback; a file that
-is bad by name must end in 2 and say why.
+Every run must exit with 0, 1, 2 or 3, in time, with at most one message and no traceback. A file of
+a listed invalid kind must exit with 2 and the expected message.
 """
 
 import argparse
@@ -27,20 +27,20 @@ import onnx
 from safetensors.numpy import load, save
 
 import feta
-from feta.cli import app
-from feta.model_file import FORMAT
-from feta.network.readers.onnx_operators import OPERATORS
+from feta.cli import run_command
+from feta.io.model_file import FORMAT
+from feta.readers.onnx.operators import OPERATORS
 from tests.bad_files import KINDS, Folder
 from tests.extras import missing_by
 
 FILES = ("model.onnx", "model.feta", "data.csv", "schema.toml")
 HOWS = ("flip", "delete", "insert", "duplicate", "number", "structure")
-SECONDS = 300  # a run that takes longer hangs: the slowest takes about one, alone on a machine
-BLOCK = 50  # mutations a task
+SECONDS = 300  # a longer run hangs: the slowest takes about one second on an idle machine
+BLOCK = 50  # mutations per task
 
 
 def restructured(content: bytes, rng: np.random.Generator) -> bytes:
-    """Change a graph's operators, names and shapes, so that the file itself stays whole."""
+    """Change operators, names and shapes of a graph; the file remains valid protobuf."""
     model = onnx.load_model_from_string(content)
     nodes, arrays = model.graph.node, model.graph.initializer
     node, other = (nodes[int(rng.integers(len(nodes)))] for _ in range(2))
@@ -71,15 +71,15 @@ def restructured(content: bytes, rng: np.random.Generator) -> bytes:
 def redescribed(content: bytes, rng: np.random.Generator) -> bytes:
     """Change one value in a saved model's description."""
     length = int.from_bytes(content[:8], "little")
-    told = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
-    place: Any = told
+    description = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
+    index: Any = description
     while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        keys = list(index) if isinstance(index, dict) else list(range(len(index)))
         key = keys[int(rng.integers(len(keys)))]
-        if not isinstance(place[key], dict | list) or not place[key] or rng.integers(5) == 0:
+        if not isinstance(index[key], dict | list) or not index[key] or rng.integers(5) == 0:
             break
-        place = place[key]
-    hurts: list[object] = [
+        index = index[key]
+    extremes: list[object] = [
         None,
         [],
         {},
@@ -94,20 +94,20 @@ def redescribed(content: bytes, rng: np.random.Generator) -> bytes:
         [[[]]],
         "\x1b",
     ]
-    place[key] = hurts[int(rng.integers(len(hurts)))]
-    return bytes(save(dict(load(content)), {FORMAT: json.dumps(told)}))
+    index[key] = extremes[int(rng.integers(len(extremes)))]
+    return bytes(save(dict(load(content)), {FORMAT: json.dumps(description)}))
 
 
 def mutated(name: str, content: bytes, how: str, rng: np.random.Generator) -> bytes:
-    """Change some bytes of a file, or what it says."""
+    """Change some bytes of a file, or its content."""
     if how == "structure" and name.startswith("model."):
         return (restructured if name.endswith(".onnx") else redescribed)(content, rng)
-    place = int(rng.integers(len(content)))
-    length = int(rng.integers(1, 1 + min(64, len(content) - place)))
+    index = int(rng.integers(len(content)))
+    length = int(rng.integers(1, 1 + min(64, len(content) - index)))
     before, chunk, after = (
-        content[:place],
-        content[place : place + length],
-        content[place + length :],
+        content[:index],
+        content[index : index + length],
+        content[index + length :],
     )
     match how:
         case "flip":
@@ -121,11 +121,22 @@ def mutated(name: str, content: bytes, how: str, rng: np.random.Generator) -> by
             return before + rng.bytes(length) + chunk + after
         case "duplicate":
             return before + chunk * int(rng.integers(2, 5)) + after
-        case _:  # a digit becomes a number that hurts
-            digits = [at for at, byte in enumerate(content) if chr(byte).isdigit()] or [place]
+        case _:  # a digit becomes an extreme number
+            digits = [at for at, byte in enumerate(content) if chr(byte).isdigit()] or [index]
             at = digits[int(rng.integers(len(digits)))]
-            hurts = (b"nan", b"-1", b"1e400", b"9" * 25, b"0.5", b"inf", b"-0", b"", b"[]", b"{}")
-            return content[:at] + hurts[int(rng.integers(len(hurts)))] + content[at + 1 :]
+            extremes = (
+                b"nan",
+                b"-1",
+                b"1e400",
+                b"9" * 25,
+                b"0.5",
+                b"inf",
+                b"-0",
+                b"",
+                b"[]",
+                b"{}",
+            )
+            return content[:at] + extremes[int(rng.integers(len(extremes)))] + content[at + 1 :]
 
 
 class _TooLong(BaseException):
@@ -147,37 +158,37 @@ def _limited() -> Iterator[None]:
 
 
 def ended(arguments: list[str]) -> tuple[int | str, str]:
-    """Run a command in this process; give its exit code, or what went wrong, and its messages."""
+    """Run a command in this process; return its exit code or failure, and its messages."""
     out, err = io.StringIO(), io.StringIO()
     sys.argv = ["feta", *arguments]
     code: int | str = "no exit"
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             with _limited():
-                app.main()
+                run_command.main()
         except SystemExit as stopped:
             code = int(stopped.code or 0)
         except _TooLong:
             code = "hangs"
-        except BaseException as error:  # whatever gets here is what we look for
+        except BaseException as error:  # the campaign looks for these
             code = f"{type(error).__name__}: {error}"
     return code, err.getvalue()
 
 
 def wrong(code: int | str, messages: str) -> str:
-    """Say what is wrong with how a run ended, or nothing."""
+    """Return what is wrong with the end of a run, or an empty text."""
     if code not in (0, 1, 2, 3):
         return f"ended in {code}"
     if "Traceback" in messages:
         return "showed a traceback"
-    told = [line for line in messages.splitlines() if line.startswith("feta: ")]
-    if len(told) != (code == 2):
-        return f"ended in {code} with {len(told)} messages"
+    lines = [line for line in messages.splitlines() if line.startswith("feta: ")]
+    if len(lines) != (code == 2):
+        return f"ended in {code} with {len(lines)} messages"
     return ""
 
 
 def run_kinds() -> Counter[str]:
-    """Try every kind of bad file."""
+    """Check every kind of invalid file."""
     counts: Counter[str] = Counter()
     for kind in KINDS:
         with tempfile.TemporaryDirectory() as path:
@@ -199,7 +210,7 @@ def run_kinds() -> Counter[str]:
 
 
 def run_mutations(task: tuple[int, int, int]) -> Counter[str]:
-    """Try some mutations, numbered from start to stop."""
+    """Check the mutations from `start` to `stop`."""
     seed, start, stop = task
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as path:
@@ -245,9 +256,7 @@ def main() -> int:
     for name, count in sorted(counts.items()):
         print(f"{name}: {count}")
     seconds = time.perf_counter() - started
-    print(
-        f"{bad} went wrong in {options.mutations} mutations and {len(KINDS)} kinds, {seconds:.0f} s"
-    )
+    print(f"{bad} wrong in {options.mutations} mutations and {len(KINDS)} kinds, {seconds:.0f} s")
     return 1 if bad else 0
 
 

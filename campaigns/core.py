@@ -1,9 +1,9 @@
-"""Campaign: random networks against the oracle in fractions, a third of them at the edge.
+"""Campaign of random networks against the exact oracle, a third of them at the edge.
 
     python -m campaigns.core [--networks 10000] [--seed 0] [--engine exhaustive] [--all]
 
-Counts disagreements in verdict, worst, tally and fair decision, and any Unknown on a finite lattice.
-With --all, networks have every activation, rules of every kind, and vote weights.
+It counts differences in verdict, worst gap, tally and fair decision, and any Unknown on a finite
+lattice. With --all, networks have every activation, rules of every kind, and vote weights.
 """
 
 import argparse
@@ -26,18 +26,18 @@ from tests.strategies import EDGES, Case, random_case
 def disagreements(
     model: Model, person: Vector, engine: str, weights: VoteWeights | None = None
 ) -> list[str]:
-    """Name every answer about one person that the oracle contradicts."""
+    """Name every result for one person that the oracle contradicts."""
     fair = oracle.is_fair(model, person)
     wrong = _wrong_verdict(feta.verify(feta.FairAt(model, person), engine=engine), fair=fair)
     match feta.worst(model, person, engine=engine):
-        case feta.Unfair(counterexample=found, optimal=optimal):
-            gap = oracle.gap(model, found.person, found.counterpart)
-            if not optimal or gap != oracle.worst_gap(model, person) or found.gap != float(gap):
+        case feta.Unfair(counterexample=pair, optimal=optimal):
+            gap = oracle.gap(model, pair.person, pair.counterpart)
+            if not optimal or gap != oracle.worst_gap(model, person) or pair.gap != float(gap):
                 wrong.append("worst: gap")
         case verdict:
             wrong += [f"worst, {name}" for name in _wrong_verdict(verdict, fair=fair)]
-    decided = feta.FairPredictor(model, engine, weights=weights).decide(person[None, :])[0]
-    if decided != float(oracle.fair_decision(model, person, weights)):
+    decision = feta.FairPredictor(model, engine, weights=weights).decide(person[None, :])[0]
+    if decision != float(oracle.fair_decision(model, person, weights)):
         wrong.append("fair decision")
     if isinstance(model.rule, Tolerance):
         return wrong + _wrong_spread(model, person, engine)
@@ -45,7 +45,7 @@ def disagreements(
     if counts.by_class[0].tolist() != oracle.tally(model, person) or counts.undecided[0]:
         wrong.append("tally")
     if int(model.decide(person[None, :])[0]) != oracle.decide(model, person):
-        wrong.append("own decision")
+        wrong.append("model decision")
     return wrong
 
 
@@ -60,24 +60,25 @@ def _wrong_verdict(verdict: object, *, fair: bool) -> list[str]:
 
 
 def _wrong_spread(model: Model, person: Vector, engine: str) -> list[str]:
-    found = feta.spread(model, person[None, :], engine=engine)
+    spread = feta.spread(model, person[None, :], engine=engine)
     scores = [oracle.score(model, other) for other in oracle.counterparts(model, person)]
-    right = (float(min(scores)), float(max(scores)))
-    return [] if (found.lowest[0], found.highest[0]) == right else ["spread"]
+    expected = (float(min(scores)), float(max(scores)))
+    return [] if (spread.lowest[0], spread.highest[0]) == expected else ["spread"]
 
 
 def describe(case: Case, person: Vector) -> list[str]:
-    """Name what a case is an example of."""
+    """Name the kinds of a case."""
     model = case.model
     kinds = [f"rule {type(model.rule).__name__}", f"edge {case.edge}"]
     kinds += ["with vote weights"] * (case.weights is not None)
-    kinds += [f"activation {name}" for name in {one.name for one in model.network.activations}]
+    names = {activation.name for activation in model.network.activations}
+    kinds += [f"activation {name}" for name in names]
     kinds.append("fair people" if oracle.is_fair(model, person) else "unfair people")
     return kinds
 
 
 def run(networks: int, seed: int, engine: str, *, plain: bool) -> Counter[str]:
-    """Try this many networks; count cases by kind and disagreements by name."""
+    """Check this many networks; count cases by kind and disagreements by name."""
     counts: Counter[str] = Counter()
     for number in range(networks):
         rng = np.random.default_rng([seed, number])

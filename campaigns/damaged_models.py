@@ -1,11 +1,11 @@
-"""Campaign: Keras files with their bytes damaged; none may crash, and what still reads must be right.
+"""Campaign of damaged Keras files: none may crash FETA, and a readable one must be read correctly.
 
     python -m campaigns.damaged_models [--files 2000] [--seed 0] [--commands 20]
 
-Every damaged file either ends in a message, which the command line turns into exit 2, or reads as a
-network with finite scores. Where arrays and description are as they were, its scores are equal, too.
+Every damaged file is either refused with a message, for which the command line exits with 2, or
+read as a network with finite scores. If arrays and description are unchanged, its scores are equal.
 Files are opened by the same code as on the command line; each is parsed in a fork of one parsing
-process, which is started again when it ends. Some files also go through the command line itself.
+process, which is restarted when it ends. Some files are also opened by the command line.
 """
 
 import argparse
@@ -26,15 +26,15 @@ from typing import Any
 import numpy as np
 
 from campaigns.result import finish
-from feta.cli.open_source import SourceOptions, open_source
 from feta.errors import NetworkError
-from feta.network.network import Network
-from feta.network.readers import keras_file
-from feta.network.readers.hdf5 import Hdf5Content, Hdf5Program
+from feta.readers.keras import file as keras_file
+from feta.readers.keras.hdf5 import Hdf5Content, Hdf5Program
+from feta.readers.source import SourceOptions, open_source
+from feta.scorer.network.network import Network
 
 HOWS = ("flip", "cut off", "insert", "swap", "extreme", "overwrite", "delete")
 WEIGHTS = "model.weights.h5"
-PROCESSOR_SECONDS = 1  # a small file takes a few milliseconds; one in a hundred never ends
+PROCESSOR_SECONDS = 1  # a small file takes milliseconds; one in a hundred never ends
 EXTREMES = (0, 1, 2**7, 2**8 - 1, 2**15, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
 SCHEMA = """[decision]
 threshold = 0.5
@@ -77,9 +77,9 @@ def good_files(folder: Path) -> list[Path]:
 
 def damaged(content: bytes, how: str, rng: np.random.Generator) -> bytes:
     """Damage some bytes."""
-    place = int(rng.integers(len(content)))
-    length = int(rng.integers(1, 1 + min(256, len(content) - place)))
-    before, after = content[:place], content[place + length :]
+    index = int(rng.integers(len(content)))
+    length = int(rng.integers(1, 1 + min(256, len(content) - index)))
+    before, after = content[:index], content[index + length :]
     match how:
         case "flip":
             flipped = bytearray(content)
@@ -89,7 +89,7 @@ def damaged(content: bytes, how: str, rng: np.random.Generator) -> bytes:
         case "cut off":
             return before
         case "insert":
-            return before + rng.bytes(length) + content[place:]
+            return before + rng.bytes(length) + content[index:]
         case "swap":
             return _swapped(content, rng)
         case "extreme":
@@ -128,7 +128,7 @@ def _with_extreme(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def damaged_file(content: bytes, how: str, rng: np.random.Generator) -> bytes:
-    """Damage a file, or the weights within an archive that stays whole."""
+    """Damage a file, or the weights in an archive that remains valid."""
     if not content.startswith(b"PK") or rng.integers(3) == 0:
         return damaged(content, how, rng)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -143,7 +143,7 @@ def damaged_file(content: bytes, how: str, rng: np.random.Generator) -> bytes:
 
 @dataclass
 class Parser:
-    """One parsing process for many files, started again after it ends; keeps what it parsed last."""
+    """One parsing process for many files, restarted when it ends; keeps its last result."""
 
     program: Hdf5Program | None = None
     last: Hdf5Content | None = None
@@ -159,7 +159,7 @@ class Parser:
 
 @dataclass
 class Good:
-    """A whole file, what it holds, and the scores of its network."""
+    """An undamaged file, its content, and the scores of its network."""
 
     path: Path
     content: bytes
@@ -169,8 +169,8 @@ class Good:
     scores: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
 
 
-def looked_at(path: Path, parser: Parser) -> Good:
-    """Read a whole file."""
+def read_good(path: Path, parser: Parser) -> Good:
+    """Read an undamaged file."""
     network = _network(path)
     assert parser.last is not None
     rng = np.random.default_rng(0)
@@ -188,7 +188,7 @@ def _network(path: Path) -> Network:
 
 
 def _description(content: bytes) -> bytes:
-    """Give what an archive says besides its arrays; nothing for an .h5 file, which has it inside."""
+    """Return the description in an archive; empty for an .h5 file, which has it inside."""
     if not content.startswith(b"PK"):
         return b""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -196,7 +196,7 @@ def _description(content: bytes) -> bytes:
 
 
 def _same(good: Good, content: bytes, parsed: Hdf5Content) -> bool:
-    """Say whether a damaged file still holds the same description and arrays."""
+    """Return whether a damaged file still has the same description and arrays."""
     if (parsed.config, parsed.version) != (good.parsed.config, good.parsed.version):
         return False
     groups = list(zip(parsed.groups, good.parsed.groups, strict=False))
@@ -212,18 +212,18 @@ def _equal(ones: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
     return len(ones) == len(others) and all(map(np.array_equal, ones, others))
 
 
-def judged(good: Good, path: Path, parser: Parser) -> str:
-    """Open a damaged file, and say how that ended."""
+def outcome_of(good: Good, path: Path, parser: Parser) -> str:
+    """Open a damaged file; return how that ended."""
     try:
         network = _network(path)
     except NetworkError as error:
-        told = str(error)
-        if not told.startswith(f"{path}: ") or len(told) < len(str(path)) + 20:
-            return f"WRONG message: {told}"
+        message = str(error)
+        if not message.startswith(f"{path}: ") or len(message) < len(str(path)) + 20:
+            return f"WRONG message: {message}"
         ends = {"crashed on it": "the library crashed", "takes longer": "the library did not end"}
-        found = [end for words, end in ends.items() if words in told]
-        return f"refused: {found[0]}" if found else "refused with a message"
-    except BaseException as error:  # whatever gets here is what we look for
+        matches = [end for words, end in ends.items() if words in message]
+        return f"refused: {matches[0]}" if matches else "refused with a message"
+    except BaseException as error:  # the campaign looks for these
         return f"WRONG end: {type(error).__name__}: {error}"
     if network.width != good.rows.shape[1]:
         return "reads: another width"
@@ -240,7 +240,7 @@ def judged(good: Good, path: Path, parser: Parser) -> str:
 
 
 def command_end(path: Path, schema: Path) -> str:
-    """Give a file to the command line itself; it must refuse, in words."""
+    """Open a file by the command line; it must refuse with a message."""
     program = Path(sys.executable).with_name("feta")
     arguments = [str(program), "doctor", str(path), "--schema", str(schema)]
     ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
@@ -265,13 +265,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "schema.toml").write_text(SCHEMA)
-        goods = [looked_at(path, parsing) for path in good_files(folder)]
+        goods = [read_good(path, parsing) for path in good_files(folder)]
         for number in range(options.files):
             good, how = goods[number % len(goods)], HOWS[number // len(goods) % len(HOWS)]
             rng = np.random.default_rng([options.seed, number])
             path = folder / f"damaged{good.path.suffix}"
             path.write_bytes(damaged_file(good.content, how, rng))
-            ended = judged(good, path, parsing)
+            ended = outcome_of(good, path, parsing)
             counts[f"{good.path.suffix}: {ended}" if "WRONG" not in ended else ended] += 1
             kind = "crashed" if ended.startswith("refused: ") else ended.partition(" ")[0]
             if left.get(kind):

@@ -1,8 +1,8 @@
-"""Campaign: numbers that break verifiers; each answer is exact, or refused by name.
+"""Campaign of extreme numbers: each result is exact, or the network is refused.
 
     python -m campaigns.edges [--networks 300] [--seed 0]
 
-Neurons rescaled by 2^±30, subnormal weights, weights beyond float32, networks that could overflow.
+Neurons rescaled by 2^±30, subnormal weights, weights beyond float32, networks that may overflow.
 """
 
 import argparse
@@ -17,15 +17,15 @@ import feta
 from campaigns.core import disagreements
 from campaigns.result import finish
 from feta.model import Model
-from feta.network.network import Affine, Network
+from feta.scorer.network.network import Affine, Network
 from tests.examples import rescaled
 from tests.strategies import EDGES, random_case
 
 KINDS = ("2^±30", "subnormal", "beyond float32", "overflow")
 
 
-def bent(network: Network, kind: str, rng: np.random.Generator) -> Network:
-    """Make a network's numbers hard, the first layer's and the last one's."""
+def extreme(network: Network, kind: str, rng: np.random.Generator) -> Network:
+    """Make the numbers of the first and the last layer extreme."""
     if kind == "2^±30":
         return rescaled(network, rng, 30)
     factor = {"subnormal": 2.0**-1070, "beyond float32": 2.0**130, "overflow": 2.0**1010}[kind]
@@ -37,17 +37,17 @@ def bent(network: Network, kind: str, rng: np.random.Generator) -> Network:
 
 
 def run(networks: int, seed: int) -> Counter[str]:
-    """Try this many networks of each kind."""
+    """Check this many networks of each kind."""
     counts: Counter[str] = Counter()
     for kind in KINDS:
         for number in range(networks):
             rng = np.random.default_rng([seed, number])
             case = random_case(rng, EDGES[number % len(EDGES)])
             try:
-                network = bent(case.model.network, kind, rng)
+                network = extreme(case.model.network, kind, rng)
                 model = Model(case.model.space, network, case.model.rule)
             except feta.NetworkError:
-                counts[f"{kind}: refused by name"] += 1
+                counts[f"{kind}: refused"] += 1
                 continue
             for person in case.people:
                 counts[f"{kind}: people"] += 1

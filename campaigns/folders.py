@@ -1,11 +1,10 @@
-"""Campaign: two audits started in one folder; one is refused, the other's files are complete.
+"""Campaign of shared folders: of two audits, one is refused, the other's files are complete.
 
     python -m campaigns.folders [--runs 50] [--people 1500] [--seed 0]
 
-Two processes of the command line itself start a random time apart, with different tables of which
-each has its own number of rows. An audit that starts after the other has ended is not refused; then
-the folder holds the later one's files. Every tenth run kills the first audit meanwhile: its lock must
-not stay.
+Two processes of the command line start at random times, with tables of different lengths. An audit
+that starts after the other has ended is not refused; then the folder has the files of the later
+one. Every tenth run kills the first audit: its lock must not remain.
 """
 
 import argparse
@@ -56,7 +55,7 @@ def start(command: list[str], out: Path) -> subprocess.Popen[str]:
 
 
 def wrong_files(out: Path, name: str, people: int) -> str:
-    """Say what is wrong with the files of a complete audit; nothing if they are right."""
+    """Return what is wrong with the files of a complete audit, or an empty text."""
     names = sorted(path.name for path in out.iterdir())
     if names != ["audit.json", "pairs.csv", "report.html", "verdicts.csv"]:
         return f"files {names}"
@@ -68,14 +67,16 @@ def wrong_files(out: Path, name: str, people: int) -> str:
         return f"{len(rows)} rows"
     content = json.loads((out / "audit.json").read_text(encoding="utf-8"))
     verdicts = Counter(row["verdict"] for row in rows)
-    counts = {one: content["summary"][one] for one in ("fair", "unfair")}
-    if content["partial"] or counts != {one: verdicts[one] for one in counts}:
+    counts = {verdict: content["summary"][verdict] for verdict in ("fair", "unfair")}
+    if content["partial"] or counts != {verdict: verdicts[verdict] for verdict in counts}:
         return "audit.json"
     return ""
 
 
-def once(commands: list[list[str]], out: Path, counts: Counter[str], dice: random.Random) -> None:
-    """Start two audits, and look at what they leave."""
+def run_once(
+    commands: list[list[str]], out: Path, counts: Counter[str], dice: random.Random
+) -> None:
+    """Start two audits, and check their files."""
     order = dice.sample([0, 1], 2)
     first = start(commands[order[0]], out)
     time.sleep(dice.uniform(0.0, LATEST))
@@ -84,7 +85,10 @@ def once(commands: list[list[str]], out: Path, counts: Counter[str], dice: rando
         time.sleep(dice.uniform(0.5, LATEST))
         first.kill()
     processes = {order[0]: first, order[1]: second}
-    ends = {which: (one.communicate()[1], one.returncode) for which, one in processes.items()}
+    ends = {
+        which: (process.communicate()[1], process.returncode)
+        for which, process in processes.items()
+    }
     refused = [which for which, (_, code) in ends.items() if code == 2]
     killed = [which for which, (_, code) in ends.items() if code == -9]
     done = [which for which, (_, code) in ends.items() if code in (0, 1)]
@@ -115,7 +119,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         commands = prepare(Path(name), options.people)
         for number in range(options.runs):
-            once(commands, Path(name) / f"out-{number}", counts, dice)
+            run_once(commands, Path(name) / f"out-{number}", counts, dice)
             counts["runs"] += 1
     return finish(counts, started)
 

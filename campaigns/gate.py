@@ -1,10 +1,11 @@
-"""Campaign: no listed way of hiding a newly unfair person lets `feta diff` exit with 0.
+"""Campaign of the gate: `feta diff` never exits with 0 if a newly unfair person is hidden.
 
     python -m campaigns.gate
 
-Each way changes real audit folders, or the tables, models and options that they are made from. The
-later model treats as many people unfairly as the earlier one, but other people. Honest comparisons run
-as well: the gate must open for those that are not worse, and close with 1 for those that are.
+Each way to hide changes real audit folders, or the tables, models and options that they come from.
+The later model is unfair to as many people as the earlier one, but to other people. Honest
+comparisons run as well: `feta diff` must exit with 0 if the later model is not worse, and with 1 if
+it is.
 """
 
 import sys
@@ -19,7 +20,7 @@ from campaigns.result import finish
 
 
 def main() -> int:
-    """Run from the command line; exit 1 if any comparison ended with another code than it must."""
+    """Run from the command line; exit 1 if any comparison has an unexpected exit code."""
     started = time.perf_counter()
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""Gate audits: real audit folders for the campaign `gate`, and edits of their files."""
+"""Real audit folders for the campaign `gate`, and edits of their files."""
 
 import csv
 import hashlib
@@ -13,21 +13,21 @@ from typing import Any
 
 import feta
 from campaigns.stopping import stopped_after
-from feta.cli import app
+from feta.cli import run_command
 from feta.model import Model
 from feta.rule import Rule
 
 INCOMES = [20 + 2.5 * number for number in range(24)]
 AGE = (18, 90)
 
-# Scores are income + age / 10 − the level: who is unfair depends on the level alone.
+# A score is income + age / 10 − level, so the level alone determines who is unfair.
 BEFORE, AFTER = 50.0, 60.0
 
 Row = dict[str, str]
 
 
 def table() -> list[Row]:
-    """List made-up people with two columns that could serve as ids."""
+    """Return made-up people with two columns that could be ids."""
     return [
         {"id": f"p{n}", "other": f"q{n}", "age": str(20 + 3 * n), "income": str(income)}
         for n, income in enumerate(INCOMES)
@@ -40,9 +40,9 @@ def model_of(
     rule: Rule | None = None,
     sensitive: tuple[str, ...] = ("age",),
     ages: tuple[int, int] = AGE,
-    reading: str = "proved",
+    provenance: str = "proved",
 ) -> Model:
-    """Make a linear model over age and income."""
+    """Return a linear model of age and income."""
     space = feta.FeatureSpace(
         (
             feta.Integer("age", *ages, sensitive="age" in sensitive),
@@ -50,15 +50,15 @@ def model_of(
         )
     )
     network = feta.Network.from_layers([([[0.1, 1.0]], [-level])])
-    return Model(space, replace(network, reading=reading), rule or feta.Threshold(0.0))  # type: ignore[arg-type]  # one of the readings
+    return Model(space, replace(network, provenance=provenance), rule or feta.Threshold(0.0))  # type: ignore[arg-type]  # a text
 
 
 @dataclass
 class Audits:
-    """Real audits, made once each, in one folder; ways copy them before they change anything."""
+    """Real audits in one folder, each run once; ways to hide copy them before any change."""
 
     root: Path
-    made: dict[str, Path] = field(default_factory=dict)
+    results: dict[str, Path] = field(default_factory=dict)
     copies: int = 0
 
     def audit(
@@ -69,25 +69,25 @@ class Audits:
         *options: str,
         stop_after: int | None = None,
     ) -> Path:
-        """Audit a table with the command line itself; the same name gives the same folder."""
-        if name not in self.made:
-            place = self.root / name
-            place.mkdir()
-            feta.save_model(model, place / "model.feta")
-            write_table(place / "people.csv", table() if rows is None else rows)
-            files = [str(place / "model.feta"), "--data", str(place / "people.csv")]
+        """Audit a table with the command line; the same name gives the same folder."""
+        if name not in self.results:
+            folder = self.root / name
+            folder.mkdir()
+            feta.save_model(model, folder / "model.feta")
+            write_table(folder / "people.csv", table() if rows is None else rows)
+            files = [str(folder / "model.feta"), "--data", str(folder / "people.csv")]
             with stopped_after(stop_after):
-                code = run("audit", *files, "--out", str(place / "out"), *options)
+                code = run("audit", *files, "--out", str(folder / "out"), *options)
             assert code in (0, 1, 3, 130), f"{name}: the audit ended with {code}"
-            self.made[name] = place / "out"
-        return self.made[name]
+            self.results[name] = folder / "out"
+        return self.results[name]
 
     def copy(self, out: Path) -> Path:
-        """Copy an audit's folder, to be changed."""
+        """Copy the folder of an audit, so that it can be changed."""
         self.copies += 1
-        place = self.root / f"copy-{self.copies}"
-        shutil.copytree(out, place)
-        return place
+        folder = self.root / f"copy-{self.copies}"
+        shutil.copytree(out, folder)
+        return folder
 
     def before(self, *options: str) -> Path:
         """Audit the accepted model."""
@@ -101,7 +101,7 @@ class Audits:
 def run(*arguments: str) -> int:
     """Run the command line in this process; return its exit code."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        return app.exit_code_of(list(arguments))
+        return run_command.run_command(list(arguments))
 
 
 def write_table(path: Path, rows: list[Row]) -> None:
@@ -140,7 +140,7 @@ def fair_summary(content: dict[str, Any]) -> None:
 
 
 def new_digests(out: Path) -> None:
-    """Name the files as they are now by their digests."""
+    """Update the digests of the files in audit.json."""
     names = ("pairs.csv", "verdicts.csv")
     digests = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names}
     edit_json(out, lambda content: content.update(files=digests))

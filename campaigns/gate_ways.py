@@ -1,4 +1,4 @@
-"""Gate ways: ways to hide a newly unfair person from `feta diff`, and honest comparisons."""
+"""Ways to hide a newly unfair person from `feta diff`, and honest comparisons."""
 
 import json
 import random
@@ -28,7 +28,7 @@ Maker = Callable[[Audits], tuple[Path, Path]]
 
 @dataclass(frozen=True)
 class Way:
-    """Two audits to compare, further options, and the exit codes that are right."""
+    """Two audits to compare, further options, and the correct exit codes."""
 
     name: str
     make: Maker
@@ -51,8 +51,8 @@ def rows(
     return Way(name, make)
 
 
-def question(name: str, model: feta.Model, *options: str, old: feta.Model | None = None) -> Way:
-    """Ask another question of the later model."""
+def query(name: str, model: feta.Model, *options: str, old: feta.Model | None = None) -> Way:
+    """Audit the later model with another query."""
 
     def make(audits: Audits) -> tuple[Path, Path]:
         key = name.replace(" ", "-")
@@ -90,28 +90,28 @@ def _shuffled(people: list[Row]) -> list[Row]:
 
 
 def _set_ids(people: list[Row], ids: dict[int, str]) -> list[Row]:
-    return [row | {"id": ids.get(place, row["id"])} for place, row in enumerate(people)]
+    return [row | {"id": ids.get(index, row["id"])} for index, row in enumerate(people)]
 
 
 def without_new(people: list[Row]) -> list[Row]:
-    """Leave out the people near the later level."""
+    """Remove the people near the later level."""
     return [row for row in people if not AFTER - 10 <= float(row["income"]) <= AFTER]
 
 
 def unreadable(people: list[Row]) -> list[Row]:
     """Make the records of the people near the later level invalid."""
-    kept = {row["id"] for row in without_new(people)}
-    return [row if row["id"] in kept else row | {"income": "?"} for row in people]
+    others = {row["id"] for row in without_new(people)}
+    return [row if row["id"] in others else row | {"income": "?"} for row in people]
 
 
 def swapped_ids(people: list[Row]) -> list[Row]:
-    """Give the ids of the people who were unfair to those who are unfair now."""
+    """Exchange the ids of people with a counterexample before and of those with one now."""
     places = {
         level: [n for n, row in enumerate(people) if _near(row, level)] for level in (BEFORE, AFTER)
     }
     pairs = list(zip(places[BEFORE], places[AFTER], strict=False))
     both = pairs + [(new, old) for old, new in pairs]
-    return _set_ids(people, {place: people[other]["id"] for place, other in both})
+    return _set_ids(people, {index: people[other]["id"] for index, other in both})
 
 
 def _near(row: Row, level: float) -> bool:
@@ -143,29 +143,29 @@ TABLES = [
     rows("ids of another column", lambda people: people, "--id", "other", before=ID),
 ]
 
-QUESTIONS = [
-    question("another column is sensitive", model_of(AFTER, sensitive=("income",))),
-    question(
+QUERIES = [
+    query("another column is sensitive", model_of(AFTER, sensitive=("income",))),
+    query(
         "fewer columns are sensitive",
         model_of(AFTER),
         old=model_of(BEFORE, sensitive=("age", "income")),
     ),
-    question("narrower limits", model_of(AFTER, ages=(18, 89))),
-    question("another threshold", model_of(AFTER, rule=feta.Threshold(-10.0))),
-    question("an unreachable threshold", model_of(AFTER, rule=feta.Threshold(-1000.0))),
-    question("the other side is favored", model_of(AFTER, rule=feta.Threshold(0.0, "below"))),
-    question(
+    query("narrower limits", model_of(AFTER, ages=(18, 89))),
+    query("another threshold", model_of(AFTER, rule=feta.Threshold(-10.0))),
+    query("an unreachable threshold", model_of(AFTER, rule=feta.Threshold(-1000.0))),
+    query("the other side is favored", model_of(AFTER, rule=feta.Threshold(0.0, "below"))),
+    query(
         "another decision on a tie",
         model_of(AFTER, rule=feta.Threshold(0.0, "above", "unfavorable")),
     ),
-    question("sampled instead of proved", model_of(AFTER, reading="sampled")),
-    question("a tolerance instead of a threshold", model_of(AFTER, rule=feta.Tolerance(100.0))),
-    question(
+    query("sampled instead of proved", model_of(AFTER, provenance="sampled")),
+    query("a tolerance instead of a threshold", model_of(AFTER, rule=feta.Tolerance(100.0))),
+    query(
         "a larger tolerance",
         model_of(AFTER, rule=feta.Tolerance(100.0)),
         old=model_of(BEFORE, rule=feta.Tolerance(1.0)),
     ),
-    question("no time", model_of(AFTER), "--seconds", "0", "--engine", "exhaustive"),
+    query("no time", model_of(AFTER), "--seconds", "0", "--engine", "exhaustive"),
 ]
 
 
@@ -281,14 +281,14 @@ def forged_table(audits: Audits) -> tuple[Path, Path]:
 
 
 def old_verdicts(audits: Audits) -> tuple[Path, Path]:
-    """Put the earlier verdicts into the later folder."""
+    """Copy the earlier verdicts to the later folder."""
     old, new = audits.before(), audits.copy(audits.after())
     shutil.copy(old / "verdicts.csv", new / "verdicts.csv")
     return old, new
 
 
 def old_summary(audits: Audits) -> tuple[Path, Path]:
-    """Put the earlier audit.json into the later folder."""
+    """Copy the earlier audit.json to the later folder."""
     old, new = audits.before(), audits.copy(audits.after())
     shutil.copy(old / "audit.json", new / "audit.json")
     return old, new
@@ -351,7 +351,7 @@ def _added_with_ids(audits: Audits) -> tuple[Path, Path]:
 
 
 def _proved_now(audits: Audits) -> tuple[Path, Path]:
-    return audits.audit("sampled-before", model_of(BEFORE, reading="sampled")), audits.before()
+    return audits.audit("sampled-before", model_of(BEFORE, provenance="sampled")), audits.before()
 
 
 def _more_time(audits: Audits) -> tuple[Path, Path]:
@@ -390,4 +390,4 @@ HONEST = [
     Way("another table, rates", lambda a: (a.before(), better(a, *ID)[1]), ("--rate-only",), (0,)),
 ]
 
-HIDING = [*TABLES, *QUESTIONS, *EDITED, *MIXED]
+HIDING = [*TABLES, *QUERIES, *EDITED, *MIXED]

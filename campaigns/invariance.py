@@ -1,9 +1,9 @@
-"""Campaign: one hash of all fair decisions, however they are computed (S4).
+"""Campaign of invariance: all ways to compute the fair decisions give the same hash (S4).
 
     python -m campaigns.invariance [--people 220]
 
-German credit: every counterpart of each person, in batches of several sizes, in another row order,
-with one thread and with two. 220 people × 456 counterparts are 100,320 answers a hash.
+German credit: all counterparts of each person, in batches of several sizes, in random row order,
+with one thread and with two. 220 people × 456 counterparts are 100,320 decisions per hash.
 """
 
 import argparse
@@ -21,18 +21,18 @@ from feta.cli.demo import train_model
 BATCHES = (1, 2, 7, 64, 1000)
 
 
-def answers(predictor: FairPredictor, people: Matrix, batch: int, seed: int) -> str:
-    """Decide people in batches and in a shuffled order; give the hash of the decisions."""
+def decision_hash(predictor: FairPredictor, people: Matrix, batch: int, seed: int) -> str:
+    """Decide people in batches and in random order; return the hash of the decisions."""
     order = np.random.default_rng(seed).permutation(len(people))
-    decided = np.zeros(len(people), dtype=bool)
+    decisions = np.zeros(len(people), dtype=bool)
     for start in range(0, len(people), batch):
         rows = order[start : start + batch]
-        decided[rows] = predictor.decide(people[rows])
-    return hashlib.sha256(decided.tobytes()).hexdigest()
+        decisions[rows] = predictor.decide(people[rows])
+    return hashlib.sha256(decisions.tobytes()).hexdigest()
 
 
 def main() -> int:
-    """Run from the command line; exit 1 unless all hashes are one."""
+    """Run from the command line; exit 1 unless all hashes are equal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--people", type=int, default=220)
     options = parser.parse_args()
@@ -43,16 +43,16 @@ def main() -> int:
     everyone = np.concatenate(
         [
             block
-            for one in people[: options.people]
-            for block in model.space.lattice.counterparts(one)
+            for person in people[: options.people]
+            for block in model.space.lattice.counterparts(person)
         ]
     )
     hashes = {}
     for threads in (1, 2):
         with threadpool_limits(threads):
             for batch in BATCHES:
-                hashes[threads, batch] = answers(FairPredictor(model), everyone, batch, batch)
-    print(f"{len(everyone)} answers, {len(hashes)} ways, {len(set(hashes.values()))} hash(es)")
+                hashes[threads, batch] = decision_hash(FairPredictor(model), everyone, batch, batch)
+    print(f"{len(everyone)} decisions, {len(hashes)} ways, {len(set(hashes.values()))} hash(es)")
     print(f"{time.perf_counter() - started:.0f} s")
     return 0 if len(set(hashes.values())) == 1 else 1
 

@@ -1,12 +1,12 @@
-"""Campaign: resumed audits with damaged journals give the files of an undisturbed audit.
+"""Campaign of damaged journals: a resumed audit writes the files of an undisturbed one.
 
     python -m campaigns.journals [--mutants 1000] [--people 60] [--seed 0] [--processes 10]
 
 A real audit is killed (its journal has a write-ahead log) or interrupted (its journal is one file).
-Mutants change bytes anywhere in either file: bits, bytes, runs of bytes, cuts, exchanged blocks, and
-the texts "fair" and "unfair". The audit is then resumed in this process; some of the mutants are
-resumed by the command line in a process of its own. Compared are the exit code, all verdicts and pairs,
-and the summary.
+Mutants change bytes anywhere in either file: bits, bytes, runs of bytes, cuts, exchanged blocks,
+and the texts "fair" and "unfair". The audit is then resumed in this process, for some mutants by
+the command line in a separate process. The exit code, all verdicts and pairs, and the summary are
+compared.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import numpy as np
 import feta
 from campaigns.result import finish
 from campaigns.stopping import stopped_after
-from feta.cli import app
+from feta.cli import run_command
 
 Contents = dict[str, bytes]
 MAIN, LOG = "journal.sqlite", "journal.sqlite-wal"
@@ -53,7 +53,7 @@ def prepare(folder: Path, people: int) -> list[str]:
 
 
 def journals(command: list[str], folder: Path, rows: int) -> list[Contents]:
-    """Make the journals of an interrupted and of a killed audit."""
+    """Return the journals of an interrupted and of a killed audit."""
     with stopped_after(rows):
         code, _ = run([*command, str(folder / "interrupted")])
     assert code == 130
@@ -69,35 +69,35 @@ def journals(command: list[str], folder: Path, rows: int) -> list[Contents]:
 
 def run(arguments: list[str]) -> tuple[int, str]:
     """Run the command line in this process; return its exit code and messages."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        return app.exit_code_of(arguments), said.getvalue()
+    messages = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(messages):
+        return run_command.run_command(arguments), messages.getvalue()
 
 
 def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
     """Damage one of the files."""
     name = dice.choice([one for one in sorted(contents) if contents[one]])
     data = bytearray(contents[name])
-    place, length = dice.randrange(len(data)), dice.randint(1, 64)
+    index, length = dice.randrange(len(data)), dice.randint(1, 64)
     kind = dice.choice(("bit", "byte", "used byte", "run", "cut", "removed", "exchanged", "word"))
     if kind == "bit":
-        data[place] ^= 1 << dice.randrange(8)
+        data[index] ^= 1 << dice.randrange(8)
     elif kind == "byte":
-        data[place] = dice.randrange(256)
+        data[index] = dice.randrange(256)
     elif kind == "used byte":
         used = [at for at, byte in enumerate(data) if byte]
         data[dice.choice(used)] = dice.choice((0, 1, 0x7F, 0xFF, dice.randrange(256)))
     elif kind == "run":
-        data[place : place + length] = dice.randbytes(len(data[place : place + length]))
+        data[index : index + length] = dice.randbytes(len(data[index : index + length]))
     elif kind == "cut":
-        del data[place:]
+        del data[index:]
     elif kind == "removed":
-        del data[place : place + length]
+        del data[index : index + length]
     elif kind == "exchanged":
         size = dice.choice((32, 512, 4096))
         other = dice.randrange(len(data))
-        first, second = data[place : place + size], data[other : other + size]
-        data[place : place + len(second)], data[other : other + len(first)] = second, first
+        first, second = data[index : index + size], data[other : other + size]
+        data[index : index + len(second)], data[other : other + len(first)] = second, first
     else:
         old, new = dice.choice(((b'"unfair"', b'"fair"  '), (b'"fair"', b'"f4ir"')))
         places = [at for at in range(len(data)) if data.startswith(old, at)]
@@ -108,7 +108,7 @@ def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
 
 
 def answers(out: Path) -> dict[str, object]:
-    """Read what must be equal."""
+    """Read the files that must be equal."""
     content = json.loads((out / "audit.json").read_text(encoding="utf-8"))
     tables = {name: (out / name).read_bytes() for name in ("verdicts.csv", "pairs.csv")}
     return {**tables, "summary": content["summary"], "partial": content["partial"]}
@@ -128,8 +128,8 @@ def main() -> int:
         folder = Path(name)
         command = prepare(folder, options.people)
         code, _ = run([*command, str(folder / "undisturbed")])
-        due = (code, answers(folder / "undisturbed"))
-        assert due[0] == 1
+        expected = (code, answers(folder / "undisturbed"))
+        assert expected[0] == 1
         real = journals(command, folder, rows=options.people * 4 // 5)
         for number in range(options.mutants):
             kind, mutant = mutate(real[number % 2], dice)
@@ -138,20 +138,21 @@ def main() -> int:
             for file, data in mutant.items():
                 (out / file).write_bytes(data)
             arguments = [*command, str(out)]
-            if number * options.processes // options.mutants != (number + 1) * options.processes // options.mutants:  # fmt: skip
+            processes = [n * options.processes // options.mutants for n in (number, number + 1)]
+            if processes[0] != processes[1]:
                 process = [sys.executable, "-m", "feta", *arguments]
                 done = subprocess.run(process, capture_output=True, text=True, check=False)
-                code, said = done.returncode, done.stderr
+                code, messages = done.returncode, done.stderr
                 counts["resumed in a process"] += 1
             else:
-                code, said = run(arguments)
+                code, messages = run(arguments)
             counts[f"mutants: {kind}"] += 1
-            counts["set aside"] += "the journal was damaged" in said
-            counts["resumed"] += "resuming with" in said
-            if code != due[0]:
-                counts[f"WRONG exit {code}: {said[-200:]}"] += 1
+            counts["set aside"] += "the journal was damaged" in messages
+            counts["resumed"] += "resuming with" in messages
+            if code != expected[0]:
+                counts[f"WRONG exit {code}: {messages[-200:]}"] += 1
             else:
-                counts[f"WRONG answers: {kind}"] += answers(out) != due[1]
+                counts[f"WRONG answers: {kind}"] += answers(out) != expected[1]
             shutil.rmtree(out)
     return finish(+counts, started)
 

@@ -1,11 +1,12 @@
-"""Campaign: an audit killed (-9) again and again ends with the same files as an undisturbed one.
+"""Campaign of killed audits: they end with the same files as an undisturbed one.
 
     python -m campaigns.kills [--kills 50] [--workers 10] [--people 1000] [--seed 0]
 
-German credit, the command line itself, with one process and with two by turns. A third of the kills
-fall anywhere from the process's start on, the others soon after it has noted something. Files are compared byte
-for byte, but for what a clock measured. `--workers` audits with two processes then have their workers killed
-at random moments; the same command, given again, must answer everybody (Linux only: workers are found in /proc).
+German credit, the command line, with one process and with two alternately, killed with SIGKILL. A
+third of the kills are at a random time after the start, the others soon after a write to the
+journal. Files are compared byte for byte, except measured times. In `--workers` further audits with
+two processes, workers are killed at random moments; when the command is repeated, every person must
+have a verdict (Linux only, because workers are found in /proc).
 """
 
 import argparse
@@ -34,35 +35,35 @@ MEASURED = re.compile(r'class="(n )?measured">[^<]*<')
 
 
 def prepare(folder: Path, people: int) -> list[str]:
-    """Write a model and a table; give the command that audits them."""
+    """Write a model and a table; return the command that audits them."""
     dataset = datasets.load("german")
     rows = dataset.space.encode(dataset.frame)
     model = train_model(dataset, rows, np.arange(len(rows)) % 5 != 0, seed=0)
     save_model(model, folder / "model.feta")
     dataset.frame.head(people).to_csv(folder / "people.csv", index=False)
     files = [str(folder / "model.feta"), "--data", str(folder / "people.csv")]
-    # The slow engine, so that many kills fall into one audit.
+    # The slow engine, so that one audit is killed many times.
     return [sys.executable, "-m", "feta", "audit", *files, "--engine", "exhaustive", "--out"]
 
 
 def contents(out: Path) -> dict[str, str]:
-    """Read what an audit wrote, without what a clock measured and without its own folder's name."""
+    """Read the files of an audit, without measured times and without the name of its folder."""
     texts = {name: (out / name).read_text(encoding="utf-8") for name in WRITTEN}
-    found = {name: text.replace(f"--out {out.name}<", "<") for name, text in texts.items()}
-    told = json.loads(found["audit.json"])
-    found["audit.json"] = json.dumps(told | {"seconds": None, "latency": None})
-    found["report.html"] = MEASURED.sub("", found["report.html"])
-    return found
+    files = {name: text.replace(f"--out {out.name}<", "<") for name, text in texts.items()}
+    content = json.loads(files["audit.json"])
+    files["audit.json"] = json.dumps(content | {"seconds": None, "latency": None})
+    files["report.html"] = MEASURED.sub("", files["report.html"])
+    return files
 
 
 def start(command: list[str], out: Path, jobs: int) -> subprocess.Popen[bytes]:
-    """Start an audit that says nothing."""
+    """Start an audit without output."""
     quiet = subprocess.DEVNULL
     return subprocess.Popen([*command, str(out), "--jobs", str(jobs)], stdout=quiet, stderr=quiet)
 
 
-def noted(out: Path) -> int:
-    """Tell how much a journal holds, by the size of its files; they come and go meanwhile."""
+def journal_size(out: Path) -> int:
+    """Return the size of the journal's files; SQLite may remove some of them at any time."""
     size = 0
     for path in out.glob("journal.sqlite*"):
         with contextlib.suppress(FileNotFoundError):
@@ -71,13 +72,15 @@ def noted(out: Path) -> int:
 
 
 def wait_to_kill(process: subprocess.Popen[bytes], out: Path, dice: random.Random) -> None:
-    """Wait for a random moment, or for the audit's end."""
+    """Wait for a random moment, or for the end of the audit."""
     begun = time.monotonic()
     if dice.random() < 1 / 3:
         until = begun + dice.uniform(0.0, 2.5)
     else:
-        before = noted(out)
-        while process.poll() is None and noted(out) <= before and time.monotonic() < begun + 30:
+        before = journal_size(out)
+        while (
+            process.poll() is None and journal_size(out) <= before and time.monotonic() < begun + 30
+        ):
             time.sleep(0.005)
         until = time.monotonic() + dice.uniform(0.0, 0.1)
     while process.poll() is None and time.monotonic() < until:
@@ -97,15 +100,19 @@ def workers_of(process: int) -> list[int]:
 
 
 def kill_workers(
-    command: list[str], out: Path, due: dict[str, str], counts: Counter[str], dice: random.Random
+    command: list[str],
+    out: Path,
+    expected: dict[str, str],
+    counts: Counter[str],
+    dice: random.Random,
 ) -> None:
-    """Kill workers of one audit, then resume it; everybody must be answered as in `due`."""
+    """Kill workers of one audit, then resume it; its files must be as in `expected`."""
     process = start(command, out, 2)
-    before = noted(out)
+    before = journal_size(out)
     until, left = time.monotonic() + dice.uniform(0.2, 2.0), dice.randint(1, 8)
     while process.poll() is None:
         workers = workers_of(process.pid)
-        if left and workers and noted(out) > before and time.monotonic() > until:
+        if left and workers and journal_size(out) > before and time.monotonic() > until:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(dice.choice(workers), signal.SIGKILL)
                 counts["workers killed"] += 1
@@ -115,13 +122,13 @@ def kill_workers(
     counts[f"audits with killed workers, exit {process.returncode}"] += 1
     if process.returncode not in (1, 2, 3):
         counts["WRONG end of an audit with killed workers"] += 1
-    lost = (out / "journal.sqlite").exists()  # kept where a death left somebody without an answer
-    if process.returncode == 1 and not lost and contents(out) != due:
+    lost = (out / "journal.sqlite").exists()  # it remains if a person has no verdict
+    if process.returncode == 1 and not lost and contents(out) != expected:
         counts["WRONG files after killed workers"] += 1
-    # Exit 2 means that too many died in a row.
+    # Exit 2 means that too many workers died in a row.
     start(command, out, 2).wait()
     counts["resumed after killed workers"] += 1
-    counts["WRONG files after a resumed run"] += contents(out) != due
+    counts["WRONG files after a resumed run"] += contents(out) != expected
     for path in out.iterdir():
         path.unlink()
 
@@ -141,7 +148,7 @@ def main() -> int:
         folder = Path(name)
         command = prepare(folder, options.people)
         start(command, folder / "undisturbed", 1).wait()
-        due = contents(folder / "undisturbed")
+        expected = contents(folder / "undisturbed")
         out = folder / "killed"
         killed_once = False
         while counts["kills"] < options.kills or killed_once:
@@ -159,13 +166,13 @@ def main() -> int:
                 continue
             counts["audits ended"] += 1
             found = contents(out)
-            counts["WRONG files"] += found != due
+            counts["WRONG files"] += found != expected
             counts["WRONG people"] += found["verdicts.csv"].count("\n") != options.people + 1
             for path in out.iterdir():
                 path.unlink()
             killed_once = False
         for _ in range(options.workers if Path("/proc/self/task").exists() else 0):
-            kill_workers(command, folder / "workers", due, counts, dice)
+            kill_workers(command, folder / "workers", expected, counts, dice)
     return finish(counts, started)
 
 

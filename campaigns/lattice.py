@@ -1,9 +1,9 @@
-"""Campaign: the compiled engine against `exhaustive`, on lattices large enough to be pruned.
+"""Campaign of the lattice engine against `exhaustive`, on lattices large enough for pruning.
 
     python -m campaigns.lattice [--networks 300] [--seed 0]
 
-Counts must be equal, with AVX2 and without, with one thread and with two; the farthest counterpart
-and every verdict too. Small lattices are compared with the oracle by campaigns.core --engine lattice.
+Counts, worst counterparts and verdicts must be equal, with AVX2 and without, with one thread and
+with two. For small lattices, `campaigns.core --engine lattice` compares with the oracle.
 """
 
 import argparse
@@ -17,21 +17,21 @@ import numpy as np
 import feta
 from campaigns.result import finish
 from feta.arrays import Matrix
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.lattice import Lattice
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED
 from feta.model import Model
-from feta.network.activation import relu
-from feta.network.builder import NetworkBuilder
 from feta.query import FairAt, WorstAt
 from feta.rule import Threshold, Tolerance
+from feta.scorer.network.activation import relu
+from feta.scorer.network.builder import NetworkBuilder
 from feta.space.attribute import Attribute, Categorical, Integer, Real
 from feta.space.feature_space import FeatureSpace
 from tests.strategies import random_activation, random_rule, random_threshold
 
 
 def random_space(rng: np.random.Generator) -> FeatureSpace:
-    """Draw a space of some hundred to some ten thousand counterparts."""
+    """Draw a space with hundreds to tens of thousands of counterparts."""
     attributes: list[Attribute] = [
         Integer("age", 18, 18 + int(rng.integers(10, 60)), sensitive=True),
         Categorical("race", tuple("abcdefg"[: rng.integers(2, 8)]), sensitive=True),
@@ -48,7 +48,7 @@ def random_space(rng: np.random.Generator) -> FeatureSpace:
 
 
 def random_model(rng: np.random.Generator, *, plain: bool) -> Model:
-    """Draw a network of up to three hidden layers of up to 20 neurons, as training leaves them."""
+    """Draw a network of up to three hidden layers of up to 20 neurons, similar to trained ones."""
     space = random_space(rng)
     rule = random_threshold(rng) if plain else random_rule(rng)
     builder, inputs = NetworkBuilder(), space.width
@@ -85,18 +85,22 @@ def on_a_score(rng: np.random.Generator, model: Model, person: Matrix) -> Model:
 
 
 def differences(model: Model, people: Matrix) -> list[str]:
-    """Name every answer of the kernel that differs from the reference."""
-    reference, wrong = Exhaustive(), []
-    kernels = [Lattice(threads=1), Lattice(threads=2), Lattice(threads=1, simd=False)]
+    """Name every result of the lattice engine that differs from the reference."""
+    reference, wrong = ExhaustiveEngine(), []
+    kernels = [
+        LatticeEngine(threads=1),
+        LatticeEngine(threads=2),
+        LatticeEngine(threads=1, simd=False),
+    ]
     if not isinstance(model.rule, Tolerance):
         right = reference.tally(model, people, UNLIMITED, until="all")
         for kernel in kernels:
             found = kernel.tally(model, people, UNLIMITED, until="all")
             wrong += ["tally"] * bool((found.by_class != right.by_class).any())
-            wrong += ["safe"] * bool((found.safe & ~right.safe).any())
+            wrong += ["safe"] * bool((found.runtime_safe & ~right.runtime_safe).any())
             early = kernel.tally(model, people, UNLIMITED, until="majority")
             wrong += ["majority"] * bool(
-                (early.winner != right.winner).any() or not early.settled.all()
+                (early.winner != right.winner).any() or not early.decided.all()
             )
     for person in people[:3]:
         for query in (FairAt(model, person), WorstAt(model, person)):
@@ -112,7 +116,7 @@ def differences(model: Model, people: Matrix) -> list[str]:
 
 
 def run(networks: int, seed: int) -> Counter[str]:
-    """Try this many networks, half of them plain, a third with the threshold on a score."""
+    """Check this many networks, half of them plain, a third with the threshold on a score."""
     counts: Counter[str] = Counter()
     for number in range(networks):
         rng = np.random.default_rng([seed, number])

@@ -1,12 +1,12 @@
-"""Campaign: people outside the limits of columns that are not sensitive, against brute force.
+"""Campaign of people outside the limits of columns that are not sensitive, by brute force.
 
     python -m campaigns.limits [--shapes 40] [--networks 60] [--seed 0]
 
-Fits scikit-learn pipelines of many shapes, then puts people at 1e12, 1e35, 1e300, −1, half steps, ±inf
-and just beyond each limit. Whoever is answered is compared with the pipeline's own predict on every
-counterpart, enumerated here; who is refused must be refused by that column and with a reason. A
-decision may differ only where FETA calls it runtime-sensitive. Networks without preprocessing (layers,
-torch, ONNX, weight files) are compared with scores in exact fractions, where nothing may differ.
+It fits scikit-learn pipelines of many shapes, and moves people to 1e12, 1e35, 1e300, −1, half
+steps, ±inf and just beyond each limit. Results are compared with the pipeline's predict on every
+counterpart, enumerated here. A refusal must name that column and a reason. A decision may differ
+only if FETA calls it runtime-sensitive. Networks without preprocessing (layers, torch, ONNX, weight
+files) are compared with scores in exact fractions, where nothing may differ.
 """
 
 import argparse
@@ -15,8 +15,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from fractions import Fraction
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,7 @@ from sklearn.preprocessing import (
 )
 
 import feta
+from campaigns.limits_networks import try_networks
 from campaigns.result import finish
 from feta.estimators.fair_classifier import FairClassifier
 from feta.model import Model
@@ -80,7 +80,7 @@ Row = dict[str, Any]
 
 
 def people(rng: np.random.Generator, n_people: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Draw a table inside the limits, and what is to be learned of each."""
+    """Draw a table inside the limits, and labels."""
     frame = pd.DataFrame(
         {
             "age": rng.integers(18, 31, n_people),
@@ -103,7 +103,7 @@ class Halved(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     """Unknown code: affine within the limits of these columns, and not beyond."""
 
     def fit(self, X: pd.DataFrame, y: object = None) -> "Halved":  # noqa: N803
-        """Learn nothing but the number of columns."""
+        """Store the number of columns."""
         del y
         self.width_ = X.shape[1]
         return self
@@ -115,19 +115,19 @@ class Halved(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
 
 def columns(*parts: tuple[Any, list[str]], **options: object) -> ColumnTransformer:
-    """Give columns to different steps."""
-    named = [(f"part{place}", step, names) for place, (step, names) in enumerate(parts)]
+    """Transform columns by different steps."""
+    named = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
     return ColumnTransformer(named, **options)
 
 
 def one_column(step: BaseEstimator, names: list[str]) -> ColumnTransformer:
-    """Take some columns by a step, and scale the others."""
+    """Transform some columns by a step, and scale the others."""
     rest = [name for name in SCALED if name not in names]
     return columns((step, names), (StandardScaler(), rest), (OneHotEncoder(), ["sex"]))
 
 
 def shapes() -> dict[str, BaseEstimator]:
-    """Preprocessing of many shapes, by name."""
+    """Return preprocessing of many shapes, by name."""
     sex = (OneHotEncoder(sparse_output=False), ["sex"])
     ignore = OneHotEncoder(handle_unknown="ignore")
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -135,7 +135,7 @@ def shapes() -> dict[str, BaseEstimator]:
     hot_bins = KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf")
     twice = FeatureUnion([("one", StandardScaler()), ("two", StandardScaler())])
     finite = ["hours", "rooms"]
-    made: dict[str, BaseEstimator] = {
+    transformers: dict[str, BaseEstimator] = {
         "standard": columns((StandardScaler(), SCALED), sex),
         "min and max": columns((MinMaxScaler(), SCALED), sex),
         "max abs": columns((MaxAbsScaler(), SCALED), sex),
@@ -159,7 +159,7 @@ def shapes() -> dict[str, BaseEstimator]:
         "unknown code": one_column(Halved(), ["income"]),
         "unknown code on both": one_column(Halved(), ["income", "hours"]),
     }
-    bent: dict[str, BaseEstimator] = {
+    nonlinear: dict[str, BaseEstimator] = {
         "clipped": MinMaxScaler(clip=True),
         "splines": SplineTransformer(4),
         "periodic splines": SplineTransformer(4, extrapolation="periodic"),
@@ -174,10 +174,10 @@ def shapes() -> dict[str, BaseEstimator]:
         "log": FunctionTransformer(np.log1p),
         "binarized": Binarizer(threshold=2.5),
     }
-    for name, step in bent.items():
+    for name, step in nonlinear.items():
         chosen = ["hours"] if name == "polynomial" else finite
-        made[name] = one_column(step, chosen)
-    return made
+        transformers[name] = one_column(step, chosen)
+    return transformers
 
 
 def doubled(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
@@ -186,14 +186,14 @@ def doubled(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
 
 
 def estimator(number: int, seed: int) -> BaseEstimator:
-    """Take a perceptron or a linear model in turn."""
+    """Return a perceptron or a linear model, alternately."""
     if number % 2:
         return LogisticRegression(max_iter=300)
     return MLPClassifier((6,), max_iter=40, random_state=seed + number)
 
 
 def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
-    """Fit a pipeline; some are made so that rounding or large numbers matter."""
+    """Fit a pipeline; in some, rounding or large numbers matter."""
     rng = np.random.default_rng([seed, number])
     frame, labels = people(rng, 300)
     if number % 5 == 4:
@@ -202,13 +202,13 @@ def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
     pipeline = make_pipeline(shapes()[name], last).fit(frame, labels)
     if name == "cancelling" and isinstance(last, LogisticRegression):
         half = len(SCALED)
-        place = SCALED.index("income")
-        last.coef_[0, half + place] = -last.coef_[0, place]
+        index = SCALED.index("income")
+        last.coef_[0, half + index] = -last.coef_[0, index]
     return pipeline, frame
 
 
 def counterparts(row: Row) -> pd.DataFrame:
-    """List everybody who differs in sensitive columns only."""
+    """Return all counterparts of a person."""
     names: list[str] = []
     domains: list[list[Any]] = []
     for attribute in SPACE.attributes:
@@ -223,7 +223,7 @@ def counterparts(row: Row) -> pd.DataFrame:
 
 
 def rows_outside(frame: pd.DataFrame, rng: np.random.Generator) -> Iterator[tuple[str, Row]]:
-    """Move people beyond the limits of a column, and now and then of two."""
+    """Move people beyond the limits of a column, and sometimes of two."""
     for column, values in BEYOND.items():
         for value in [*values, *HUGE]:
             drawn = frame.iloc[int(rng.integers(len(frame)))]
@@ -235,7 +235,7 @@ def rows_outside(frame: pd.DataFrame, rng: np.random.Generator) -> Iterator[tupl
 
 
 def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[str]:
-    """Compare one person's answers with brute force."""
+    """Compare the results of one person with brute force."""
     counts: Counter[str] = Counter(people=1)
     frame = pd.DataFrame([row])
     try:
@@ -249,13 +249,13 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
         return counts + Counter({"refused": 1, "WRONG refusals without a reason": int(not named)})
     finding = audit.findings[0]
     theirs = np.asarray(pipeline.predict(counterparts(row))).astype(int)
-    own = int(pipeline.predict(frame)[0])
+    model_decision = int(pipeline.predict(frame)[0])
     votes = 2 * int(theirs.sum()) >= len(theirs)
     same = len(set(theirs.tolist())) == 1
     counts[f"answered {finding.status}"] += 1
     agrees = (
         finding.status == ("fair" if same else "unfair")
-        and int(bool(finding.decision)) == own
+        and int(bool(finding.decision)) == model_decision
         and fair == votes
         and bool(finding.fair_decision) == votes
     )
@@ -265,7 +265,7 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
     else:
         counts["WRONG verdicts or decisions"] += not agrees
     if not agrees and finding.runtime == "safe":
-        print(f"WRONG: {row} {finding} {same=} {own=} {votes=}", file=sys.stderr)
+        print(f"WRONG: {row} {finding} {same=} {model_decision=} {votes=}", file=sys.stderr)
     return counts
 
 
@@ -276,14 +276,14 @@ def wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter
     for row in rows:
         try:
             got = int(fair.predict(pd.DataFrame([row]).drop(columns=["age", "sex"]))[0])
-        except (feta.FetaError, ValueError):  # the estimator itself refuses numbers, too
+        except (feta.FetaError, ValueError):  # the estimator refuses some numbers, too
             counts["wrapped: refused"] += 1
             continue
         theirs = np.asarray(pipeline.predict(counterparts(row))).astype(int)
-        lead = abs(2 * int(theirs.sum()) - len(theirs))
+        margin = abs(2 * int(theirs.sum()) - len(theirs))
         counts["wrapped: decided"] += 1
         wrong = got != int(2 * int(theirs.sum()) >= len(theirs))
-        near = lead <= 1  # a tie that rounding decides
+        near = margin <= 1  # rounding decides such a tie
         counts["WRONG wrapped decisions"] += wrong and not near
     return counts
 
@@ -296,11 +296,11 @@ def stored(model: Model) -> Model:
 
 
 def try_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
-    """Try this many pipelines, or those of one shape only."""
+    """Check this many pipelines, or those of one shape only."""
     counts: Counter[str] = Counter()
     names = list(shapes()) if only is None else [only]
     for number in range(n_shapes):
-        name = names[(7 * number + seed) % len(names)]  # 7: far from each other
+        name = names[(7 * number + seed) % len(names)]  # 7 mixes the kinds of shapes
         rng = np.random.default_rng([seed, number, 1])
         pipeline, frame = fitted(name, number, seed)
         model = Model(SPACE, feta.read_sklearn(pipeline, SPACE))
@@ -317,142 +317,6 @@ def try_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
     return counts
 
 
-def exact_score(layers: list[tuple[np.ndarray, np.ndarray]], row: list[float]) -> Fraction:
-    """Score one row in fractions: affine layers with ReLU between."""
-    values = [Fraction(one) for one in row]
-    for place, (weight, bias) in enumerate(layers):
-        if place:
-            values = [max(one, Fraction(0)) for one in values]
-        values = [
-            sum((Fraction(float(w)) * one for w, one in zip(line, values, strict=True)), start)
-            for line, start in zip(weight, map(Fraction, map(float, bias)), strict=True)
-        ]
-    return values[0]
-
-
-Layers = list[tuple[np.ndarray, np.ndarray]]
-
-
-def sources(folder: Path) -> dict[str, Callable[[Layers], feta.Network]]:
-    """Ways by which a bare network comes to FETA."""
-
-    def from_layers(layers: Layers) -> feta.Network:
-        return feta.Network.from_layers(layers, source="float64")
-
-    def single(layers: Layers) -> feta.Network:
-        return feta.Network.from_layers(layers)
-
-    def from_onnx(layers: Layers) -> feta.Network:
-        model = Model(BARE, from_layers(layers))
-        feta.write_onnx(model.network, folder / "model.onnx")
-        return feta.read_onnx(folder / "model.onnx")
-
-    def from_torch(layers: Layers) -> feta.Network:
-        import torch  # noqa: PLC0415 - an extra
-
-        steps: list[torch.nn.Module] = []
-        for weight, bias in layers:
-            linear = torch.nn.Linear(weight.shape[1], len(bias)).double()
-            linear.weight.data = torch.from_numpy(weight.copy())
-            linear.bias.data = torch.from_numpy(bias.copy())
-            steps += [linear, torch.nn.ReLU()]
-        return feta.read_torch(torch.nn.Sequential(*steps[:-1]).eval())
-
-    def from_weights(layers: Layers) -> feta.Network:
-        arrays: dict[str, Any] = {}
-        for place, (weight, bias) in enumerate(layers):
-            arrays |= {f"{place}.weight": weight, f"{place}.bias": bias}
-        np.savez(folder / "model.npz", **arrays)
-        return feta.read_weights(folder / "model.npz", [str(n) for n in range(len(layers))])
-
-    return {
-        "layers": from_layers,
-        "float32": single,
-        "onnx": from_onnx,
-        "torch": from_torch,
-        "weights": from_weights,
-    }
-
-
-BARE = feta.FeatureSpace(
-    (
-        feta.Integer("age", 0, 12, sensitive=True),
-        feta.Integer("hours", 0, 60),
-        feta.Levels("rooms", (1.0, 1.5, 2.0)),
-        feta.Real("income", 0.0, 1000.0),
-        feta.Derived("band", "hours", (("few", -100, 60), ("many", 61, 1e13))),
-    )
-)
-
-
-def try_bare(n_networks: int, seed: int) -> Counter[str]:
-    """Compare networks without preprocessing with exact fractions: nothing may differ."""
-    counts: Counter[str] = Counter()
-    values = {
-        "hours": [61.0, -1.0, -200.0, 75.0, 1e12, 60.5, 1e16],
-        "rooms": [2.5, 0.5, 2.25, -1.0, 1e12],
-        "income": [-1.0, 1000.25, 5e4, 1e12, 1e20, 1e35, -1e35, 1e300, np.inf, np.nan],
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(n_networks):
-            rng = np.random.default_rng([seed, number, 2])
-            name, make = list(sources(Path(folder)).items())[number % 5]
-            layers = drawn_layers(rng, tiny=10.0 ** -float(rng.choice([0, 3, 12, 34])))
-            model = Model(BARE, make(layers))
-            counts["bare networks"] += 1
-            for column, several in values.items():
-                for value in several:
-                    row: dict[str, float] = {"hours": 20.0, "rooms": 1.5, "income": 250.0, "age": 3}
-                    counts.update(against_fractions(model, layers, row | {column: value}, column))
-            print(f"{number}: {name}", file=sys.stderr)
-    return counts
-
-
-def drawn_layers(rng: np.random.Generator, *, tiny: float) -> Layers:
-    """Draw weights in eighths; those of income are tiny, so that huge incomes do not decide alone."""
-    first = rng.integers(-8, 9, (4, 6)) / 8
-    first[:, 3] *= tiny
-    last = rng.integers(-8, 9, (1, 4)) / 8
-    return [(first, rng.integers(-40, 41, 4) / 8), (last, rng.integers(-16, 17, 1) / 8)]
-
-
-def against_fractions(
-    model: Model, layers: Layers, row: dict[str, float], column: str
-) -> Counter[str]:
-    """Compare verdict, decision and fair decision with exact scores of every counterpart."""
-    counts: Counter[str] = Counter(people=1)
-    try:
-        finding = feta.audit(model, [row]).findings[0]
-        shared = {name: value for name, value in row.items() if name != "age"}
-        encoded = model.space.encode(shared, sensitive="ignore", limits="open")
-        fair = bool(feta.FairPredictor(model).decide(encoded)[0])
-    except feta.DomainError as error:
-        named = error.column in (column, "band") and bool(error.what)
-        return counts + Counter({"refused": 1, "WRONG refusals without a reason": int(not named)})
-    few = 1.0 if -100 <= row["hours"] <= 60 else 0.0
-    shared_row = [row["hours"], row["rooms"], row["income"], few, 1.0 - few]
-    decisions = [
-        exact_score(layers, [float(age), *shared_row]) > 0
-        or (exact_score(layers, [float(age), *shared_row]) == 0 and tie(model))
-        for age in range(13)
-    ]
-    counts[f"answered {finding.status}"] += 1
-    right = (
-        finding.status == ("fair" if len(set(decisions)) == 1 else "unfair")
-        and bool(finding.decision) == decisions[int(row["age"])]
-        and bool(finding.fair_decision) == fair == (2 * sum(decisions) >= len(decisions))
-    )
-    counts["WRONG bare verdicts or decisions"] += not right
-    if not right:
-        print(f"WRONG: {row} {finding} {decisions}", file=sys.stderr)
-    return counts
-
-
-def tie(model: Model) -> bool:
-    """Say whether a score of 0 is favorable."""
-    return bool(getattr(model.rule, "equality", None) == "favorable")
-
-
 def main() -> int:
     """Run from the command line; exit 1 on any disagreement."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -464,7 +328,7 @@ def main() -> int:
     started = time.perf_counter()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        counts = try_bare(options.networks, options.seed)
+        counts = try_networks(options.networks, options.seed)
         counts.update(try_pipelines(options.shapes, options.seed, options.only))
     return finish(counts, started)
 

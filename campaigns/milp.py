@@ -1,10 +1,11 @@
-"""Campaign: every MILP backend against the oracle; a solver's mistake must never be FETA's.
+"""Campaign of all MILP backends against the oracle: a solver's error must not be FETA's.
 
     python -m campaigns.milp [--problems 2000] [--hard 300] [--seed 0]
 
-Random problems: verdicts, farthest gaps, witness counts, with all bounds and on intervals alone. Hard ones: neurons rescaled by 2^±20 and
-2^±30, margins of 1e-7, weights under 1e-9, backends that lie. Large lattices: against `exhaustive`. Real-valued sensitive attributes: against
-a dense sample of counterparts.
+Random problems: verdicts, worst gaps, witness counts, with all bounds and with intervals only. Hard
+problems: neurons rescaled by 2^±20 and 2^±30, margins of 1e-7, weights under 1e-9, backends that
+lie. Large lattices are compared with `exhaustive`, real-valued sensitive attributes with a dense
+sample of counterparts.
 """
 
 import argparse
@@ -23,13 +24,13 @@ from campaigns.result import finish
 from feta.arrays import Matrix, Vector
 from feta.checker.admit import admit
 from feta.checker.prove import prove
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.milp.engine import Milp
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
-from feta.network.network import Affine, Network
 from feta.rule import Threshold, Tolerance
+from feta.scorer.network.network import Affine, Network
 from feta.space.attribute import Attribute, Derived, Integer, Levels, Real
 from tests import oracle
 from tests.examples import rescaled
@@ -38,10 +39,10 @@ from tests.strategies import EDGES, random_case
 
 KINDS = ("2^±20", "2^±30", "margins of 1e-7", "weights under 1e-9", "liars")
 
-# Farthest gaps are compared to this, relative.
+# Relative tolerance of worst gaps.
 GAP = Fraction(1, 10**6)
 
-# Counterparts drawn where a sensitive attribute is real-valued.
+# Counterparts drawn if a sensitive attribute is real-valued.
 SAMPLES = 60
 
 BUDGET = Budget(seconds=20)
@@ -50,10 +51,10 @@ BUDGET = Budget(seconds=20)
 def wrong_answers(
     model: Model, person: Vector, engine: Engine, others: list[Vector], counts: Counter[str]
 ) -> list[str]:
-    """Name every answer about one person that some counterparts contradict; count how they ended."""
-    farthest = _farthest(model, person, others)
-    apart = farthest is not None
-    every = model.space.finite  # whether `others` are all there are
+    """Name every result for one person that the counterparts contradict; count the results."""
+    worst = _worst(model, person, others)
+    differs = worst is not None
+    every = model.space.finite  # whether `others` are all counterparts
     wrong = []
     for kind in (feta.FairAt, feta.WorstAt):
         query = kind(model, person)
@@ -63,30 +64,30 @@ def wrong_answers(
         match verdict:
             case feta.Fair(certificate=certificate):
                 prove(certificate, query)
-                if apart:
+                if differs:
                     wrong.append(f"{name}: fair")
-            case feta.Unfair(counterexample=found, optimal=optimal):
-                pair = (found.person, found.counterpart)
-                if not oracle.apart(model, *pair) or (every and not apart):
+            case feta.Unfair(counterexample=counterexample, optimal=optimal):
+                pair = (counterexample.person, counterexample.counterpart)
+                if not oracle.apart(model, *pair) or (every and not differs):
                     wrong.append(f"{name}: unfair")
                 gap = oracle.gap(model, *pair)
-                if optimal and farthest is not None and farthest - gap > GAP * farthest:
+                if optimal and worst is not None and worst - gap > GAP * worst:
                     wrong.append(f"{name}: gap")
                 ended += " optimal" * optimal
-                if every and farthest is not None and not optimal and kind is feta.WorstAt:
-                    ended += f", gap {'right' if farthest - gap <= GAP * farthest else 'short'}"
+                if every and worst is not None and not optimal and kind is feta.WorstAt:
+                    ended += f", gap {'right' if worst - gap <= GAP * worst else 'short'}"
             case feta.Unknown(reason=reason):
                 ended += f" {reason.name}"
         counts[f"{name}: {ended}"] += 1
     return wrong
 
 
-def _farthest(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
-    """Find the largest gap between two people treated apart; regression: between any two."""
+def _worst(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
+    """Return the largest gap to a counterpart with another decision; regression: of any two."""
     if not isinstance(model.rule, Tolerance):
-        apart = [other for other in others if oracle.apart(model, person, other)]
-        return max((oracle.gap(model, person, other) for other in apart), default=None)
-    scores = [oracle.score(model, one) for one in (person, *others)]
+        differs = [other for other in others if oracle.apart(model, person, other)]
+        return max((oracle.gap(model, person, other) for other in differs), default=None)
+    scores = [oracle.score(model, counterpart) for counterpart in (person, *others)]
     span = max(scores) - min(scores)
     return span if span > Fraction(model.rule.epsilon) else None
 
@@ -94,14 +95,15 @@ def _farthest(model: Model, person: Vector, others: list[Vector]) -> Fraction | 
 def wrong_counts(
     model: Model, person: Vector, engine: Engine, others: list[Vector], counts: Counter[str]
 ) -> list[str]:
-    """Say where witnesses are more than there are counterparts decided so."""
+    """Name tallies that count more counterparts of a class than exist."""
     truth = Counter(oracle.decide(model, other) for other in others)
     wrong = []
     for until in ("all", "majority"):
-        told = engine.tally(model, person[None, :], BUDGET, until=until)
-        ended = "whole" if told.undecided[0] == 0 else "settled" if told.settled[0] else "open"
+        tally = engine.tally(model, person[None, :], BUDGET, until=until)
+        undecided = "decided" if tally.decided[0] else "undecided"
+        ended = "complete" if tally.undecided[0] == 0 else undecided
         counts[f"{engine.name} tally until {until}: {ended}"] += 1
-        if any(count > truth[number] for number, count in enumerate(told.by_class[0])):
+        if any(count > truth[number] for number, count in enumerate(tally.by_class[0])):
             wrong.append(f"{engine.name} tally: above the truth")
     return wrong
 
@@ -120,10 +122,10 @@ def hard_problems(n_problems: int, seed: int) -> Iterator[tuple[str, Model, Vect
         rng = np.random.default_rng([seed, number, 1])
         kind = KINDS[number % len(KINDS)]
         case = random_case(rng, EDGES[number % len(EDGES)], plain=rng.random() < 0.5)
-        yield kind, _bent(case.model, case.people[0], kind, rng), case.people[0]
+        yield kind, _hardened(case.model, case.people[0], kind, rng), case.people[0]
 
 
-def _bent(model: Model, person: Vector, kind: str, rng: np.random.Generator) -> Model:
+def _hardened(model: Model, person: Vector, kind: str, rng: np.random.Generator) -> Model:
     network = model.network
     if kind.startswith("2^"):
         network = rescaled(network, rng, int(kind.removeprefix("2^±")))
@@ -175,7 +177,7 @@ def real_problems(n_problems: int, seed: int) -> Iterator[tuple[str, Model, Vect
 
 
 def sampled(model: Model, person: Vector, rng: np.random.Generator) -> list[Vector]:
-    """Draw counterparts, the corners of real-valued attributes often among them."""
+    """Draw counterparts, often at the ends of real-valued attributes."""
     rows: Matrix = np.repeat(person[None, :], SAMPLES, axis=0)
     for one in model.space.sensitive:
         columns = model.space.columns_of(one)
@@ -195,7 +197,7 @@ def sampled(model: Model, person: Vector, rng: np.random.Generator) -> list[Vect
 
 
 def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
-    """Try lattices of hundreds to ten thousands of counterparts, against `exhaustive`."""
+    """Compare with `exhaustive` on lattices of hundreds to tens of thousands of counterparts."""
     counts: Counter[str] = Counter()
     for number in range(n_problems):
         rng = np.random.default_rng([seed, number, 4])
@@ -205,7 +207,7 @@ def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
         counts["problems, large"] += 1
         for kind in (feta.FairAt, feta.WorstAt):
             query = kind(model, person)
-            truth = Exhaustive().solve(query, UNLIMITED)
+            truth = ExhaustiveEngine().solve(query, UNLIMITED)
             for engine in chosen:
                 verdict = admit(query, engine.solve(query, BUDGET), trusted=True)
                 name = f"large, {engine.name} {kind.__name__}"
@@ -230,9 +232,9 @@ def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
 def run(
     drawn: Iterator[tuple[str, Model, Vector]], chosen: list[Engine], seed: int
 ) -> Counter[str]:
-    """Try problems on every engine; count how they ended, and disagreements by name."""
+    """Check problems on every engine; count results, and disagreements by name."""
     counts: Counter[str] = Counter()
-    liars = [Milp("liar", one) for one in LIARS]
+    liars = [MilpEngine("liar", one) for one in LIARS]
     for number, (kind, model, person) in enumerate(drawn):
         counts[f"problems, {kind}"] += 1
         rng = np.random.default_rng([seed, number, 3])
@@ -260,19 +262,21 @@ def main() -> int:
     parser.add_argument("--large", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    here = [one for one in engines().values() if isinstance(one, Milp) and one.available()]
-    for one in engines().values():
-        if isinstance(one, Milp) and not one.available():
-            print(f"skipped: {one.name}, since {one.backend.package} is not installed")
-    chosen: list[Engine] = [*here]
-    # The same on intervals alone: there a solver's word is all there is, and must stay Unknown.
+    milp_engines = [engine for engine in engines().values() if isinstance(engine, MilpEngine)]
+    for engine in milp_engines:
+        if not engine.available():
+            print(f"skipped: {engine.name}, because {engine.backend.package} is not installed")
+    installed = [engine for engine in milp_engines if engine.available()]
+    chosen: list[Engine] = [*installed]
+    # With intervals only, there is nothing but a solver's claim, and the verdict must be Unknown.
     chosen += [
-        Milp(f"{one.name} alone", one.backend, bounds="interval", most_parts=1) for one in here
+        MilpEngine(f"{engine.name} alone", engine.backend, bounds="interval", max_cells=1)
+        for engine in installed
     ]
     started = time.perf_counter()
     counts = run(problems(options.problems, options.seed), chosen, options.seed)
     counts += run(hard_problems(options.hard, options.seed), chosen, options.seed)
-    counts += run_large(options.large, [*here], options.seed)
+    counts += run_large(options.large, [*installed], options.seed)
     counts += run(real_problems(options.real, options.seed), chosen, options.seed)
     return finish(counts, started)
 

@@ -1,9 +1,9 @@
-"""Campaign: fitted scikit-learn pipelines of many shapes, absorbed, against their own predict.
+"""Campaign of scikit-learn pipelines of many shapes, compared with their predict.
 
     python -m campaigns.pipelines [--pipelines 30] [--rows 10000] [--seed 0] [--people 60]
 
-Draws raw rows from the whole space and compares decisions and scores; then audits some people and puts
-every pair to the pipeline's own predict. A decision may differ only where FETA itself calls it
+It draws raw rows from the whole space and compares decisions and scores. Then it audits some people
+and evaluates the pipeline's predict on every pair. A decision may differ only if FETA calls it
 runtime-sensitive.
 """
 
@@ -43,11 +43,11 @@ from sklearn.preprocessing import (
 import feta
 from campaigns.result import finish
 from feta.arrays import Answers, Matrix
+from feta.io.raw_table import RawTable
 from feta.model import Model
-from feta.network.points import Rows
-from feta.network.readers.sklearn import raw_table
-from feta.space.draw import draw_people
-from feta.space.raw_table import RawTable
+from feta.readers.sklearn.pipeline import raw_table
+from feta.scorer.network.evaluation import Rows
+from feta.space.sampling import draw_people
 
 SPACE = feta.FeatureSpace(
     (
@@ -68,7 +68,7 @@ TEXTS = ["sex", "town", "age_band", "member"]
 
 
 def people_and_labels(rng: np.random.Generator, n_people: int) -> tuple[pd.DataFrame, Answers]:
-    """Draw a table as people have it, and what is to be learned of each."""
+    """Draw a raw table, and a score to learn."""
     people = draw_people(SPACE, rng, n_people)
     names = tuple(attribute.name for attribute in SPACE.attributes)
     frame = RawTable(SPACE, names)(people)
@@ -83,28 +83,28 @@ def people_and_labels(rng: np.random.Generator, n_people: int) -> tuple[pd.DataF
 
 
 def hot(**options: object) -> OneHotEncoder:
-    """Make a one-hot encoder."""
+    """Return a one-hot encoder."""
     return OneHotEncoder(**({"handle_unknown": "ignore"} | options))
 
 
 def filled(*steps: BaseEstimator, **options: object) -> Pipeline:
-    """Make an imputer and steps after it."""
+    """Return an imputer and steps after it."""
     return make_pipeline(SimpleImputer(**options), *steps)
 
 
 def columns(*parts: tuple[BaseEstimator, list[str]], **options: object) -> ColumnTransformer:
-    """Put columns to different steps."""
-    named = [(f"part{place}", step, names) for place, (step, names) in enumerate(parts)]
+    """Transform columns by different steps."""
+    named = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
     return ColumnTransformer(named, **options)
 
 
 def scaled() -> tuple[Pipeline, list[str]]:
-    """Make the part that many shapes have: numbers, filled and scaled."""
+    """Return the part that many shapes have: numbers, imputed and scaled."""
     return filled(StandardScaler()), [*NUMBERS, *WHOLE, "hours"]
 
 
 def shapes() -> dict[str, BaseEstimator]:
-    """Preprocessing of many shapes, by name."""
+    """Return preprocessing of many shapes, by name."""
     texts = (hot(), TEXTS)
     bins = KBinsDiscretizer(5, encode="onehot", quantile_method="averaged_inverted_cdf")
     ordinal = KBinsDiscretizer(4, encode="ordinal", strategy="uniform")
@@ -152,7 +152,7 @@ def shapes() -> dict[str, BaseEstimator]:
             (QuantileTransformer(n_quantiles=50), WHOLE), (filled(StandardScaler()), NUMBERS)
         ),
         "power": columns((PowerTransformer(), WHOLE), (filled(MinMaxScaler()), NUMBERS), texts),
-        "log of whole numbers": columns((log, WHOLE), (filled(StandardScaler()), NUMBERS)),
+        "log of integers": columns((log, WHOLE), (filled(StandardScaler()), NUMBERS)),
         "binarized": columns((Binarizer(threshold=40.5), ["age"]), scaled()),
         "age and its square": columns(
             (make_pipeline(PolynomialFeatures(3, include_bias=True), StandardScaler()), ["age"]),
@@ -211,7 +211,7 @@ def decades(table: Matrix) -> Matrix:
 
 
 def estimator(number: int, seed: int) -> BaseEstimator:
-    """Make a network or a linear model, in turn."""
+    """Return a network or a linear model, alternately."""
     options = {"max_iter": 40, "random_state": seed, "hidden_layer_sizes": (12, 8)}
     return [
         MLPClassifier(**options),
@@ -250,35 +250,35 @@ def compare(
         off = np.abs(bounded.values[:, 0] - theirs.ravel())
         counts["WRONG scores beyond the bound"] += int((off > bounded.errors[:, 0]).sum())
         return counts
-    settled = model.settle(points, model.rule)
-    same = np.array(model.outcomes)[settled.decisions.astype(int)] == theirs.astype(str)
-    counts["rows runtime-sensitive"] += int((~settled.safe).sum())
-    counts["rows that differ, all sensitive"] += int((~same & ~settled.safe).sum())
-    counts["WRONG decisions"] += int((~same & settled.safe).sum())
+    decided = model.resolve(points, model.rule)
+    same = np.array(model.outcomes)[decided.decisions.astype(int)] == theirs.astype(str)
+    counts["rows runtime-sensitive"] += int((~decided.runtime_safe).sum())
+    counts["rows that differ, all sensitive"] += int((~same & ~decided.runtime_safe).sum())
+    counts["WRONG decisions"] += int((~same & decided.runtime_safe).sum())
     return counts
 
 
 def replay(pipeline: Pipeline, model: Model, frame: pd.DataFrame) -> Counter[str]:
-    """Audit people, and put every pair to the pipeline's own predict."""
-    found = feta.audit(model, frame, replay=feta.runtime_of(pipeline, model))
-    counts: Counter[str] = Counter(people=len(found.findings), pairs=len(found.pairs))
-    for finding in found.pairs:
+    """Audit people, and evaluate the pipeline's predict on every pair."""
+    audit = feta.audit(model, frame, replay=feta.runtime_of(pipeline, model))
+    counts: Counter[str] = Counter(people=len(audit.findings), pairs=len(audit.pairs))
+    for finding in audit.pairs:
         assert finding.pair is not None
         counts["pairs replayed"] += finding.replayed is True
-        counts["pairs labelled sensitive"] += finding.replayed is False
+        counts["pairs labeled sensitive"] += finding.replayed is False
         counts["WRONG pairs"] += finding.replayed is False and finding.pair.runtime == "safe"
     return counts
 
 
 def run(pipelines: int, rows: int, seed: int, people: int) -> Counter[str]:
-    """Try this many pipelines."""
+    """Check this many pipelines."""
     counts: Counter[str] = Counter()
-    made = list(shapes().items())
+    named = list(shapes().items())
     for number in range(pipelines):
-        name, preprocessing = made[number % len(made)]
+        name, preprocessing = named[number % len(named)]
         rng = np.random.default_rng([seed, number])
         frame, score = people_and_labels(rng, 500)
-        last = estimator(number + number // len(made), seed)
+        last = estimator(number + number // len(named), seed)
         labels = (
             score
             if not hasattr(last, "predict_proba")
@@ -291,9 +291,10 @@ def run(pipelines: int, rows: int, seed: int, people: int) -> Counter[str]:
             counts.update(compare(pipeline, model, rng, rows))
             counts.update(replay(pipeline, model, frame.head(people)))
         counts["pipelines"] += 1
-        counts[f"{model.network.reading} pipelines"] += 1
+        counts[f"{model.network.provenance} pipelines"] += 1
         print(
-            f"{number}: {name}, {type(last).__name__}, {model.network.reading}, {len(model.network.first.tables)} tables",
+            f"{number}: {name}, {type(last).__name__}, {model.network.provenance}, "
+            f"{len(model.network.first.tables)} tables",
             file=sys.stderr,
         )
     return counts

@@ -1,10 +1,10 @@
-"""Campaign: a tolerance against the span of all counterparts' scores, in fractions.
+"""Campaign of tolerances against the exact span of all counterparts' scores.
 
     python -m campaigns.regression [--models 1000] [--seed 0]
 
-Every model is asked with five tolerances: the span itself, one float64 below and above it, 0 and a
-random one. Several counterparts of one person ask the same question; all get one answer. A part of
-the models goes to MILP, a part has a real-valued sensitive attribute.
+Every model is queried with five tolerances: the span, the next float64 below and above it, 0 and a
+random one. Queries for several counterparts of one person must give the same result. Some models
+are also checked with MILP, some have a real-valued sensitive attribute.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,25 +24,28 @@ from campaigns.result import finish
 from feta.arrays import Matrix, Vector
 from feta.checker.prove import prove
 from feta.model import Model
-from feta.network.activation import Activation
+from feta.scorer.network.activation import Activation
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
-from feta.space.feature_space import FeatureSpace, Record
+from feta.space.feature_space import FeatureSpace
 from feta.verdict.verdict import Verdict
 from tests import oracle
 from tests.strategies import random_network, random_person, random_space
 
-# Every so many models: one for MILP, one with a real-valued attribute, one audited.
+if TYPE_CHECKING:
+    from feta.space.records import Record
+
+# One of so many models is checked with MILP, has a real-valued attribute, or is audited.
 MILP_EVERY, REAL_EVERY, AUDIT_EVERY = 10, 5, 2
 
-# Counterparts of one person who ask, besides the person.
-ASKING = 2
+# Counterparts of one person that are queried in addition to the person.
+QUERIED = 2
 
-# A real-valued span is attained between two float64 numbers; nearer than this, relative, Unknown is
-# allowed. "Optimal" promises as much.
+# A real-valued span is attained between two float64 numbers; closer than this (relative),
+# Unknown is allowed. "Optimal" guarantees the same.
 NEAR = Fraction(1, 10**9)
 TINY = Fraction(1, 10**290)
 
-# At the very edge of a real-valued attribute, cutting parts would not end before the engine's limit.
+# At the edge of a real-valued attribute, splitting would only end at the limit of the engine.
 REAL_BUDGET = feta.Budget(evaluations=2**12)
 
 
@@ -56,12 +60,12 @@ class Case:
 
     @property
     def span(self) -> Fraction:
-        """The highest score less the lowest."""
+        """The highest score minus the lowest."""
         return max(self.scores) - min(self.scores)
 
-    def asking(self, rng: np.random.Generator) -> list[Vector]:
+    def queried(self, rng: np.random.Generator) -> list[Vector]:
         """Return the person and some of the counterparts."""
-        return [self.person, *self.others[rng.integers(len(self.others), size=ASKING)]]
+        return [self.person, *self.others[rng.integers(len(self.others), size=QUERIED)]]
 
 
 def values_of(attribute: Attribute) -> list[object]:
@@ -79,7 +83,7 @@ def values_of(attribute: Attribute) -> list[object]:
 
 
 def counterparts(space: FeatureSpace, person: Vector) -> Matrix:
-    """Enumerate the sensitive values, and encode them as a user would."""
+    """Enumerate the sensitive values, and encode them by the public API."""
     record = space.decode(person)
     for attribute in space.attributes:
         if isinstance(attribute, Derived):
@@ -114,11 +118,11 @@ def tolerances(rng: np.random.Generator, span: Fraction) -> Iterator[tuple[str, 
 def wrong_answers(
     case: Case, epsilon: float, engine: str, rng: np.random.Generator, counts: Counter[str]
 ) -> Iterator[str]:
-    """Name every answer that the fractions contradict, whoever asks."""
+    """Name every result that the exact span contradicts, for all queried counterparts."""
     model = replace(case.model, rule=feta.Tolerance(epsilon), threshold=None)
     fair = case.span <= Fraction(epsilon)
     pairs: set[bytes] = set()
-    for person in case.asking(rng):
+    for person in case.queried(rng):
         for kind in (feta.FairAt, feta.WorstAt):
             query = kind(model, person)
             verdict = feta.verify(query, engine=engine)
@@ -128,7 +132,7 @@ def wrong_answers(
             if isinstance(verdict, feta.Unfair) and verdict.optimal:
                 pair = verdict.counterexample
                 pairs.add(pair.person.tobytes() + pair.counterpart.tobytes())
-    if engine != "milp" and len(pairs) > 1:  # there any of several equal ones is found
+    if engine != "milp" and len(pairs) > 1:  # MILP may find any of several equal pairs
         yield f"{engine}: another worst pair for another counterpart"
 
 
@@ -180,19 +184,19 @@ def _in_float32(model: Model, people: Matrix, *, fair: bool) -> bool:
         values = values + table.rows[places].astype(np.float32)
     values = values + network.first.bias.astype(np.float32)
     for activation, layer in network.steps:
-        bent = np.array(
+        activated = np.array(
             [
-                [_bend32(activation, neuron, value) for neuron, value in enumerate(row)]
+                [_activate32(activation, neuron, value) for neuron, value in enumerate(row)]
                 for row in values
             ],
             dtype=np.float32,
         )
-        values = bent @ layer.weight.T.astype(np.float32) + layer.bias.astype(np.float32)
+        values = activated @ layer.weight.T.astype(np.float32) + layer.bias.astype(np.float32)
     scores = [Fraction(float(one)) for one in values[:, 0]]
     return (max(scores) - min(scores) <= epsilon_of(model)) == fair
 
 
-def _bend32(activation: Activation, neuron: int, value: np.float32) -> np.float32:
+def _activate32(activation: Activation, neuron: int, value: np.float32) -> np.float32:
     column = neuron if activation.width > 1 else 0
     piece = int((value >= activation.breaks[:, column]).sum())
     slope, intercept = activation.slopes[piece, column], activation.intercepts[piece, column]
@@ -200,19 +204,19 @@ def _bend32(activation: Activation, neuron: int, value: np.float32) -> np.float3
 
 
 def wrong_audit(case: Case, epsilon: float, engine: str, rng: np.random.Generator) -> Iterator[str]:
-    """Name every figure of an audit of counterparts that the fractions contradict."""
+    """Name every figure of an audit that the exact span contradicts."""
     model = replace(case.model, rule=feta.Tolerance(epsilon), threshold=None)
-    records = [model.space.decode(one) for one in case.asking(rng)]
-    found = feta.audit(model, records, engine=engine)
+    records = [model.space.decode(one) for one in case.queried(rng)]
+    audit = feta.audit(model, records, engine=engine)
     fair = case.span <= Fraction(epsilon)
-    if {one.status for one in found.findings} != {"fair" if fair else "unfair"}:
+    if {one.status for one in audit.findings} != {"fair" if fair else "unfair"}:
         yield "audit: status"
-    gaps = {one.pair.gap for one in found.findings if one.pair is not None}
+    gaps = {one.pair.gap for one in audit.findings if one.pair is not None}
     if gaps != (set() if fair else {float(case.span)}):
         yield "audit: gap"
-    if found.ce_rate != (0.0 if fair else 1.0) or (fair and found.flip_rate):
+    if audit.ce_rate != (0.0 if fair else 1.0) or (fair and audit.flip_rate):
         yield "audit: rates"
-    if not fair and abs(found.summary.mean_violation - float(case.span)) > 1e-9 * float(case.span):
+    if not fair and abs(audit.summary.mean_violation - float(case.span)) > 1e-9 * float(case.span):
         yield "audit: mean violation"
 
 
@@ -231,7 +235,7 @@ def random_real(rng: np.random.Generator) -> tuple[Model, Vector, Fraction]:
 
 
 def wrong_real(rng: np.random.Generator, engine: str, counts: Counter[str]) -> Iterator[str]:
-    """Ask about a real-valued attribute; an answer may be missing at the very edge only."""
+    """Query a real-valued attribute; Unknown is allowed only at the edge."""
     drawn, person, span = random_real(rng)
     for edge, epsilon in tolerances(rng, span):
         model = replace(drawn, rule=feta.Tolerance(epsilon), threshold=None)
@@ -255,7 +259,7 @@ def wrong_real(rng: np.random.Generator, engine: str, counts: Counter[str]) -> I
 
 
 def run(models: int, seed: int) -> Counter[str]:
-    """Try this many models; count answers by kind and disagreements by name."""
+    """Check this many models; count results by kind and disagreements by name."""
     counts: Counter[str] = Counter()
     for number in range(models):
         rng = np.random.default_rng([seed, number])
@@ -275,12 +279,12 @@ def run(models: int, seed: int) -> Counter[str]:
 def _finite(rng: np.random.Generator, number: int, counts: Counter[str]) -> Iterator[str]:
     case = random_regression(rng)
     engines = ["exhaustive", "lattice"] + ["milp"] * (number % MILP_EVERY == 0)
-    for place, (edge, epsilon) in enumerate(tolerances(rng, case.span)):
+    for index, (edge, epsilon) in enumerate(tolerances(rng, case.span)):
         counts[f"tolerance {edge}: {'fair' if case.span <= Fraction(epsilon) else 'unfair'}"] += 1
         for engine in engines:
             for name in wrong_answers(case, epsilon, engine, rng, counts):
                 yield f"{name} ({edge})"
-        if number % AUDIT_EVERY == 0 and place == number // AUDIT_EVERY % 5:
+        if number % AUDIT_EVERY == 0 and index == number // AUDIT_EVERY % 5:
             yield from wrong_audit(case, epsilon, engines[number % 4 // 2], rng)
 
 

@@ -1,9 +1,9 @@
-"""Campaign: a reproduction killed (-9) at random moments ends with the same results as an undisturbed one.
+"""Campaign of killed reproductions: they end with the results of an undisturbed one.
 
     python -m campaigns.reproduction_kills [--kills 12] [--seed 0]
 
-German credit, the quick protocol, two processes, the command line itself. All of results.json is compared, but for
-what a clock measured, and whether a solver counted in time.
+German credit, the quick protocol, two processes, the command line, killed with SIGKILL at random
+moments. All of results.json is compared, except times and whether a solver counted in time.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from campaigns.result import finish
 
 COMMAND = [sys.executable, "-m", "feta", "reproduce", "german", "--quick", "--jobs", "2", "--out"]
 
-# Seconds before a kill: starting alone takes about three.
+# Seconds before a kill; the start takes about three.
 SOONEST, LATEST = 3.0, 9.0
 
 
 def start(out: Path) -> subprocess.Popen[bytes]:
-    """Start a run that says nothing, in a group of its own: its workers die with it."""
+    """Start a run without output, in a separate process group that includes its workers."""
     quiet = subprocess.DEVNULL
     return subprocess.Popen(
         [*COMMAND, str(out)], stdout=quiet, stderr=quiet, start_new_session=True
@@ -37,11 +37,13 @@ def start(out: Path) -> subprocess.Popen[bytes]:
 
 
 def results(out: Path) -> dict[str, Any]:
-    """Read what a run measured, without the clock."""
-    told: dict[str, Any] = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    del told["times"]
-    told["missing"] = {key: why for key, why in told["missing"].items() if "milp" not in key}
-    return told
+    """Read the results of a run without everything that depends on speed."""
+    content: dict[str, Any] = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    del content["times"]
+    content["missing"] = {
+        key: reason for key, reason in content["missing"].items() if "milp" not in key
+    }
+    return content
 
 
 def main() -> int:
@@ -55,23 +57,23 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         undisturbed, killed = Path(name) / "undisturbed", Path(name) / "killed"
         start(undisturbed).wait()
-        due = results(undisturbed)
+        expected = results(undisturbed)
         while True:
             process = start(killed)
-            left = counts["kills"] < options.kills
+            more = counts["kills"] < options.kills
             try:
-                process.wait(dice.uniform(SOONEST, LATEST) if left else None)
+                process.wait(dice.uniform(SOONEST, LATEST) if more else None)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 counts["kills"] += 1
                 continue
             counts["runs compared"] += 1
-            counts["WRONG results"] += int(results(killed) != due)
-            if not left:
+            counts["WRONG results"] += int(results(killed) != expected)
+            if not more:
                 break
-            shutil.rmtree(killed)  # it ended before all kills were made: once more
-        counts["figures compared"] = len(due["figures"])
+            shutil.rmtree(killed)  # it ended before all kills: run it again
+        counts["figures compared"] = len(expected["figures"])
     return finish(counts, started)
 
 

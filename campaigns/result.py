@@ -1,11 +1,11 @@
-"""Result: what a campaign prints at its end, and the exit code it gives."""
+"""The final output of a campaign, and its exit code."""
 
 import time
 from collections import Counter
 
 
 def finish(counts: Counter[str], started: float) -> int:
-    """Print the counts; 1 if any of them counts something WRONG, else 0."""
+    """Print the counts; return 1 if any name starts with WRONG, else 0."""
     wrong = sum(count for name, count in counts.items() if name.startswith("WRONG"))
     for name, count in sorted(counts.items()):
         print(f"{name}: {count}")

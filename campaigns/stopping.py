@@ -1,27 +1,27 @@
-"""Stopping: interrupts an audit in this process after some rows, as Ctrl-C does."""
+"""Interruption of an audit in this process after some rows, as by Ctrl-C."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from feta.report.report import Gathering
+from feta.report.report import ReportBuilder
 
 
 @contextmanager
 def stopped_after(rows: int | None, first: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Call `first` and interrupt before the next row is counted; None interrupts nothing."""
-    original, taken = Gathering.take, 0
+    """Call `first` and interrupt when this many rows are counted; None does not interrupt."""
+    original, n_rows = ReportBuilder.take, 0
 
-    def take(self: Gathering, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
-        nonlocal taken
-        if taken == rows:
+    def take(self: ReportBuilder, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
+        nonlocal n_rows
+        if n_rows == rows:
             first()
             raise KeyboardInterrupt
-        taken += 1
+        n_rows += 1
         original(self, *arguments, **options)
 
-    setattr(Gathering, "take", take)  # noqa: B010 - a method is no variable
+    setattr(ReportBuilder, "take", take)  # noqa: B010 - mypy rejects an assignment
     try:
         yield
     finally:
-        setattr(Gathering, "take", original)  # noqa: B010 - the same
+        setattr(ReportBuilder, "take", original)  # noqa: B010 - as above

@@ -1,4 +1,4 @@
-"""Hiring: generated applicants; a pipeline is audited, then wrapped so that it cannot discriminate."""
+"""Hiring: audit a pipeline on generated applicants, then wrap it so that it cannot discriminate."""
 
 import numpy as np
 import pandas as pd
@@ -30,9 +30,9 @@ rule = feta.Threshold(0.0, favors="below")  # the first class, invited, has low 
 model = feta.Model(
     space, feta.read_sklearn(pipeline, space), rule, outcomes=("rejected", "invited")
 )
-found = feta.audit(model, X, labels=list(y), replay=feta.runtime_of(pipeline, model))
-print(f"{len(found.pairs)} of {len(X)} applicants have a counterexample")
-found.to_html("hiring.html")
+audit = feta.audit(model, X, labels=list(y), replay=feta.runtime_of(pipeline, model))
+print(f"{len(audit.pairs)} of {len(X)} applicants have a counterexample")
+audit.to_html("hiring.html")
 
 fair = feta.FairClassifier(FrozenEstimator(pipeline), space).fit(X, y)
 print(fair.predict(X[["years", "degree"]])[:5])

@@ -1,4 +1,4 @@
-"""Insurance: generated drivers; premiums of any two counterparts may differ by 50, and no more."""
+"""Insurance: audit premiums of generated drivers; those of counterparts may differ by 50."""
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,6 @@ premium = 300 + 8 * X.mileage + 90 * X.claims + 1.5 * (X.age - 50).abs() + rng.n
 pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(X, premium)
 space = feta.FeatureSpace.from_frame(X, sensitive=["age"])
 model = feta.Model(space, feta.read_sklearn(pipeline, space), feta.Tolerance(50.0))
-found = feta.audit(model, X, labels=list(premium))
-print(f"CE rate {found.ce_rate:.1%}; spans up to {found.summary.max_span:.0f}")
-found.to_html("insurance.html")
+audit = feta.audit(model, X, labels=list(premium))
+print(f"CE rate {audit.ce_rate:.1%}; spans up to {audit.summary.max_span:.0f}")
+audit.to_html("insurance.html")

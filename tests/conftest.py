@@ -1,4 +1,4 @@
-"""Signals as at a terminal: where the tests run in the background, Ctrl-C is ignored, also by what they start."""
+"""The default handler of SIGINT, which background jobs and their children would ignore."""
 
 import signal
 

@@ -1,12 +1,12 @@
-"""Examples: small spaces and models that several tests speak about."""
+"""Small spaces and models that several tests use."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real
-from feta.network.activation import Activation
-from feta.network.network import Affine
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine
 
 SPACE = FeatureSpace(
     (
@@ -19,7 +19,7 @@ PERSON = SPACE.encode({"age": 30, "sex": "female", "income": 50})[0]
 
 
 def linear(age: float = 0.0, female: float = 0.0, male: float = 0.0, bias: float = 0.0) -> Model:
-    """A linear score over SPACE."""
+    """Return a model with a linear score over SPACE."""
     return Model(SPACE, Network.from_layers([([[age, female, male, 0.0]], [bias])]), threshold=0.0)
 
 
@@ -30,12 +30,12 @@ def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
     identity, and so maxout); others are permuted only.
     """
     first, layers, activations = network.first, list(network.layers), list(network.activations)
-    for place, activation in enumerate(activations):
-        width = layers[place].weight.shape[1]
-        bends_at_zero = not activation.breaks.any() and not activation.intercepts.any()
-        factors = 2.0 ** (rng.choice([-power, 0, power], width) * bends_at_zero)
+    for index, activation in enumerate(activations):
+        width = layers[index].weight.shape[1]
+        breaks_at_zero = not activation.breaks.any() and not activation.intercepts.any()
+        factors = 2.0 ** (rng.choice([-power, 0, power], width) * breaks_at_zero)
         order = rng.permutation(width)
-        if place == 0:
+        if index == 0:
             tables = tuple(replace(t, rows=(t.rows * factors)[:, order]) for t in first.tables)
             first = replace(
                 first,
@@ -44,13 +44,13 @@ def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
                 tables=tables,
             )
         else:
-            before = layers[place - 1]
-            layers[place - 1] = Affine(
+            before = layers[index - 1]
+            layers[index - 1] = Affine(
                 (before.weight * factors[:, None])[order], (before.bias * factors)[order]
             )
-        layers[place] = Affine((layers[place].weight / factors)[:, order], layers[place].bias)
+        layers[index] = Affine((layers[index].weight / factors)[:, order], layers[index].bias)
         if activation.width > 1:
-            activations[place] = Activation(
+            activations[index] = Activation(
                 activation.name,
                 activation.breaks[:, order],
                 activation.slopes[:, order],

@@ -1,4 +1,4 @@
-"""Extras: what needs a package that is not installed is skipped, with the package's name."""
+"""Skips for tests that need a package that is not installed."""
 
 import re
 from importlib.util import find_spec

@@ -1,14 +1,14 @@
-"""Fakes: backends that lie."""
+"""Fake solver backends that return wrong results."""
 
 import numpy as np
 
 from feta.arrays import Vector
-from feta.engine.milp.backends.protocol import Outcome, Pool, Status
-from feta.engine.milp.program import Places, Program
+from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
+from feta.program import Places, Program
 
 
 class Liar:
-    """A backend that says the same whatever it is asked: a status, and a point full of one number."""
+    """A backend that always returns the same status and a point filled with one number."""
 
     name = "Liar"
     package = "numpy"
@@ -26,23 +26,23 @@ class Liar:
 
 
 class LiarSession:
-    """One lie after the other."""
+    """A session of a `Liar`."""
 
     def __init__(self, liar: Liar) -> None:
         self.liar = liar
         self.n_columns = 0
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
+    def solve(self, program: Program, *, seconds: float) -> SolverResult:
         del seconds
         self.n_columns = len(program.cost)
-        return Outcome(self.liar.status, self._point())
+        return SolverResult(self.liar.status, self._point())
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
+    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
         del forbidden, seconds
-        return Outcome(self.liar.status, self._point())
+        return SolverResult(self.liar.status, self._point())
 
-    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        del selectors, most
+    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+        del selectors, limit
         point = self.solve(program, seconds=seconds).point
         return Pool(self.liar.status, () if point is None else (point, point))
 

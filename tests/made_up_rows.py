@@ -1,4 +1,4 @@
-"""Made-up rows: nobody's, in the formats of the datasets that are not in the package."""
+"""Invented rows in the formats of the datasets that are not in the package."""
 
 import io
 import zipfile
@@ -7,18 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from feta.datasets.source import Source
+from feta.datasets.source import DatasetSource
 
 ADULT_DATA = b"""\
 41, Private, 1000, HS-grad, 9, Divorced, Sales, Unmarried, Black, Female, 0, 0, 40, Jamaica, <=50K
-90, State-gov, 1001, Masters, 14, Widowed, Prof-specialty, Not-in-family, White, Male, 99999, 0, 99, Cuba, >50K
+90, State-gov, 1001, Masters, 14, Widowed, Prof-specialty, Not-in-family, White, Male, \
+99999, 0, 99, Cuba, >50K
 30, ?, 1002, 10th, 6, Separated, ?, Own-child, Other, Male, 0, 0, 20, Peru, <=50K
 
 """
 ADULT_TEST = b"""\
 |1x3 Cross validator
-17, Without-pay, 1003, 12th, 8, Never-married, Sales, Own-child, White, Female, 0, 4356, 1, Hong, <=50K.
-52, Local-gov, 1004, Doctorate, 16, Married-civ-spouse, Tech-support, Wife, Other, Female, 0, 0, 45, India, >50K.
+17, Without-pay, 1003, 12th, 8, Never-married, Sales, Own-child, White, Female, \
+0, 4356, 1, Hong, <=50K.
+52, Local-gov, 1004, Doctorate, 16, Married-civ-spouse, Tech-support, Wife, Other, Female, \
+0, 0, 45, India, >50K.
 
 """
 IPUMS = b"""\
@@ -42,7 +45,7 @@ LAW_PART = """\
 
 
 def adult_zip() -> bytes:
-    """UCI's archive, with a file that nobody asks for."""
+    """Return UCI's archive, with a file that is not used."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("Index", "nothing")
@@ -52,7 +55,7 @@ def adult_zip() -> bytes:
 
 
 def law_whole() -> bytes:
-    """The same rows as in LAW_PART, as Stata keeps them: numbers in float32, race unknown an empty text."""
+    """Return the rows of LAW_PART as a Stata file: float32 numbers, unknown race as empty text."""
     table = pd.read_csv(io.BytesIO(LAW_PART), dtype={"Year": str}, encoding="utf-8-sig")
     table.columns = table.columns.str.lower()
     table["race"] = table["race"].str.strip()
@@ -63,6 +66,6 @@ def law_whole() -> bytes:
     return buffer.getvalue()
 
 
-def with_content(source: Source, address: str, content: bytes) -> Source:
-    """Give the source another address and the checksum of this content."""
+def with_content(source: DatasetSource, address: str, content: bytes) -> DatasetSource:
+    """Return the source with another address and the checksum of this content."""
     return replace(source, address=address, checksum=source.checksum_of(content))

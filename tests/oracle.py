@@ -1,4 +1,4 @@
-"""The oracle: fairness by the book, in fractions; dull lines that nobody optimises."""
+"""The oracle: fairness by its definition, in exact fractions; simple code, never optimized."""
 
 from fractions import Fraction
 from itertools import product
@@ -7,8 +7,8 @@ import numpy as np
 
 from feta.arrays import Vector
 from feta.model import Model
-from feta.network.activation import Activation
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.scorer.network.activation import Activation
 from feta.space.attribute import Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -34,13 +34,13 @@ def scores(model: Model, person: Vector) -> list[Fraction]:
             if w and x
         )
         for table in first.tables:
-            place = table.numbers.tolist().index(person[table.column])
-            values[neuron] += Fraction(float(table.rows[place, neuron]))
+            index = table.numbers.tolist().index(person[table.column])
+            values[neuron] += Fraction(float(table.rows[index, neuron]))
     for activation, layer in model.network.steps:
-        bent = [bend(activation, neuron, value) for neuron, value in enumerate(values)]
+        activated = [activate(activation, neuron, value) for neuron, value in enumerate(values)]
         values = [
             sum(
-                (Fraction(float(w)) * a for w, a in zip(row, bent, strict=True) if w),
+                (Fraction(float(w)) * a for w, a in zip(row, activated, strict=True) if w),
                 Fraction(float(b)),
             )
             for row, b in zip(layer.weight, layer.bias, strict=True)
@@ -52,7 +52,7 @@ def score(model: Model, person: Vector) -> Fraction:
     return scores(model, person)[0]
 
 
-def bend(activation: Activation, neuron: int, value: Fraction) -> Fraction:
+def activate(activation: Activation, neuron: int, value: Fraction) -> Fraction:
     column = neuron if activation.width > 1 else 0
     piece = sum(value >= Fraction(float(at)) for at in activation.breaks[:, column])
     slope, intercept = activation.slopes[piece, column], activation.intercepts[piece, column]
@@ -60,18 +60,18 @@ def bend(activation: Activation, neuron: int, value: Fraction) -> Fraction:
 
 
 def decide(model: Model, person: Vector) -> int:
-    found = scores(model, person)
+    values = scores(model, person)
     match model.rule:
         case Threshold(value=value, favors=favors, equality=equality):
-            if found[0] == Fraction(value):
+            if values[0] == Fraction(value):
                 return int(equality == "favorable")
-            return int((found[0] > Fraction(value)) == (favors == "above"))
+            return int((values[0] > Fraction(value)) == (favors == "above"))
         case Argmax():
-            return found.index(max(found))
+            return values.index(max(values))
         case OneVsRest(classes=classes, chosen=chosen):
-            return int(classes[found.index(max(found))] == chosen)
+            return int(classes[values.index(max(values))] == chosen)
         case Tolerance():
-            raise AssertionError("a regression decides nothing")
+            raise AssertionError("a regression makes no decisions")
 
 
 def apart(model: Model, person: Vector, other: Vector) -> bool:
@@ -82,9 +82,9 @@ def apart(model: Model, person: Vector, other: Vector) -> bool:
 
 
 def span(model: Model, person: Vector) -> Fraction:
-    """The highest score of all counterparts less the lowest."""
-    found = [score(model, other) for other in counterparts(model, person)]
-    return max(found) - min(found)
+    """Return the highest score of all counterparts minus the lowest."""
+    values = [score(model, other) for other in counterparts(model, person)]
+    return max(values) - min(values)
 
 
 def is_fair(model: Model, person: Vector) -> bool:
@@ -94,16 +94,16 @@ def is_fair(model: Model, person: Vector) -> bool:
 
 
 def gap(model: Model, person: Vector, other: Vector) -> Fraction:
-    """How far on the other side of one's decision the other is; regression: how far apart they are."""
+    """Return the margin by which the other gets a different decision; regression: the distance."""
     if isinstance(model.rule, Threshold | Tolerance):
         return abs(score(model, other) - score(model, person))
     theirs = scores(model, other)
     if isinstance(model.rule, Argmax):
-        mine = decide(model, person)
-        return max(value - theirs[mine] for k, value in enumerate(theirs) if k != mine)
+        reference = decide(model, person)
+        return max(value - theirs[reference] for k, value in enumerate(theirs) if k != reference)
     chosen = model.rule.classes.index(model.rule.chosen)
-    lead = theirs[chosen] - max(value for k, value in enumerate(theirs) if k != chosen)
-    return -lead if decide(model, person) == 1 else lead
+    margin = theirs[chosen] - max(value for k, value in enumerate(theirs) if k != chosen)
+    return -margin if decide(model, person) == 1 else margin
 
 
 def worst_gap(model: Model, person: Vector) -> Fraction | None:
@@ -123,7 +123,9 @@ def tally(model: Model, person: Vector, weights: VoteWeights | None = None) -> l
 def votes_of(number: int, weights: VoteWeights | None) -> int:
     if weights is None:
         return 1
-    return dict(zip(weights.numbers.tolist(), weights.votes.tolist(), strict=True)).get(number, 0)
+    return dict(zip(weights.assignment_ids.tolist(), weights.votes.tolist(), strict=True)).get(
+        number, 0
+    )
 
 
 def fair_decision(
@@ -143,35 +145,35 @@ def fair_decision(
 
 
 def highest_along(model: Model, person: Vector, name: str, *, upward: bool) -> Fraction:
-    """The highest (or lowest) score of all counterparts when one number takes any real value."""
+    """Return the highest (or lowest) score of counterparts over all real values of one number."""
     attribute = model.space.attribute(name)
     assert isinstance(attribute, Integer | Real)
     column = model.space.columns_of(attribute).start
     ends = (Fraction(attribute.low), Fraction(attribute.high))
-    single = Levels(name, (float(attribute.low),), sensitive=True)  # its value is put in below
+    single = Levels(name, (float(attribute.low),), sensitive=True)  # its value is replaced below
     others = FeatureSpace(tuple(single if a is attribute else a for a in model.space.attributes))
-    found = []
+    values = []
     for other in counterparts(Model(others, model.network, model.rule), person):
-        row = [Fraction(float(one)) for one in other]
-        points = _bends(model, row, column, ends)
-        found += [_layers(model, row, column, at, None)[0] for at in points]
-    return max(found) if upward else min(found)
+        row = [Fraction(float(number)) for number in other]
+        points = _break_points(model, row, column, ends)
+        values += [_layers(model, row, column, at, None)[0] for at in points]
+    return max(values) if upward else min(values)
 
 
-def _bends(
+def _break_points(
     model: Model, row: list[Fraction], column: int, ends: tuple[Fraction, Fraction]
 ) -> list[Fraction]:
     points = list(ends)
     for depth, activation in enumerate(model.network.activations):
         values = [_layers(model, row, column, at, depth) for at in points]
         more = []
-        for place in range(len(points) - 1):
-            low, high = points[place], points[place + 1]
+        for index in range(len(points) - 1):
+            low, high = points[index], points[index + 1]
             for neuron, (left, right) in enumerate(
-                zip(values[place], values[place + 1], strict=True)
+                zip(values[index], values[index + 1], strict=True)
             ):
-                for one in activation.breaks[:, neuron if activation.width > 1 else 0]:
-                    at = Fraction(float(one))
+                for number in activation.breaks[:, neuron if activation.width > 1 else 0]:
+                    at = Fraction(float(number))
                     if min(left, right) < at < max(left, right):
                         more.append(low + (at - left) / (right - left) * (high - low))
         points = sorted({*points, *more})
@@ -181,20 +183,23 @@ def _bends(
 def _layers(
     model: Model, row: list[Fraction], column: int, at: Fraction, depth: int | None
 ) -> list[Fraction]:
-    """What goes into an activation, or the scores, when the column holds this number."""
+    """Return the inputs of an activation, or the scores, with this number in the column."""
     first = model.network.first
-    moved = [at if place == column else one for place, one in enumerate(row)]
+    moved = [at if index == column else number for index, number in enumerate(row)]
     values = [
         sum((Fraction(float(w)) * x for w, x in zip(slopes, moved, strict=True)), Fraction(0))
         + Fraction(float(bias))
         for slopes, bias in zip(first.slopes, first.bias, strict=True)
     ]
-    for place, (activation, layer) in enumerate(model.network.steps):
-        if place == depth:
+    for index, (activation, layer) in enumerate(model.network.steps):
+        if index == depth:
             return values
-        bent = [bend(activation, neuron, value) for neuron, value in enumerate(values)]
+        activated = [activate(activation, neuron, value) for neuron, value in enumerate(values)]
         values = [
-            sum((Fraction(float(w)) * a for w, a in zip(weights, bent, strict=True)), Fraction(0))
+            sum(
+                (Fraction(float(w)) * a for w, a in zip(weights, activated, strict=True)),
+                Fraction(0),
+            )
             + Fraction(float(bias))
             for weights, bias in zip(layer.weight, layer.bias, strict=True)
         ]

@@ -1,9 +1,9 @@
-"""Payloads: names and values that would come alive wherever they are shown without care."""
+"""Names and values that are active content wherever they are shown without escaping."""
 
 import feta
-from feta.audit.audit import audit
+from feta.auditing.audit import audit
 from feta.model import Model
-from feta.report.report import Gathering, Report, Source
+from feta.report.report import Report, ReportBuilder, ReportSource
 
 PAYLOADS = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>",
@@ -12,20 +12,23 @@ PAYLOADS = [
     "]]><script>x</script>", "{{ 7*7 }}", "{% for x in y %}", "${7*7}", "&lt;script&gt;",
     "<link rel=stylesheet href=//evil.example>", "<meta http-equiv=refresh content=0>",
     "=HYPERLINK(\"https://evil.example\")", "=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1+1", "\r=1+1",
-    " =cmd|' /C calc'!A0", "＝1+1",  # noqa: RUF001 - meant
+    " =cmd|' /C calc'!A0", "＝1+1",  # noqa: RUF001 - some spreadsheets accept it
     "a\",\"=1+1", "a;=1+1", "a\n=1+1",
     "[x](https://evil.example)", "![x](https://evil.example/x.png)", "`code` **bold** _it_",
     "| a | b |", "# heading", "https://evil.example", "www.evil.example", "@everyone #1",
     "[bold red]x[/]", "[link=https://evil.example]x[/link]", "[/]", ":warning:", "%n%s{0}",
-    "<style>*{display:none}</style>", "<svg><script>alert(1)</script></svg>", "<math><mi//xlink:href=x>",
-    "&#60;script&#62;alert(1)", "<details open ontoggle=alert(1)>", "\u200b=1+1", "\ufeff=1+1", "\xa0=1+1",
-    "\x1b]8;;https://evil.example\x07x\x1b]8;;\x07", "\x1b[2J\x1b[H", "\u2066evil\u2069\u200f", "\ud800<b>",
+    "<style>*{display:none}</style>", "<svg><script>alert(1)</script></svg>",
+    "<math><mi//xlink:href=x>",
+    "&#60;script&#62;alert(1)", "<details open ontoggle=alert(1)>", "\u200b=1+1",
+    "\ufeff=1+1", "\xa0=1+1",
+    "\x1b]8;;https://evil.example\x07x\x1b]8;;\x07", "\x1b[2J\x1b[H", "\u2066evil\u2069\u200f",
+    "\ud800<b>",
     "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u202eevil", "\x00\x08\x7f\x9b31m",
 ]  # fmt: skip
 
 
 def evil_model(payload: str) -> Model:
-    """A model whose names and values are all the payload, or begin with it."""
+    """Return a model whose names and values are the payload or start with it."""
     space = feta.FeatureSpace(
         (
             feta.Integer(f"{payload}age", 18, 90, sensitive=True),
@@ -39,14 +42,16 @@ def evil_model(payload: str) -> Model:
 
 
 def report_of(model: Model, rows: list[dict[str, object]], name: str = "p") -> Report:
-    found = audit(model, rows)
-    gathering = Gathering(found.auditor)
-    for finding in found.findings:
-        gathering.take(finding, found.people[finding.row], name=name)
-    return gathering.report(Source(name, name, "", f"feta audit {name}", unit=name))
+    """Audit some rows, and build the report with a text in every place that takes one."""
+    result = audit(model, rows)
+    builder = ReportBuilder(result.auditor)
+    for finding in result.findings:
+        builder.take(finding, result.people[finding.row], name=name)
+    return builder.report(ReportSource(name, name, "", f"feta audit {name}", unit=name))
 
 
 def evil_report(payload: str) -> Report:
+    """Return the report about a model and people that contain a payload everywhere."""
     model = evil_model(payload)
     ages, other = f"{payload}age", f"{payload}shared"
     rows: list[dict[str, object]] = [

@@ -1,4 +1,4 @@
-"""Strategies: random models aimed at the edge; campaigns draw them by seed, Hypothesis by choice."""
+"""Random models near the decision boundary, for campaigns (by seed) and Hypothesis."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from feta.arrays import Matrix, Vector
 from feta.model import Model
-from feta.network.activation import (
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.scorer.network.activation import (
     Maxout,
     Step,
     absolute,
@@ -21,9 +22,8 @@ from feta.network.activation import (
     relu,
     relu6,
 )
-from feta.network.builder import NetworkBuilder
-from feta.network.network import Affine, Columns, Network, Table
-from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.scorer.network.builder import NetworkBuilder
+from feta.scorer.network.network import Affine, Columns, LookupTable, Network
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -35,7 +35,7 @@ EDGES: tuple[Edge, ...] = ("free", "free", "free", "free", "tie", "ulp")  # a th
 
 @dataclass(frozen=True)
 class Case:
-    """A model, some people of it, and how the threshold was placed."""
+    """A model, people of its space, and how the threshold was chosen."""
 
     model: Model
     people: Matrix
@@ -61,7 +61,7 @@ def random_space(rng: np.random.Generator) -> FeatureSpace:
     if rng.random() < 0.4:
         attributes.append(Categorical("town", ("a", "b", "c")))
     order = rng.permutation(len(attributes))
-    return FeatureSpace(tuple(attributes[place] for place in order))
+    return FeatureSpace(tuple(attributes[index] for index in order))
 
 
 def random_person(rng: np.random.Generator, space: FeatureSpace) -> Vector:
@@ -83,27 +83,27 @@ def random_person(rng: np.random.Generator, space: FeatureSpace) -> Vector:
 
 
 def eighths(rng: np.random.Generator, *shape: int) -> Matrix:
-    """Weights in eighths, a third of them zero: sums cancel exactly and ties happen."""
+    """Draw weights in eighths, a third of them zero: sums cancel exactly and ties occur."""
     return rng.integers(-16, 17, shape) / 8 * (rng.random(shape) < 0.7)
 
 
 def rough(rng: np.random.Generator, *shape: int) -> Matrix:
-    """Weights as training leaves them: every product rounds."""
+    """Draw weights as after training: every product rounds."""
     return rng.normal(size=shape)
 
 
 def random_network(
     rng: np.random.Generator, space: FeatureSpace, outputs: int = 1, *, plain: bool = True
 ) -> Network:
-    """Draw a network; a plain one has ReLU only, others have any activation in each place."""
+    """Draw a network; a plain one has ReLU only, others have any activations."""
     draw = eighths if rng.random() < 0.5 else rough
     builder = NetworkBuilder()
     widths = [2 * int(rng.integers(1, 3)) for _ in range(rng.integers(0, 4))] + [outputs]
     inputs = space.width
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         builder.linear(draw(rng, width, inputs), draw(rng, width))
         inputs = width
-        if place < len(widths) - 1:
+        if index < len(widths) - 1:
             step = relu() if plain else random_activation(rng, width)
             builder.activate(step, "a random activation")
             inputs = builder.width or width
@@ -123,7 +123,7 @@ def _with_tables(
             column = space.columns_of(attribute).start
             slopes[:, column] = 0.0
             numbers = np.unique(attribute.codes(np.arange(attribute.n_values))[:, 0])
-            tables.append(Table(column, numbers, draw(rng, len(numbers), len(slopes))))
+            tables.append(LookupTable(column, numbers, draw(rng, len(numbers), len(slopes))))
     return replace(network, first=Columns(network.first.bias, slopes, tuple(tables)))
 
 
@@ -173,7 +173,11 @@ def random_weights(rng: np.random.Generator, model: Model) -> VoteWeights | None
 
 
 def random_case(rng: np.random.Generator, edge: Edge, *, plain: bool = True) -> Case:
-    """Draw a model; "tie" puts the rule on a counterpart's score or on the span, "ulp" one step off."""
+    """Draw a model.
+
+    With "tie", the rule is exactly at a counterpart's score or at the span; with "ulp", it is one
+    float64 away.
+    """
     space = random_space(rng)
     rule = random_threshold(rng) if plain else random_rule(rng)
     network = random_network(rng, space, rule.outputs, plain=plain)
@@ -189,24 +193,26 @@ def _at_the_edge(rng: np.random.Generator, model: Model, person: Vector, edge: E
     other = others[rng.integers(len(others))]
     match model.rule:
         case Threshold():
-            value = _beside(rng, float(oracle.score(model, other)), edge)
+            value = _near(rng, float(oracle.score(model, other)), edge)
             return replace(model, rule=replace(model.rule, value=value), threshold=None)
         case Tolerance():
-            epsilon = max(0.0, _beside(rng, float(oracle.span(model, person)), edge))
+            epsilon = max(0.0, _near(rng, float(oracle.span(model, person)), edge))
             return replace(model, rule=Tolerance(epsilon), threshold=None)
         case _:
             # Move one class's bias so that it ties with another at this counterpart.
             first, second = rng.permutation(model.network.outputs)[:2]
-            found = oracle.scores(model, other)
-            move = _beside(rng, float(found[first] - found[second]), edge)
-            return replace(model, network=_moved(model.network, int(second), move), threshold=None)
+            scores = oracle.scores(model, other)
+            move = _near(rng, float(scores[first] - scores[second]), edge)
+            return replace(
+                model, network=_shift_bias(model.network, int(second), move), threshold=None
+            )
 
 
-def _beside(rng: np.random.Generator, value: float, edge: Edge) -> float:
+def _near(rng: np.random.Generator, value: float, edge: Edge) -> float:
     return float(np.nextafter(value, rng.choice([-np.inf, np.inf]))) if edge == "ulp" else value
 
 
-def _moved(network: Network, output: int, move: float) -> Network:
+def _shift_bias(network: Network, output: int, move: float) -> Network:
     if not network.layers:
         bias = np.array(network.first.bias)
         bias[output] += move
@@ -214,7 +220,7 @@ def _moved(network: Network, output: int, move: float) -> Network:
     *rest, last = network.layers
     bias = np.array(last.bias)
     bias[output] += move
-    return replace(network, layers=(*rest, Affine(last.weight, bias, last.folded)))
+    return replace(network, layers=(*rest, Affine(last.weight, bias, last.cancelled_magnitude)))
 
 
 def cases(*, plain: bool = True) -> st.SearchStrategy[Case]:

@@ -1,4 +1,4 @@
-"""Campaign: tables of every content, through every encoder, as files and as frames.
+"""Campaign of tables with every content and every encoder, as files and as frames.
 
 `python -m campaigns.tables` runs it; `campaigns.tables.__main__` describes the options.
 """

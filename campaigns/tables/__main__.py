@@ -1,11 +1,11 @@
-"""Campaign: tables of every content, through every encoder, against the pipeline's own predict.
+"""Campaign of tables with every content and every encoder, against the pipeline's predict.
 
     python -m campaigns.tables [--part K/N] [--limit N] [--jobs 2] [--seed S] [--list] [--only TEXT]
 
 The full product of column content, encoder, file, reading and role of the column. Each combination
-writes a table, reads it with pandas as its user does, fits a pipeline, and takes both through
-`feta init`, `audit` and `predict`, or through the Python API. The oracle substitutes every value of
-the sensitive column into the user's frame and calls the pipeline's own predict.
+writes a table, reads it with pandas as a user does, fits a pipeline, and calls `feta init`, `audit`
+and `predict` on both, or the Python API. The oracle substitutes every value of the sensitive column
+into the user's frame and calls the pipeline's predict.
 
 Exits with 1 on a wrong verdict, decision or schema, on a crash, on a refusal that does not name
 column, value and remedy, and, of 100 combinations or more, if fewer than 85 % are answered.
@@ -31,12 +31,12 @@ def selected(options: argparse.Namespace) -> list[Combination]:
     chosen = [one for one in combinations() if options.only in one.name]
     part, parts = options.part
     order = np.random.default_rng(0).permutation(len(chosen))  # the same parts for every seed
-    chosen = [chosen[place] for place in sorted(order[part - 1 :: parts])]
+    chosen = [chosen[index] for index in sorted(order[part - 1 :: parts])]
     if options.limit is None:
         return chosen
     chosen = [one for one in chosen if not one.left_out]
     places = np.random.default_rng(options.seed).permutation(len(chosen))[: options.limit]
-    return [chosen[place] for place in sorted(places)]
+    return [chosen[index] for index in sorted(places)]
 
 
 def part_of(text: str) -> tuple[int, int]:

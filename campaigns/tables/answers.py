@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 
 import feta
 from campaigns.tables.case import LABEL, OUTCOMES, Case
-from feta.cli import app
+from feta.cli import run_command
 from feta.estimators.fair_classifier import FairClassifier
 
 SECONDS = 120  # for one command in its own process
@@ -101,7 +101,7 @@ def _in_this_process(arguments: list[str]) -> tuple[int | str, str]:
     code: int | str = "no exit"
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            app.main()
+            run_command.main()
         except SystemExit as stopped:
             code = stopped.code if isinstance(stopped.code, int) else int(bool(stopped.code))
         except BaseException as error:  # an internal error is what the campaign looks for

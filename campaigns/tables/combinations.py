@@ -1,10 +1,10 @@
-"""Combinations: the full product, and the reason for each combination that is left out."""
+"""The full product of combinations, and the reason for each one that is left out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from campaigns.tables.contents import CONTENTS, Content, File, Reading, is_missing
+from campaigns.tables.contents import CONTENTS, Content, File, Provenance, is_missing
 from campaigns.tables.encoders import ENCODERS
 
 IMPUTERS = ("frequent-onehot", "constant-onehot", "median-scaler")
@@ -18,7 +18,7 @@ class Combination:
     content: Content
     encoder: str
     file: File
-    reading: Reading
+    reading: Provenance
     sensitive: bool
 
     @property
@@ -57,7 +57,7 @@ class Combination:
 
 
 FILES: tuple[File, ...] = ("csv", "parquet", "frame")
-READINGS: tuple[Reading, ...] = ("defaults", "options")
+READINGS: tuple[Provenance, ...] = ("defaults", "options")
 
 
 def combinations() -> Iterator[Combination]:

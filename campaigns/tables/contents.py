@@ -1,4 +1,4 @@
-"""Contents: what the tested column holds, as a frame, as Parquet and as the cells of a CSV file."""
+"""Contents of the tested column, in a frame, in Parquet and as the cells of a CSV file."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 
 File = Literal["csv", "parquet", "frame"]
-Reading = Literal["defaults", "options"]  # of pandas.read_csv, when the model was fitted
+Provenance = Literal["defaults", "options"]  # of pandas.read_csv, when the model was fitted
 
 COLUMN = "housing"  # the tested column
 

@@ -1,4 +1,4 @@
-"""Encoders: what the pipeline does with the tested column."""
+"""Encoders of the tested column in the pipeline."""
 
 from collections.abc import Callable, Mapping
 

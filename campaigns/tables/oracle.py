@@ -1,6 +1,6 @@
-"""Oracle: the truth about a case, by the pipeline's own predict on the user's frame.
+"""The truth about a case, by the pipeline's predict on the user's frame.
 
-Nothing here comes from FETA but the list of values that it was asked about.
+Only the list of values comes from FETA.
 """
 
 import warnings
@@ -24,7 +24,7 @@ Table = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """One entry per row; `problems` describes values that the domain lacks or the encoder does not know."""
+    """One entry per row; `problems` describes missing values of the domain and unknown ones."""
 
     unfair: Table
     own: tuple[str, ...]
@@ -53,7 +53,7 @@ def truth_of(case: Case, domain: Domain) -> Truth:
 
 
 def _tables(case: Case, values: list[object]) -> tuple[NDArray[np.float64], list[str]]:
-    """Evaluate the people with each value, (values, rows, 2), and describe values that are refused."""
+    """Evaluate the people with each value, (values, rows, 2); describe refused values."""
     try:
         everybody = _with(case.people, case.sensitive, values)
         return _evaluate(case.pipeline, everybody).reshape(len(values), -1, 2), []
@@ -76,7 +76,7 @@ def _evaluate(pipeline: Pipeline, people: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def _distinct(column: "pd.Series[Any]") -> list[object]:
-    """Return a column's distinct cells as Python values; None, NaN and pd.NA stay distinct."""
+    """Return a column's distinct cells as Python values; None, NaN and pd.NA differ."""
     cells: list[object] = []
     for cell in column.astype(object):
         if not any(_same(cell, other) for other in cells):
@@ -99,7 +99,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _similar(one: object, other: object) -> bool:
-    """Return whether two cells are spelled alike, whatever their kinds are."""
+    """Return whether two cells have the same spelling, even if their kinds differ."""
     if is_missing(one) or is_missing(other):
         return False
     if str(one).casefold() == str(other).casefold():
@@ -121,7 +121,7 @@ def _lacking(cells: list[object], domain: Domain) -> list[str]:
 
 
 def _unknown(case: Case, domain: Domain) -> list[str]:
-    """Describe values of the domain that the fitted encoder of the sensitive column does not know."""
+    """Describe values of the domain that the encoder of the sensitive column does not know."""
     if not case.combination.sensitive:
         return []
     step = case.pipeline.steps[0][1].named_transformers_["column"]
@@ -144,8 +144,8 @@ def _unknown(case: Case, domain: Domain) -> list[str]:
 def _counterparts(cells: list[object], domain: Domain) -> list[object]:
     """Return the values to substitute, in the kinds that the user's table has.
 
-    A listed value of another kind stands for the cell that is spelled alike; cells that the
-    domain lacks are added, since the user asked about them, too.
+    A listed value of another kind means the cell with the same spelling. Cells that the domain
+    lacks are added, because the user's table has them.
     """
     values: list[object] = []
     for value in domain.values:

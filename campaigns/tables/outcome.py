@@ -1,4 +1,4 @@
-"""Outcome: one combination, from its table to the comparison of FETA's answers with the truth."""
+"""The outcome of one combination: FETA's results compared with the truth."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ from campaigns.tables.oracle import Truth, truth_of
 
 Kind = Literal["left out", "answered", "undecided", "refused", "crashed"]
 
-OWN_PROCESS = 150  # every so many combinations, the commands run in processes of their own
+OWN_PROCESS = 150  # one of so many combinations runs the commands in separate processes
 
 # Words that name a missing cell, and verbs that start a remedy.
 MISSING = ("missing", "empty", "nan", "none", "<na>", "null")
@@ -30,7 +30,7 @@ REMEDIES = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a combination comes to; counts are of rows."""
+    """The result of a combination; counts are of rows."""
 
     name: str
     kind: Kind
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def outcome_of(combination: Combination, *, seed: int, keep: Path | None = None) -> Outcome:
-    """Take one combination from end to end."""
+    """Run one combination from end to end."""
     if reason := combination.left_out:
         return Outcome(combination.name, "left out", reason)
     with tempfile.TemporaryDirectory() as name:
@@ -86,7 +86,7 @@ def _compared(combination: Combination, folder: Path, seed: int) -> Outcome:
 
 
 def _vague(message: str, content: Content) -> tuple[str, ...]:
-    """List what a refusal does not name."""
+    """Return what a refusal does not name."""
     lower = message.lower()
     values = [
         str(v).strip().lower() for v in content.values if not is_missing(v) and str(v).strip()

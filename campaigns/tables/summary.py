@@ -1,4 +1,4 @@
-"""Summary: counts per outcome, wrong answers by class, refusals by message."""
+"""Counts per outcome, wrong results by class, refusals by message."""
 
 import re
 from collections import Counter, defaultdict
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from campaigns.tables.combinations import Combination
 from campaigns.tables.outcome import Outcome
 
-ENOUGH = 100  # combinations, for a share of answers to mean something
+ENOUGH = 100  # combinations from which on the share of answers is checked
 SHARE = 0.85
 SHOWN = 400  # characters of a message
 
@@ -60,7 +60,7 @@ def _counts(tried: list[Outcome]) -> dict[str, int]:
         "WRONG schemas": sum(bool(one.problems) for one in answered),
         "WRONG verdicts: fair": sum(one.wrong_fair for one in answered),
         "WRONG verdicts: unfair": sum(one.wrong_unfair for one in answered),
-        "WRONG decisions: the model's own": sum(one.wrong_own for one in answered),
+        "WRONG decisions: of the model": sum(one.wrong_own for one in answered),
         "WRONG decisions: fair": decisions,
         "WRONG refusals: vague": sum(bool(one.vague) for one in tried),
     }
@@ -72,7 +72,7 @@ def _line(one: Outcome) -> str:
         for what, count in (
             ("wrong fair", one.wrong_fair),
             ("wrong unfair", one.wrong_unfair),
-            ("wrong own decisions", one.wrong_own),
+            ("wrong model decisions", one.wrong_own),
             *((f"wrong decisions of {source}", count) for source, count in one.wrong_decisions),
         )
         if count

@@ -1,13 +1,13 @@
 """FETA: is there anybody whose decision would change if only their age, race or sex were different?
 
-It verifies, enforces and explains the individual fairness of neural networks, with exact answers.
+It verifies, enforces and explains the individual fairness of neural networks. Results are exact.
 """
 
 import importlib.metadata
 from importlib import import_module
 
 from feta.api import spread, tally, verify, worst
-from feta.audit.audit import Audit, audit
+from feta.auditing.audit import Audit, audit
 from feta.engine.protocol import Budget
 from feta.errors import (
     CertificateError,
@@ -20,20 +20,20 @@ from feta.errors import (
     SchemaError,
     Undecided,
 )
+from feta.io.model_file import load_model, save_model
+from feta.io.onnx_writer import write_onnx
+from feta.io.schema import Schema, read_schema, write_schema
 from feta.model import Model
-from feta.model_file import load_model, save_model
-from feta.network.network import Network
-from feta.network.onnx_writer import write_onnx
-from feta.network.readers.keras import read_keras
-from feta.network.readers.onnx import read_onnx
-from feta.network.readers.sklearn import read_sklearn
-from feta.network.readers.torch import read_torch
-from feta.network.readers.weights import read_weights
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
+from feta.readers.keras.read import read_keras
+from feta.readers.onnx.read import read_onnx
+from feta.readers.runtime import runtime_of
+from feta.readers.sklearn.read import read_sklearn
+from feta.readers.torch.read import read_torch
+from feta.readers.weights import read_weights
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
-from feta.runtime import runtime_of
-from feta.schema import Schema, read_schema, write_schema
+from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -110,7 +110,7 @@ except importlib.metadata.PackageNotFoundError:  # imported from a source folder
     __version__ = "0+unknown"
 
 
-# What is imported only when it is asked for: scikit-learn and training are slow to import.
+# Names that are imported on first use: scikit-learn and training are slow to import.
 _LAZY = {
     "CEFairClassifier": "feta.estimators.ce_fair_classifier",
     "CEFairTrainer": "feta.train.ce_fair",
@@ -122,7 +122,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    """Import scikit-learn's clothing and the trainers when they are asked for."""
+    """Import the scikit-learn interface and the trainers on first use."""
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'feta' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`python -m feta` is `feta`."""
+"""The command `python -m feta`, the same as `feta`."""
 
 from feta.cli.entry import main
 

@@ -1,4 +1,4 @@
-"""The front door: verify, worst, tally, spread."""
+"""The public functions on one or several people: verify, worst, tally, spread."""
 
 import numpy as np
 
@@ -16,31 +16,37 @@ from feta.verdict.verdict import Verdict
 
 
 def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
-    """Answer a question with the engine named, or the first that accepts it.
+    """Answer a query with the given engine, or with the first that accepts it.
 
-    Whatever the engine says, the checker has the last word: no evidence, no verdict.
+    The checker confirms the evidence of each verdict. Without evidence, there is no verdict.
 
     Parameters
     ----------
     query
         `FairAt(model, person)`, or `WorstAt(model, person)`.
     engine
-        An engine's name, or "auto".
+        The name of an engine, or "auto".
     budget
-        What may be spent; running out gives `Unknown`.
+        Limits on time and evaluations. A spent budget gives `Unknown`.
+
+    Returns
+    -------
+    Verdict
+        `Fair`, `Unfair` with a counterexample, or `Unknown` with the reason.
 
     Examples
     --------
     >>> import feta
-    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 9)))
+    >>> age = feta.Integer("age", 18, 90, sensitive=True)
+    >>> space = feta.FeatureSpace((age, feta.Real("income", 0, 9)))
     >>> network = feta.Network.from_layers([([[0.1, 1.0]], [-5.0])])
     >>> model = feta.Model(space, network, threshold=0.0)
     >>> person = space.encode({"age": 18, "income": 2})[0]
     >>> match feta.verify(feta.FairAt(model, person), engine="exhaustive"):
     ...     case feta.Fair():
-    ...         print("decided alike, whatever the age")
-    ...     case feta.Unfair(counterexample=found):
-    ...         print(space.decode(found.counterpart))
+    ...         print("the same decision for every age")
+    ...     case feta.Unfair(counterexample=pair):
+    ...         print(space.decode(pair.counterpart))
     {'age': 30, 'income': 2.0}
     """
     chosen = choose(query.model, engine)
@@ -50,19 +56,34 @@ def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) ->
 def worst(
     model: Model, person: Vector, *, engine: str = "auto", budget: Budget = UNLIMITED
 ) -> Verdict:
-    """Find the counterpart farthest on the other side of the decision; regression: the widest pair.
+    """Find the counterexample with the largest gap; regression: the pair with the largest distance.
 
-    Returns `Unfair` with `optimal=True`, `Fair` if there is none, or `Unknown` with the best so far.
-    Where a sensitive attribute is real-valued, optimal is within 1e-9 of the gap; `optimal=False` says
-    that a farther one was neither found nor ruled out.
+    If a sensitive attribute is real-valued, "optimal" means within 1e-9 of the largest gap.
+
+    Parameters
+    ----------
+    model
+        Space, network and rule.
+    person
+        One row encoded by `model.space`.
+    engine
+        The name of an engine, or "auto".
+    budget
+        Limits on time and evaluations.
+
+    Returns
+    -------
+    Verdict
+        `Unfair` with `optimal=True`, `Fair`, or `Unknown` with the best counterexample so far.
+        With `optimal=False`, a larger gap was neither found nor ruled out.
 
     Examples
     --------
     >>> import feta
     >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True),))
     >>> model = feta.Model(space, feta.Network.from_layers([([[0.5]], [-20.0])]), threshold=0.0)
-    >>> found = feta.worst(model, space.encode({"age": 20})[0])
-    >>> space.decode(found.counterexample.counterpart), found.optimal
+    >>> verdict = feta.worst(model, space.encode({"age": 20})[0])
+    >>> space.decode(verdict.counterexample.counterpart), verdict.optimal
     ({'age': 90}, True)
     """
     return verify(WorstAt(model, person), engine=engine, budget=budget)
@@ -71,9 +92,20 @@ def worst(
 def tally(
     model: Model, people: Matrix, *, engine: str = "auto", budget: Budget = UNLIMITED
 ) -> Tally:
-    """Count how many counterparts of each person are decided each way.
+    """Count the counterparts of each person by decision.
 
-    The people's own sensitive columns are not read and may be NaN.
+    The sensitive columns of `people` are not read and may be NaN.
+
+    Parameters
+    ----------
+    model
+        Space, network and rule.
+    people
+        Rows encoded by `model.space`.
+    engine
+        The name of an engine, or "auto".
+    budget
+        Limits on time and evaluations.
 
     Examples
     --------
@@ -88,7 +120,8 @@ def tally(
     model.space.check(people, sensitive="ignore")
     if isinstance(model.rule, Tolerance):
         raise EngineError(
-            "a regression model decides nothing that could be counted; use feta.spread"
+            "invalid rule: got a Tolerance; expected a rule that makes decisions; use feta.spread "
+            "for a regression model"
         )
     chosen = choose(model, engine)
     return chosen.tally(model, people, budget, until="all")
@@ -97,9 +130,20 @@ def tally(
 def spread(
     model: Model, people: Matrix, *, engine: str = "auto", budget: Budget = UNLIMITED
 ) -> Spread:
-    """Find the median, lowest and highest score of each person's counterparts.
+    """Compute the median, lowest and highest score of each person's counterparts.
 
-    The people's own sensitive columns are not read and may be NaN.
+    The sensitive columns of `people` are not read and may be NaN.
+
+    Parameters
+    ----------
+    model
+        Space, network and rule.
+    people
+        Rows encoded by `model.space`.
+    engine
+        The name of an engine, or "auto".
+    budget
+        Limits on time and evaluations.
 
     Examples
     --------
@@ -107,12 +151,14 @@ def spread(
     >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True),))
     >>> limit = feta.Network.from_layers([([[100.0]], [500.0])])
     >>> model = feta.Model(space, limit, rule=feta.Tolerance(50.0))
-    >>> found = feta.spread(model, space.encode({"age": 20}))
-    >>> found.median.tolist(), found.span.tolist()
+    >>> spread = feta.spread(model, space.encode({"age": 20}))
+    >>> spread.median.tolist(), spread.span.tolist()
     ([5900.0], [7200.0])
     """
     people = np.asarray(people, dtype=np.float64)
     model.space.check(people, sensitive="ignore")
     if model.network.outputs != 1:
-        raise EngineError(f"a spread needs one score, got a network with {model.network.outputs}")
+        raise EngineError(
+            f"wrong number of network outputs: got {model.network.outputs}; expected 1 for a spread"
+        )
     return choose(model, engine).spread(model, people, budget)

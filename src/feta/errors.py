@@ -1,32 +1,36 @@
-"""Errors: every exception FETA raises, and nothing else.
+"""All exceptions that FETA raises.
 
 FetaError
-├── SchemaError        a space, rule or schema that cannot be             (ValueError)
-├── DomainError        a person outside the space                         (ValueError)
-│   └── OutsideLimits  a person whom no proof covers beyond the limits
-├── NetworkError       a network that cannot be read or is not finite     (ValueError)
-├── DatasetError       a dataset that is not at hand, or is damaged       (ValueError)
-├── EngineError        an engine that is unknown or cannot do this        (ValueError)
-├── Undecided          people whose fair decision could not be settled    (RuntimeError)
-├── CertificateError   a proof that does not hold; FETA never catches it  (RuntimeError)
-└── MissingExtra       an optional package that is not installed          (ImportError)
+├── SchemaError        an invalid space, rule or schema                     (ValueError)
+├── DomainError        a person outside the space                           (ValueError)
+│   └── OutsideLimits  a person outside the limits, for whom no proof holds
+├── NetworkError       a network that is not supported or not finite        (ValueError)
+├── DatasetError       a dataset that is not available or damaged           (ValueError)
+├── EngineError        an engine that is unknown or does not apply          (ValueError)
+├── Undecided          people whose fair decision could not be computed     (RuntimeError)
+├── CertificateError   a proof that does not hold; FETA never catches it    (RuntimeError)
+└── MissingExtra       an optional package that is not installed            (ImportError)
 """
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Self
 
+# More rows or names than this are abbreviated in messages.
+MAX_SHOWN_ROWS = 10
+MAX_SHOWN_NAMES = 12
+
 
 class FetaError(Exception):
-    """Whatever FETA raises."""
+    """The base class of all exceptions that FETA raises."""
 
 
 class SchemaError(FetaError, ValueError):
-    """A space, rule or schema that cannot be."""
+    """An invalid space, rule or schema."""
 
 
 class DomainError(FetaError, ValueError):
-    """A person outside the space; `column` and `row` (counted from 0) say where, if known."""
+    """A person outside the space; `column` and `row` (counted from 0) locate the value if known."""
 
     def __init__(
         self, message: str, *, column: str | None = None, row: int | None = None, what: str = ""
@@ -34,38 +38,39 @@ class DomainError(FetaError, ValueError):
         super().__init__(message)
         self.column = column
         self.row = row
-        self.what = what  # the message without the place
+        self.what = what  # the message without column and row
 
     @classmethod
     def at(cls, column: str, row: int, what: str) -> Self:
-        """Refuse the value of one column in one row."""
+        """Return the error for the value of one column in one row."""
         return cls(f"{column!r} {what} (row {row})", column=column, row=row, what=what)
 
 
 class OutsideLimits(DomainError):
-    """A person outside the limits of a column, for whom the model's proofs cannot be made again."""
+    """A person outside the limits of a column, for whom the model's proofs do not hold."""
 
 
 class NetworkError(FetaError, ValueError):
-    """A network that cannot be read, or whose numbers are not finite."""
+    """A network that is not supported, or whose numbers are not finite."""
 
 
 class DatasetError(FetaError, ValueError):
-    """A dataset that is not at hand, or whose files are not what they should be."""
+    """A dataset that is not available, or whose files are damaged."""
 
 
 class EngineError(FetaError, ValueError):
-    """An engine that is unknown, or cannot answer this kind of question."""
+    """An engine that is unknown, or does not apply to the query."""
 
 
 class Undecided(FetaError, RuntimeError):
-    """People whose fair decision could not be settled within the budget; `rows` names them."""
+    """People whose fair decision could not be computed within the budget; `rows` lists them."""
 
     def __init__(self, rows: tuple[int, ...], reason: str) -> None:
         self.rows = rows
-        shown = ", ".join(str(row) for row in rows[:10]) + (", …" if len(rows) > 10 else "")  # noqa: PLR2004
+        shown = ", ".join(str(row) for row in rows[:MAX_SHOWN_ROWS])
+        more = ", …" if len(rows) > MAX_SHOWN_ROWS else ""
         who = "1 person" if len(rows) == 1 else f"{len(rows)} people"
-        super().__init__(f"{who} could not be decided (rows {shown}): {reason}")
+        super().__init__(f"{who} could not be decided (rows {shown}{more}): {reason}")
 
 
 class CertificateError(FetaError, RuntimeError):
@@ -73,28 +78,37 @@ class CertificateError(FetaError, RuntimeError):
 
 
 class MissingExtra(FetaError, ImportError):
-    """An optional package that is not installed; the message names its command."""
+    """An optional package that is not installed; the message contains the command to install it."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; pip install 'feta-fair[{extra}]'")
 
 
 def missing(name: str, known: Iterable[str]) -> str:
-    """Say that a column is missing, what there is, and which of it may be meant."""
+    """Return a message for a missing column, with the existing columns and the nearest name."""
     names = list(known)
-    near = get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"the table must have the column {name!r}; it has {_listed(names)}{hint}"
-
-
-def _listed(names: Sequence[object]) -> str:
-    return ", ".join(repr(one) for one in names[:12]) + (", …" if len(names) > 12 else "")  # noqa: PLR2004
+    listed = _join_quoted(names)
+    return f"the table must have the column {name!r}; it has {listed}{_suggestion(name, names)}"
 
 
 def one_of(name: object, known: Iterable[object]) -> str:
-    """Say what was allowed and got, and offer the nearest name."""
-    shown = list(known)
-    texts = [str(one) for one in shown]
-    near = get_close_matches(str(name), texts, n=1)
-    hint = f"; did you mean {shown[texts.index(near[0])]!r}?" if near else ""
-    return f"one of {_listed(shown)}, got {name!r}{hint}"
+    """Return "one of …, got …" for an unknown name, with the nearest choice."""
+    choices = list(known)
+    return f"one of {_join_quoted(choices)}, got {name!r}{_suggestion(name, choices)}"
+
+
+def unknown_choice(value: object, choices: Iterable[object]) -> str:
+    """Return "got …; expected one of …" for an unknown value, with the nearest choice."""
+    options = list(choices)
+    return f"got {value!r}; expected one of {_join_quoted(options)}{_suggestion(value, options)}"
+
+
+def _suggestion(value: object, choices: Sequence[object]) -> str:
+    texts = [str(choice) for choice in choices]
+    near = get_close_matches(str(value), texts, n=1)
+    return f"; did you mean {choices[texts.index(near[0])]!r}?" if near else ""
+
+
+def _join_quoted(names: Sequence[object]) -> str:
+    more = ", …" if len(names) > MAX_SHOWN_NAMES else ""
+    return ", ".join(repr(name) for name in names[:MAX_SHOWN_NAMES]) + more

@@ -1,7 +1,7 @@
-"""Model: a space, a network and a rule; the one place where a decision is made.
+"""A space, a network and a rule; the only place that makes decisions.
 
-A score nearer the threshold than float64's own rounding error is settled in exact arithmetic. So a
-decision never depends on the batch, the machine or the number of threads.
+A score closer to the threshold than the rounding error of float64 is decided in exact arithmetic.
+A decision therefore never depends on the batch, the machine or the number of threads.
 """
 
 import hashlib
@@ -15,37 +15,47 @@ import numpy as np
 
 from feta.arrays import Answers, Flags, Matrix, Vector
 from feta.errors import NetworkError, SchemaError
-from feta.network.bounded import Bounded, largest_activations
-from feta.network.embedding import expanded
-from feta.network.exact import ExactNetwork
-from feta.network.network import Network
-from feta.network.points import Points, Rows, Tabulated
 from feta.rounding import FLOAT64, LARGEST_ACTIVATION
-from feta.rule import OPEN, Argmax, Decisions, Judge, OneVsRest, Rule, Threshold, Tolerance
+from feta.rule import (
+    UNDECIDED,
+    Argmax,
+    Comparator,
+    Decisions,
+    OneVsRest,
+    Outcome,
+    Rule,
+    Threshold,
+    Tolerance,
+)
+from feta.scorer.network.embedding import expanded
+from feta.scorer.network.error_bounds import Bounded, largest_activations
+from feta.scorer.network.evaluation import Points, Rows, Tabulated
+from feta.scorer.network.exact import ExactNetwork
+from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 
-# Points settled exactly between two looks at the clock.
+# Points that are decided exactly between two checks of the deadline.
 EXACT_CHUNK = 2**13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settled:
-    """Decisions, and which of them the source's own runtime is sure to share (S6)."""
+class DecisionBatch:
+    """Decisions, and which of them the source's runtime provably shares."""
 
-    decisions: Decisions  # OPEN only where time ran out
-    safe: Flags
+    decisions: Decisions  # UNDECIDED only after the deadline
+    runtime_safe: Flags
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Who can exist, what scores them, and how a score becomes a decision.
+    """A space of people, a network that scores them, and a rule that turns scores into decisions.
 
-    `threshold=t` is short for `rule=Threshold(t)`. A network with two outputs is given the score
-    "second less first".
+    `threshold=t` is short for `rule=Threshold(t)`. With a threshold, the score of a network with
+    two outputs is the second output minus the first.
 
     Examples
     --------
-    Five classes, whose scores hang on income and, a little, on age:
+    Five classes, whose scores depend on income and, a little, on age:
 
     >>> from feta import Argmax, FairPredictor, Integer, Real, Tolerance, tally
     >>> space = FeatureSpace((Integer("age", 18, 90, sensitive=True), Real("income", 0, 100)))
@@ -54,7 +64,7 @@ class Model:
     >>> classes = Argmax(("none", "basic", "silver", "gold", "platinum"))
     >>> tiers = Model(space, Network.from_layers([(slopes, biases)]), classes)
     >>> people = space.encode([{"age": 30, "income": 39}, {"age": 80, "income": 39}])
-    >>> [tiers.outcomes[one] for one in tiers.decide(people)]
+    >>> [tiers.outcomes[decision] for decision in tiers.decide(people)]
     ['basic', 'silver']
     >>> tally(tiers, people[:1]).by_class.tolist()
     [[0, 32, 41, 0, 0]]
@@ -71,53 +81,53 @@ class Model:
 
     space: FeatureSpace
     network: Network
-    rule: Rule = None  # type: ignore[assignment]  # settled in __post_init__
+    rule: Rule = None  # type: ignore[assignment]  # set in __post_init__
     threshold: InitVar[float | None] = None
-    outcomes: tuple[str, ...] = ()  # what the decisions are called, by class; no part of the model
+    outcomes: tuple[str, ...] = ()  # names of the decisions; not part of the fingerprint
 
     def __post_init__(self, threshold: float | None) -> None:
-        given: object = self.rule
-        if given is not None and not isinstance(given, Rule):
-            raise SchemaError(f"rule must be a rule such as feta.Threshold(0.0), got {self.rule!r}")
-        if given is not None and threshold is not None:
-            raise SchemaError("give a rule or a threshold, not both")
+        argument: object = self.rule
+        if argument is not None and not isinstance(argument, Rule):
+            raise SchemaError(
+                f"invalid rule: got {argument!r}; expected a rule such as feta.Threshold(0.0)"
+            )
+        if argument is not None and threshold is not None:
+            raise SchemaError(
+                f"conflicting arguments: got rule={argument!r} and threshold={threshold!r}; "
+                "expected one of them"
+            )
         if threshold is not None and self.network.sigmoid and 0 < threshold < 1:
-            message = f"threshold={threshold} is a score, before the network's last sigmoid; for a probability give rule=Threshold.at_probability({threshold})"
+            message = (
+                f"threshold={threshold} is compared with the score, before the network's last "
+                f"sigmoid; for a probability, use rule=Threshold.at_probability({threshold})"
+            )
             warnings.warn(message, stacklevel=3)
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
-        network = self.network
-        if network.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes
-            network = network.difference()
-        if network.outputs != rule.outputs:
-            wanted = (
-                "one or two outputs" if isinstance(rule, Threshold) else f"{rule.outputs} output(s)"
-            )
-            message = f"{type(rule).__name__} needs a network with {wanted}, got {network.outputs}"
-            raise SchemaError(message)
-        network = expanded(network, self.space)
-        if network.width != self.space.width:
-            message = f"the network must read the space's {self.space.width} columns, got {network.width}; a category takes one column a value"
-            raise SchemaError(message)
+        network = _fit_network(self.network, rule, self.space)
         object.__setattr__(self, "network", network)
         object.__setattr__(self, "rule", rule.resolved(network.equality))
         outcomes = tuple(self.outcomes) or rule.outcomes
         if len(outcomes) != rule.n_classes or len(set(outcomes)) != len(outcomes):
-            message = f"outcomes must name {rule.n_classes} different decisions, got {outcomes!r}"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"invalid outcomes: got {outcomes!r}; expected {rule.n_classes} different names"
+            )
         object.__setattr__(self, "outcomes", outcomes)
         self._check_size()
 
     def _check_size(self) -> None:
         with np.errstate(over="ignore"):
             largest = list(largest_activations(self.network, self.space.magnitudes))
-        for place, sizes in enumerate(largest, start=1):
+        for index, sizes in enumerate(largest, start=1):
             neuron = int(np.argmax(sizes))
             if not sizes[neuron] < LARGEST_ACTIVATION:
-                message = f"layer {place}, neuron {neuron} can reach {sizes[neuron]:.3g} in this space, which float64 cannot hold safely; narrow the columns' limits or rescale the weights"
-                raise NetworkError(message)
+                raise NetworkError(
+                    f"layer {index}, neuron {neuron} could overflow: got values up to "
+                    f"{sizes[neuron]:.3g} in this space; expected less than "
+                    f"{LARGEST_ACTIVATION:g}; narrow the columns' limits or rescale the weights"
+                )
 
     def with_sensitive(self, names: Collection[str]) -> "Model":
-        """Take the same model with just these attributes sensitive."""
+        """Return the model with exactly these attributes sensitive."""
         return replace(self, space=self.space.with_sensitive(names), threshold=None)
 
     @cached_property
@@ -128,69 +138,103 @@ class Model:
 
     @cached_property
     def wider(self) -> "dict[object, Model]":
-        """The same model over wider limits, as `feta.beyond` made it for people outside of them."""
+        """A cache of this model over wider limits, filled by `feta.wider_limits`."""
         return {}
 
     @cached_property
     def exact(self) -> ExactNetwork:
-        """The network in exact numbers."""
+        """The network in exact arithmetic."""
         return ExactNetwork(self.network)
 
     @cached_property
     def tabulated(self) -> Tabulated:
-        """The network's first layer over the sensitive lattice."""
+        """The network with its first layer tabulated over the sensitive lattice."""
         return Tabulated(self.exact, self.space.lattice)
 
     @cached_property
-    def runtime_slack(self) -> float:
-        """How much nearer the threshold the source may err than its scores do; inf: overflow."""
+    def runtime_error(self) -> float:
+        """The error that the source adds after its scores; infinite if it may overflow."""
         arithmetic = self.network.arithmetic
         if self.space.magnitudes.max() > arithmetic.huge:
             return float("inf")
-        return self.rule.slack(arithmetic) if self.network.sigmoid else 0.0
+        return self.rule.source_error(arithmetic) if self.network.sigmoid else 0.0
 
     def score(self, people: Matrix) -> Vector:
-        """Compute float64 scores: to look at, not to decide with."""
+        """Compute float64 scores, for display only: decisions need an error bound."""
         people = np.asarray(people, dtype=np.float64)
         self.space.check(people)
         scores = self.network(people)
         return scores[:, 0] if self.network.outputs == 1 else scores
 
     def decide(self, people: Matrix) -> Answers:
-        """Decide each person as the model does: True is favorable; several classes: the class."""
+        """Return the decision for each person: True is favorable; with Argmax, class indices."""
         people = np.asarray(people, dtype=np.float64)
         self.space.check(people)
         if isinstance(self.rule, Tolerance):
-            raise SchemaError("a regression model gives scores, not decisions; use model.score")
-        decisions = self.settle(Rows(self.exact, people), self.rule).decisions
+            raise SchemaError(
+                "invalid rule: got a Tolerance; expected a rule that makes decisions; a regression "
+                "model has scores only, use model.score"
+            )
+        decisions = self.resolve(Rows(self.exact, people), self.rule).decisions
         return decisions if isinstance(self.rule, Argmax) else decisions == 1
 
+    def describe(self, outcome: Outcome | None) -> str | float:
+        """Return the name of an outcome; a score is returned as a number, None as an empty text."""
+        if outcome is None:
+            return ""
+        return float(outcome) if isinstance(self.rule, Tolerance) else self.outcomes[int(outcome)]
+
     def one_vs_rest(self, chosen: str) -> "Model":
-        """Ask of a model with several classes only whether the class is the chosen one."""
+        """Return the model that decides only between the chosen class and all others."""
         if not isinstance(self.rule, Argmax):
-            raise SchemaError(f"one against the rest needs several classes, got {self.rule!r}")
+            raise SchemaError(
+                f"invalid rule for one class against the rest: got {self.rule!r}; expected an "
+                "Argmax"
+            )
         rule = OneVsRest(self.rule.classes, chosen)
         return Model(self.space, self.network, rule)
 
     def runtime_scores(self, points: Points) -> Bounded:
-        """Compute scores with a bound that also covers the source's own runtime."""
+        """Compute scores with an error bound that also covers the source's runtime."""
         scores = points.scores(self.network.arithmetic)
-        return Bounded(scores.values, scores.errors + self.runtime_slack)
+        return Bounded(scores.values, scores.errors + self.runtime_error)
 
-    def settle(self, points: Points, judge: Judge, *, deadline: float = float("inf")) -> Settled:
-        """Judge points: by float64 and its error bound, and exactly where that is not enough.
+    def resolve(
+        self, points: Points, comparator: Comparator, *, deadline: float = float("inf")
+    ) -> DecisionBatch:
+        """Decide points by float64 and its error bound, and exactly where that is not enough.
 
-        After the deadline (by `time.monotonic`) what needs exact arithmetic stays open.
+        After the deadline (by `time.monotonic`), points that need exact arithmetic remain
+        undecided.
         """
-        decisions = judge.settle(self.runtime_scores(points))
-        safe = decisions != OPEN
-        rest = np.flatnonzero(~safe)
+        decisions = comparator.decide(self.runtime_scores(points))
+        runtime_safe = decisions != UNDECIDED
+        rest = np.flatnonzero(~runtime_safe)
         if rest.size:
-            decisions[rest] = judge.settle(points.scores(FLOAT64, rest))
-            rest = rest[decisions[rest] == OPEN]
+            decisions[rest] = comparator.decide(points.scores(FLOAT64, rest))
+            rest = rest[decisions[rest] == UNDECIDED]
         for start in range(0, rest.size, EXACT_CHUNK):
             if time.monotonic() > deadline:
                 break
             chunk = rest[start : start + EXACT_CHUNK]
-            decisions[chunk] = judge.settle_exactly(points.exact_scores(chunk))
-        return Settled(decisions, safe)
+            decisions[chunk] = comparator.decide_exactly(points.exact_scores(chunk))
+        return DecisionBatch(decisions, runtime_safe)
+
+
+def _fit_network(network: Network, rule: Rule, space: FeatureSpace) -> Network:
+    """Return the network with the outputs of a rule and the columns of a space."""
+    if network.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes
+        network = network.difference()
+    if network.outputs != rule.outputs:
+        expected = "1 or 2" if isinstance(rule, Threshold) else f"{rule.outputs}"
+        raise SchemaError(
+            f"wrong number of network outputs: got {network.outputs}; expected {expected} for "
+            f"{type(rule).__name__}"
+        )
+    network = expanded(network, space)
+    if network.width != space.width:
+        raise SchemaError(
+            f"wrong number of network inputs: got {network.width}; expected {space.width}, the "
+            "columns of the space; a categorical attribute has one column per value"
+        )
+    return network

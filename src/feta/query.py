@@ -1,4 +1,4 @@
-"""Stage 4: what is asked. A query is a value: hash it, log it, send it."""
+"""Queries about one person. A query is a value: it can be hashed, logged and sent."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from feta.model import Model
 
 @dataclass(frozen=True, eq=False)
 class FairAt:
-    """Is this person decided the same, whatever their sensitive attributes were?
+    """Does this person get the same decision for all values of the sensitive attributes?
 
     Regression: do the scores of any two counterparts differ by the tolerance at most?
     """
@@ -22,20 +22,22 @@ class FairAt:
     person: Vector
 
     def __post_init__(self) -> None:
-        given: object = self.person
-        if isinstance(given, dict):
-            raise DomainError("a person must come encoded; write space.encode(record)[0]")
+        person: object = self.person
+        if isinstance(person, dict):
+            raise DomainError(
+                "invalid person: got a dict; expected an encoded row; use space.encode(record)[0]"
+            )
         object.__setattr__(self, "person", frozen(self.person))
         if self.person.ndim != 1:
-            message = (
-                f"a question is about one person, got the shape {self.person.shape}; take one row"
+            raise DomainError(
+                f"invalid person: got the shape {self.person.shape}; expected one row; a query is "
+                "about one person"
             )
-            raise DomainError(message)
         self.model.space.check(self.person[None, :])
 
     @cached_property
     def digest(self) -> str:
-        """A sha256 of question, model and person."""
+        """A sha256 of query type, model and person."""
         text = f"{type(self).__name__}\n{self.model.fingerprint}\n"
         person = self.person.astype(np.dtype("<f8"))
         return hashlib.sha256(text.encode() + person.tobytes()).hexdigest()
@@ -43,7 +45,7 @@ class FairAt:
 
 @dataclass(frozen=True, eq=False)
 class WorstAt(FairAt):
-    """Which counterpart of this person is farthest on the other side of the decision?
+    """Which counterpart of this person has the largest gap?
 
     Regression: which two counterparts have the lowest and the highest score?
     """

@@ -1,11 +1,12 @@
-// Arithmetic: the constants of rounding-error bounds, as in feta/rounding.py.
+// Arithmetic: constants of the rounding-error bounds. feta/rounding.py is the Python counterpart.
 #pragma once
 #include <cmath>
 #include <limits>
 
 namespace feta {
 
-// One format: its unit roundoff, and an absolute error that covers underflow and flushing to zero.
+// A number format: its unit roundoff, and an absolute error that covers underflow and flushing to
+// zero.
 template <class T> struct Format;
 
 template <> struct Format<float> {
@@ -15,23 +16,23 @@ template <> struct Format<double> {
     static constexpr double unit = 0x1p-53, tiny = 0x1p-1021;
 };
 
-// Higham's γ for sums of n products, each term rounded `extra` times more; doubled, which also
+// Twice Higham's γ for a sum of n products, each rounded `extra_roundings` more times. The factor 2
 // covers the rounding of the bound itself.
-inline double gamma(double unit, int n_terms, int extra) {
-    const double share = (n_terms + 1.0 + extra) * unit;
-    return share < 0.5 ? 2 * share / (1 - share) : std::numeric_limits<double>::infinity();
+inline double gamma(double unit, int n_terms, int extra_roundings) {
+    const double relative = (n_terms + 1.0 + extra_roundings) * unit;
+    return relative < 0.5 ? 2 * relative / (1 - relative) : std::numeric_limits<double>::infinity();
 }
 
-// A factor above 1 that outweighs the rounding of a bound with n terms computed in format T.
+// Factor above 1 that covers the rounding error of a bound with n terms computed in format T.
 template <class T> T upward(int n_terms) {
     return static_cast<T>(1 + (n_terms + 16) * 4 * Format<T>::unit);
 }
 
-// Added to absolute weights, so that products with numbers flushed to zero are covered.
-constexpr double floor_size = 0x1p-100;
+// Added to absolute weights, so that a bound also covers products with values flushed to zero.
+constexpr double underflow_floor = 0x1p-100;
 
-// Roundings a term may suffer in the kernel besides its product and sums: weights and table entries
-// are rounded to the format first, and a table entry may be a rounded product.
-constexpr int kernel_extra = 4;
+// Roundings of a term in the kernel in addition to its product and sums: weights and table entries
+// are first rounded to the format, and a table entry may itself be a rounded product.
+constexpr int kernel_extra_roundings = 4;
 
 }  // namespace feta

@@ -1,4 +1,4 @@
-// Frontier: the open nodes of a search, the one with the largest key first.
+// Frontier: priority queue of the undecided nodes of a search; the largest key is first.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,23 +7,23 @@
 namespace feta {
 namespace FETA_ISA {
 
-// A node is one tree node an axis. Memory is kept from person to person.
+// A node is one tree node per axis. `clear` keeps the memory, so that the next person reuses it.
 class Frontier {
   public:
     explicit Frontier(int axes) : axes(size_t(axes)) {}
     bool empty() const { return heap.empty(); }
     void clear() {
         heap.clear();
-        free.clear();
+        free_slots.clear();
         pool.clear();
     }
     void push(const int32_t* ids, double key) {
         size_t slot = pool.size() / axes;
-        if (free.empty())
+        if (free_slots.empty())
             pool.resize(pool.size() + axes);
         else {
-            slot = free.back();
-            free.pop_back();
+            slot = free_slots.back();
+            free_slots.pop_back();
         }
         std::copy(ids, ids + axes, pool.begin() + ptrdiff_t(slot * axes));
         heap.push_back({key, slot});
@@ -32,7 +32,7 @@ class Frontier {
     double key() const { return heap.front().key; }
     const int32_t* first() const { return &pool[heap.front().slot * axes]; }
     void pop() {
-        free.push_back(heap.front().slot);
+        free_slots.push_back(heap.front().slot);
         std::pop_heap(heap.begin(), heap.end());
         heap.pop_back();
     }
@@ -45,7 +45,7 @@ class Frontier {
     };
     size_t axes;
     std::vector<Entry> heap;
-    std::vector<size_t> free;
+    std::vector<size_t> free_slots;
     std::vector<int32_t> pool;
 };
 

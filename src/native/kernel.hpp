@@ -1,4 +1,5 @@
-// Kernel: many people's questions over threads; one implementation an instruction set.
+// Kernel: interface for queries about many people at once, on several threads. There is one
+// implementation per instruction set.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,59 +8,65 @@
 
 namespace feta {
 
-struct Answers {
+// One row per person; `Outcome` in search.hpp describes the fields.
+struct Results {
     size_t classes = 2;
-    std::vector<uint64_t> counts;      // (people, classes)
-    std::vector<uint8_t> safe, finished, found;
-    std::vector<uint64_t> number, bounded, scored;
-    std::vector<std::vector<uint64_t>> open;  // lattice numbers that need exact arithmetic
-    std::vector<double> at, least, most;      // along a real-valued attribute
+    std::vector<uint64_t> counts;  // (people, classes)
+    std::vector<uint8_t> runtime_safe, finished, has_match;
+    std::vector<uint64_t> assignment_id, bounded_nodes, scored_points;
+    std::vector<std::vector<uint64_t>> undecided_ids;         // need exact arithmetic
+    std::vector<double> real_value, best_score, upper_bound;  // for a real-valued attribute
 };
 
-// What the shared columns add to each neuron, and the terms' sizes; (people, neurons).
+// Contribution of the shared columns to each first-layer neuron, and the sum of the absolute terms;
+// (people, neurons).
 struct People {
     const double* constants = nullptr;
-    const double* sizes = nullptr;
-    size_t many = 0;
+    const double* magnitudes = nullptr;
+    size_t count = 0;
 };
 
-struct Listed {
-    std::vector<uint64_t> numbers, votes;  // of lattice numbers
-    uint64_t all_votes = 0;
+// A weighted subset of the lattice.
+struct ListedAssignments {
+    std::vector<uint64_t> assignment_ids, votes;
+    uint64_t total_votes = 0;
 };
 
-// What `worst` maximises, each person with one of several objectives.
-struct Goals {
+// Objectives that `worst` maximizes; `kind` selects one per person.
+struct Objectives {
     int rows = 0;
     const double* directions = nullptr;  // (kinds, rows, outputs)
     const double* offsets = nullptr;     // (people, rows)
     const int32_t* kind = nullptr;       // (people)
-    const double* floors = nullptr;      // (people): what is certainly less does not count
-    bool nearly = false;                 // nearly the worst will do
-    bool least = false;
+    const double* floors = nullptr;      // (people): smaller values do not matter
+    bool approximate = false;            // a nearly worst counterpart suffices
+    bool smallest = false;               // of the rows; otherwise their largest
 };
 
 struct Options {
     bool majority = false;
-    double seconds = -1;   // for all people together; below 0: no limit
-    uint64_t nodes = 0, evaluations = 0;
+    double seconds = -1;                  // for all people together; negative: no limit
+    uint64_t nodes = 0, evaluations = 0;  // per person, 0: no limit; see `Limits`
     int threads = 1;
 };
 
 class Kernel {
   public:
     virtual ~Kernel() = default;
-    virtual Answers tally(const People&, const Listed*, const Options&) = 0;
-    virtual Answers find(const People&, const int32_t* own, const double* centers, double half, const Options&) = 0;
-    virtual Answers worst(const People&, const Goals&, const Options&) = 0;
-    virtual Answers worst_real(const People&, const double* signs, const double* floors, const Options&) = 0;
+    virtual Results tally(const People&, const ListedAssignments*, const Options&) = 0;
+    virtual Results find(const People&, const int32_t* reference, const double* centers,
+                         double half, const Options&) = 0;
+    virtual Results worst(const People&, const Objectives&, const Options&) = 0;
+    virtual Results worst_real(const People&, const double* signs, const double* floors,
+                               const Options&) = 0;
 
-    // Each raw row's majority, the first or the last class on a tie; −1 where it is not settled here.
-    // False if a row may lie outside the space.
-    virtual bool majority(const double* rows, size_t many, bool ties_to_last, const Options&, int32_t* winners) = 0;
+    // Write the majority class of each raw row: on a tie the first or the last class, and −1 where
+    // the kernel cannot decide. Return false if a row may lie outside the space.
+    virtual bool majority(const double* rows, size_t count, bool ties_to_last, const Options&,
+                          int32_t* winners) = 0;
 };
 
-// Each instruction set compiles kernel.inc once, under its own name.
+// kernel.inc is compiled once per instruction set; each copy defines one of these.
 std::unique_ptr<Kernel> make_portable(const ModelSpec&);
 std::unique_ptr<Kernel> make_avx2(const ModelSpec&);
 

@@ -1,4 +1,4 @@
-// Module: the binding; no policy, only arrays in and arrays out.
+// Module: the Python binding. It converts arrays in both directions and holds no policy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "kernel.hpp"
 #include "tree.hpp"
@@ -17,14 +18,20 @@ using namespace feta;
 
 namespace {
 
-using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const int32_t, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const uint8_t, nb::c_contig, nb::device::cpu>;
 using Counts = nb::ndarray<const uint64_t, nb::c_contig, nb::device::cpu>;
 
-std::vector<double> copied(const Numbers& array) { return {array.data(), array.data() + array.size()}; }
-std::vector<int32_t> copied(const Integers& array) { return {array.data(), array.data() + array.size()}; }
-std::vector<uint64_t> copied(const Counts& array) { return {array.data(), array.data() + array.size()}; }
+std::vector<double> to_vector(const Doubles& array) {
+    return {array.data(), array.data() + array.size()};
+}
+std::vector<int32_t> to_vector(const Integers& array) {
+    return {array.data(), array.data() + array.size()};
+}
+std::vector<uint64_t> to_vector(const Counts& array) {
+    return {array.data(), array.data() + array.size()};
+}
 
 bool has_avx2() {
 #if defined(FETA_HAVE_AVX2)
@@ -34,33 +41,44 @@ bool has_avx2() {
 #endif
 }
 
-template <class T> nb::object array_of(std::vector<T>&& values, size_t rows, size_t columns) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<std::vector<T>*>(held); });
-    if (columns == 0) return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), {rows}, owner));
-    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), {rows, columns}, owner));
+std::string shape_of(const Doubles& array) {
+    std::string text = "(";
+    for (size_t d = 0; d < array.ndim(); ++d)
+        text += (d ? ", " : "") + std::to_string(array.shape(d));
+    return text + ")";
 }
 
-nb::dict told(Answers&& all) {
-    const size_t many = all.safe.size();
+// Move a vector into a numpy array; it has one dimension if `columns` is 0.
+template <class T> nb::object array_of(std::vector<T>&& values, size_t rows, size_t columns) {
+    auto* storage = new std::vector<T>(std::move(values));
+    nb::capsule owner(storage,
+                      [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+    if (columns == 0) return nb::cast(nb::ndarray<nb::numpy, T>(storage->data(), {rows}, owner));
+    return nb::cast(nb::ndarray<nb::numpy, T>(storage->data(), {rows, columns}, owner));
+}
+
+// Move the results into a dictionary of arrays, one row per person. `undecided` has an entry only
+// for people with undecided counterparts.
+nb::dict results_dict(Results&& results) {
+    const size_t count = results.runtime_safe.size();
     nb::dict out;
-    nb::dict open;
-    for (size_t row = 0; row < many; ++row)
-        if (!all.open[row].empty()) {
-            const size_t size = all.open[row].size();
-            open[nb::int_(row)] = array_of(std::move(all.open[row]), size, 0);
+    nb::dict undecided;
+    for (size_t row = 0; row < count; ++row)
+        if (!results.undecided_ids[row].empty()) {
+            const size_t size = results.undecided_ids[row].size();
+            undecided[nb::int_(row)] = array_of(std::move(results.undecided_ids[row]), size, 0);
         }
-    out["counts"] = array_of(std::move(all.counts), many, all.classes);
-    out["safe"] = array_of(std::move(all.safe), many, 0);
-    out["finished"] = array_of(std::move(all.finished), many, 0);
-    out["found"] = array_of(std::move(all.found), many, 0);
-    out["number"] = array_of(std::move(all.number), many, 0);
-    out["bounded"] = array_of(std::move(all.bounded), many, 0);
-    out["scored"] = array_of(std::move(all.scored), many, 0);
-    out["at"] = array_of(std::move(all.at), many, 0);
-    out["least"] = array_of(std::move(all.least), many, 0);
-    out["most"] = array_of(std::move(all.most), many, 0);
-    out["open"] = open;
+    out["counts"] = array_of(std::move(results.counts), count, results.classes);
+    out["safe"] = array_of(std::move(results.runtime_safe), count, 0);
+    out["finished"] = array_of(std::move(results.finished), count, 0);
+    out["found"] = array_of(std::move(results.has_match), count, 0);
+    out["number"] = array_of(std::move(results.assignment_id), count, 0);
+    out["bounded"] = array_of(std::move(results.bounded_nodes), count, 0);
+    out["scored"] = array_of(std::move(results.scored_points), count, 0);
+    out["at"] = array_of(std::move(results.real_value), count, 0);
+    out["least"] = array_of(std::move(results.best_score), count, 0);
+    out["most"] = array_of(std::move(results.upper_bound), count, 0);
+    out["open"] = undecided;
     return out;
 }
 
@@ -68,6 +86,7 @@ struct PyKernel {
     ModelSpec spec;
     std::unique_ptr<Kernel> kernel;
 
+    // Build the kernel from the complete specification, for the fastest instruction set if `simd`.
     void finish(bool simd) {
 #if defined(FETA_HAVE_AVX2)
         if (simd && has_avx2()) {
@@ -79,177 +98,216 @@ struct PyKernel {
         kernel = make_portable(spec);
     }
 
-    People people(const Numbers& constants, const Numbers& sizes) const {
+    People people(const Doubles& constants, const Doubles& magnitudes) const {
         const size_t neurons = size_t(spec.neurons);
-        if (constants.ndim() != 2 || constants.shape(1) != neurons || sizes.size() != constants.size())
-            throw std::invalid_argument("constants and sizes must be (people, neurons)");
-        return {constants.data(), sizes.data(), constants.shape(0)};
+        if (constants.ndim() != 2 || constants.shape(1) != neurons ||
+            magnitudes.size() != constants.size())
+            throw std::invalid_argument("invalid shape of constants or magnitudes: got " +
+                                        shape_of(constants) + " and " + shape_of(magnitudes) +
+                                        "; expected (people, " + std::to_string(neurons) + ")");
+        return {constants.data(), magnitudes.data(), constants.shape(0)};
     }
 };
 
 }  // namespace
 
 NB_MODULE(_native, module) {
-    module.doc() = "The compiled lattice engine; feta.engine.lattice is its only user.";
+    module.doc() = "Compiled bounds and scores over sensitive lattices; src/native documents them.";
     module.def("has_avx2", &has_avx2);
     nb::class_<PyKernel>(module, "Kernel")
         .def("__init__",
-             [](PyKernel* self, const Numbers& bias, const Numbers& folded, int columns) {
+             [](PyKernel* self, const Doubles& bias, const Doubles& cancelled_magnitude,
+                int columns) {
                  new (self) PyKernel();
                  self->spec.neurons = int(bias.size());
                  self->spec.columns = columns;
-                 self->spec.bias = copied(bias);
-                 self->spec.folded = copied(folded);
+                 self->spec.bias = to_vector(bias);
+                 self->spec.cancelled_magnitude = to_vector(cancelled_magnitude);
              })
         .def("add_axis",
-             [](PyKernel& self, const Numbers& terms, const Numbers& sizes) {
+             [](PyKernel& self, const Doubles& terms, const Doubles& magnitudes) {
                  AxisSpec axis;
                  axis.values = int(terms.shape(0));
-                 axis.terms = copied(terms);
-                 axis.sizes = copied(sizes);
+                 axis.terms = to_vector(terms);
+                 axis.magnitudes = to_vector(magnitudes);
                  self.spec.axes.push_back(std::move(axis));
              })
         .def("add_real_axis",
-             [](PyKernel& self, double low, double high, const Numbers& slopes) {
+             [](PyKernel& self, double low, double high, const Doubles& slopes) {
                  AxisSpec axis;
                  axis.values = 64;  // pieces of its range
                  axis.real = true;
                  axis.low = low;
                  axis.high = high;
-                 axis.slopes = copied(slopes);
+                 axis.slopes = to_vector(slopes);
                  self.spec.axes.push_back(std::move(axis));
              })
         .def("set_shared",
-             [](PyKernel& self, int width, const Integers& columns, const Numbers& slopes, const Numbers& low,
-                const Numbers& high, const Flags& whole, const Integers& group) {
-                 self.spec.shared = SharedSpec{width, copied(columns), copied(slopes), copied(low), copied(high),
-                                               {whole.data(), whole.data() + whole.size()}, copied(group)};
+             [](PyKernel& self, int width, const Integers& columns, const Doubles& slopes,
+                const Doubles& low, const Doubles& high, const Flags& integer,
+                const Integers& group) {
+                 self.spec.shared = SharedSpec{width,
+                                               to_vector(columns),
+                                               to_vector(slopes),
+                                               to_vector(low),
+                                               to_vector(high),
+                                               {integer.data(), integer.data() + integer.size()},
+                                               to_vector(group)};
              })
         .def("add_layer",
-             [](PyKernel& self, const Numbers& breaks, const Numbers& slopes, const Numbers& intercepts,
-                const Numbers& weight, const Numbers& bias, const Numbers& folded) {
+             [](PyKernel& self, const Doubles& breaks, const Doubles& slopes,
+                const Doubles& intercepts, const Doubles& weight, const Doubles& bias,
+                const Doubles& cancelled_magnitude) {
                  LayerSpec layer;
                  layer.outputs = int(weight.shape(0));
                  layer.inputs = int(weight.shape(1));
-                 layer.weight = copied(weight);
-                 layer.bias = copied(bias);
-                 layer.folded = copied(folded);
+                 layer.weight = to_vector(weight);
+                 layer.bias = to_vector(bias);
+                 layer.cancelled_magnitude = to_vector(cancelled_magnitude);
                  layer.activation.pieces = int(slopes.shape(0));
                  layer.activation.width = int(slopes.shape(1));
-                 layer.activation.breaks = copied(breaks);
-                 layer.activation.slopes = copied(slopes);
-                 layer.activation.intercepts = copied(intercepts);
+                 layer.activation.breaks = to_vector(breaks);
+                 layer.activation.slopes = to_vector(slopes);
+                 layer.activation.intercepts = to_vector(intercepts);
                  self.spec.layers.push_back(std::move(layer));
              })
         .def("set_rule",
-             [](PyKernel& self, int kind, double value, bool above, int chosen, int outputs, int classes) {
+             [](PyKernel& self, int kind, double value, bool above, int chosen, int outputs,
+                int classes) {
                  self.spec.rule = RuleSpec{RuleKind(kind), value, above, chosen, outputs, classes};
              })
         .def("set_source",
-             [](PyKernel& self, double unit, double tiny, double huge, int extra, double slack) {
+             [](PyKernel& self, double unit, double tiny, double huge, int extra_roundings,
+                double source_error) {
                  self.spec.source_unit = unit;
                  self.spec.source_tiny = tiny;
                  self.spec.source_huge = huge;
-                 self.spec.source_extra = extra;
-                 self.spec.source_slack = slack;
+                 self.spec.source_extra_roundings = extra_roundings;
+                 self.spec.source_error = source_error;
              })
         .def("finish", &PyKernel::finish)
         .def("tally",
-             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, bool majority, double seconds,
-                uint64_t evaluations, uint64_t nodes, int threads) {
-                 const People people = self.people(constants, sizes);
-                 Answers all;
+             [](PyKernel& self, const Doubles& constants, const Doubles& magnitudes, bool majority,
+                double seconds, uint64_t evaluations, uint64_t nodes, int threads) {
+                 const People people = self.people(constants, magnitudes);
+                 Results results;
                  {
-                     nb::gil_scoped_release free;
-                     all = self.kernel->tally(people, nullptr, Options{majority, seconds, nodes, evaluations, threads});
+                     nb::gil_scoped_release released;
+                     results = self.kernel->tally(
+                         people, nullptr, Options{majority, seconds, nodes, evaluations, threads});
                  }
-                 return told(std::move(all));
+                 return results_dict(std::move(results));
              })
         .def("tally_listed",
-             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Counts& numbers, const Counts& votes, bool majority, double seconds,
+             [](PyKernel& self, const Doubles& constants, const Doubles& magnitudes,
+                const Counts& assignment_ids, const Counts& votes, bool majority, double seconds,
                 uint64_t evaluations, int threads) {
-                 const People people = self.people(constants, sizes);
-                 Listed listed{copied(numbers), copied(votes), 0};
-                 for (const uint64_t one : listed.votes) listed.all_votes += one;
-                 Answers all;
+                 const People people = self.people(constants, magnitudes);
+                 ListedAssignments listed{to_vector(assignment_ids), to_vector(votes), 0};
+                 for (const uint64_t vote : listed.votes) listed.total_votes += vote;
+                 Results results;
                  {
-                     nb::gil_scoped_release free;
-                     all = self.kernel->tally(people, &listed, Options{majority, seconds, 0, evaluations, threads});
+                     nb::gil_scoped_release released;
+                     results = self.kernel->tally(
+                         people, &listed, Options{majority, seconds, 0, evaluations, threads});
                  }
-                 return told(std::move(all));
+                 return results_dict(std::move(results));
              })
         .def("find",
-             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Integers& own,
-                const Numbers& centers, double half, double seconds,
+             [](PyKernel& self, const Doubles& constants, const Doubles& magnitudes,
+                const Integers& reference, const Doubles& centers, double half, double seconds,
                 uint64_t evaluations, uint64_t nodes) {
-                 const People people = self.people(constants, sizes);
-                 Answers all;
+                 const People people = self.people(constants, magnitudes);
+                 Results results;
                  {
-                     nb::gil_scoped_release free;
-                     all = self.kernel->find(people, own.data(), centers.data(), half,
-                                             Options{false, seconds, nodes, evaluations, 1});
+                     nb::gil_scoped_release released;
+                     results = self.kernel->find(people, reference.data(), centers.data(), half,
+                                                 Options{false, seconds, nodes, evaluations, 1});
                  }
-                 return told(std::move(all));
+                 return results_dict(std::move(results));
              })
         .def("worst",
-             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& directions,
-                const Numbers& offsets, const Integers& kind, const Numbers& floors, bool nearly, bool least, double seconds,
+             [](PyKernel& self, const Doubles& constants, const Doubles& magnitudes,
+                const Doubles& directions, const Doubles& offsets, const Integers& kind,
+                const Doubles& floors, bool approximate, bool smallest, double seconds,
                 uint64_t evaluations, int threads) {
-                 const People people = self.people(constants, sizes);
-                 const Goals goals{int(directions.shape(1)), directions.data(),
-                                   offsets.data(), kind.data(), floors.data(), nearly, least};
-                 Answers all;
+                 const People people = self.people(constants, magnitudes);
+                 const Objectives objectives{int(directions.shape(1)),
+                                             directions.data(),
+                                             offsets.data(),
+                                             kind.data(),
+                                             floors.data(),
+                                             approximate,
+                                             smallest};
+                 Results results;
                  {
-                     nb::gil_scoped_release free;
-                     all = self.kernel->worst(people, goals, Options{false, seconds, 0, evaluations, threads});
+                     nb::gil_scoped_release released;
+                     results = self.kernel->worst(people, objectives,
+                                                  Options{false, seconds, 0, evaluations, threads});
                  }
-                 return told(std::move(all));
+                 return results_dict(std::move(results));
              })
         .def("worst_real",
-             [](PyKernel& self, const Numbers& constants, const Numbers& sizes, const Numbers& signs,
-                const Numbers& floors, double seconds, uint64_t evaluations, int threads) {
-                 const People people = self.people(constants, sizes);
-                 Answers all;
+             [](PyKernel& self, const Doubles& constants, const Doubles& magnitudes,
+                const Doubles& signs, const Doubles& floors, double seconds, uint64_t evaluations,
+                int threads) {
+                 const People people = self.people(constants, magnitudes);
+                 Results results;
                  {
-                     nb::gil_scoped_release free;
-                     all = self.kernel->worst_real(people, signs.data(), floors.data(), Options{false, seconds, 0, evaluations, threads});
+                     nb::gil_scoped_release released;
+                     results =
+                         self.kernel->worst_real(people, signs.data(), floors.data(),
+                                                 Options{false, seconds, 0, evaluations, threads});
                  }
-                 return told(std::move(all));
+                 return results_dict(std::move(results));
              })
-        // Each row's majority, as classes or, of two, as booleans; None if a row may lie outside the
-        // space, or is not settled here.
-        .def("majority", [](PyKernel& self, const Numbers& rows, bool of_two, bool ties_to_last, uint64_t nodes, int threads) -> nb::object {
-            const size_t many = rows.ndim() == 2 ? rows.shape(0) : 0;
-            if (many == 0 || rows.shape(1) != size_t(self.spec.shared.width)) return nb::none();
-            std::vector<int32_t> winners(many, -1);
-            bool good = true;
-            {
-                nb::gil_scoped_release free;
-                good = self.kernel->majority(rows.data(), many, ties_to_last, Options{true, -1.0, nodes, 0, threads}, winners.data());
-            }
-            if (!good || *std::min_element(winners.begin(), winners.end()) < 0) return nb::none();
-            if (!of_two) return array_of(std::vector<int64_t>(winners.begin(), winners.end()), many, 0);
-            auto* yes = new bool[many];
-            nb::capsule owner(yes, [](void* held) noexcept { delete[] static_cast<bool*>(held); });
-            std::copy(winners.begin(), winners.end(), yes);
-            return nb::cast(nb::ndarray<nb::numpy, bool>(yes, {many}, owner));
-        });
-    module.def("split_axis", [](const Numbers& terms, const Numbers& importance) {
-        AxisSpec axis;
-        axis.values = int(terms.shape(0));
-        axis.terms = copied(terms);
-        const std::vector<double> matters = copied(importance);
-        Tree tree = TreeBuilder(axis, matters).tree;
-        const size_t nodes = size_t(tree.nodes()), neurons = size_t(tree.neurons);
-        nb::dict out;
-        out["order"] = array_of(std::move(tree.order), size_t(axis.values), 0);
-        out["begin"] = array_of(std::move(tree.begin), nodes, 0);
-        out["end"] = array_of(std::move(tree.end), nodes, 0);
-        out["left"] = array_of(std::move(tree.left), nodes, 0);
-        out["right"] = array_of(std::move(tree.right), nodes, 0);
-        out["center"] = array_of(std::move(tree.center), nodes, neurons);
-        out["generator"] = array_of(std::move(tree.generator), nodes, neurons);
-        out["rest"] = array_of(std::move(tree.rest), nodes, neurons);
-        return out;
-    }, "An attribute's tree, for tests.");
+        // Return the majority of each row, for two classes as booleans, otherwise as classes.
+        // Return None if a row may lie outside the space or the kernel cannot decide it.
+        .def("majority",
+             [](PyKernel& self, const Doubles& rows, bool of_two, bool ties_to_last, uint64_t nodes,
+                int threads) -> nb::object {
+                 const size_t count = rows.ndim() == 2 ? rows.shape(0) : 0;
+                 if (count == 0 || rows.shape(1) != size_t(self.spec.shared.width))
+                     return nb::none();
+                 std::vector<int32_t> winners(count, -1);
+                 bool valid = true;
+                 {
+                     nb::gil_scoped_release released;
+                     valid = self.kernel->majority(rows.data(), count, ties_to_last,
+                                                   Options{true, -1.0, nodes, 0, threads},
+                                                   winners.data());
+                 }
+                 if (!valid || *std::min_element(winners.begin(), winners.end()) < 0)
+                     return nb::none();
+                 if (!of_two)
+                     return array_of(std::vector<int64_t>(winners.begin(), winners.end()), count,
+                                     0);
+                 auto* favorable = new bool[count];
+                 nb::capsule owner(favorable, [](void* pointer) noexcept {
+                     delete[] static_cast<bool*>(pointer);
+                 });
+                 std::copy(winners.begin(), winners.end(), favorable);
+                 return nb::cast(nb::ndarray<nb::numpy, bool>(favorable, {count}, owner));
+             });
+    module.def(
+        "split_axis",
+        [](const Doubles& terms, const Doubles& importance) {
+            AxisSpec axis;
+            axis.values = int(terms.shape(0));
+            axis.terms = to_vector(terms);
+            const std::vector<double> importances = to_vector(importance);
+            Tree tree = TreeBuilder(axis, importances).tree;
+            const size_t nodes = size_t(tree.nodes()), neurons = size_t(tree.neurons);
+            nb::dict out;
+            out["order"] = array_of(std::move(tree.order), size_t(axis.values), 0);
+            out["begin"] = array_of(std::move(tree.begin), nodes, 0);
+            out["end"] = array_of(std::move(tree.end), nodes, 0);
+            out["left"] = array_of(std::move(tree.left), nodes, 0);
+            out["right"] = array_of(std::move(tree.right), nodes, 0);
+            out["center"] = array_of(std::move(tree.center), nodes, neurons);
+            out["generator"] = array_of(std::move(tree.generator), nodes, neurons);
+            out["rest"] = array_of(std::move(tree.rest), nodes, neurons);
+            return out;
+        },
+        "Return the tree of one attribute, for tests.");
 }

@@ -1,4 +1,4 @@
-// Network: the layers and the attributes' trees in one number format.
+// Network: the layers and the trees of the sensitive attributes in one number format.
 #pragma once
 #include "arithmetic.hpp"
 #include "tree.hpp"
@@ -7,69 +7,75 @@
 namespace feta {
 namespace FETA_ISA {
 
+// A piecewise-linear activation. Per neuron, `steepest` bounds |slope|, and `offset` bounds
+// |intercept| and the effect of a rounded break.
 template <class T> struct Activation {
-    int pieces = 1, width = 0;       // width is padded
+    int pieces = 1, width = 0;  // width: neurons, padded
     bool relu = false, identity = false;
     Array<T> breaks, slopes, intercepts, steepest, offset;  // (pieces, width); last two (width)
-    bool rounds = false;
+    bool rounds = false;                                    // evaluating it may round
 
     void make(const ActivationSpec& from, int neurons) {
         pieces = from.pieces;
         width = padded<T>(neurons);
-        const auto spreaded = [&](const std::vector<double>& flat, int rows) {
+        const auto padded_rows = [&](const std::vector<double>& flat, int rows) {
             Array<T> out(size_t(std::max(rows, 0)) * width, T(0));
             for (int r = 0; r < rows; ++r)
                 for (int n = 0; n < neurons; ++n)
-                    out[size_t(r) * width + n] = T(flat[size_t(r) * from.width + (from.width > 1 ? n : 0)]);
+                    out[size_t(r) * width + n] =
+                        T(flat[size_t(r) * from.width + (from.width > 1 ? n : 0)]);
             return out;
         };
-        breaks = spreaded(from.breaks, pieces - 1);
-        slopes = spreaded(from.slopes, pieces);
-        intercepts = spreaded(from.intercepts, pieces);
+        breaks = padded_rows(from.breaks, pieces - 1);
+        slopes = padded_rows(from.slopes, pieces);
+        intercepts = padded_rows(from.intercepts, pieces);
         steepest.assign(width, T(0));
         offset.assign(width, T(0));
         relu = pieces == 2;
         identity = pieces == 1;
         for (int p = 0; p < pieces; ++p)
             for (int n = 0; n < neurons; ++n) {
-                const T slope = slopes[size_t(p) * width + n], shift = intercepts[size_t(p) * width + n];
+                const T slope = slopes[size_t(p) * width + n],
+                        shift = intercepts[size_t(p) * width + n];
                 steepest[n] = std::max(steepest[n], std::abs(slope));
                 offset[n] = std::max(offset[n], std::abs(shift));
-                // Told from the numbers given: one that only rounds to 0 is not 0.
-                const size_t given = size_t(p) * from.width + (from.width > 1 ? n : 0);
-                relu &= from.slopes[given] == p && from.intercepts[given] == 0;
-                identity &= from.slopes[given] == 1 && from.intercepts[given] == 0;
+                // Compare the float64 values: one that only rounds to 0 in format T is not 0.
+                const size_t source = size_t(p) * from.width + (from.width > 1 ? n : 0);
+                relu &= from.slopes[source] == p && from.intercepts[source] == 0;
+                identity &= from.slopes[source] == 1 && from.intercepts[source] == 0;
                 rounds |= !(slope == 0 || slope == 1 || slope == -1) || shift != 0;
             }
         for (int p = 0; p + 1 < pieces; ++p)
             for (int n = 0; n < neurons; ++n) {
                 const T at = breaks[size_t(p) * width + n];
                 relu &= from.breaks[size_t(p) * from.width + (from.width > 1 ? n : 0)] == 0;
-                // A break rounded to the format moves the kink by as much.
+                // A break is rounded to the format, which shifts the kink.
                 rounds |= at != 0;
                 offset[n] = std::max(offset[n], T(2) * steepest[n] * std::abs(at));
             }
     }
 
-    // The value at z of one neuron, lane by lane.
+    // Return the activation of one neuron at z, per lane.
     Vec<T> at(Vec<T> z, int neuron) const {
         Vec<T> out = slopes[neuron] * z + intercepts[neuron];
         for (int p = 1; p < pieces; ++p) {
-            const size_t place = size_t(p) * width + neuron;
-            const Vec<T> piece = slopes[place] * z + intercepts[place];
-            out = select<T>(z >= spread(breaks[place - width]), piece, out);
+            const size_t index = size_t(p) * width + neuron;
+            const Vec<T> piece = slopes[index] * z + intercepts[index];
+            out = select<T>(z >= broadcast(breaks[index - width]), piece, out);
         }
         return out;
     }
 };
 
+// One affine layer after its activation: W · activation(x) + b.
 template <class T> struct Layer {
     int inputs = 0, outputs = 0, width = 0;  // width: outputs, padded
     Activation<T> activation;
-    Array<T> columns, sizes;                 // (inputs, width): W transposed, and |W|
-    Array<T> rows;                           // (outputs, inputs, padded)
-    Array<T> bias, norms;                    // (width): norms are Σ|W| of each output, rounded up
-    std::vector<double> exact_sizes, exact_bias;  // (inputs, width): |W| + floor; |b| + folded
+    Array<T> columns, magnitudes;           // (inputs, width): W transposed, and |W|
+    Array<T> rows;                          // (outputs, padded inputs): W
+    Array<T> bias, norms;                   // (width): norms are Σ|W| of each output, rounded up
+    std::vector<double> magnitudes64;       // (inputs, width): |W| + underflow_floor
+    std::vector<double> bias_magnitudes64;  // (width): |b| + cancelled_magnitude
 
     void make(const LayerSpec& from) {
         inputs = from.inputs;
@@ -77,36 +83,37 @@ template <class T> struct Layer {
         width = padded<T>(outputs);
         activation.make(from.activation, inputs);
         columns.assign(size_t(inputs) * width, T(0));
-        sizes.assign(size_t(inputs) * width, T(0));
-        exact_sizes.assign(size_t(inputs) * width, 0.0);
+        magnitudes.assign(size_t(inputs) * width, T(0));
+        magnitudes64.assign(size_t(inputs) * width, 0.0);
         const int inputs_width = padded<T>(inputs);
         rows.assign(size_t(outputs) * inputs_width, T(0));
         norms.assign(width, T(0));
         bias.assign(width, T(0));
-        exact_bias.assign(width, 0.0);
+        bias_magnitudes64.assign(width, 0.0);
         for (int o = 0; o < outputs; ++o) {
             bias[o] = T(from.bias[o]);
-            exact_bias[o] = std::abs(from.bias[o]) + from.folded[o];
+            bias_magnitudes64[o] = std::abs(from.bias[o]) + from.cancelled_magnitude[o];
             double norm = 0;
             for (int i = 0; i < inputs; ++i) {
                 const double w = from.weight[size_t(o) * inputs + i];
-                norm += std::abs(w) + floor_size;
+                norm += std::abs(w) + underflow_floor;
                 rows[size_t(o) * inputs_width + i] = T(w);
                 columns[size_t(i) * width + o] = T(w);
-                sizes[size_t(i) * width + o] = T(std::abs(w));
-                exact_sizes[size_t(i) * width + o] = std::abs(w) + floor_size;
+                magnitudes[size_t(i) * width + o] = T(std::abs(w));
+                magnitudes64[size_t(i) * width + o] = std::abs(w) + underflow_floor;
             }
             norms[o] = T(norm * (1 + 0x1p-20));
         }
     }
 };
 
+// The tree of one sensitive attribute; see tree.hpp.
 template <class T> struct AxisTree {
     int values = 0, nodes = 0;
     bool real = false;
-    Array<T> terms, ordered;                  // (values, width): by value, and in the order of the leaves
-    Array<T> center, generator, rest;         // (nodes, width)
-    std::vector<double> weight;               // (nodes): how much splitting it promises
+    Array<T> terms, ordered;           // (values, width): by value, and in leaf order
+    Array<T> center, generator, rest;  // (nodes, width)
+    std::vector<double> weight;        // (nodes): expected gain of a split
     std::vector<int32_t> order, begin, end, left, right;
 
     void make(const AxisSpec& axis, const Tree& from) {
@@ -114,22 +121,24 @@ template <class T> struct AxisTree {
         values = axis.values;
         real = axis.real;
         nodes = from.nodes();
-        const auto spreaded = [&](const std::vector<double>& flat, int rows) {
+        const auto padded_rows = [&](const std::vector<double>& flat, int rows) {
             Array<T> out(size_t(rows) * width, T(0));
             for (int r = 0; r < rows; ++r)
-                for (int n = 0; n < neurons; ++n) out[size_t(r) * width + n] = T(flat[size_t(r) * neurons + n]);
+                for (int n = 0; n < neurons; ++n)
+                    out[size_t(r) * width + n] = T(flat[size_t(r) * neurons + n]);
             return out;
         };
         if constexpr (std::is_same_v<T, float>) {  // nodes are bounded in float32 only
-            center = spreaded(from.center, nodes);
-            generator = spreaded(from.generator, nodes);
+            center = padded_rows(from.center, nodes);
+            generator = padded_rows(from.generator, nodes);
             rest.assign(size_t(nodes) * width, T(0));
             for (int r = 0; r < nodes; ++r)
                 for (int n = 0; n < neurons; ++n) {
                     const size_t f = size_t(r) * neurons + n;
-                    const double size = std::abs(from.center[f]) + std::abs(from.generator[f]);
-                    // Center and generator are rounded to the format; twice that is on the safe side.
-                    const double out = (from.rest[f] + 4 * Format<T>::unit * size) * (1 + 0x1p-20);
+                    const double magnitude = std::abs(from.center[f]) + std::abs(from.generator[f]);
+                    // Covers at least twice the rounding of center and generator to the format.
+                    const double out =
+                        (from.rest[f] + 4 * Format<T>::unit * magnitude) * (1 + 0x1p-20);
                     rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);
                 }
         }
@@ -140,7 +149,7 @@ template <class T> struct AxisTree {
         left = from.left;
         right = from.right;
         if (real) return;
-        terms = spreaded(axis.terms, values);
+        terms = padded_rows(axis.terms, values);
         ordered.resize(terms.size());
         for (int v = 0; v < values; ++v)
             std::copy_n(&terms[size_t(order[v]) * width], width, &ordered[size_t(v) * width]);
@@ -153,13 +162,13 @@ template <class T> struct Network {
     std::vector<AxisTree<T>> trees;
     std::vector<Layer<T>> layers;
 
-    void make(const ModelSpec& from, const std::vector<Tree>& splits) {
+    void make(const ModelSpec& from, const std::vector<Tree>& built) {
         neurons = from.neurons;
         width = padded<T>(neurons);
         axes = int(from.axes.size());
         widest = width;
         trees.resize(axes);
-        for (int a = 0; a < axes; ++a) trees[a].make(from.axes[a], splits[a]);
+        for (int a = 0; a < axes; ++a) trees[a].make(from.axes[a], built[a]);
         layers.resize(from.layers.size());
         for (size_t k = 0; k < layers.size(); ++k) {
             layers[k].make(from.layers[k]);

@@ -1,4 +1,7 @@
-// Spec: a model as Python hands it over, in float64; the kernel makes its own copies of it.
+// Spec: a model in float64, as Python passes it. The kernel converts it to its own formats.
+//
+// A `cancelled_magnitude` is the magnitude of source terms that cancel in the bias, where a scaling
+// was merged into the layer. The source rounds these terms, so its error bound includes them.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,51 +16,52 @@ struct ActivationSpec {
 
 struct LayerSpec {
     int inputs = 0, outputs = 0;
-    std::vector<double> weight, bias, folded;  // weight (outputs, inputs)
-    ActivationSpec activation;                 // stands before the weights
+    std::vector<double> weight, bias, cancelled_magnitude;  // weight (outputs, inputs)
+    ActivationSpec activation;                              // applied before the weights
 };
 
-// A sensitive attribute: each value's terms in the first layer. A real-valued one has slopes instead,
-// and its values are pieces of its range.
+// A sensitive attribute: the terms of each value in the first layer, and the sums of their absolute
+// parts. A real-valued attribute has slopes instead, and its values are pieces of its range.
 struct AxisSpec {
     int values = 0;
-    std::vector<double> terms, sizes;  // (values, neurons)
+    std::vector<double> terms, magnitudes;  // (values, neurons)
     bool real = false;
     double low = 0, high = 0;
-    std::vector<double> slopes;        // (neurons)
+    std::vector<double> slopes;  // (neurons)
 };
 
 enum class RuleKind : int32_t { threshold = 0, argmax = 1, one_vs_rest = 2, tolerance = 3 };
 
 struct RuleSpec {
     RuleKind kind = RuleKind::threshold;
-    double value = 0;     // threshold
-    bool above = true;    // scores above it are favorable
-    int chosen = 0;       // one against the rest
+    double value = 0;   // the threshold
+    bool above = true;  // scores above the threshold are favorable
+    int chosen = 0;     // the class of one_vs_rest
     int outputs = 1, classes = 2;
 };
 
-// The columns that counterparts share, where the first layer reads them by slopes alone: what a row
-// of people must hold there, and what it adds to the neurons.
+// The columns that counterparts share, if the first layer reads all of them by slopes: the domain
+// of each column, and its contribution to the neurons.
 struct SharedSpec {
-    int width = 0;                       // columns of a whole row
+    int width = 0;  // columns of a row, shared or not
     std::vector<int32_t> columns;
-    std::vector<double> slopes;          // (columns, neurons)
-    std::vector<double> low, high;       // by column
-    std::vector<uint8_t> whole;          // whole numbers only
-    std::vector<int32_t> group;          // which category a column belongs to, −1: none
+    std::vector<double> slopes;     // (columns, neurons)
+    std::vector<double> low, high;  // by column
+    std::vector<uint8_t> integer;   // whether only integers are valid
+    std::vector<int32_t> group;     // one-hot group of the column; −1: none
 };
 
 struct ModelSpec {
-    int neurons = 0, columns = 0;  // first layer
-    std::vector<double> bias, folded;
+    int neurons = 0, columns = 0;  // of the first layer
+    std::vector<double> bias, cancelled_magnitude;
     SharedSpec shared;
     std::vector<AxisSpec> axes;
     std::vector<LayerSpec> layers;
     RuleSpec rule;
+    // Arithmetic of the source; it determines whether a decision is runtime-safe.
     double source_unit = 0x1p-24, source_tiny = 0x1p-125, source_huge = 8e37;
-    int source_extra = 8;
-    double source_slack = 0;       // a sigmoid's doubt
+    int source_extra_roundings = 8;
+    double source_error = 0;  // further error at the threshold, of a sigmoid; inf: overflow
 };
 
 }  // namespace feta

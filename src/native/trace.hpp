@@ -1,12 +1,13 @@
-// Trace: the score along a real-valued attribute, from kink to kink, and how high it can be between them.
+// Trace: the score along a real-valued attribute, from kink to kink, with an upper bound in
+// between.
 //
-// With everything else fixed the score is piecewise linear in one number. Between two numbers at which
-// no neuron has passed a break, everything is linear, so the score is highest at one of them. A neuron
-// that may have passed one, by rounding or because a kink was missed, adds at most as much as it went
-// beyond the break, times what the layers behind it can make of that. Where this is more than rounding
-// explains, the step is halved.
+// With all other attributes fixed, the score is piecewise linear in one variable. If no neuron
+// passes a break between two positions, the score is linear there and highest at one of them. A
+// neuron that may have passed a break, by rounding or because a kink was missed, adds at most its
+// overshoot times the gain of the layers after it. If this exceeds what rounding explains, the step
+// is halved.
 #pragma once
-#include "outputs.hpp"
+#include "scores.hpp"
 
 namespace feta {
 namespace FETA_ISA {
@@ -17,32 +18,37 @@ class Trace {
     using V = Vec<double>;
 
     explicit Trace(const Network<double>& network)
-        : net(network), block(network.widest, 2), firsts(size_t(lanes) * network.width), slopes(size_t(network.width)) {
-        Array<double> behind(1, 1.0);  // how much the score can move with each output of a layer
+        : net(network), block(network.widest, 2), first_layers(size_t(lanes) * network.width),
+          slopes(size_t(network.width)) {
+        Array<double> downstream(1, 1.0);  // by output of a layer: largest |d score / d output|
         penalties.resize(net.layers.size());
         for (size_t k = net.layers.size(); k-- > 0;) {
             const Layer<double>& layer = net.layers[k];
-            const Activation<double>& bend = layer.activation;
+            const Activation<double>& activation = layer.activation;
             Array<double> gains(size_t(layer.inputs), 0.0);
             for (int i = 0; i < layer.inputs; ++i)
-                for (size_t o = 0; o < behind.size() && o < size_t(layer.outputs); ++o)
-                    gains[i] += layer.exact_sizes[size_t(i) * layer.width + o] * behind[o] * (1 + 0x1p-40);
-            for (int p = 1; p < bend.pieces; ++p)
+                for (size_t o = 0; o < downstream.size() && o < size_t(layer.outputs); ++o)
+                    gains[i] += layer.magnitudes64[size_t(i) * layer.width + o] * downstream[o] *
+                                (1 + 0x1p-40);
+            for (int p = 1; p < activation.pieces; ++p)
                 for (int i = 0; i < layer.inputs; ++i) {
-                    const size_t place = size_t(p) * bend.width + i;
-                    penalties[k].push_back(gains[i] * std::abs(bend.slopes[place] - bend.slopes[place - bend.width]) * (1 + 0x1p-50));
+                    const size_t index = size_t(p) * activation.width + i;
+                    penalties[k].push_back(gains[i] *
+                                           std::abs(activation.slopes[index] -
+                                                    activation.slopes[index - activation.width]) *
+                                           (1 + 0x1p-50));
                 }
-            for (int i = 0; i < layer.inputs; ++i) gains[i] *= bend.steepest[i];
-            behind = gains;
-            before.emplace_back(size_t(layer.inputs) * lanes);
+            for (int i = 0; i < layer.inputs; ++i) gains[i] *= activation.steepest[i];
+            downstream = gains;
+            previous.emplace_back(size_t(layer.inputs) * lanes);
         }
-        std::reverse(before.begin(), before.end());
-        here = before;
+        std::reverse(previous.begin(), previous.end());
+        current = previous;
     }
 
-    void set_slopes(const double* along) { std::copy_n(along, net.width, slopes.begin()); }
+    void set_slopes(const double* values) { std::copy_n(values, net.width, slopes.begin()); }
 
-    // Turn to a person: the error bounds of each layer's values, before its activation.
+    // Set the error bounds of one person: of the values of each layer before its activation.
     void set_errors(const std::vector<std::vector<double>>& bounds) {
         errors = &bounds;
         noise = 0;
@@ -53,172 +59,192 @@ class Trace {
         }
     }
 
-    // Take a line: the first layer is `first` + slope · t for t from `from` to `to`.
-    void take(int lane, const double* first, double from, double to) {
-        std::copy_n(first, net.width, &firsts[size_t(lane) * net.width]);
+    // Load a line: the first layer is `first` + slope · t for t from `from` to `to`.
+    void load_line(int lane, const double* first, double from, double to) {
+        std::copy_n(first, net.width, &first_layers[size_t(lane) * net.width]);
         begins[lane] = from;
         ends[lane] = to;
     }
 
-    // Follow the lines; `sign` is 1 to look for the highest score, −1 for the lowest.
-    void follow(int count, double sign) {
-        for (int l = count; l < lanes; ++l) take(l, firsts.data(), begins[0], ends[0]);
-        alignas(64) double now[lanes], step[lanes], score[lanes], off[lanes];
-        double reached[lanes], scores[lanes];
+    // Trace the lines; `sign` 1 maximizes the score, −1 minimizes it.
+    void run(int count, double sign) {
+        for (int l = count; l < lanes; ++l) load_line(l, first_layers.data(), begins[0], ends[0]);
+        alignas(64) double positions[lanes], step[lanes], score[lanes], deviation[lanes];
+        double accepted_at[lanes], accepted_scores[lanes];
         bool done[lanes];
-        std::copy_n(begins, lanes, now);
-        forward(now, step, score, off);
-        before.swap(here);
+        std::copy_n(begins, lanes, positions);
+        forward(positions, step, score, deviation);
+        previous.swap(current);
         for (int l = 0; l < lanes; ++l) {
-            reached[l] = now[l];
-            scores[l] = best[l] = ceiling[l] = sign * score[l];
-            best_at[l] = now[l];
-            done[l] = l >= count || now[l] == ends[l];
-            now[l] = next_of(l, now[l], step[l]);
+            accepted_at[l] = positions[l];
+            accepted_scores[l] = best[l] = upper[l] = sign * score[l];
+            best_at[l] = positions[l];
+            done[l] = l >= count || positions[l] == ends[l];
+            positions[l] = next_position(l, positions[l], step[l]);
         }
-        for (int round = 0; round < most_rounds; ++round) {
-            if (std::all_of(done, done + lanes, [](bool one) { return one; })) return;
-            forward(now, step, score, off);
-            Mask<double> kept{};
+        for (int round = 0; round < max_rounds; ++round) {
+            if (std::all_of(done, done + lanes, [](bool lane_done) { return lane_done; })) return;
+            forward(positions, step, score, deviation);
+            Mask<double> accepted{};
             for (int l = 0; l < lanes; ++l) {
                 if (done[l]) continue;
-                const double most = 4 * noise + 0x1p-42 * std::abs(score[l]);
-                if (!(off[l] <= most) && now[l] - reached[l] > least_step(l)) {  // a kink was missed, or is not a number
-                    now[l] = reached[l] + (now[l] - reached[l]) / 2;
+                const double allowed = 4 * noise + 0x1p-42 * std::abs(score[l]);
+                // A kink was missed, or the deviation is NaN.
+                if (!(deviation[l] <= allowed) && positions[l] - accepted_at[l] > min_step(l)) {
+                    positions[l] = accepted_at[l] + (positions[l] - accepted_at[l]) / 2;
                     continue;
                 }
-                kept[l] = -1;
-                const double height = sign * score[l], top = std::max(height, scores[l]) + off[l] * (1 + 0x1p-40);
-                ceiling[l] = top == top ? std::max(ceiling[l], top) : std::numeric_limits<double>::infinity();
-                if (height > best[l]) {
-                    best[l] = height;
-                    best_at[l] = now[l];
+                accepted[l] = -1;
+                const double value = sign * score[l], peak = std::max(value, accepted_scores[l]) +
+                                                             deviation[l] * (1 + 0x1p-40);
+                upper[l] = peak == peak ? std::max(upper[l], peak)
+                                        : std::numeric_limits<double>::infinity();
+                if (value > best[l]) {
+                    best[l] = value;
+                    best_at[l] = positions[l];
                 }
-                scores[l] = height;
-                reached[l] = now[l];
-                done[l] = now[l] == ends[l];
-                now[l] = next_of(l, now[l], step[l]);
+                accepted_scores[l] = value;
+                accepted_at[l] = positions[l];
+                done[l] = positions[l] == ends[l];
+                positions[l] = next_position(l, positions[l], step[l]);
             }
-            go_on(kept);
+            accept(accepted);
         }
         for (int l = 0; l < lanes; ++l)
-            if (!done[l]) ceiling[l] = std::numeric_limits<double>::infinity();
+            if (!done[l]) upper[l] = std::numeric_limits<double>::infinity();
     }
 
-    // The best point found on a line, and what no point of it exceeds but for the scores' own rounding.
-    double best_of(int lane) const { return best[lane]; }
-    double best_place(int lane) const { return best_at[lane]; }
-    double ceiling_of(int lane) const { return ceiling[lane]; }
+    // The best point of a line, and an upper bound of sign · score over the line. Both are computed
+    // scores: their error bounds are not included.
+    double best_score(int lane) const { return best[lane]; }
+    double best_position(int lane) const { return best_at[lane]; }
+    double upper_bound(int lane) const { return upper[lane]; }
 
   private:
-    static constexpr int most_rounds = 4096;
+    static constexpr int max_rounds = 4096;
     const Network<double>& net;
-    Block<double> block;                       // rows: value and slope
-    Array<double> firsts, slopes;
-    std::vector<Array<double>> penalties;      // by layer, (breaks, neurons): what being beyond a break can add to the score
-    std::vector<Array<double>> before, here;   // by layer: values before activation, at the last number and at this one
+    Block<double> block;  // rows: value and slope
+    Array<double> first_layers, slopes;
+    // By layer, (breaks, neurons): the most that one unit of overshoot can add to the score.
+    std::vector<Array<double>> penalties;
+    // By layer: values before the activation, at the last accepted position and at the current one.
+    std::vector<Array<double>> previous, current;
     const std::vector<std::vector<double>>* errors = nullptr;
-    double noise = 0;                          // what errors alone can add
-    double begins[lanes], ends[lanes], best[lanes], best_at[lanes], ceiling[lanes];
+    double noise = 0;  // the most that errors alone can add
+    double begins[lanes], ends[lanes], best[lanes], best_at[lanes], upper[lanes];
 
-    double least_step(int lane) const { return (ends[lane] - begins[lane]) * 0x1p-44; }
+    double min_step(int lane) const { return (ends[lane] - begins[lane]) * 0x1p-44; }
 
-    double next_of(int lane, double at, double step) const {
-        const double next = std::max(at + step, at + least_step(lane));  // so that it moves on
+    double next_position(int lane, double at, double step) const {
+        const double next = std::max(at + step, at + min_step(lane));  // always advances
         return next < ends[lane] ? next : ends[lane];
     }
 
-    // The lanes kept go on from here.
-    void go_on(Mask<double> kept) {
-        if (all<double>(kept)) return before.swap(here);
-        for (size_t k = 0; k < before.size(); ++k)
-            for (size_t at = 0; at < before[k].size(); at += lanes)
-                store(&before[k][at], select<double>(kept, load(&here[k][at]), load(&before[k][at])));
+    // Continue from the current position in the accepted lanes.
+    void accept(Mask<double> accepted) {
+        if (all<double>(accepted)) return previous.swap(current);
+        for (size_t k = 0; k < previous.size(); ++k)
+            for (size_t at = 0; at < previous[k].size(); at += lanes)
+                store(&previous[k][at],
+                      select<double>(accepted, load(&current[k][at]), load(&previous[k][at])));
     }
 
-    // Scores at these numbers, how far the next kink is, and how far the score may be from linear since the last.
-    void forward(const double* now, double* step, double* score, double* off) {
-        const V at = load(now);
-        Nearest next;
-        V wrong{};
+    // Compute the scores at these positions, the step to the next kink, and a bound of the
+    // deviation from linear since the last accepted position.
+    void forward(const double* positions, double* step, double* score, double* deviation) {
+        const V at = load(positions);
+        NearestKink next;
+        V deviation_sum{};
         const double* pointers[lanes];
-        for (int l = 0; l < lanes; ++l) pointers[l] = &firsts[size_t(l) * net.width];
-        for (int n = 0; n < net.width; n += lanes) transpose(pointers, size_t(n), block.at(n, 0), block.step());
+        for (int l = 0; l < lanes; ++l) pointers[l] = &first_layers[size_t(l) * net.width];
+        for (int n = 0; n < net.width; n += lanes)
+            transpose(pointers, size_t(n), block.at(n, 0), block.neuron_stride());
         for (int n = 0; n < net.neurons; ++n) {
             double* x = block.at(n, 0);
             store(x, load(x) + slopes[n] * at);
-            store(x + lanes, spread(slopes[n]));
+            store(x + lanes, broadcast(slopes[n]));
         }
         for (size_t k = 0; k < net.layers.size(); ++k) {
             const Layer<double>& layer = net.layers[k];
-            block.begin_alive();
+            block.clear_active();
             for (int n = 0; n < layer.inputs; ++n) {
                 if (layer.activation.relu)
-                    bend_relu(k, n, next, wrong);
+                    activate_relu(k, n, next, deviation_sum);
                 else
-                    bend(k, n, next, wrong);
+                    activate(k, n, next, deviation_sum);
             }
             block.multiply(layer, 2, 0);
-            for (int o = 0; o < layer.outputs; ++o) store(block.at(o, 0), load(block.at(o, 0)) + layer.bias[o]);
+            for (int o = 0; o < layer.outputs; ++o)
+                store(block.at(o, 0), load(block.at(o, 0)) + layer.bias[o]);
         }
         store(score, load(block.at(0, 0)));
-        store(step, next.far / next.slope);
-        store(off, wrong);
+        store(step, next.distance / next.slope);
+        store(deviation, deviation_sum);
     }
 
-    // The nearest kink so far: `far` over `slope` away. Compared by products: a division a neuron would be half the time.
-    struct Nearest {
-        V far = spread(1.0), slope{};
-        void take(V to_kink, V moves, Mask<double> not_on) {
-            const V other_far = absolute<double>(to_kink), other_slope = absolute<double>(moves);
-            const Mask<double> nearer = not_on & (to_kink * moves > V{}) & (other_far * slope < far * other_slope);
-            far = select<double>(nearer, other_far, far);
+    // The nearest kink so far, at distance / slope. Products are compared instead of quotients,
+    // because one division per neuron would take half of the time.
+    struct NearestKink {
+        V distance = broadcast(1.0), slope{};
+        void consider(V to_kink, V rate, Mask<double> not_on_kink) {
+            const V other_distance = absolute<double>(to_kink),
+                    other_slope = absolute<double>(rate);
+            const Mask<double> nearer = not_on_kink & (to_kink * rate > V{}) &
+                                        (other_distance * slope < distance * other_slope);
+            distance = select<double>(nearer, other_distance, distance);
             slope = select<double>(nearer, other_slope, slope);
         }
     };
 
-    void bend(size_t k, int n, Nearest& next, V& wrong) {
+    void activate(size_t k, int n, NearestKink& next, V& deviation_sum) {
         const Activation<double>& activation = net.layers[k].activation;
         const V zero{};
         double* x = block.at(n, 0);
-        const V z = load(x), slope = load(x + lanes), last = load(&before[k][size_t(n) * lanes]), near = spread((*errors)[k][n]);
-        store(&here[k][size_t(n) * lanes], z);
+        const V z = load(x), slope = load(x + lanes), last = load(&previous[k][size_t(n) * lanes]),
+                error = broadcast((*errors)[k][n]);
+        store(&current[k][size_t(n) * lanes], z);
         const V top = larger<double>(z, last), bottom = smaller<double>(z, last);
-        V value = activation.slopes[n] * z + activation.intercepts[n], factor = spread(activation.slopes[n]);
+        V value = activation.slopes[n] * z + activation.intercepts[n],
+          factor = broadcast(activation.slopes[n]);
         for (int p = 1; p < activation.pieces; ++p) {
-            const size_t place = size_t(p) * activation.width + n;
-            const V kink = spread(activation.breaks[place - activation.width]), far = kink - z;
-            value = select<double>(z >= kink, activation.slopes[place] * z + activation.intercepts[place], value);
-            // On the kink itself, or as near as errors are, the piece that comes next counts.
-            const Mask<double> on = absolute<double>(far) <= near;
-            const Mask<double> right = (~on & (z > kink)) | (on & (slope > zero));
-            factor = select<double>(right, spread(activation.slopes[place]), factor);
-            next.take(far, slope, ~on);
-            const V beyond = smaller<double>(top - kink, kink - bottom) + near;
-            // In this order: what is not a number stays so.
-            wrong += penalties[k][size_t((p - 1) * net.layers[k].inputs + n)] * larger<double>(zero, beyond);
+            const size_t index = size_t(p) * activation.width + n;
+            const V kink = broadcast(activation.breaks[index - activation.width]),
+                    distance = kink - z;
+            value = select<double>(
+                z >= kink, activation.slopes[index] * z + activation.intercepts[index], value);
+            // At the kink, or within the error of it, take the slope of the next piece.
+            const Mask<double> on_kink = absolute<double>(distance) <= error;
+            const Mask<double> right = (~on_kink & (z > kink)) | (on_kink & (slope > zero));
+            factor = select<double>(right, broadcast(activation.slopes[index]), factor);
+            next.consider(distance, slope, ~on_kink);
+            const V overshoot = smaller<double>(top - kink, kink - bottom) + error;
+            // The order of the arguments matters: NaN is kept.
+            deviation_sum += penalties[k][size_t((p - 1) * net.layers[k].inputs + n)] *
+                             larger<double>(zero, overshoot);
         }
-        keep(n, value, factor * slope);
+        store_neuron(n, value, factor * slope);
     }
 
-    // The same for the most usual activation, in half the operations.
-    void bend_relu(size_t k, int n, Nearest& next, V& wrong) {
+    // Do the same for the most common activation, with half the operations.
+    void activate_relu(size_t k, int n, NearestKink& next, V& deviation_sum) {
         const V zero{};
         const double* x = block.at(n, 0);
-        const V z = load(x), slope = load(x + lanes), last = load(&before[k][size_t(n) * lanes]), near = spread((*errors)[k][n]);
-        store(&here[k][size_t(n) * lanes], z);
-        const Mask<double> on = absolute<double>(z) <= near;
-        const Mask<double> right = (z > near) | (on & (slope > zero));
-        next.take(-z, slope, ~on);
-        const V beyond = smaller<double>(larger<double>(z, last), -smaller<double>(z, last)) + near;
-        wrong += penalties[k][size_t(n)] * larger<double>(zero, beyond);
-        keep(n, larger<double>(z, zero), select<double>(right, slope, zero));
+        const V z = load(x), slope = load(x + lanes), last = load(&previous[k][size_t(n) * lanes]),
+                error = broadcast((*errors)[k][n]);
+        store(&current[k][size_t(n) * lanes], z);
+        const Mask<double> on_kink = absolute<double>(z) <= error;
+        const Mask<double> right = (z > error) | (on_kink & (slope > zero));
+        next.consider(-z, slope, ~on_kink);
+        const V overshoot =
+            smaller<double>(larger<double>(z, last), -smaller<double>(z, last)) + error;
+        deviation_sum += penalties[k][size_t(n)] * larger<double>(zero, overshoot);
+        store_neuron(n, larger<double>(z, zero), select<double>(right, slope, zero));
     }
 
-    void keep(int n, V value, V moves) {
+    void store_neuron(int n, V value, V slope) {
         store(block.at(n, 0), value);
-        store(block.at(n, 1), moves);
-        block.keep_alive_if(any<double>((value != V{}) | (moves != V{})), n);
+        store(block.at(n, 1), slope);
+        block.append_active_if(any<double>((value != V{}) | (slope != V{})), n);
     }
 };
 

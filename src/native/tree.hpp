@@ -1,7 +1,7 @@
-// Tree: one attribute's values split in two again and again, in float64.
+// Tree: the values of one attribute, recursively split in two, in float64.
 //
-// Each node bounds its values' first-layer terms as center ± generator ± rest. The generator is the
-// direction in which the values differ most, weighted by how much each neuron can matter downstream.
+// Each node bounds the first-layer terms of its values as center ± generator ± rest. The generator
+// is the direction in which the values differ most, weighted by the importance of each neuron.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,14 +15,15 @@ namespace feta {
 
 struct Tree {
     int neurons = 0;
-    std::vector<int32_t> order;                   // values in the order of the tree's leaves
-    std::vector<int32_t> begin, end, left, right; // a node's part of `order`; children, −1 at a leaf
+    std::vector<int32_t> order;                   // the values in leaf order
+    std::vector<int32_t> begin, end;              // (nodes): range of `order`
+    std::vector<int32_t> left, right;             // (nodes): children, −1 at a leaf
     std::vector<double> center, generator, rest;  // (nodes, neurons)
-    std::vector<double> weight;                   // (nodes): how much splitting it promises
+    std::vector<double> weight;                   // (nodes): expected gain of a split
     int nodes() const { return int(begin.size()); }
 };
 
-// How much each first-layer neuron can move the scores, at most; only proportions matter.
+// Bound the influence of each first-layer neuron on the scores; only the proportions matter.
 inline std::vector<double> importance(const ModelSpec& model) {
     std::vector<double> weight(size_t(model.rule.outputs), 1.0);
     for (auto layer = model.layers.rbegin(); layer != model.layers.rend(); ++layer) {
@@ -30,71 +31,79 @@ inline std::vector<double> importance(const ModelSpec& model) {
         for (int o = 0; o < layer->outputs; ++o)
             for (int i = 0; i < layer->inputs; ++i)
                 before[i] += weight[o] * std::abs(layer->weight[size_t(o) * layer->inputs + i]);
-        const ActivationSpec& bend = layer->activation;
+        const ActivationSpec& activation = layer->activation;
         for (int i = 0; i < layer->inputs; ++i) {
             double steepest = 0;
-            for (int p = 0; p < bend.pieces; ++p)
-                steepest = std::max(steepest, std::abs(bend.slopes[size_t(p) * bend.width + (bend.width > 1 ? i : 0)]));
+            for (int p = 0; p < activation.pieces; ++p)
+                steepest =
+                    std::max(steepest, std::abs(activation.slopes[size_t(p) * activation.width +
+                                                                  (activation.width > 1 ? i : 0)]));
             before[i] *= steepest;
         }
         weight = std::move(before);
     }
     const double largest = *std::max_element(weight.begin(), weight.end());
-    for (double& one : weight) one = largest > 0 && largest < 1e300 ? one / largest : 1.0;  // squares must not overflow
+    for (double& value : weight)
+        value = largest > 0 && largest < 1e300 ? value / largest : 1.0;  // its square is finite
     return weight;
 }
 
-// Where the k-th piece of a real-valued attribute's range begins.
+// Return where the k-th piece of the range of a real-valued attribute begins.
 inline double edge(const AxisSpec& axis, int k) {
-    return k == axis.values ? axis.high : axis.low + (axis.high - axis.low) * (k / double(axis.values));
+    return k == axis.values ? axis.high
+                            : axis.low + (axis.high - axis.low) * (k / double(axis.values));
 }
 
 class TreeBuilder {
   public:
     TreeBuilder(const AxisSpec& axis, const std::vector<double>& importance)
-        : axis(axis), importance(importance), neurons(int(importance.size())), places(size_t(axis.values)),
-          along(size_t(axis.values)), away(size_t(axis.values) * importance.size()) {
+        : axis(axis), importance(importance), neurons(int(importance.size())),
+          indices(size_t(axis.values)), projections(size_t(axis.values)),
+          deviations(size_t(axis.values) * importance.size()) {
         tree.neurons = neurons;
-        for (auto* parts : {&tree.center, &tree.generator, &tree.rest}) parts->reserve(2 * away.size());
-        for (auto* parts : {&middle, &fitted, &low, &high, &largest}) parts->resize(size_t(neurons));
-        for (const double one : importance) squared.push_back(one * one);
-        std::iota(places.begin(), places.end(), 0);
-        positions.resize(places.size());
-        split(0, axis.values, none);
-        tree.order = places;
+        for (auto* parts : {&tree.center, &tree.generator, &tree.rest})
+            parts->reserve(2 * deviations.size());
+        for (auto* parts : {&mean, &fitted, &low, &high, &largest}) parts->resize(size_t(neurons));
+        for (const double weight : importance) squared.push_back(weight * weight);
+        std::iota(indices.begin(), indices.end(), 0);
+        positions.resize(indices.size());
+        split(0, axis.values, no_node);
+        tree.order = indices;
     }
     Tree tree;
 
   private:
-    // Rounding of the few float64 operations that bound a node, relative to the sizes involved; 2^-53 each.
+    // Bound of the rounding errors of a node, relative to the magnitudes: room for 128 operations
+    // of 2^-53 each.
     static constexpr double rounding = 0x1p-46;
     const AxisSpec& axis;
     const std::vector<double>& importance;
     int neurons;
-    std::vector<int32_t> places;  // the values, in the order found so far
-    std::vector<double> along, away;                        // by value: along the direction found; from the middle
-    std::vector<double> middle, fitted, low, high, largest;  // by neuron, of one node
-    std::vector<double> squared;                            // importance · importance
+    std::vector<int32_t> indices;                 // the values in the current order
+    std::vector<double> projections, deviations;  // by value: on the main direction; from the mean
+    std::vector<double> mean, fitted, low, high, largest;  // by neuron, of one node
+    std::vector<double> squared;                           // importance · importance
     std::vector<std::pair<double, int32_t>> sorted;
-    std::vector<double> positions;                          // of values on a line, by place
+    std::vector<double> positions;  // of collinear values on their line, by index
 
-    static constexpr int32_t none = -1;
+    static constexpr int32_t no_node = -1;
 
-    // `line` is the node above whose values lie on a line, or none.
+    // Build the node of a range of values and its children. `line` is the ancestor whose values are
+    // collinear, or `no_node`.
     int32_t split(int from, int to, int32_t line) {
         const int32_t node = tree.nodes();
         tree.begin.push_back(from);
         tree.end.push_back(to);
-        tree.left.push_back(none);
-        tree.right.push_back(none);
+        tree.left.push_back(no_node);
+        tree.right.push_back(no_node);
         if (axis.real)
             bound_range(from, to);
-        else if (line != none)
+        else if (line != no_node)
             bound_on_line(from, to, line);
         else {
-            const bool straight = bound_values(from, to);
-            sort(from, to);
-            if (straight) line = node;
+            const bool collinear = bound_values(from, to);
+            sort_by_projection(from, to);
+            if (collinear) line = node;
         }
         if (to - from == 1) return node;
         const int half = from + (to - from + 1) / 2;
@@ -104,126 +113,134 @@ class TreeBuilder {
         return node;
     }
 
-    // Put a node's values in order along its direction.
-    void sort(int from, int to) {
+    // Sort the values of a node along its main direction.
+    void sort_by_projection(int from, int to) {
         sorted.clear();
-        for (int k = from; k < to; ++k) sorted.emplace_back(along[k - from], places[k]);
+        for (int k = from; k < to; ++k) sorted.emplace_back(projections[k - from], indices[k]);
         std::sort(sorted.begin(), sorted.end());
-        for (int k = from; k < to; ++k) std::tie(positions[k], places[k]) = sorted[size_t(k - from)];
+        for (int k = from; k < to; ++k)
+            std::tie(positions[k], indices[k]) = sorted[size_t(k - from)];
     }
 
-    void add(int n, double center, double generator, double rest, double& moves, double& misses) {
+    void add(int n, double center, double generator, double rest, double& spanned,
+             double& residual) {
         tree.center.push_back(center);
         tree.generator.push_back(generator);
         tree.rest.push_back(rest);
-        moves += importance[n] * std::abs(generator);
-        misses += importance[n] * rest;
+        spanned += importance[n] * std::abs(generator);
+        residual += importance[n] * rest;
     }
 
-    // Along a range the terms move on a line; pieces keep their order.
+    // Bound pieces of a range: the terms are linear in the value, so the pieces keep their order.
     void bound_range(int from, int to) {
-        const double a = edge(axis, from), b = edge(axis, to), middle = a + (b - a) / 2;
-        const double half = std::max(b - middle, middle - a) * (1 + 0x1p-50);
-        double moves = 0, misses = 0;
+        const double a = edge(axis, from), b = edge(axis, to), midpoint = a + (b - a) / 2;
+        const double half = std::max(b - midpoint, midpoint - a) * (1 + 0x1p-50);
+        double spanned = 0, residual = 0;
         for (int n = 0; n < neurons; ++n) {
-            const double slope = axis.slopes[n], center = slope * middle, g = slope * half;
-            add(n, center, g, rounding * (std::abs(center) + std::abs(g)) + 0x1p-1000, moves, misses);
+            const double slope = axis.slopes[n], center = slope * midpoint, g = slope * half;
+            add(n, center, g, rounding * (std::abs(center) + std::abs(g)) + 0x1p-1000, spanned,
+                residual);
         }
-        tree.weight.push_back(moves / 2);
+        tree.weight.push_back(spanned / 2);
     }
 
-    // Part of a line: what the whole line's bound misses, its parts miss at most.
+    // Bound part of a line: the residual of the whole line also covers its parts.
     void bound_on_line(int from, int to, int32_t line) {
-        const double a = positions[from], b = positions[to - 1], middle = a + (b - a) / 2;
-        const double half = std::max(b - middle, middle - a) * (1 + 0x1p-50);
-        double moves = 0, misses = 0;
+        const double a = positions[from], b = positions[to - 1], midpoint = a + (b - a) / 2;
+        const double half = std::max(b - midpoint, midpoint - a) * (1 + 0x1p-50);
+        double spanned = 0, residual = 0;
         for (int n = 0; n < neurons; ++n) {
             const size_t at = size_t(line) * neurons + n;
-            const double slope = tree.generator[at], center = tree.center[at] + slope * middle;
-            const double size = std::abs(tree.center[at]) + std::abs(slope) + std::abs(center);
-            add(n, center, slope * half, tree.rest[at] + rounding * size, moves, misses);
+            const double slope = tree.generator[at], center = tree.center[at] + slope * midpoint;
+            const double magnitude = std::abs(tree.center[at]) + std::abs(slope) + std::abs(center);
+            add(n, center, slope * half, tree.rest[at] + rounding * magnitude, spanned, residual);
         }
-        tree.weight.push_back(misses + (to - from > 2 ? moves / 2 : moves));
+        tree.weight.push_back(residual + (to - from > 2 ? spanned / 2 : spanned));
     }
 
-    // Fit center and generator; the rest covers what they miss, and all rounding. Says whether all lie on a line.
+    // Fit center and generator; the rest covers the residuals and all rounding. Return whether the
+    // values are collinear.
     bool bound_values(int from, int to) {
-        const int many = to - from;
-        std::fill(middle.begin(), middle.end(), 0.0);
+        const int count = to - from;
+        std::fill(mean.begin(), mean.end(), 0.0);
         for (int k = from; k < to; ++k)
-            for (int n = 0; n < neurons; ++n) middle[n] += terms(k)[n];
-        for (int n = 0; n < neurons; ++n) middle[n] /= many;
-        double farthest = -1;
+            for (int n = 0; n < neurons; ++n) mean[n] += terms(k)[n];
+        for (int n = 0; n < neurons; ++n) mean[n] /= count;
+        double largest_distance = -1;
         int start = 0;
-        for (int k = 0; k < many; ++k) {
-            double far = 0, *d = from_middle(k);
+        for (int k = 0; k < count; ++k) {
+            double distance = 0, *d = deviation(k);
             for (int n = 0; n < neurons; ++n) {
-                d[n] = terms(from + k)[n] - middle[n];
-                far += d[n] * d[n] * squared[n];
+                d[n] = terms(from + k)[n] - mean[n];
+                distance += d[n] * d[n] * squared[n];
             }
-            if (far > farthest) farthest = far, start = k;
+            if (distance > largest_distance) largest_distance = distance, start = k;
         }
-        main_direction(many, start);
-        fit(from, many);
-        double moves = 0, misses = 0;
+        main_direction(count, start);
+        fit(from, count);
+        double spanned = 0, residual = 0;
         for (int n = 0; n < neurons; ++n) {
-            const double g = fitted[n], center = middle[n] + (low[n] + high[n]) / 2;
-            const double rest = (high[n] - low[n]) / 2 + rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(middle[n]));
-            add(n, center, g, rest, moves, misses);
+            const double g = fitted[n], center = mean[n] + (low[n] + high[n]) / 2;
+            const double rest =
+                (high[n] - low[n]) / 2 +
+                rounding * (largest[n] + std::abs(g) + std::abs(center) + std::abs(mean[n]));
+            add(n, center, g, rest, spanned, residual);
         }
-        // What lies on a line is bounded well as it is: splitting it promises half as much (measured).
-        const bool line = many > 2 && misses < 1e-9 * moves;
-        tree.weight.push_back(misses + (line ? moves / 2 : moves));
-        return line;
+        // Collinear values are already bounded tightly: a split gains about half as much
+        // (measured).
+        const bool collinear = count > 2 && residual < 1e-9 * spanned;
+        tree.weight.push_back(residual + (collinear ? spanned / 2 : spanned));
+        return collinear;
     }
 
-    // Fit the generator to where the values are along the direction, scaled to ±1; and what it misses.
-    void fit(int from, int many) {
+    // Scale the projections to ±1, fit the generator to them, and compute the range of residuals.
+    void fit(int from, int count) {
         double longest = 0, squares = 0;
-        for (int k = 0; k < many; ++k) longest = std::max(longest, std::abs(along[k]));
+        for (int k = 0; k < count; ++k) longest = std::max(longest, std::abs(projections[k]));
         std::fill(fitted.begin(), fitted.end(), 0.0);
-        for (int k = 0; k < many; ++k) {
-            if (longest > 0) along[k] /= longest;
-            squares += along[k] * along[k];
-            for (int n = 0; n < neurons; ++n) fitted[n] += along[k] * from_middle(k)[n];
+        for (int k = 0; k < count; ++k) {
+            if (longest > 0) projections[k] /= longest;
+            squares += projections[k] * projections[k];
+            for (int n = 0; n < neurons; ++n) fitted[n] += projections[k] * deviation(k)[n];
         }
         for (int n = 0; n < neurons; ++n) fitted[n] = squares > 0 ? fitted[n] / squares : 0.0;
         std::fill(low.begin(), low.end(), INFINITY);
         std::fill(high.begin(), high.end(), -INFINITY);
         std::fill(largest.begin(), largest.end(), 0.0);
-        for (int k = 0; k < many; ++k)
+        for (int k = 0; k < count; ++k)
             for (int n = 0; n < neurons; ++n) {
-                const double missed = from_middle(k)[n] - along[k] * fitted[n];
+                const double missed = deviation(k)[n] - projections[k] * fitted[n];
                 low[n] = std::min(low[n], missed);
                 high[n] = std::max(high[n], missed);
                 largest[n] = std::max(largest[n], std::abs(terms(from + k)[n]));
             }
     }
 
-    // A few steps of power iteration, from the value farthest from the middle; any direction is sound. Two
-    // values differ in one direction only.
-    void main_direction(int many, int start) {
+    // Approximate the main direction by power iteration from the value farthest from the mean. Any
+    // direction is sound, so a few steps suffice; two values need none.
+    void main_direction(int count, int start) {
         std::vector<double>& direction = fitted;
-        for (int n = 0; n < neurons; ++n) direction[n] = from_middle(start)[n] * squared[n];
-        const int last = many > 2 ? 2 : 0;
+        for (int n = 0; n < neurons; ++n) direction[n] = deviation(start)[n] * squared[n];
+        const int last = count > 2 ? 2 : 0;
         for (int step = 0; step <= last; ++step) {
             double longest = 0;
             for (const double d : direction) longest = std::max(longest, std::abs(d));
             if (longest > 0)
                 for (double& d : direction) d /= longest;
-            for (int k = 0; k < many; ++k) {
-                along[k] = 0;
-                for (int n = 0; n < neurons; ++n) along[k] += from_middle(k)[n] * direction[n];
+            for (int k = 0; k < count; ++k) {
+                projections[k] = 0;
+                for (int n = 0; n < neurons; ++n) projections[k] += deviation(k)[n] * direction[n];
             }
             if (step == last) return;
             std::fill(direction.begin(), direction.end(), 0.0);
-            for (int k = 0; k < many; ++k)
-                for (int n = 0; n < neurons; ++n) direction[n] += along[k] * from_middle(k)[n] * squared[n];
+            for (int k = 0; k < count; ++k)
+                for (int n = 0; n < neurons; ++n)
+                    direction[n] += projections[k] * deviation(k)[n] * squared[n];
         }
     }
 
-    const double* terms(int place) const { return &axis.terms[size_t(places[place]) * neurons]; }
-    double* from_middle(int k) { return &away[size_t(k) * neurons]; }
+    const double* terms(int index) const { return &axis.terms[size_t(indices[index]) * neurons]; }
+    double* deviation(int k) { return &deviations[size_t(k) * neurons]; }
 };
 
 }  // namespace feta

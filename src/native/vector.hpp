@@ -1,4 +1,5 @@
-// Vector: 32 bytes of numbers at once; the compiler maps it to what the instruction set has.
+// Vector: 32 bytes of numbers, processed together. The compiler maps the operations to the
+// instruction set.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -33,24 +34,25 @@ template <class T> inline Vec<T> load(const T* from) {
     return v;
 }
 template <class T> inline void store(T* to, Vec<T> v) { std::memcpy(to, &v, sizeof v); }
-template <class T> inline Vec<T> spread(T x) { return x - Vec<T>{}; }
+template <class T> inline Vec<T> broadcast(T x) { return x - Vec<T>{}; }
 template <class T> inline Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) { return m ? a : b; }
+// If an argument is NaN, `larger` and `smaller` return b.
 template <class T> inline Vec<T> larger(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 template <class T> inline Vec<T> smaller(Vec<T> a, Vec<T> b) { return a < b ? a : b; }
 template <class T> inline Vec<T> absolute(Vec<T> a) {
-    const Mask<T> sign = ~(Mask<T>)(-Vec<T>{});  // all bits but the sign's
-    return (Vec<T>)((Mask<T>)a & sign);
+    const Mask<T> magnitude_bits = ~(Mask<T>)(-Vec<T>{});  // all but the sign bit
+    return (Vec<T>)((Mask<T>)a & magnitude_bits);
 }
 
 template <class T> inline bool any(Mask<T> m) {
 #if defined(__AVX2__)
     return !_mm256_testz_si256((__m256i)m, (__m256i)m);
 #endif
-    int64_t halves[4];
-    std::memcpy(halves, &m, sizeof m);
-    return halves[0] | halves[1] | halves[2] | halves[3];
+    int64_t words[4];
+    std::memcpy(words, &m, sizeof m);
+    return words[0] | words[1] | words[2] | words[3];
 }
-// A bit a lane.
+// Return one bit per lane.
 inline unsigned lane_bits(Mask<double> m) {
 #if defined(__AVX2__)
     return unsigned(_mm256_movemask_pd((__m256d)m));
@@ -59,9 +61,11 @@ inline unsigned lane_bits(Mask<double> m) {
 }
 template <class T> inline bool all(Mask<T> m) { return !any<T>(~m); }
 
-template <class T> inline int padded(int n) { return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>; }
+template <class T> inline int padded(int n) {
+    return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;
+}
 
-// Rows become lanes: vector n holds number n of every row; vectors are `step` apart.
+// Transpose rows into lanes: vector n holds element n of every row; vectors are `step` apart.
 inline void transpose(const float* const* rows, size_t from, float* to, size_t step) {
     typedef Vec<float> V;
     V r[8], a[8], b[8];
@@ -72,12 +76,16 @@ inline void transpose(const float* const* rows, size_t from, float* to, size_t s
     }
     for (int k = 0; k < 8; k += 4)
         for (int h = 0; h < 2; ++h) {
-            b[k + 2 * h] = __builtin_shufflevector(a[k + h], a[k + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
-            b[k + 2 * h + 1] = __builtin_shufflevector(a[k + h], a[k + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
+            b[k + 2 * h] =
+                __builtin_shufflevector(a[k + h], a[k + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[k + 2 * h + 1] =
+                __builtin_shufflevector(a[k + h], a[k + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
         }
     for (int k = 0; k < 4; ++k) {
-        store(to + size_t(k) * step, __builtin_shufflevector(b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
-        store(to + size_t(k + 4) * step, __builtin_shufflevector(b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+        store(to + size_t(k) * step,
+              __builtin_shufflevector(b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+        store(to + size_t(k + 4) * step,
+              __builtin_shufflevector(b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
     }
 }
 inline void transpose(const double* const* rows, size_t from, double* to, size_t step) {
@@ -94,16 +102,18 @@ inline void transpose(const double* const* rows, size_t from, double* to, size_t
     }
 }
 
-// Memory that starts on a cache line, so that no vector lies across two.
-template <class T> struct OnLine {
+// Allocator whose memory starts on a cache line, so that no vector crosses one.
+template <class T> struct CacheAligned {
     using value_type = T;
-    OnLine() = default;
-    template <class U> OnLine(const OnLine<U>&) {}
-    T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64))); }
+    CacheAligned() = default;
+    template <class U> CacheAligned(const CacheAligned<U>&) {}
+    T* allocate(size_t n) {
+        return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64)));
+    }
     void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t(64)); }
-    template <class U> bool operator==(const OnLine<U>&) const { return true; }
+    template <class U> bool operator==(const CacheAligned<U>&) const { return true; }
 };
-template <class T> using Array = std::vector<T, OnLine<T>>;
+template <class T> using Array = std::vector<T, CacheAligned<T>>;
 
 }  // namespace FETA_ISA
 }  // namespace feta

@@ -6,15 +6,16 @@ from importlib.metadata import version
 import pytest
 
 FAILING = """
-from feta.cli import app
+from feta.cli.app import app
+from feta.cli.run_command import main
 from feta.errors import SchemaError
 
-@app.app.command()
+@app.command()
 def fail(how: str) -> None:
     raise {"ours": SchemaError("no space"), "bug": RuntimeError("boom"),
            "stop": KeyboardInterrupt()}[how]
 
-app.main()
+main()
 """
 
 
@@ -65,7 +66,11 @@ def test_a_wrong_command_is_told_without_a_traceback(arguments: list[str], messa
     ("how", "code", "message"),
     [
         ("ours", 2, "feta: no space\n"),
-        ("bug", 4, "feta: internal error: RuntimeError: boom; FETA_TRACEBACK=1 shows where\n"),
+        (
+            "bug",
+            4,
+            "feta: internal error: RuntimeError: boom; FETA_TRACEBACK=1 shows the traceback\n",
+        ),
     ],
 )
 def test_every_failure_has_its_exit_code_and_one_line(how: str, code: int, message: str) -> None:
@@ -91,9 +96,9 @@ def test_the_demo_tells_the_whole_story() -> None:
     for line in (
         "German credit: 1,000 loan files, 20 columns, 61 network inputs",
         "Everybody has 456 counterparts",
-        "of 1,000 people have a counterpart decided the other way (CE rate",
+        "of 1,000 people have a counterpart with another decision (CE rate",
         "; 0 are undecided.",
-        "456,000 counterparts settled without rounding doubts",
+        "456,000 counterparts were decided exactly in",
         "The clearest pairs",
         "One attribute alone is enough for: personal_status",
         "none, by construction",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from feta.cli import app
+from feta.cli import run_command
 from tests.bad_files import KINDS, ROWS, Bad, Folder
 from tests.extras import skip_if_missing
 
@@ -87,7 +87,7 @@ def test_a_bad_file_is_told_in_one_message(
     monkeypatch.setenv("COLUMNS", "200")
     before = contents(folder)
     with pytest.raises(SystemExit) as stopped:
-        app.main()
+        run_command.main()
     captured = capsys.readouterr()
     skip_if_missing(captured.err)
     assert (stopped.value.code, captured.err[:6]) == (2, "feta: ")

@@ -55,7 +55,7 @@ def test_everyone_proved_fair_is_exit_code_0(folder: Folder) -> None:
     done = run(*folder.model(insensitive()))
     assert (done.returncode, done.stderr) == (0, "")
     assert (
-        "Fair: all 4 people are proved to be decided alike, whatever their age or sex."
+        "Fair: each of the 4 people provably gets the same decision, whatever their age or sex."
         in done.stdout
     )
     assert {row["verdict"] for row in rows_of(folder.path / "out" / "verdicts.csv")} == {"fair"}
@@ -65,7 +65,7 @@ def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder)
     done = run(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        "Unfair: 3 of 4 people have a counterpart decided the other way (CE rate 75.0%)."
+        "Unfair: 3 of 4 people have a counterpart with a different decision (CE rate 75.0%)."
         in done.stdout
     )
     assert "age 30 → 90" in done.stdout
@@ -75,7 +75,7 @@ def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder)
 def test_no_time_is_exit_code_3(folder: Folder) -> None:
     done = run(*folder.audit("--seconds", "0", "--engine", "exhaustive"))
     assert (done.returncode, done.stderr) == (3, "")
-    assert "Not settled" in done.stdout
+    assert "Undecided: " in done.stdout
     assert "4 people are undecided: raise --seconds" in done.stdout
 
 
@@ -126,7 +126,7 @@ def test_labels_give_accuracies_and_ids_name_people(folder: Folder) -> None:
     arguments = folder.table("age,sex,income,id,paid\n" + "\n".join(rows))
     done = run(*arguments, "--label", "paid", "--id", "id")
     assert done.returncode == 1
-    assert "Accuracy: 75.0% as it is" in done.stdout
+    assert "Accuracy: 75.0% now" in done.stdout
     assert "1 (p0)" in done.stdout
     assert [row["id"] for row in rows_of(folder.path / "out" / "pairs.csv")] == ["p0", "p1", "p2"]
 
@@ -139,13 +139,13 @@ def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
     assert "2 rows could not be read and were not audited" in done.stdout
     verdicts = rows_of(folder.path / "out" / "verdicts.csv")
     assert [row["verdict"] for row in verdicts] == ["fair", "not audited", "not audited", "fair"]
-    assert "'age' must be a whole number from 18 to 90, got '17'" in verdicts[1]["reason"]
-    assert "the row must have 3 cells like the header, got 2" in verdicts[2]["reason"]
+    assert "'age' is invalid: got '17'; expected an integer from 18 to 90" in verdicts[1]["reason"]
+    assert "wrong number of cells: got 2; expected 3, like the header" in verdicts[2]["reason"]
     told = json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
     assert [one["row"] for one in told["unanswered"]] == [2, 3]
     assert told["summary"]["people"] == 2
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "asked about every row of data.csv that could be read, each" in page
+    assert "about every row of data.csv that could be read." in page
     kinds = ("'age': below the minimum 18 (row 2)", "the row: wrong number of cells (row 3)")
     for kind in kinds:
         assert f"not read: {kind}" in done.stdout
@@ -305,7 +305,10 @@ def without_kernel(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_missing_kernel_is_said_with_its_cost_and_remedy(folder: Folder) -> None:
-    said = "FETA's compiled kernel is missing: answers stay exact, but finite lattices are about 6 "
+    said = (
+        "FETA's compiled kernel is missing: results are still exact, but finite "
+        "lattices are about 6 "
+    )
     listed = without_kernel("engines")
     assert (listed.returncode, listed.stderr) == (0, "")
     assert said in listed.stdout
@@ -334,13 +337,17 @@ def test_engines_are_listed_for_machines() -> None:
     ("more", "message"),
     [
         (["--engine", "exhaustiv"], "got 'exhaustiv'; did you mean 'exhaustive'?"),
-        (["--seconds", "-1"], "a budget of seconds must be 0 or more, and finite, got -1.0"),
+        (["--seconds", "-1"], "invalid budget of seconds: got -1.0; expected a finite number"),
         (["--seconds", "soon"], "Invalid value for '--seconds'"),
         (["--secnds", "1"], "No such option: --secnds"),
         (["--label", "paid"], "the table must have the column 'paid'"),
-        (["--id", "ag"], "the table must have the column 'ag'; it has 'age', 'sex', 'income'; did you mean 'age'?"),
+        (
+            ["--id", "ag"],
+            "the table must have the column 'ag'; it has 'age', 'sex', 'income'; did "
+            "you mean 'age'?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_option_is_told_in_one_line(folder: Folder, more: list[str], message: str) -> None:
     done = run(*folder.audit(*more))
     assert (done.returncode, done.stdout) == (2, "")
@@ -356,7 +363,7 @@ def test_a_command_without_arguments_shows_what_there_is() -> None:
     assert done.stderr.startswith("Usage: feta")
     assert (
         run("audit").stderr
-        == "feta: Missing argument 'model'; feta audit --help says what there is\n"
+        == "feta: Missing argument 'model'; feta audit --help lists all options\n"
     )
 
 

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from feta.arrays import Answers, Matrix
-from feta.cli.comparison import DRAWN_PEOPLE, check_reading
-from feta.cli.open_model import Opened
 from feta.errors import NetworkError
-from feta.runtime import Runtime, SourceAnswers
-from feta.space.draw import draw_people
-from feta.space.table_file import TableFile
+from feta.io.table_file import TableFile
+from feta.readers.check_reading import DRAWN_PEOPLE, check_reading
+from feta.readers.load import LoadedModel
+from feta.readers.runtime import Runtime, SourceAnswers
+from feta.space.sampling import draw_people
 from tests.examples import linear
 
 MODEL = linear(age=1.0, bias=-50.5)
@@ -27,25 +27,25 @@ def otherwise(people: Matrix) -> Answers:
 
 
 def test_a_model_that_decides_as_feta_does_is_answered_for() -> None:
-    compared = check_reading(Opened(MODEL, runtime(MODEL.decide)))
+    compared = check_reading(LoadedModel(MODEL, runtime(MODEL.decide)))
     assert compared is not None
     assert (compared.rows, compared.different, compared.on_table) == (DRAWN_PEOPLE, 0, False)
-    assert check_reading(Opened(MODEL)) is None  # nothing to compare with
+    assert check_reading(LoadedModel(MODEL)) is None  # nothing to compare with
 
 
 def test_a_model_that_itself_decides_otherwise_is_not_answered_for() -> None:
     message = f"its own predict differs from FETA's reading of the model for {DRAWN_PEOPLE:,} of"
     with pytest.raises(NetworkError, match=message):
-        check_reading(Opened(MODEL, runtime(otherwise)))
+        check_reading(LoadedModel(MODEL, runtime(otherwise)))
 
 
 def test_rows_are_spread_over_a_long_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feta.cli.comparison.MAX_ROWS", 100)
+    monkeypatch.setattr("feta.readers.check_reading.MAX_ROWS", 100)
     people = draw_people(MODEL.space, np.random.default_rng(0), 1001)
     pd.DataFrame([MODEL.space.decode(row) for row in people]).to_csv(tmp_path / "p.csv")
     table = TableFile(tmp_path / "p.csv")
-    opened = Opened(MODEL, runtime(MODEL.decide), table=table, formats=table.formats(NAMES))
-    compared = check_reading(opened)
+    loaded = LoadedModel(MODEL, runtime(MODEL.decide), table=table, formats=table.formats(NAMES))
+    compared = check_reading(loaded)
     assert compared is not None
     assert compared.on_table
     assert 50 <= compared.rows <= 100

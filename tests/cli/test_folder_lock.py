@@ -9,7 +9,7 @@ import pytest
 
 from feta.cli.folder_lock import NAME, FolderLock
 from feta.errors import SchemaError
-from feta.part_file import part_of, written_whole
+from feta.io.part_file import part_of, written_whole
 from tests.cli.test_commands import run
 from tests.cli.test_handing_over import slow_audit
 

@@ -1,4 +1,4 @@
-"""Hostile names and values through the commands themselves: their files, and what a terminal shows."""
+"""Hostile names and values in the files and the terminal output of the commands."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import feta
 from feta.cli.app import app
-from feta.plain import FORMULA_STARTS, plain
+from feta.io.sanitize import FORMULA_STARTS, plain
 from tests.payloads import PAYLOADS, evil_model
 
 # Rich's own: colors, the cursor hidden and shown, a line of progress drawn anew.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import feta
-from feta.cli import app
+from feta.cli import run_command
 
 SPACE = feta.FeatureSpace(
     (
@@ -33,7 +33,7 @@ def feta_(
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["feta", *arguments])
         with pytest.raises(SystemExit) as ended:
-            app.main()
+            run_command.main()
         captured = capsys.readouterr()
         return int(ended.value.code or 0), captured.out, captured.err
 
@@ -46,8 +46,8 @@ def test_an_audit_decides_counts_and_notifies(feta_: Run) -> None:
     assert code == 1
     text = " ".join(out.split())
     assert (
-        "2 people have loss above the schema's maximum 4,356: they are decided, and proved for their own values."
-        in text
+        "2 people have loss above the schema's maximum 4,356: they are decided, and proved for "
+        "their own values." in text
     )
     assert "1 person has loss below the schema's minimum 0: this person is decided" in text
     told = json.loads(Path("out/audit.json").read_text())
@@ -92,6 +92,6 @@ def test_a_strict_column_refuses_whoever_is_outside(feta_: Run) -> None:
     Path("people.csv").write_text(HEADER + GOOD)
     code, _, told = feta_("audit", "model.feta", "--data", "people.csv")
     assert code == 2
-    assert "row 2: 'loss' must be a whole number from 0 to 4356, got '5000'" in " ".join(
+    assert "row 2: 'loss' is invalid: got '5000'; expected an integer from 0 to 4356" in " ".join(
         told.split()
     )

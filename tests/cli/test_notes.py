@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import feta
-from feta.cli import app
+from feta.cli import run_command
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -22,7 +22,11 @@ DECISION
 age = { type = "integer", min = 0, max = 9, sensitive = true }
 income = { type = "number", min = 0, max = 9 }
 """
-NOTE = "the model ends in no sigmoid, so its outputs are taken for logits, and threshold = 0.5 for score = 0.0; write score = 0.0 in [decision] if that is right, or score = 0.5"
+NOTE = (
+    "the model ends in no sigmoid, so its outputs are taken for logits, and "
+    "threshold = 0.5 for score = 0.0; write score = 0.0 in [decision] if that is "
+    "right, or score = 0.5"
+)
 
 
 def write_model(path: Path, last: str = "") -> None:
@@ -65,7 +69,7 @@ def feta_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["feta", *arguments])
         with pytest.raises(SystemExit) as ended:
-            app.main()
+            run_command.main()
         captured = capsys.readouterr()
         return int(ended.value.code or 0), captured.out, captured.err
 
@@ -142,7 +146,10 @@ def test_a_module_saved_in_training_mode_is_audited_in_evaluation_mode(feta_: Ru
         _, out, _ = feta_("doctor", *given)
         assert "can be audited" in out
         assert "the same decisions" in out
-        note = "train.pt was saved in training mode (module '1' (Dropout) is in training mode); its evaluation mode is audited"
+        note = (
+            "train.pt was saved in training mode (module '1' (Dropout) is in "
+            "training mode); FETA audits its evaluation mode"
+        )
         assert (note in out) is noted
         _, _, err = feta_("predict", *given, "--data", "people.csv")
         assert (note in err) is noted

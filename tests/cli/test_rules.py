@@ -72,8 +72,8 @@ def test_several_classes_are_audited_in_their_names(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "classes", "--label", "tier", "--out", str(out)))
     assert done.returncode == 1, done.stderr
-    assert "has a counterpart given another class (CE rate" in done.stdout
-    assert "lead of the other class" in done.stdout
+    assert "has a counterpart with a different class (CE rate" in done.stdout
+    assert "margin of the other class" in done.stdout
     assert "Accuracy: " in done.stdout
     model = model_of(folder, "classes")
     people = model.space.encode(raw(folder))
@@ -98,7 +98,7 @@ def test_one_class_is_audited_against_the_rest(folder: Path) -> None:
     arguments = command(folder, "audit", "classes", "--one-vs-rest", "gold", "--label", "tier")
     done = run(*arguments)
     assert done.returncode == 1, done.stderr
-    assert "lead of gold" in done.stdout
+    assert "margin of gold" in done.stdout
     assert "not gold" in done.stdout
     predicted = run(*command(folder, "predict", "classes", "--one-vs-rest", "gold", "--json"))
     decisions = {json.loads(line)["decision"] for line in predicted.stdout.splitlines()}
@@ -122,7 +122,7 @@ def test_a_regression_is_audited_by_its_tolerance(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "limit", "--label", "limit", "--out", str(out)))
     assert done.returncode == 1, done.stderr
-    found = "have two counterparts whose scores are more than 100 EUR {0} apart (CE rate"
+    found = "have two counterparts whose scores differ by more than 100 EUR {0} (CE rate"
     assert found in done.stdout
     assert (
         "The scores of a person's counterparts span 240 EUR {0} on average, 240 EUR {0} at most."
@@ -155,7 +155,10 @@ def test_a_wide_tolerance_proves_everybody_fair(folder: Path) -> None:
     (folder / "limit.toml").write_text(schema)
     done = run(*command(folder, "audit", "limit"))
     assert done.returncode == 0, done.stderr
-    alike = "Fair: all 4 people are proved to be scored alike, to within 240 EUR {0}, whatever their age or sex."
+    alike = (
+        "Fair: each of the 4 people provably gets the same score to within 240 "
+        "EUR {0}, whatever their age or sex."
+    )
     assert alike in done.stdout
     hurried = run(*command(folder, "audit", "limit", "--seconds", "0", "--engine", "exhaustive"))
     assert (hurried.returncode, "4 people are undecided" in hurried.stdout) == (3, True)
@@ -200,15 +203,40 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("classes", ["--one-vs-rest", "Gold"], "the chosen class must be one of 'basic', 'silver', 'gold', got 'Gold'; did you mean 'gold'?"),
-        ("limit", ["--one-vs-rest", "gold"], "limit.toml: --one-vs-rest needs several classes, got Tolerance"),
-        ("classes", ["--label", "limit"], "row 1: the label 'limit' must be one of 'basic', 'silver', 'gold', got '1000'"),
-        ("limit", ["--label", "tier"], "row 1: the label 'tier' must be a finite number, got 'basic'"),
-        ("limit", ["--vote-weights", "nobody.csv"], "nobody.csv: the table must have at least one row under its header"),
-        ("limit", ["--vote-weights", "broken.csv"], "broken.csv, row 2: 'age' must be a whole number from 18 to 30, got '17'"),
+        (
+            "classes",
+            ["--one-vs-rest", "Gold"],
+            "unknown class: got 'Gold'; expected one of 'basic', 'silver', 'gold'; "
+            "did you mean 'gold'?",
+        ),
+        (
+            "limit",
+            ["--one-vs-rest", "gold"],
+            "limit.toml: --one-vs-rest needs several classes: got Tolerance",
+        ),
+        (
+            "classes",
+            ["--label", "limit"],
+            "row 1: invalid label 'limit': got '1000'; expected one of 'basic', 'silver', 'gold'",
+        ),
+        (
+            "limit",
+            ["--label", "tier"],
+            "row 1: invalid label 'tier': got 'basic'; expected a finite number",
+        ),
+        (
+            "limit",
+            ["--vote-weights", "nobody.csv"],
+            "nobody.csv: no rows: expected at least one row below the header",
+        ),
+        (
+            "limit",
+            ["--vote-weights", "broken.csv"],
+            "broken.csv, row 2: 'age' is invalid: got '17'; expected an integer from 18 to 30",
+        ),
         ("limit", ["--vote-weights", "short.csv"], "the table must have the column 'sex'"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_the_rule_is_told_in_one_line(
     folder: Path, kind: str, more: list[str], message: str
 ) -> None:
@@ -255,7 +283,7 @@ def test_init_refuses_more_classes_than_a_rule_can_have(folder: Path) -> None:
     files = [str(folder / "classes.onnx"), str(folder / "data.csv")]
     done = run("init", *files, "--sensitive", "age", "--out", str(out))
     assert (done.returncode, out.exists()) == (2, False)
-    assert "there must be at most 127 classes, got 128" in done.stderr
+    assert "too many classes: got 128; expected at most 127" in done.stderr
 
 
 def test_a_tolerance_of_the_first_release_was_another_question(folder: Path) -> None:

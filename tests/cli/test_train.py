@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from feta import read_onnx, read_schema
-from feta.network.readers.onnx_runtime import onnx_scores
+from feta.readers.onnx.runtime import onnx_scores
 from tests.cli.test_commands import run
 from tests.extras import needs
 from tests.unit.train.people import LABELS, PEOPLE, RECORDS
@@ -96,7 +96,7 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
     process.send_signal(signal.SIGINT)
     told = process.communicate()[1]
     assert process.returncode == 130
-    assert "feta: interrupted; the same command goes on from what is done" in told
+    assert "feta: interrupted; the same command resumes the training" in told
     again = subprocess.Popen(command, cwd=folder)
     time.sleep(2)  # wherever it stands then
     again.kill()
@@ -113,13 +113,17 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
 @pytest.mark.parametrize(
     ("more", "label", "message"),
     [
-        (("--out", "model.pt"), "loan", "model.pt: --out must name an ONNX file"),
-        ((), "sex", "the label 'sex' must not be a column that the network reads"),
+        (("--out", "model.pt"), "loan", "model.pt: unknown file type: got .*; expected .onnx"),
+        ((), "sex", "invalid label: got 'sex', a column that the network reads"),
         ((), "lone", "the table must have the column 'lone'.* did you mean 'loan'"),
-        ((), "id", "people.csv, row 3: the label 'id' must be 'yes', 'no', 1 or 0, got '2'"),
-        (("--hidden", "a"), "loan", "--hidden must list whole numbers, such as 16,16, got 'a'"),
-        (("--keep", "none"), "loan", "keep must be 'all', 'counterexamples' or a share"),
-        (("--epochs", "0"), "loan", "epochs must be a whole number above 0, got 0"),
+        ((), "id", "people.csv, row 3: invalid label 'id': got '2'; expected 'yes', 'no', 1 or 0"),
+        (("--hidden", "a"), "loan", "invalid --hidden: got 'a'; expected integers, such as 16,16"),
+        (
+            ("--keep", "none"),
+            "loan",
+            "invalid keep: got 'none'; expected 'all', 'counterexamples' or a",
+        ),
+        (("--epochs", "0"), "loan", "invalid epochs: got 0; expected an integer above 0"),
     ],
 )
 def test_what_cannot_be_trained_is_told(
@@ -133,8 +137,11 @@ def test_what_cannot_be_trained_is_told(
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        ("score = 3.5", r"training gives log-odds, so \[decision\] must have a probability"),
-        ('classes = ["yes", "no"]\none_vs_rest = "yes"', "take one_vs_rest out of"),
+        (
+            "score = 3.5",
+            r"training returns log-odds: got score = 3.5 in \[decision\]; expected a prob",
+        ),
+        ('classes = ["yes", "no"]\none_vs_rest = "yes"', "remove one_vs_rest from"),
     ],
 )
 def test_decisions_that_cannot_be_learned_are_told(

@@ -1,4 +1,4 @@
-"""Every status of every solver is known by name: mapped, or meant to be a failure."""
+"""Every status of every solver is known: mapped, or listed as a failure."""
 
 import pytest
 

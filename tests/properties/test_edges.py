@@ -1,4 +1,4 @@
-"""The edge itself: numbers and ties at which a careless engine gives the opposite answer."""
+"""Edge cases: numbers and ties at which an inexact engine gives the opposite answer."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 import feta
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real, Threshold
 from feta.arrays import Counts
-from feta.network.dyadic import Dyadic
-from feta.network.exact import Line
+from feta.dyadic import Dyadic
+from feta.scorer.network.exact import ExactRestriction
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 
@@ -29,7 +29,7 @@ def adult_sized(network: Network, threshold: float) -> Model:
     return Model(space, network, threshold=threshold)
 
 
-def test_every_counterpart_exactly_on_the_threshold_is_settled_by_pattern(
+def test_every_counterpart_exactly_on_the_threshold_is_decided_by_pattern(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(0)
@@ -47,13 +47,13 @@ def test_every_counterpart_exactly_on_the_threshold_is_settled_by_pattern(
     )[0]
     assert model.space.lattice.size == 212_380
     sizes: list[int] = []
-    form_at = Line._form_at
+    form_at = ExactRestriction._evaluate_pattern
 
-    def counted(line: Line, numbers: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - handed on
+    def counted(line: ExactRestriction, numbers: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - handed on
         sizes.append(len(numbers))
         return form_at(line, numbers, *rest)
 
-    monkeypatch.setattr(Line, "_form_at", counted)
+    monkeypatch.setattr(ExactRestriction, "_evaluate_pattern", counted)
     verdict = feta.verify(feta.FairAt(model, person))
     counts = feta.tally(model, person[None, :])
     assert isinstance(verdict, feta.Fair)
@@ -117,33 +117,37 @@ def test_weights_beyond_float32_get_the_exact_answer_and_a_warning() -> None:
     assert verdict.runtime == "sensitive"
 
 
-def test_activations_that_could_overflow_are_refused_by_place() -> None:
+def test_activations_that_could_overflow_are_rejected_with_their_position() -> None:
     network = Network.from_layers([([[1e200, 0, 0, 0]], [0.0]), ([[1e200]], [0.0])])
-    with pytest.raises(feta.NetworkError, match=r"layer 2, neuron 0 can reach inf.*narrow"):
+    with pytest.raises(
+        feta.NetworkError, match=r"layer 2, neuron 0 could overflow: got values up to inf.*narrow"
+    ):
         Model(SPACE, network, threshold=0.0)
 
 
-def test_the_papers_algorithm_1_is_unfair_on_ties_and_we_are_not() -> None:
+def test_the_papers_algorithm_1_is_unfair_on_ties_and_eq_5_is_not() -> None:
     """A binary attribute that alone decides splits the counterparts in half.
 
     Algorithm 1 flips whoever has at least half of the counterparts against them: on a tie that is
-    everybody, so the two groups swap outcomes and stay apart. Eq. 5 gives both the same.
+    everybody, so the two groups swap outcomes and still differ. Eq. 5 gives both the same.
     """
     model = linear(female=-1.0, male=1.0)
     women, men = (SPACE.encode({"age": 40, "sex": s, "income": 1})[0] for s in ("female", "male"))
     counts = feta.tally(model, np.stack([women, men]))
     assert counts.favorable.tolist() == counts.unfavorable.tolist() == [73, 73]
-    own = model.decide(np.stack([women, men]))
-    against = np.where(own, counts.unfavorable, counts.favorable)
-    algorithm_1 = np.where(against >= 73, ~own, own)
+    decisions = model.decide(np.stack([women, men]))
+    against = np.where(decisions, counts.unfavorable, counts.favorable)
+    algorithm_1 = np.where(against >= 73, ~decisions, decisions)
     assert algorithm_1.tolist() == [True, False]
     assert feta.FairPredictor(model).decide(np.stack([women, men])).tolist() == [True, True]
 
 
-def test_nan_in_a_person_is_refused_and_never_decided() -> None:
+def test_nan_in_a_person_is_rejected_and_never_decided() -> None:
     broken = np.array(PERSON)
     broken[3] = np.nan
-    with pytest.raises(feta.DomainError, match="'income' must be a number from 0 to 100, got nan"):
+    with pytest.raises(
+        feta.DomainError, match="'income' is invalid: got nan; expected a number from 0 to 100"
+    ):
         feta.FairPredictor(linear(age=1.0)).decide(broken[None, :])
 
 
@@ -164,7 +168,7 @@ def test_a_spent_budget_is_unknown_never_fair() -> None:
 def test_of_two_margins_of_zero_the_one_that_changes_the_class_counts(engine: str) -> None:
     """At "a" a later class ties with the person's and loses, at "b" an earlier one ties and wins.
 
-    Both margins are 0 and "a" comes first; taking it for the worst would prove an unfair model fair.
+    Both margins are 0 and "a" comes first; choosing it would prove an unfair model fair.
     """
     space = FeatureSpace((Categorical("race", ("a", "b", "c"), sensitive=True),))
     scores = np.array([[-1.0, 0.0, -1.0], [0.0, 0.0, 0.0], [0.0, -1.0, -1.0]])

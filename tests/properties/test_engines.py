@@ -1,4 +1,4 @@
-"""Engines against the oracle, where thresholds lie on scores and one step beside them."""
+"""Engines compared with the oracle, with thresholds on scores and one step away."""
 
 from fractions import Fraction
 
@@ -12,16 +12,16 @@ import feta
 from campaigns.core import disagreements
 from feta.arrays import Vector
 from feta.checker.prove import prove
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
-from feta.network.points import Rows
 from feta.rounding import FLOAT64
+from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
 
-# These promise an answer on every finite lattice; the MILP engines have `campaigns.milp`.
-NAMES = sorted(name for name, one in engines().items() if not isinstance(one, Milp))
+# These decide every finite lattice; the MILP engines are tested by `campaigns.milp`.
+NAMES = sorted(name for name, engine in engines().items() if not isinstance(engine, MilpEngine))
 
 
 @pytest.mark.parametrize("engine", NAMES)
@@ -63,7 +63,7 @@ def test_rescaled_and_permuted_neurons_change_nothing(
 
 @given(case=cases())
 @settings(max_examples=60, deadline=None)
-def test_a_fair_certificate_is_proved_again_without_rounding(case: Case) -> None:
+def test_a_fair_certificate_passes_the_exact_checker(case: Case) -> None:
     query = feta.FairAt(case.model, case.people[0])
     verdict = feta.verify(query)
     if isinstance(verdict, feta.Fair):
@@ -87,8 +87,8 @@ def test_the_float32_bound_covers_float32_arithmetic_in_any_order(case: Case) ->
     scores = Rows(model.exact, case.people).scores(model.network.arithmetic)
     for row, person in enumerate(case.people):
         for reverse in (False, True):
-            theirs = _float32_score(model, person, reverse=reverse)
-            off = abs(Fraction(theirs) - oracle.score(model, person))
+            score = _float32_score(model, person, reverse=reverse)
+            off = abs(Fraction(score) - oracle.score(model, person))
             assert off <= Fraction(float(scores.errors[row, 0]))
 
 
@@ -99,11 +99,11 @@ def _float32_score(model: feta.Model, person: Vector, *, reverse: bool) -> float
     """Score one person in float32, adding the terms one by one, forwards or backwards."""
     first = model.network.first
     terms = list((_single(first.slopes) * _single(person)).T)
-    rows = [_single(t.rows[t.places(person[[t.column]])[0]]) for t in first.tables]
+    rows = [_single(t.rows[t.indices(person[[t.column]])[0]]) for t in first.tables]
     values = _summed([*terms, *rows, _single(first.bias)], reverse=reverse)
     for activation, layer in model.network.steps:
-        bent = _single(activation(values[None, :].astype(np.float64))[0])
-        products = list((_single(layer.weight) * bent).T)
+        activated = _single(activation(values[None, :].astype(np.float64))[0])
+        products = list((_single(layer.weight) * activated).T)
         values = _summed([*products, _single(layer.bias)], reverse=reverse)
     return float(values[0])
 

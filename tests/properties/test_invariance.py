@@ -10,11 +10,11 @@ from tests.strategies import random_case
 
 
 def test_one_hash_over_batches_threads_order_and_counterparts() -> None:
-    """Campaign `campaigns.invariance` does the same for 10^5 answers on German credit."""
+    """The campaign `campaigns.invariance` compares 10^5 decisions on German credit."""
     case = random_case(np.random.default_rng(3), "tie")
     model = case.model
     people = np.concatenate(
-        [np.concatenate(list(model.space.lattice.counterparts(one))) for one in case.people]
+        [np.concatenate(list(model.space.lattice.counterparts(person))) for person in case.people]
     )
     predictor = feta.FairPredictor(model)
     hashes = set()
@@ -22,9 +22,9 @@ def test_one_hash_over_batches_threads_order_and_counterparts() -> None:
         with threadpool_limits(threads):
             for batch in (1, 7, len(people)):
                 order = np.random.default_rng(batch).permutation(len(people))
-                answers = np.zeros(len(people), dtype=bool)
+                decisions = np.zeros(len(people), dtype=bool)
                 for start in range(0, len(people), batch):
                     rows = order[start : start + batch]
-                    answers[rows] = predictor.decide(people[rows])
-                hashes.add(hashlib.sha256(answers.tobytes()).hexdigest())
+                    decisions[rows] = predictor.decide(people[rows])
+                hashes.add(hashlib.sha256(decisions.tobytes()).hexdigest())
     assert len(hashes) == 1

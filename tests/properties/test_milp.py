@@ -1,4 +1,4 @@
-"""The MILP engine against the oracle; the large share of this is `campaigns.milp`."""
+"""The MILP engine compared with the oracle; `campaigns.milp` runs more cases."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from campaigns.milp import KINDS, hard_problems, real_problems, run, wrong_answers, wrong_counts
 from feta.engine.milp.backends.highs import Highs
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
 from feta.rule import Tolerance
 from tests import oracle
@@ -17,15 +17,15 @@ from tests.strategies import Case, cases
 
 ENGINES = (
     engines()["milp"],
-    Milp("intervals", Highs(), bounds="interval", most_parts=1),
-    Milp("programs", Highs(), bounds="lp", most_parts=1),
+    MilpEngine("intervals", Highs(), bounds="interval", max_cells=1),
+    MilpEngine("programs", Highs(), bounds="lp", max_cells=1),
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: str(engine.name))
 @given(case=cases(plain=False))
 @settings(max_examples=12, deadline=None)
-def test_no_answer_is_ever_wrong(engine: Milp, case: Case) -> None:
+def test_no_answer_is_ever_wrong(engine: MilpEngine, case: Case) -> None:
     model, person = case.model, case.people[0]
     others, counts = oracle.counterparts(model, person), Counter[str]()
     assert wrong_answers(model, person, engine, others, counts) == []
@@ -35,7 +35,7 @@ def test_no_answer_is_ever_wrong(engine: Milp, case: Case) -> None:
 
 @given(case=cases(plain=False))
 @settings(max_examples=15, deadline=None)
-def test_small_finite_questions_are_all_answered(case: Case) -> None:
+def test_small_finite_queries_are_all_decided(case: Case) -> None:
     counts = Counter[str]()
     others = oracle.counterparts(case.model, case.people[0])
     assert wrong_answers(case.model, case.people[0], engines()["milp"], others, counts) == []

@@ -5,7 +5,7 @@ import pytest
 
 import feta
 from feta.engine import registry
-from feta.engine.exhaustive import Exhaustive
+from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.registry import engines
 from feta.verdict.certificate import Certificate, LatticeProof
 from tests.examples import PERSON, SPACE, linear
@@ -27,7 +27,7 @@ def test_tally_reads_no_sensitive_column_but_checks_the_others() -> None:
     hidden = np.array([np.nan, np.nan, np.nan, 50.0])
     assert feta.tally(linear(), hidden[None, :]).favorable.tolist() == [146]
     hidden[3] = 101.0
-    with pytest.raises(feta.DomainError, match=r"'income' must be .*, got 101\.0"):
+    with pytest.raises(feta.DomainError, match=r"'income' is invalid: got 101\.0"):
         feta.tally(linear(), hidden[None, :])
 
 
@@ -48,33 +48,35 @@ LIMIT = feta.Model(
 
 def test_a_spread_is_over_all_counterparts() -> None:
     hidden = np.array([[np.nan, np.nan, np.nan, 50.0]])
-    found = feta.spread(LIMIT, hidden)
-    assert (found.lowest.tolist(), found.highest.tolist()) == ([18.0], [90.5])
-    assert found.median.tolist() == [54.0]  # the lower of 54 and 54.5
-    assert found.span.tolist() == [72.5]
-    assert found.settled.tolist() == [True]
+    spread = feta.spread(LIMIT, hidden)
+    assert (spread.lowest.tolist(), spread.highest.tolist()) == ([18.0], [90.5])
+    assert spread.median.tolist() == [54.0]  # the lower of 54 and 54.5
+    assert spread.span.tolist() == [72.5]
+    assert spread.decided.tolist() == [True]
 
 
 def test_a_spread_may_be_asked_of_a_threshold_model() -> None:
-    found = feta.spread(linear(age=1.0, bias=-31.0), PERSON[None, :])
-    assert (found.median.tolist(), found.lowest.tolist()) == ([23.0], [-13.0])
+    spread = feta.spread(linear(age=1.0, bias=-31.0), PERSON[None, :])
+    assert (spread.median.tolist(), spread.lowest.tolist()) == ([23.0], [-13.0])
 
 
 @pytest.mark.parametrize("budget", [feta.Budget(seconds=0), feta.Budget(evaluations=145)])
 def test_a_spread_that_was_not_finished_says_so(budget: feta.Budget) -> None:
-    found = feta.spread(LIMIT, PERSON[None, :], budget=budget)
-    assert found.settled.tolist() == [False]
-    assert np.isnan([found.median, found.lowest, found.highest]).all()
+    spread = feta.spread(LIMIT, PERSON[None, :], budget=budget)
+    assert spread.decided.tolist() == [False]
+    assert np.isnan([spread.median, spread.lowest, spread.highest]).all()
 
 
 def test_a_regression_model_has_no_tally_and_several_classes_no_spread() -> None:
     three = feta.Model(
         SPACE, feta.Network.from_layers([(np.ones((3, 4)), [0.0] * 3)]), feta.Argmax(tuple("abc"))
     )
-    message = "a regression model decides nothing that could be counted; use feta.spread"
+    message = r"invalid rule: got a Tolerance; .*; use feta\.spread"
     with pytest.raises(feta.EngineError, match=message):
         feta.tally(LIMIT, PERSON[None, :])
-    with pytest.raises(feta.EngineError, match="a spread needs one score, got a network with 3"):
+    with pytest.raises(
+        feta.EngineError, match="wrong number of network outputs: got 3; expected 1 for a spread"
+    ):
         feta.spread(three, PERSON[None, :])
     with pytest.raises(feta.EngineError, match="an engine must be one of 'auto'"):
         feta.spread(LIMIT, PERSON[None, :], engine="exhaustiv")
@@ -110,41 +112,41 @@ def test_the_verdict_of_a_tolerance_does_not_depend_on_which_counterpart_asks(
 def test_an_audit_does_not_take_a_stranger_s_counts_for_a_proof(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Miscounting(Exhaustive):
+    class Miscounting(ExhaustiveEngine):
         """A plugin's engine that counts everybody on one side."""
 
         def tally(self, *arguments: object, **options: object) -> feta.Tally:
-            told = super().tally(*arguments, **options)  # type: ignore[arg-type]
-            total = told.by_class.sum(axis=1)
-            return replace(told, by_class=np.stack([total, 0 * total], axis=1))
+            counts = super().tally(*arguments, **options)  # type: ignore[arg-type]
+            total = counts.by_class.sum(axis=1)
+            return replace(counts, by_class=np.stack([total, 0 * total], axis=1))
 
     known = {"miscounting": Miscounting(), **engines()}
     monkeypatch.setattr(registry, "engines", lambda: known)
-    told = feta.audit(linear(age=1.0, bias=-31.0), [SPACE.decode(PERSON)], engine="miscounting")
-    assert [one.status for one in told.findings] == ["unfair"]
+    audit = feta.audit(linear(age=1.0, bias=-31.0), [SPACE.decode(PERSON)], engine="miscounting")
+    assert [finding.status for finding in audit.findings] == ["unfair"]
 
 
 def test_a_count_and_a_proof_that_contradict_each_other_are_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Split(Exhaustive):
+    class Split(ExhaustiveEngine):
         """An engine whose counts show two decisions where there is one."""
 
         def tally(self, *arguments: object, **options: object) -> feta.Tally:
-            told = super().tally(*arguments, **options)  # type: ignore[arg-type]
-            return replace(told, by_class=told.by_class + 1)
+            counts = super().tally(*arguments, **options)  # type: ignore[arg-type]
+            return replace(counts, by_class=counts.by_class + 1)
 
     known = {"split": Split(), **engines()}
     monkeypatch.setattr(registry, "engines", lambda: known)
-    told = feta.audit(linear(age=1.0), [SPACE.decode(PERSON)], engine="split")
-    assert [one.status for one in told.findings] == ["undecided"]
-    assert "please report it" in told.findings[0].reason
+    audit = feta.audit(linear(age=1.0), [SPACE.decode(PERSON)], engine="split")
+    assert [finding.status for finding in audit.findings] == ["undecided"]
+    assert "please report this error" in audit.findings[0].reason
 
 
 def test_an_engine_of_somebody_else_is_not_taken_at_its_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Liar(Exhaustive):
+    class Liar(ExhaustiveEngine):
         """A plugin's engine that calls everybody fairly treated."""
 
         def solve(self, query: feta.FairAt, budget: feta.Budget) -> feta.Fair:  # noqa: ARG002 - the protocol's
@@ -154,5 +156,7 @@ def test_an_engine_of_somebody_else_is_not_taken_at_its_word(
     monkeypatch.setattr(registry, "engines", lambda: known)
     fair, unfair = linear(age=1.0), linear(age=1.0, bias=-31.0)
     assert isinstance(feta.verify(feta.FairAt(fair, PERSON), engine="liar"), feta.Fair)
-    with pytest.raises(feta.CertificateError, match=r"a counterpart is treated apart: {'age': 31"):
+    with pytest.raises(
+        feta.CertificateError, match=r"a counterpart with a different decision, {'age': 31"
+    ):
         feta.verify(feta.FairAt(unfair, PERSON), engine="liar")

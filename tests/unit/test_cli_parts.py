@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from feta.cli.out import check_file, check_folder
-from feta.cli.uninterrupted import uninterrupted
+from feta.cli.output_path import check_file, check_folder
+from feta.cli.signals import uninterrupted
 from feta.errors import SchemaError
 
 
@@ -36,16 +36,16 @@ def test_an_interruption_waits_for_the_block() -> None:
 def test_results_do_not_write_over_what_is_read(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text("age")
-    with pytest.raises(SchemaError, match="must not be a file that is read"):
+    with pytest.raises(SchemaError, match="--out is an input of this command"):
         check_file(tmp_path / "." / "people.csv", [table])
     check_file(tmp_path / "new.csv", [table])
 
 
 def test_results_need_a_folder_that_is_there(tmp_path: Path) -> None:
-    with pytest.raises(SchemaError, match=r"the folder .*missing must exist; make it first"):
+    with pytest.raises(SchemaError, match=r"the folder .*missing does not exist; create it first"):
         check_file(tmp_path / "missing" / "out.csv", [])
-    with pytest.raises(SchemaError, match="--out must name a file, got a folder"):
+    with pytest.raises(SchemaError, match="--out is a folder; expected a file"):
         check_file(tmp_path, [])
     (tmp_path / "file").write_text("x")
-    with pytest.raises(SchemaError, match="--out must name a folder, got a file"):
+    with pytest.raises(SchemaError, match="--out is a file; expected a folder"):
         check_folder(tmp_path / "file")

@@ -17,8 +17,8 @@ from feta import (
     Threshold,
     Tolerance,
 )
-from feta.network.points import Rows
-from feta.rule import OPEN
+from feta.rule import UNDECIDED
+from feta.scorer.network.evaluation import Rows
 from tests.examples import PERSON, SPACE, linear
 
 LINE = Threshold(0.0, "above", "favorable")
@@ -32,68 +32,68 @@ LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
     [
         (
             lambda: Model(SPACE, LINEAR, Threshold(0.0), threshold=0.0),
-            "give a rule or a threshold, not both",
+            r"conflicting arguments: got rule=Threshold.* and threshold=0\.0; expected one of them",
         ),
         (
             lambda: Model(SPACE, Network.from_layers([(np.ones((3, 4)), np.zeros(3))])),
-            "Threshold needs a network with .*outputs?.*, got 3",
+            "wrong number of network outputs: got 3; expected 1 or 2 for Threshold",
         ),
         (
             lambda: Model(SPACE, Network.from_layers([(np.ones((1, 3)), [0.0])])),
-            "must read the space's 4 columns, got 3; a category takes one column a value",
+            "inputs: got 3; expected 4, .*; a categorical attribute has one column per value",
         ),
         (
             lambda: Model(SPACE, LINEAR, threshold=np.nan),
-            "a threshold must be a finite number, got nan",
+            "invalid threshold: got nan; expected a finite number",
         ),
         (
             lambda: Model(SPACE, LINEAR, 0.5),  # type: ignore[arg-type]
-            r"rule must be a rule such as feta\.Threshold\(0\.0\), got 0\.5",
+            r"invalid rule: got 0\.5; expected a rule such as feta\.Threshold\(0\.0\)",
         ),
         (
             lambda: Model(SPACE, LINEAR, Argmax(("a", "b"))),
-            "Argmax needs a network with 2 output.*, got 1",
+            "wrong number of network outputs: got 1; expected 2 for Argmax",
         ),
         (
             lambda: Model(SPACE, THREE, OneVsRest(("a", "b"), "a")),
-            "OneVsRest needs a network with 2 output.*, got 3",
+            "wrong number of network outputs: got 3; expected 2 for OneVsRest",
         ),
         (
             lambda: Model(SPACE, THREE, Tolerance(1.0)),
-            "Tolerance needs a network with .*outputs?.*, got 3",
+            "wrong number of network outputs: got 3; expected 1 for Tolerance",
         ),
         (
             lambda: Model(SPACE, LINEAR, Tolerance(1.0), outcomes=("a", "b")),
-            r"outcomes must name 0 different decisions, got \('a', 'b'\)",
+            r"invalid outcomes: got \('a', 'b'\); expected 0 different names",
         ),
         (
             lambda: Model(SPACE, THREE, ABC, outcomes=("x", "y")),
-            r"outcomes must name 3 different decisions, got \('x', 'y'\)",
+            r"invalid outcomes: got \('x', 'y'\); expected 3 different names",
         ),
         (
             lambda: Model(SPACE, LINEAR).one_vs_rest("a"),
-            r"one against the rest needs several classes, got Threshold\(",
+            r"one class against the rest: got Threshold\(.*; expected an Argmax",
         ),
         (
             lambda: Model(SPACE, THREE, OneVsRest(ABC.classes, "a")).one_vs_rest("a"),
-            r"one against the rest needs several classes, got OneVsRest\(",
+            r"one class against the rest: got OneVsRest\(.*; expected an Argmax",
         ),
         (
             lambda: Model(SPACE, THREE, ABC).one_vs_rest("d"),
-            "the chosen class must be one of 'a', 'b', 'c', got 'd'",
+            "unknown class: got 'd'; expected one of 'a', 'b', 'c'",
         ),
         (
             lambda: Model(SPACE, LINEAR, Tolerance(1.0)).decide(PERSON[None, :]),
-            "a regression model gives scores, not decisions; use model.score",
+            r"invalid rule: got a Tolerance; .* regression model has scores only, use model\.score",
         ),
         (
             lambda: Model(SPACE, LINEAR, outcomes=("no",)),
-            r"outcomes must name 2 different decisions, got \('no',\)",
+            r"invalid outcomes: got \('no',\); expected 2 different names",
         ),
-        (lambda: Model(SPACE, LINEAR, outcomes=("no", "no")), "must name 2 different decisions"),
+        (lambda: Model(SPACE, LINEAR, outcomes=("no", "no")), "expected 2 different names"),
     ],
 )
-def test_a_model_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_model_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
@@ -101,10 +101,13 @@ def test_a_model_that_cannot_be_is_refused(make: Callable[[], object], message: 
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([([[1e299, 0, 0, 0]], [0.0])], "layer 1, neuron 0 can reach 9e.300 in this space"),
+        (
+            [([[1e299, 0, 0, 0]], [0.0])],
+            "layer 1, neuron 0 could overflow: got values up to 9e.300 in this space",
+        ),
         (
             [([[1, 0, 0, 0], [1e200, 0, 0, 0]], [0, 0]), ([[0, 1e200]], [0])],
-            "layer 2, neuron 0 can reach inf in this space.*narrow the columns' limits or rescale",
+            "layer 2, neuron 0 could overflow: got .* inf .*narrow the columns' limits or rescale",
         ),
     ],
 )
@@ -160,7 +163,9 @@ def test_people_outside_the_space_are_refused(bad: float) -> None:
     person = np.array(PERSON)
     person[0] = bad
     for ask in (linear().decide, linear().score):
-        with pytest.raises(DomainError, match="'age' must be a whole number from 18 to 90"):
+        with pytest.raises(
+            DomainError, match=r"'age' is invalid: .*; expected an integer from 18 to 90"
+        ):
             ask(person[None, :])
 
 
@@ -168,23 +173,23 @@ def test_after_the_deadline_only_what_needs_exact_arithmetic_stays_open() -> Non
     model = linear(age=1.0, bias=-30.0)
     people = np.repeat(PERSON[None, :], 3, axis=0)
     people[:, 0] = (29, 30, 31)
-    late = model.settle(Rows(model.exact, people), LINE, deadline=-np.inf)
-    assert late.decisions.tolist() == [0, OPEN, 1]
-    assert late.safe.tolist() == [True, False, True]
-    assert model.settle(Rows(model.exact, people), LINE).decisions.tolist() == [0, 1, 1]
+    late = model.resolve(Rows(model.exact, people), LINE, deadline=-np.inf)
+    assert late.decisions.tolist() == [0, UNDECIDED, 1]
+    assert late.runtime_safe.tolist() == [True, False, True]
+    assert model.resolve(Rows(model.exact, people), LINE).decisions.tolist() == [0, 1, 1]
 
 
 def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
     model = linear(age=1.0, bias=-30.0 + 1e-7)
-    settled = model.settle(Rows(model.exact, PERSON[None, :]), LINE)
-    assert (settled.decisions.tolist(), settled.safe.tolist()) == ([1], [False])
+    batch = model.resolve(Rows(model.exact, PERSON[None, :]), LINE)
+    assert (batch.decisions.tolist(), batch.runtime_safe.tolist()) == ([1], [False])
     exact = Network.from_layers([([[1.0, 0, 0, 0]], [-30.0 + 1e-7])], source="float64")
     twin = Model(SPACE, exact)
-    assert twin.settle(Rows(twin.exact, PERSON[None, :]), LINE).safe.tolist() == [True]
+    assert twin.resolve(Rows(twin.exact, PERSON[None, :]), LINE).runtime_safe.tolist() == [True]
 
 
 @pytest.mark.parametrize(
-    ("network", "high", "slack"),
+    ("network", "high", "source_error"),
     [
         (Network.from_layers([([[1.0]], [0.0])]), 9.0, (0.0, 0.0)),
         (Network.from_layers([([[1.0]], [0.0])], sigmoid=True), 9.0, (1e-7, 1e-5)),
@@ -193,11 +198,11 @@ def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
     ],
 )
 def test_the_sources_own_doubt_is_counted(
-    network: Network, high: float, slack: tuple[float, float]
+    network: Network, high: float, source_error: tuple[float, float]
 ) -> None:
     space = FeatureSpace((Real("x", 0, high, sensitive=True),))
-    low, most = slack
-    assert low <= Model(space, network).runtime_slack <= most
+    low, most = source_error
+    assert low <= Model(space, network).runtime_error <= most
 
 
 @pytest.mark.parametrize(
@@ -211,7 +216,7 @@ def test_the_sources_own_doubt_is_counted(
         linear(age=0.2),
     ],
 )
-def test_a_fingerprint_tells_any_two_models_apart(other: Model) -> None:
+def test_any_two_models_have_different_fingerprints(other: Model) -> None:
     model = Model(SPACE, LINEAR)
     assert other.fingerprint != model.fingerprint
     assert model.fingerprint == Model(SPACE, LINEAR, Threshold(-0.0)).fingerprint
@@ -275,5 +280,7 @@ def test_a_regression_model_scores() -> None:
 
 def test_a_threshold_that_looks_like_a_probability_is_remarked_on() -> None:
     network = Network.from_layers([([[0.0, 0.0, 0.0, 1.0]], [0.0])], sigmoid=True)
-    with pytest.warns(UserWarning, match=r"threshold=0.5 is a score.*at_probability\(0.5\)"):
+    with pytest.warns(
+        UserWarning, match=r"threshold=0.5 is compared with the score.*at_probability\(0.5\)"
+    ):
         Model(SPACE, network, threshold=0.5)

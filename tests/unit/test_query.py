@@ -11,11 +11,17 @@ MODEL = linear(age=1.0)
 @pytest.mark.parametrize(
     ("person", "message"),
     [
-        (PERSON[:3], r"people must be a matrix with 4 columns, got the shape \(1, 3\)"),
-        (np.array(1.0), r"a question is about one person, got the shape \(\); take one row"),
-        (PERSON[None, :], r"a question is about one person, got the shape \(1, 4\); take one row"),
-        (np.array([30.0, 1.0, 0.0, np.nan]), "'income' must be a number from 0 to 100, got nan"),
-        (np.array([30.0, 1.0, 1.0, 0.0]), r"'sex' must be .*got \[1\.0, 1\.0\]"),
+        (
+            PERSON[:3],
+            r"invalid people: got an array of shape \(1, 3\); expected a matrix with 4 columns",
+        ),
+        (np.array(1.0), r"invalid person: got the shape \(\); expected one row"),
+        (PERSON[None, :], r"invalid person: got the shape \(1, 4\); expected one row"),
+        (
+            np.array([30.0, 1.0, 0.0, np.nan]),
+            "'income' is invalid: got nan; expected a number from 0 to 100",
+        ),
+        (np.array([30.0, 1.0, 1.0, 0.0]), r"'sex' is invalid: got \[1\.0, 1\.0\]"),
     ],
 )
 def test_a_question_about_nobody_is_refused(
@@ -33,7 +39,7 @@ def test_a_question_keeps_its_own_copy_of_the_person() -> None:
     assert not query.person.flags.writeable
 
 
-def test_a_digest_tells_any_two_questions_apart() -> None:
+def test_any_two_queries_have_different_digests() -> None:
     older = np.array(PERSON)
     older[0] = 31.0
     richer = np.array(PERSON)

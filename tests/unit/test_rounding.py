@@ -12,7 +12,7 @@ from feta.rounding import (
     SOURCE_FLOAT64,
     SOURCES,
     Arithmetic,
-    sigmoid_slack,
+    sigmoid_error,
 )
 
 ALL = [FLOAT64, SOURCE_FLOAT32, SOURCE_FLOAT64]
@@ -42,21 +42,23 @@ def test_the_constants_are_those_of_the_format(arithmetic: Arithmetic, dtype: ty
 
 
 def test_a_source_is_found_by_its_name() -> None:
-    assert {name: one.name for name, one in SOURCES.items()} == {name: name for name in SOURCES}
+    assert {name: arithmetic.name for name, arithmetic in SOURCES.items()} == {
+        name: name for name in SOURCES
+    }
     assert FLOAT64.huge > LARGEST_ACTIVATION
 
 
 @pytest.mark.parametrize("arithmetic", [SOURCE_FLOAT32, SOURCE_FLOAT64])
 @pytest.mark.parametrize("threshold", [-30.0, -2.0, 0.0, 1.5, 6.0])
-def test_beyond_the_slack_a_rounded_sigmoid_keeps_the_sides_apart(
+def test_beyond_its_error_a_rounded_sigmoid_keeps_the_decision(
     arithmetic: Arithmetic, threshold: float
 ) -> None:
-    slack = sigmoid_slack(threshold, arithmetic)
+    source_error = sigmoid_error(threshold, arithmetic)
     off = SIGMOID_ULPS * Fraction(arithmetic.unit)
     at = _sigmoid(threshold)
-    once = Fraction(arithmetic.unit)  # the threshold's own probability is a rounded number
-    assert _sigmoid(threshold + slack) * (1 - off) > at * (1 + once)
-    assert _sigmoid(threshold - slack) * (1 + off) < at * (1 - once)
+    once = Fraction(arithmetic.unit)  # the probability of the threshold is a rounded number
+    assert _sigmoid(threshold + source_error) * (1 - off) > at * (1 + once)
+    assert _sigmoid(threshold - source_error) * (1 + off) < at * (1 - once)
 
 
 def _sigmoid(score: float) -> Fraction:
@@ -74,8 +76,8 @@ def _sigmoid(score: float) -> Fraction:
 def test_a_saturated_sigmoid_leaves_every_score_in_doubt(
     threshold: float, arithmetic: Arithmetic
 ) -> None:
-    assert sigmoid_slack(threshold, arithmetic) == float("inf")
-    assert sigmoid_slack(-threshold, arithmetic) < 1e-5
+    assert sigmoid_error(threshold, arithmetic) == float("inf")
+    assert sigmoid_error(-threshold, arithmetic) < 1e-5
 
 
 @pytest.mark.parametrize("arithmetic", ALL)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from feta import Argmax, CertificateError, OneVsRest, SchemaError, Threshold, Tolerance
-from feta.network.bounded import Bounded
-from feta.network.dyadic import Dyadic
-from feta.network.network import Side
+from feta.dyadic import Dyadic
 from feta.rounding import SOURCE_FLOAT32
-from feta.rule import OPEN, Band, Judge, Rule, apart_in_runtime, separates
+from feta.rule import UNDECIDED, Band, Comparator, Rule, differs_in_runtime, separates
+from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.network.network import Side
 
 Equality = Literal["favorable", "unfavorable"]
 
@@ -18,38 +18,53 @@ Equality = Literal["favorable", "unfavorable"]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Threshold(np.nan), "a threshold must be a finite number, got nan"),
-        (lambda: Threshold(-np.inf), "a threshold must be a finite number, got -inf"),
+        (lambda: Threshold(np.nan), "invalid threshold: got nan; expected a finite number"),
+        (lambda: Threshold(-np.inf), "invalid threshold: got -inf; expected a finite number"),
         (
             lambda: Threshold(0.0, "abov"),  # type: ignore[arg-type]
-            r"favors must be one of 'above', 'below', got 'abov'; did you mean 'above'\?",
+            r"invalid favors: got 'abov'; expected one of 'above', 'below'; did you mean 'above'\?",
         ),
         (
             lambda: Threshold(0.0, equality="favourable"),  # type: ignore[arg-type]
-            r"equality must be one of .*'favourable'; did you mean 'favorable'\?, or left out",
+            r"invalid equality: got 'favourable'; expected one of .*; did you mean 'favorable'\?",
         ),
         (
             lambda: Threshold.at_probability(0.0),
-            r"must lie between 0 and 1, got 0\.0; give a score",
+            r"got 0\.0; expected a number between 0 and 1; specify a score",
         ),
-        (lambda: Threshold.at_probability(1.0), r"must lie between 0 and 1, got 1\.0"),
-        (lambda: Threshold.at_probability(np.nan), "must lie between 0 and 1, got nan"),
-        (lambda: Threshold("0.5"), "a threshold must be a finite number, got '0.5'"),  # type: ignore[arg-type]
-        (lambda: Threshold(None), "a threshold must be a finite number, got None"),  # type: ignore[arg-type]
-        (lambda: Argmax(()), r"there must be two or more different classes, got \(\)"),
-        (lambda: Argmax(("a",)), r"there must be two or more different classes, got \('a',\)"),
-        (lambda: Argmax(("a", "b", "a")), "there must be two or more different classes, got"),
-        (lambda: OneVsRest(("a",), "a"), "there must be two or more different classes, got"),
+        (lambda: Threshold.at_probability(1.0), r"got 1\.0; expected a number between 0 and 1"),
+        (lambda: Threshold.at_probability(np.nan), "got nan; expected a number between 0 and 1"),
+        (lambda: Threshold("0.5"), "invalid threshold: got '0.5'; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Threshold(None), "invalid threshold: got None; expected a finite number"),  # type: ignore[arg-type]
+        (lambda: Argmax(()), r"invalid classes: got \(\); expected two or more different classes"),
+        (lambda: Argmax(("a",)), r"invalid classes: got \('a',\)"),
+        (
+            lambda: Argmax(("a", "b", "a")),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
+        (
+            lambda: OneVsRest(("a",), "a"),
+            "invalid classes: got .*; expected two or more different classes",
+        ),
         (
             lambda: OneVsRest(("low", "high"), "hihg"),
-            r"the chosen class must be one of 'low', 'high', got 'hihg'; did you mean 'high'\?",
+            r"unknown class: got 'hihg'; expected one of 'low', 'high'; did you mean 'high'\?",
         ),
-        (lambda: Tolerance(-1e-300), "a tolerance must be a finite number, 0 or more, got -1e-300"),
-        (lambda: Tolerance(np.inf), "a tolerance must be a finite number, 0 or more, got inf"),
-        (lambda: Tolerance(np.nan), "a tolerance must be a finite number, 0 or more, got nan"),
+        (
+            lambda: Tolerance(-1e-300),
+            "invalid tolerance: got -1e-300; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.inf),
+            "invalid tolerance: got inf; expected a finite number, 0 or more",
+        ),
+        (
+            lambda: Tolerance(np.nan),
+            "invalid tolerance: got nan; expected a finite number, 0 or more",
+        ),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_rule_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
@@ -77,8 +92,8 @@ def test_a_probability_becomes_the_nearest_score(probability: float, score: floa
 def test_only_a_score_farther_than_its_error_is_decided(favors: Side, favorable: list[int]) -> None:
     values = np.array([[1.0], [3.0], [1.0], [3.0], [2.0], [np.nan], [9.0], [5.0]])
     errors = np.array([[0.9], [0.9], [1.0], [1.0], [0.0], [0.0], [np.inf], [np.nan]])
-    decided = Threshold(2.0, favors).settle(Bounded(values, errors)).tolist()
-    assert decided == [*favorable, OPEN, OPEN, OPEN, OPEN, OPEN, OPEN]
+    decided = Threshold(2.0, favors).decide(Bounded(values, errors)).tolist()
+    assert decided == [*favorable, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED]
 
 
 @pytest.mark.parametrize("equality", ["favorable", "unfavorable"])
@@ -88,7 +103,7 @@ def test_exact_scores_are_decided_to_the_last_ulp(
     value: float, favors: Side, equality: Equality
 ) -> None:
     scores = [[np.nextafter(value, -np.inf)], [value], [np.nextafter(value, np.inf)]]
-    decided = Threshold(value, favors, equality).settle_exactly(Dyadic.of(scores))
+    decided = Threshold(value, favors, equality).decide_exactly(Dyadic.of(scores))
     assert decided.tolist() == [favors == "below", equality == "favorable", favors == "above"]
 
 
@@ -96,7 +111,7 @@ def test_a_score_between_two_floats_is_no_tie() -> None:
     half_ulp_above = Dyadic.of([[1.0]]) + Dyadic.of([[2.0**-80]])
     rule = Threshold(1.0, "below", "favorable")
     assert half_ulp_above.fractions()[0] > Fraction(1)
-    assert rule.settle_exactly(half_ulp_above).tolist() == [0]
+    assert rule.decide_exactly(half_ulp_above).tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +126,7 @@ def test_a_score_between_two_floats_is_no_tie() -> None:
         (Threshold(0.0, equality="favorable"), "below", "favorable"),
     ],
 )
-def test_a_tie_follows_the_source_unless_told(
+def test_a_tie_follows_the_source_by_default(
     rule: Threshold, side: Side | None, equality: Equality
 ) -> None:
     assert rule.resolved(side).equality == equality
@@ -132,7 +147,7 @@ def test_a_threshold_reads_one_score_and_makes_two_decisions() -> None:
     rule = Threshold(0.0)
     assert (rule.outputs, rule.n_classes) == (1, 2)
     assert rule.outcomes == ("unfavorable", "favorable")
-    assert 0 < rule.slack(SOURCE_FLOAT32) < 1e-5
+    assert 0 < rule.source_error(SOURCE_FLOAT32) < 1e-5
 
 
 ABC = Argmax(("a", "b", "c"))
@@ -152,35 +167,35 @@ ULP = 2.0**-52  # from 1 to the next number
 )
 def test_the_first_of_the_largest_scores_wins(scores: list[float], winner: int) -> None:
     exact = Dyadic.of([scores])
-    assert ABC.settle_exactly(exact).tolist() == [winner]
-    for place, chosen in enumerate(ABC.classes):
+    assert ABC.decide_exactly(exact).tolist() == [winner]
+    for index, chosen in enumerate(ABC.classes):
         one = OneVsRest(ABC.classes, chosen)
-        assert one.settle_exactly(exact).tolist() == [place == winner]
+        assert one.decide_exactly(exact).tolist() == [index == winner]
 
 
-def test_classes_that_only_exact_arithmetic_tells_apart_are_told_apart() -> None:
+def test_exact_arithmetic_distinguishes_nearly_equal_classes() -> None:
     scores = Dyadic.of([[1.0, 1.0, 1.0]]) + Dyadic.of([[0.0, 2.0**-80, 0.0]])
     assert scores.floats().tolist() == [[1.0, 1.0, 1.0]]
-    assert ABC.settle_exactly(scores).tolist() == [1]
+    assert ABC.decide_exactly(scores).tolist() == [1]
 
 
 @pytest.mark.parametrize(
     ("values", "errors", "winner", "chosen"),
     [
         ([0.0, 1.0, 0.0], [0.4, 0.4, 0.4], 1, 1),
-        ([0.0, 1.0, 0.0], [0.5, 0.5, 0.4], OPEN, OPEN),  # a may catch up with b
-        ([1.0, 0.0, 1.0], [0.1, 0.1, 0.1], OPEN, 0),  # a or c, and surely not b
-        ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], OPEN, OPEN),  # ties are settled exactly
-        ([0.0, np.nan, 0.0], [0.0, 0.0, 0.0], OPEN, OPEN),
-        ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], OPEN, OPEN),
+        ([0.0, 1.0, 0.0], [0.5, 0.5, 0.4], UNDECIDED, UNDECIDED),  # a may catch up with b
+        ([1.0, 0.0, 1.0], [0.1, 0.1, 0.1], UNDECIDED, 0),  # a or c, and surely not b
+        ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),  # ties are settled exactly
+        ([0.0, np.nan, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),
+        ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], UNDECIDED, UNDECIDED),
     ],
 )
-def test_a_class_is_settled_only_by_a_lead_beyond_the_errors(
+def test_a_class_is_decided_only_by_a_margin_beyond_the_errors(
     values: list[float], errors: list[float], winner: int, chosen: int
 ) -> None:
     scores = Bounded(np.array([values]), np.array([errors]))
-    assert ABC.settle(scores).tolist() == [winner]
-    assert OneVsRest(ABC.classes, "b").settle(scores).tolist() == [chosen]
+    assert ABC.decide(scores).tolist() == [winner]
+    assert OneVsRest(ABC.classes, "b").decide(scores).tolist() == [chosen]
 
 
 @pytest.mark.parametrize("errors", [[np.inf, 0.0, 0.0], [np.inf, np.inf, np.inf]])
@@ -189,13 +204,13 @@ def test_a_score_that_nothing_is_known_of_leaves_the_class_open_without_a_warnin
     rule: Argmax | OneVsRest, errors: list[float]
 ) -> None:
     scores = Bounded(np.array([[1.0, 0.0, 2.0]]), np.array([errors]))
-    assert rule.settle(scores).tolist() == [OPEN]
+    assert rule.decide(scores).tolist() == [UNDECIDED]
 
 
 def test_as_many_classes_as_int8_can_number_and_no_more() -> None:
     """Class 128 would wrap around to −128, and 255 to −1, which means open."""
     most = Argmax(tuple(f"c{n}" for n in range(127)))
-    assert most.settle_exactly(Dyadic.of(np.arange(127.0)[None, :])).tolist() == [126]
+    assert most.decide_exactly(Dyadic.of(np.arange(127.0)[None, :])).tolist() == [126]
     with pytest.raises(SchemaError, match="classes"):
         Argmax(tuple(f"c{n}" for n in range(200)))
 
@@ -215,13 +230,13 @@ def test_a_rule_says_what_it_reads_and_what_it_decides(
     assert rule.outcomes == outcomes
     assert rule.n_classes == len(outcomes)
     assert rule.ties_to == ties_to
-    assert 0 < rule.slack(SOURCE_FLOAT32) < 1e-5
+    assert 0 < rule.source_error(SOURCE_FLOAT32) < 1e-5
 
 
 def test_a_tolerance_reads_one_score_and_decides_nothing() -> None:
     rule = Tolerance(0.5)
     assert (rule.outputs, rule.n_classes, rule.outcomes) == (1, 0, ())
-    assert rule.slack(SOURCE_FLOAT32) == 0.0
+    assert rule.source_error(SOURCE_FLOAT32) == 0.0
     assert repr(Tolerance(-0.0)) == repr(Tolerance(0))
 
 
@@ -233,50 +248,50 @@ def test_only_a_threshold_asks_where_the_source_puts_ties(rule: Rule, side: Side
 
 def test_classes_may_come_as_a_list() -> None:
     assert Argmax(["a", "b", "c"]) == ABC  # type: ignore[arg-type]
-    assert OneVsRest(["a", "b", "c"], "c").place == 2  # type: ignore[arg-type]
+    assert OneVsRest(["a", "b", "c"], "c").index == 2  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("own", [0.0, 3.0, -0.1, 1e300])
+@pytest.mark.parametrize("reference", [0.0, 3.0, -0.1, 1e300])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 2.0])
 def test_a_score_exactly_half_of_epsilon_away_is_in_the_band_and_one_beyond_is_not(
-    own: float, epsilon: float
+    reference: float, epsilon: float
 ) -> None:
-    judge = Tolerance(2 * epsilon).judge(Dyadic.of([[own]]))
-    center, reach = Dyadic.of([[own]]), Dyadic.of([[epsilon]])
+    comparator = Tolerance(2 * epsilon).comparator(Dyadic.of([[reference]]))
+    center, radius = Dyadic.of([[reference]]), Dyadic.of([[epsilon]])
     step = Dyadic.of([[5e-324]])
-    for edge, beyond in ((center + reach, step), (center - reach, Dyadic.of([[-5e-324]]))):
-        assert judge.settle_exactly(edge).tolist() == [0]
-        assert judge.settle_exactly(edge + beyond).tolist() == [1]
-        assert judge.settle_exactly(edge - beyond).tolist() == [0 if epsilon else 1]
+    for edge, beyond in ((center + radius, step), (center - radius, Dyadic.of([[-5e-324]]))):
+        assert comparator.decide_exactly(edge).tolist() == [0]
+        assert comparator.decide_exactly(edge + beyond).tolist() == [1]
+        assert comparator.decide_exactly(edge - beyond).tolist() == [0 if epsilon else 1]
 
 
 @pytest.mark.parametrize(
-    ("score", "apart"), [(2.0, 0), (2.0 + 2 * ULP, 1), (0.0, 0), (-ULP, 1), (1.0, 0)]
+    ("score", "differs"), [(2.0, 0), (2.0 + 2 * ULP, 1), (0.0, 0), (-ULP, 1), (1.0, 0)]
 )
-def test_a_tolerance_reaches_to_the_last_ulp_on_both_sides(score: float, apart: int) -> None:
-    judge = Tolerance(2.0).judge(Dyadic.of([[1.0]]))
-    assert judge.settle_exactly(Dyadic.of([[score]])).tolist() == [apart]
+def test_a_tolerance_reaches_to_the_last_ulp_on_both_sides(score: float, differs: int) -> None:
+    comparator = Tolerance(2.0).comparator(Dyadic.of([[1.0]]))
+    assert comparator.decide_exactly(Dyadic.of([[score]])).tolist() == [differs]
 
 
 def test_a_distance_within_its_error_of_epsilon_is_left_open() -> None:
-    judge = Tolerance(2.0).judge(Dyadic.of([[3.0]]))
+    comparator = Tolerance(2.0).comparator(Dyadic.of([[3.0]]))
     values = np.array([[3.0], [4.5], [1.5], [4.5], [4.0], [2.0], [np.nan], [9.0]])
     errors = np.array([[0.9], [0.4], [0.4], [0.5], [0.0], [0.0], [0.0], [np.inf]])
-    assert judge.settle(Bounded(values, errors)).tolist() == [
+    assert comparator.decide(Bounded(values, errors)).tolist() == [
         *(0, 1, 1),
-        *(OPEN, OPEN, OPEN, OPEN, OPEN),
+        *(UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED),
     ]
 
 
 def test_a_band_lies_around_the_middle_of_known_scores_exactly() -> None:
     """The middle of 0.1 and 0.75 is no float64."""
-    band = Tolerance(0.5).judge(Dyadic.of([[0.75], [0.1], [0.3]]))
+    band = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.1], [0.3]]))
     assert band.center == (Fraction(0.1) + Fraction(0.75)) / 2
-    middle = Tolerance(0.5).judge(Dyadic.of([[0.75], [0.25], [0.3]]))
+    middle = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.25], [0.3]]))
     edges = Dyadic.of([[0.25], [0.75], [0.25 - ULP], [0.75 + ULP]])
-    for one in (middle, Band.at(0.5, middle.center)):
-        assert one.center == Fraction(1, 2)
-        assert one.settle_exactly(edges).tolist() == [0, 0, 1, 1]
+    for band in (middle, Band.at(0.5, middle.center)):
+        assert band.center == Fraction(1, 2)
+        assert band.decide_exactly(edges).tolist() == [0, 0, 1, 1]
 
 
 def test_the_center_of_a_band_is_an_integer_times_a_power_of_two() -> None:
@@ -287,18 +302,18 @@ def test_the_center_of_a_band_is_an_integer_times_a_power_of_two() -> None:
 
 @pytest.mark.parametrize("epsilon", [5e-324, 2.0**-1040, 0.0])
 def test_a_tolerance_that_cannot_be_halved_proves_nothing_by_bounds(epsilon: float) -> None:
-    band = Tolerance(epsilon).judge(Dyadic.of([[0.0]]))
+    band = Tolerance(epsilon).comparator(Dyadic.of([[0.0]]))
     assert band.half == 0.0
-    assert band.settle(Bounded(np.zeros((1, 1)), np.zeros((1, 1)))).tolist() == [OPEN]
-    assert band.settle_exactly(Dyadic.of([[0.0]])).tolist() == [0]
+    assert band.decide(Bounded(np.zeros((1, 1)), np.zeros((1, 1)))).tolist() == [UNDECIDED]
+    assert band.decide_exactly(Dyadic.of([[0.0]])).tolist() == [0]
 
 
-@pytest.mark.parametrize(("high", "apart"), [(1.5, False), (1.5 + ULP, True), (-0.5, False)])
+@pytest.mark.parametrize(("high", "differs"), [(1.5, False), (1.5 + ULP, True), (-0.5, False)])
 def test_two_scores_exactly_epsilon_apart_are_within_the_tolerance(
-    high: float, *, apart: bool
+    high: float, *, differs: bool
 ) -> None:
     for pair in ([[0.5], [high]], [[high], [0.5]]):
-        assert separates(Tolerance(1.0), Dyadic.of(pair)) is apart
+        assert separates(Tolerance(1.0), Dyadic.of(pair)) is differs
 
 
 def test_two_decisions_are_compared_where_there_are_decisions() -> None:
@@ -307,7 +322,7 @@ def test_two_decisions_are_compared_where_there_are_decisions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "own", "others", "apart"),
+    ("rule", "reference", "others", "differs"),
     [
         (Threshold(0.0), [1.0], [[1.0], [0.0], [-1.0]], [0, 0, 1]),
         (Threshold(0.0), [-1.0], [[1.0], [0.0], [-1.0]], [1, 1, 0]),
@@ -320,13 +335,18 @@ def test_two_decisions_are_compared_where_there_are_decisions() -> None:
         ),
     ],
 )
-def test_apart_is_another_decision_than_ones_own(
-    rule: Rule, own: list[float], others: list[list[float]], apart: list[int]
+def test_a_comparator_flags_decisions_that_differ_from_the_reference(
+    rule: Rule, reference: list[float], others: list[list[float]], differs: list[int]
 ) -> None:
-    judge: Judge = rule.judge(Dyadic.of([own]))
-    assert judge.settle_exactly(Dyadic.of(others)).tolist() == apart
-    sure = judge.settle(Bounded(np.array(others, dtype=np.float64), np.zeros((3, len(own)))))
-    assert all(one in (OPEN, due) for one, due in zip(sure.tolist(), apart, strict=True))
+    comparator: Comparator = rule.comparator(Dyadic.of([reference]))
+    assert comparator.decide_exactly(Dyadic.of(others)).tolist() == differs
+    sure = comparator.decide(
+        Bounded(np.array(others, dtype=np.float64), np.zeros((3, len(reference))))
+    )
+    assert all(
+        decision in (UNDECIDED, expected)
+        for decision, expected in zip(sure.tolist(), differs, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -348,7 +368,7 @@ def test_the_gap_is_how_far_the_other_is_on_the_other_side(
 
 
 @pytest.mark.parametrize(
-    ("rule", "own", "directions", "least"),
+    ("rule", "reference", "directions", "least"),
     [
         (ABC, [0.0, 1.0, 0.0], [[1, -1, 0], [0, -1, 1]], False),
         (OneVsRest(ABC.classes, "b"), [0.0, 1.0, 0.0], [[1, -1, 0], [0, -1, 1]], False),
@@ -357,46 +377,48 @@ def test_the_gap_is_how_far_the_other_is_on_the_other_side(
     ],
 )
 def test_the_objective_grows_towards_the_other_side(
-    rule: Rule, own: list[float], directions: list[list[float]], *, least: bool
+    rule: Rule, reference: list[float], directions: list[list[float]], *, least: bool
 ) -> None:
-    objective = rule.objective(Dyadic.of([own]))
+    objective = rule.objective(Dyadic.of([reference]))
     assert objective.directions.tolist() == directions
     assert objective.least is least
 
 
-@pytest.mark.parametrize("own", [3.0, -0.1, 0.0, 2.0**60, -(2.0**1000), 5e-324])
-def test_the_distance_to_ones_own_score_is_measured_on_both_sides(own: float) -> None:
-    objective = Tolerance(1.0).objective(Dyadic.of([[own]]))
-    assert objective.offsets.fractions() == [-Fraction(own), Fraction(own)]
+@pytest.mark.parametrize("reference", [3.0, -0.1, 0.0, 2.0**60, -(2.0**1000), 5e-324])
+def test_the_distance_to_ones_own_score_is_measured_on_both_sides(reference: float) -> None:
+    objective = Tolerance(1.0).objective(Dyadic.of([[reference]]))
+    assert objective.offsets.fractions() == [-Fraction(reference), Fraction(reference)]
 
 
 @pytest.mark.parametrize(
-    ("errors", "apart"),
+    ("errors", "differs"),
     [([0.0, 0.0], True), ([0.4, 0.5], True), ([0.5, 0.5], False), ([1.0, 0.0], False)],
 )
 def test_in_the_runtime_both_scores_of_a_distance_are_off(
-    errors: list[float], *, apart: bool
+    errors: list[float], *, differs: bool
 ) -> None:
     scores = Bounded(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
-    found = apart_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
-    assert found.tolist() == [False, apart]
+    flags = differs_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
+    assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize(
-    ("errors", "apart"), [([0.5, 0.5], True), ([1.0, 0.5], False), ([0.5, 1.0], False)]
+    ("errors", "differs"), [([0.5, 0.5], True), ([1.0, 0.5], False), ([0.5, 1.0], False)]
 )
-def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, apart: bool) -> None:
+def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, differs: bool) -> None:
     scores = Bounded(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
-    found = apart_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
-    assert found.tolist() == [False, apart]
+    flags = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
+    assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize("epsilon", ["1", None, 10**400], ids=["text", "none", "huge"])
 def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
-    with pytest.raises(SchemaError, match="a tolerance must be"):
+    with pytest.raises(SchemaError, match="invalid tolerance: got"):
         Tolerance(epsilon)  # type: ignore[arg-type]
 
 
 def test_a_threshold_beyond_float64_is_refused() -> None:
-    with pytest.raises(SchemaError, match="a threshold must be a finite number, got 1000"):
+    with pytest.raises(
+        SchemaError, match=r"invalid threshold: got 1000.*; expected a finite number"
+    ):
         Threshold(10**400)

@@ -1,1 +1,1 @@
-"""Stage 3: what each neuron can do over parts of a person's counterparts; all rounded outward."""
+"""Bounds on neurons and scores over cells of counterparts, rounded outward."""

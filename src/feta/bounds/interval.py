@@ -1,50 +1,50 @@
-"""Interval: each layer bounded from the box before it alone; loose, cheap, the floor of all others."""
+"""Interval bounds: each layer from the box before it; loose, but cheap."""
 
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.box import Box
-from feta.network.activation import Activation
-from feta.network.network import Affine, Network
+from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine, Network
 
 
-def forward(network: Network, first: Box) -> list[Box]:
-    """Bound what goes into each activation, layer by layer, and last the scores."""
+def forward(network: Network, first: IntervalBox) -> list[IntervalBox]:
+    """Bound the inputs of each activation, and last the scores."""
     boxes = [first]
     for activation, layer in network.steps:
         boxes.append(affine(layer, activate(activation, boxes[-1])))
     return boxes
 
 
-def activate(activation: Activation, box: Box) -> Box:
-    """Bound an activation: a piecewise-linear function is extreme at ends and breaks."""
+def activate(activation: Activation, box: IntervalBox) -> IntervalBox:
+    """Bound an activation: a piecewise-linear function has its extremes at ends and breaks."""
     points = candidates(activation, box)
     values = activation(points)
     error = rounding(activation, points)
-    return Box((values - error).min(axis=0), (values + error).max(axis=0))
+    return IntervalBox((values - error).min(axis=0), (values + error).max(axis=0))
 
 
-def candidates(activation: Activation, box: Box) -> Matrix:
-    """Give the ends and the breaks between them, (points, boxes, neurons)."""
+def candidates(activation: Activation, box: IntervalBox) -> Matrix:
+    """Return the ends and the breaks between them, (points, boxes, neurons)."""
     breaks = [np.clip(at, box.lower, box.upper) for at in activation.breaks]
     return np.stack([box.lower, *breaks, box.upper])
 
 
 def rounding(activation: Activation, points: Matrix) -> Matrix:
-    """Bound the error of evaluating an activation at points; none where it only copies."""
+    """Bound the error of evaluating an activation at points; 0 if it does not round."""
     if not activation.rounds:
         return np.zeros_like(points)
-    return DIFFERENCE * reach(activation, points) + FLOAT64.tiny
+    return DIFFERENCE * magnitude(activation, points) + FLOAT64.tiny
 
 
-def reach(activation: Activation, points: Matrix) -> Matrix:
-    """Bound the sizes of the terms that an activation adds up at points."""
-    steepest = activation.steepest + FLOOR  # a slope lost to underflow still has a size
+def magnitude(activation: Activation, points: Matrix) -> Matrix:
+    """Bound the absolute terms that an activation adds at points."""
+    steepest = activation.steepest + FLOOR  # FLOOR covers slopes that underflow
     return steepest * np.abs(points) + activation.lift
 
 
-def affine(layer: Affine, box: Box) -> Box:
+def affine(layer: Affine, box: IntervalBox) -> IntervalBox:
     """Bound W·a + b."""
     positive, negative = np.maximum(layer.weight, 0.0), np.minimum(layer.weight, 0.0)
     n_terms = 2 * layer.weight.shape[1]
@@ -52,4 +52,4 @@ def affine(layer: Affine, box: Box) -> Box:
     error = (FLOAT64.gamma(n_terms) * size + 5 * n_terms * FLOAT64.tiny) * upward(n_terms)
     lower = box.lower @ positive.T + box.upper @ negative.T + layer.bias
     upper = box.upper @ positive.T + box.lower @ negative.T + layer.bias
-    return Box(lower - error, upper + error)
+    return IntervalBox(lower - error, upper + error)

@@ -1,7 +1,8 @@
-"""Linear: bounds pulled back layer by layer to the first one (CROWN), for every activation.
+"""Linear bounds (CROWN): rows of weights propagated backward to the first layer.
 
-A row of weights over one layer is replaced by a row over the layer before, each neuron by the line
-that bounds it on the side that counts. What float64 rounds on the way is bounded and subtracted.
+A row of weights over one layer is replaced by a row over the layer before it, and each neuron by
+the line that bounds it in the direction of its weight. The rounding errors of float64 are bounded
+and subtracted.
 """
 
 from dataclasses import dataclass
@@ -12,35 +13,36 @@ from feta.arrays import Matrix, Vector
 from feta.bounds import interval
 from feta.bounds.first_layer import FirstLayer
 from feta.bounds.relaxation import Lines, relax
-from feta.box import Box
-from feta.network.activation import Activation
-from feta.network.network import Affine, Network
+from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
 from feta.rule import Objective
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine, Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """What is known of a layer before an activation, and of the activation's values."""
+    """Bounds on the inputs and the values of an activation."""
 
-    box: Box
-    bent: Box
+    box: IntervalBox
+    relaxed: IntervalBox
     lines: Lines
-    reach: Matrix  # bounds all that a weight over the activation is multiplied with on its way back
+    # Bounds all numbers by which a weight of the activation is multiplied.
+    radius: Matrix
 
     @classmethod
-    def of(cls, activation: Activation, box: Box) -> "Layer":
+    def of(cls, activation: Activation, box: IntervalBox) -> "Layer":
         """Relax an activation over the box before it."""
-        lines, bent = relax(activation, box), interval.activate(activation, box)
+        lines, relaxed = relax(activation, box), interval.activate(activation, box)
         slope, intercept = (
             np.maximum(np.abs(below), np.abs(above))
             for below, above in zip(lines.below, lines.above, strict=True)
         )
-        return cls(box, bent, lines, bent.size + slope * box.size + intercept + FLOOR)
+        return cls(box, relaxed, lines, relaxed.size + slope * box.size + intercept + FLOOR)
 
 
 def forward(network: Network, first: FirstLayer) -> list[Layer]:
-    """Bound what goes into each activation, layer by layer."""
+    """Bound the inputs of each activation."""
     layers: list[Layer] = []
     for activation in network.activations:
         box = next_box(network, first, layers) if layers else first.box()
@@ -48,64 +50,70 @@ def forward(network: Network, first: FirstLayer) -> list[Layer]:
     return layers
 
 
-def next_box(network: Network, first: FirstLayer, layers: list[Layer]) -> Box:
-    """Bound the layer after those that are known."""
+def next_box(network: Network, first: FirstLayer, layers: list[Layer]) -> IntervalBox:
+    """Bound the layer after `layers`."""
     layer = network.layers[len(layers) - 1]
     eye = np.eye(len(layer.bias))
-    least = pull_back(network, first, layers, np.vstack([eye, -eye]))[0]
-    lower, upper = np.split(least, 2, axis=1)
-    return interval.affine(layer, layers[-1].bent) & Box(lower, -upper)
+    lowest = pull_back(network, first, layers, np.vstack([eye, -eye]))[0]
+    lower, upper = np.split(lowest, 2, axis=1)
+    return interval.affine(layer, layers[-1].relaxed) & IntervalBox(lower, -upper)
 
 
 def highest(
     network: Network, first: FirstLayer, layers: list[Layer], goal: Objective
 ) -> tuple[Vector, Matrix]:
-    """Bound an objective from above over each part, and say what each first-layer neuron adds."""
-    least, weights = pull_back(network, first, layers, -goal.directions)
+    """Return an upper bound of an objective over each cell, and its first-layer weights."""
+    lowest, weights = pull_back(network, first, layers, -goal.directions)
     offsets = goal.offsets.floats()  # rounded once, and so is the sum
-    each = offsets - least + DIFFERENCE * (np.abs(offsets) + np.abs(least))
-    place = np.argmin(each, axis=1) if goal.least else np.argmax(each, axis=1)
-    rows = np.arange(len(each))
-    return each[rows, place], -weights[rows, place]
+    highs = offsets - lowest + DIFFERENCE * (np.abs(offsets) + np.abs(lowest))
+    index = np.argmin(highs, axis=1) if goal.least else np.argmax(highs, axis=1)
+    rows = np.arange(len(highs))
+    return highs[rows, index], -weights[rows, index]
 
 
 def pull_back(
     network: Network, first: FirstLayer, layers: list[Layer], rows: Matrix
 ) -> tuple[Matrix, Matrix]:
-    """Bound rows · (the layer after those known) from below over each part; also the rows' ends.
+    """Return a lower bound of rows · (the layer after `layers`) over each cell.
 
-    The second answer are the rows as they arrive at the first layer, (parts, rows, neurons).
+    Also return the rows propagated to the first layer, (cells, rows, neurons).
     """
-    rows = np.broadcast_to(rows, (len(first.parts), *rows.shape))
+    rows = np.broadcast_to(rows, (len(first.cells), *rows.shape))
     constant, error = np.zeros(rows.shape[:2]), np.zeros(rows.shape[:2])
     with np.errstate(over="ignore", invalid="ignore"):
         for layer, affine in reversed(list(zip(layers, network.layers, strict=False))):
-            rows, more, off = _through(affine, layer, rows)
-            constant, error = constant + more, (error + off) * upward(4)
-        # Summing up rounds once more, and the first layer's values are themselves off.
+            rows, more, rounding = _propagate(affine, layer, rows)
+            constant, error = constant + more, (error + rounding) * upward(4)
+        # The sum rounds once more, and the values of the first layer have errors.
         n_terms = rows.shape[2] + len(first.terms.each) + len(layers) + 2
         gamma = FLOAT64.gamma(n_terms)
         error = error + _times(np.abs(rows) + FLOOR, first.error + gamma * first.size)
         error = error + gamma * np.abs(constant) + n_terms * FLOAT64.tiny
-        least = first.least(rows) + constant - error * upward(n_terms)
-    # Numbers beyond float64 on the way bound nothing.
-    return np.where(np.isnan(least), -np.inf, least), rows
+        lowest = first.minimum(rows) + constant - error * upward(n_terms)
+    # After an overflow nothing is known.
+    return np.where(np.isnan(lowest), -np.inf, lowest), rows
 
 
-def _through(affine: Affine, layer: Layer, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Pull rows over W·a + b back to what goes into a; also a constant, and what was rounded."""
-    bent = rows @ affine.weight
-    over, under = np.maximum(bent, 0.0), np.minimum(bent, 0.0)
-    (low, low_at), (high, high_at) = layer.lines.below, layer.lines.above
-    constant = rows @ affine.bias + _times(over, low_at) + _times(under, high_at)
-    # A row that is off by γ·|rows|·|W| is off by that times what it is multiplied with.
+def _propagate(affine: Affine, layer: Layer, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Propagate rows over W·a + b to the inputs of a; also return a constant and an error bound."""
+    weights = rows @ affine.weight
+    positive, negative = np.maximum(weights, 0.0), np.minimum(weights, 0.0)
+    (low_slope, low_intercept), (high_slope, high_intercept) = layer.lines.below, layer.lines.above
+    constant = (
+        rows @ affine.bias + _times(positive, low_intercept) + _times(negative, high_intercept)
+    )
+    # A row has the error γ·|rows|·|W|, times the number by which it is multiplied.
     n_terms = sum(affine.weight.shape) + 4
-    reach = layer.reach @ (np.abs(affine.weight) + FLOOR).T + (np.abs(affine.bias) + FLOOR)
-    size = _times(np.abs(rows) + FLOOR, reach)
+    radius = layer.radius @ (np.abs(affine.weight) + FLOOR).T + (np.abs(affine.bias) + FLOOR)
+    size = _times(np.abs(rows) + FLOOR, radius)
     error = (FLOAT64.gamma(n_terms) * size + n_terms * FLOAT64.tiny) * upward(n_terms)
-    return over * low[:, None, :] + under * high[:, None, :], constant, error
+    return (
+        positive * low_slope[:, None, :] + negative * high_slope[:, None, :],
+        constant,
+        error,
+    )
 
 
-def _times(rows: Matrix, each: Matrix) -> Matrix:
-    """Multiply each part's rows with its vector."""
-    return np.asarray((rows @ each[:, :, None])[:, :, 0])
+def _times(rows: Matrix, vectors: Matrix) -> Matrix:
+    """Multiply the rows of each cell by its vector."""
+    return np.asarray((rows @ vectors[:, :, None])[:, :, 0])

@@ -1,7 +1,7 @@
-"""Relaxation: two lines that keep an activation between them over a range.
+"""Linear relaxations: two lines that enclose an activation over an interval.
 
-Whatever its slope, a line lies above a piecewise-linear function as soon as it does so at the ends and
-at the breaks between them. So slopes are chosen freely, and only the intercepts must be rounded outward.
+A line of any slope is above a piecewise-linear function if it is above it at the ends and at the
+breaks between them. So slopes may be chosen freely, and only intercepts must be rounded outward.
 """
 
 from dataclasses import dataclass
@@ -9,56 +9,54 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix
-from feta.bounds.interval import candidates, reach
-from feta.box import Box
-from feta.network.activation import Activation
+from feta.bounds.interval import candidates, magnitude
+from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64
+from feta.scorer.network.activation import Activation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """slope · z + intercept, one below and one above, for each neuron."""
+    """One line slope · z + intercept below and one above each neuron."""
 
     below: tuple[Matrix, Matrix]  # slopes and intercepts, (boxes, neurons)
     above: tuple[Matrix, Matrix]
 
 
-def relax(activation: Activation, box: Box) -> Lines:
-    """Choose for each neuron the lines nearest to the activation in the middle of its range."""
+def relax(activation: Activation, box: IntervalBox) -> Lines:
+    """Choose the lines that are closest to each activation in the middle of its interval."""
     points = candidates(activation, box)
     values = activation(points)
     slopes = _slopes(activation, box, values[-1] - values[0])
-    over = values - slopes[:, None] * points  # (slopes, points, boxes, neurons)
-    sizes = reach(activation, points) + np.abs(slopes)[:, None] * np.abs(points)
+    offsets = values - slopes[:, None] * points  # (slopes, points, boxes, neurons)
+    sizes = magnitude(activation, points) + np.abs(slopes)[:, None] * np.abs(points)
     error = DIFFERENCE * sizes + FLOAT64.tiny
     middle = box.lower + (box.upper - box.lower) / 2
-    low, high = (over - error).min(axis=1), (over + error).max(axis=1)
-    below, above = (
-        np.argmax(slopes * middle + low, axis=0),
-        np.argmin(slopes * middle + high, axis=0),
-    )
+    low, high = (offsets - error).min(axis=1), (offsets + error).max(axis=1)
+    below = np.argmax(slopes * middle + low, axis=0)
+    above = np.argmin(slopes * middle + high, axis=0)
     lines = Lines(
         (_take(slopes, below), _take(low, below)), (_take(slopes, above), _take(high, above))
     )
     return _exact_where_stable(activation, box, lines)
 
 
-def _slopes(activation: Activation, box: Box, rise: Matrix) -> Matrix:
-    """Offer the slopes of the pieces and of the chord, (slopes, boxes, neurons)."""
+def _slopes(activation: Activation, box: IntervalBox, rise: Matrix) -> Matrix:
+    """Return the slopes of the pieces and of the chord, (slopes, boxes, neurons)."""
     width = box.upper - box.lower
-    least, largest = activation.slopes.min(axis=0), activation.slopes.max(axis=0)
+    smallest, largest = activation.slopes.min(axis=0), activation.slopes.max(axis=0)
     with np.errstate(over="ignore"):
         chord = np.divide(rise, width, out=np.zeros_like(width), where=width > 0)
     pieces = [np.broadcast_to(slope, width.shape) for slope in activation.slopes]
-    return np.stack([*pieces, np.clip(chord, least, largest)])
+    return np.stack([*pieces, np.clip(chord, smallest, largest)])
 
 
-def _exact_where_stable(activation: Activation, box: Box, lines: Lines) -> Lines:
-    """Put the piece itself where a neuron stays on one, without any rounding."""
+def _exact_where_stable(activation: Activation, box: IntervalBox, lines: Lines) -> Lines:
+    """Replace both lines by the piece, without rounding, where a neuron has only one."""
     pieces, stable = stable_pieces(activation, box)
     piece = tuple(
-        _take(np.broadcast_to(one[:, None, :], (len(one), *pieces.shape)), pieces)
-        for one in (activation.slopes, activation.intercepts)
+        _take(np.broadcast_to(values[:, None, :], (len(values), *pieces.shape)), pieces)
+        for values in (activation.slopes, activation.intercepts)
     )
     below, above = (
         tuple(np.where(stable, new, old) for new, old in zip(piece, line, strict=True))
@@ -67,8 +65,8 @@ def _exact_where_stable(activation: Activation, box: Box, lines: Lines) -> Lines
     return Lines((below[0], below[1]), (above[0], above[1]))
 
 
-def stable_pieces(activation: Activation, box: Box) -> tuple[Counts, Flags]:
-    """Tell on which piece each range begins, and whether it stays there."""
+def stable_pieces(activation: Activation, box: IntervalBox) -> tuple[Counts, Flags]:
+    """Return the first piece of each interval, and whether it is the only one."""
     first = np.zeros(box.lower.shape, dtype=np.int64)
     last = np.zeros(box.lower.shape, dtype=np.int64)
     for at in activation.breaks:

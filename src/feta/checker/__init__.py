@@ -1,1 +1,1 @@
-"""The trusted part: slow, plain, and without any engine or solver."""
+"""The trusted core: slow, simple, and independent of engines and solvers."""

@@ -1,4 +1,4 @@
-"""Admit: lets a verdict through only with its evidence."""
+"""Admission of verdicts: none passes without its evidence."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -14,12 +14,12 @@ from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
 
 
 def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
-    """Return the verdict if its evidence belongs to this very question, and raise otherwise.
+    """Return the verdict if its evidence belongs to this query; raise otherwise.
 
-    A counterexample replayed itself when it was made; what is left is whose it is. A proof from an
-    engine that is not ours is gone through again, and what nothing proves is not said in its name: that
-    no counterexample is farther, or that the source's own runtime is sure. A model whose preprocessing was only tried out has
-    its verdicts labelled so.
+    A counterexample replays itself when it is created; only the owner is checked here. The proof of
+    an engine that is not trusted is re-checked, and its unproved claims are withdrawn: that a
+    counterexample is optimal, and that the source runtime agrees. If the preprocessing of the model
+    was sampled, not proved, the verdict is marked as such.
     """
     match verdict:
         case Fair(certificate=certificate):
@@ -27,8 +27,8 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
             if not trusted:
                 prove(certificate, query)
                 verdict = replace(verdict, runtime="sensitive")
-        case Unfair(counterexample=found):
-            _check_owner(query, found)
+        case Unfair(counterexample=pair):
+            _check_owner(query, pair)
             if not trusted:
                 verdict = replace(verdict, optimal=False)
         case Unknown(best=best):
@@ -36,16 +36,23 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
                 _check_owner(query, best)
         case _:
             assert_never(verdict)
-    reading = query.model.network.reading
-    return verdict if verdict.reading == reading else replace(verdict, reading=reading)
+    provenance = query.model.network.provenance
+    return verdict if verdict.provenance == provenance else replace(verdict, provenance=provenance)
 
 
-def _check_owner(query: Query, found: Counterexample) -> None:
-    if found.fingerprint != query.model.fingerprint:
-        raise CertificateError("the counterexample belongs to another model")
-    # Regression: any two counterparts of the person; a counterexample's two agree on what is shared.
-    same = np.ones(len(query.person), dtype=bool)
+def _check_owner(query: Query, pair: Counterexample) -> None:
+    if pair.fingerprint != query.model.fingerprint:
+        raise CertificateError(
+            "the counterexample belongs to another model: "
+            f"got {pair.fingerprint}; expected {query.model.fingerprint}"
+        )
+    compared = np.ones(len(query.person), dtype=bool)
     if isinstance(query.model.rule, Tolerance):
-        same = ~query.model.space.sensitive_columns
-    if found.person[same].tobytes() != query.person[same].tobytes():
-        raise CertificateError("the counterexample belongs to another person")
+        # Any two counterparts of the person may form the pair, so only the shared columns count.
+        compared = ~query.model.space.sensitive_columns
+    if pair.person[compared].tobytes() != query.person[compared].tobytes():
+        raise CertificateError(
+            "the counterexample belongs to another person: "
+            f"got {query.model.space.decode(pair.person)}; "
+            f"expected {query.model.space.decode(query.person)}"
+        )

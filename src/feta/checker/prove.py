@@ -1,4 +1,4 @@
-"""Prove: goes through a certificate again, in exact arithmetic or by bounds rounded outward."""
+"""Re-check of certificates, in exact arithmetic or by bounds rounded outward."""
 
 from fractions import Fraction
 from typing import assert_never
@@ -6,20 +6,20 @@ from typing import assert_never
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.bounds.first_layer import Terms, tabulable
-from feta.bounds.over_parts import OverParts
+from feta.bounds.cell_bounds import CellBounds
+from feta.bounds.first_layer import MAX_ROWS, Terms, tabulable
+from feta.cells.cells import Cells, dimensions
 from feta.errors import CertificateError
 from feta.query import Query
-from feta.rule import Band, Judge, Objective, Tolerance, separates
-from feta.space.parts import Parts, dimensions
-from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
+from feta.rule import Band, Comparator, Objective, Tolerance, separates
+from feta.verdict.certificate import BoundsProof, Certificate, Cut, LatticeProof
 
 
 def prove(certificate: Certificate, query: Query) -> None:
     """Raise unless the certificate proves that the query's person is treated fairly.
 
-    People are scored one by one without rounding: slow, and nothing to trust but integers. Parts of a
-    bounds proof are bounded again, each on its own.
+    Counterparts are scored without rounding: slow, but only integer arithmetic must be trusted.
+    Each cell of a bounds proof is bounded again, one at a time.
     """
     check_coverage(certificate, query)
     model = query.model
@@ -27,38 +27,53 @@ def prove(certificate: Certificate, query: Query) -> None:
         case LatticeProof() if isinstance(model.rule, Tolerance):
             _check_span(query)
         case LatticeProof():
-            judge = model.rule.judge(model.exact.scores(query.person[None, :]))
+            comparator = model.rule.comparator(model.exact.scores(query.person[None, :]))
             for block in model.space.lattice.counterparts(query.person):
-                _check_alike(query, judge, block)
+                _check_agreement(query, comparator, block)
         case BoundsProof(cuts=cuts, center=center):
-            judge, goal = _bounded(query, center)
-            if not tabulable(model):
-                raise CertificateError("bounds need shorter tables than this model's")
-            terms = Terms.of(model)
-            for part in _parts(cuts, Parts.whole(terms.dimensions)):
-                over = OverParts.of(model, terms, query.person, part, goal)
-                if not over.alike[0]:
-                    deciding = over.deciding(0, query.person)
-                    if deciding is None:
-                        raise CertificateError("the bounds leave a part of the counterparts open")
-                    _check_alike(query, judge, deciding)
+            _check_bounds(query, cuts, center)
         case _:
             assert_never(certificate.proof)
 
 
-def _bounded(query: Query, center: Fraction | None) -> tuple[Judge, Objective]:
-    """Return what every part must pass: the person's own decision, or a band of scores."""
+def _check_bounds(query: Query, cuts: tuple[Cut | None, ...], center: Fraction | None) -> None:
+    """Bound every leaf cell; score a few of its people where the bounds are not conclusive."""
+    model = query.model
+    comparator, objective = _comparison(query, center)
+    if not tabulable(model):
+        raise CertificateError(
+            "the bounds of this certificate cannot be re-checked: got a model with a sensitive "
+            "attribute whose table is too long or whose domain is real-valued; "
+            f"expected finite tables of at most {MAX_ROWS} rows"
+        )
+    terms = Terms.of(model)
+    for cell in _leaf_cells(cuts, Cells.whole(terms.dimensions)):
+        bounds = CellBounds.of(model, terms, query.person, cell, objective)
+        if bounds.agrees[0]:
+            continue
+        deciding = bounds.deciding(0, query.person)
+        if deciding is None:
+            raise CertificateError(
+                "the certificate does not prove fairness: got a cell that the bounds leave "
+                f"undecided, from {cell.lower[0].tolist()} to {cell.upper[0].tolist()}; "
+                "expected bounds that decide every cell"
+            )
+        _check_agreement(query, comparator, deciding)
+
+
+def _comparison(query: Query, center: Fraction | None) -> tuple[Comparator, Objective]:
+    """Return what every cell must satisfy: the person's decision, or a band of scores."""
     model, rule = query.model, query.model.rule
     if isinstance(rule, Tolerance):
-        assert center is not None  # the coverage was checked
+        assert center is not None  # check_coverage rejects the certificate otherwise
         band = Band.at(rule.epsilon, center)
         return band, band.objective()
-    own = model.exact.scores(query.person[None, :])
-    return rule.judge(own), rule.objective(own)
+    reference = model.exact.scores(query.person[None, :])
+    return rule.comparator(reference), rule.objective(reference)
 
 
 def _check_span(query: Query) -> None:
-    """Score every counterpart, and compare the lowest and the highest score."""
+    """Score every counterpart; compare the lowest with the highest score."""
     model = query.model
     lowest = highest = query.person[None, :]
     for block in model.space.lattice.counterparts(query.person):
@@ -67,58 +82,78 @@ def _check_span(query: Query) -> None:
         first, last = scores.index(min(scores)), scores.index(max(scores))
         lowest, highest = people[first : first + 1], people[last : last + 1]
     if separates(model.rule, model.exact.scores(np.concatenate([lowest, highest]))):
-        low, high = (model.space.decode(one[0]) for one in (lowest, highest))
-        message = f"two counterparts are farther apart than the tolerance: {low} and {high}"
-        raise CertificateError(message)
+        low, high = (model.space.decode(people[0]) for people in (lowest, highest))
+        raise CertificateError(
+            "the certificate does not prove fairness: got two counterparts whose scores differ by "
+            f"more than the tolerance, {low} and {high}; expected a span within the tolerance"
+        )
 
 
-def _check_alike(query: Query, judge: Judge, people: Matrix) -> None:
-    apart = np.flatnonzero(judge.settle_exactly(query.model.exact.scores(people)))
-    if apart.size:
-        message = f"a counterpart is treated apart: {query.model.space.decode(people[apart[0]])}"
-        raise CertificateError(message)
+def _check_agreement(query: Query, comparator: Comparator, people: Matrix) -> None:
+    differs = np.flatnonzero(comparator.decide_exactly(query.model.exact.scores(people)))
+    if differs.size:
+        raise CertificateError(
+            "the certificate does not prove fairness: got a counterpart with a different decision, "
+            f"{query.model.space.decode(people[differs[0]])}; expected the same decision for all"
+        )
 
 
-def _parts(cuts: tuple[tuple[int, float] | None, ...], whole: Parts) -> list[Parts]:
-    """Follow the cuts; what they leave whole covers everybody, whatever they are."""
-    left, done = [whole], []
-    for cut in cuts:
-        if not left:
-            raise CertificateError("the certificate cuts more parts than there are")
-        part = left.pop()
+def _leaf_cells(cuts: tuple[Cut | None, ...], whole: Cells) -> list[Cells]:
+    """Apply the cuts; the leaf cells together contain every counterpart, whatever the cuts."""
+    stack, leaves = [whole], []
+    for index, cut in enumerate(cuts):
+        if not stack:
+            raise CertificateError(
+                f"invalid cuts in the certificate: got {len(cuts)} entries; "
+                f"expected {index}, which complete the tree"
+            )
+        cell = stack.pop()
         if cut is None:
-            done.append(part)
+            leaves.append(cell)
             continue
         dimension, at = cut
-        if not 0 <= dimension < len(part.dimensions) or not _cuts(part, dimension, at):
-            raise CertificateError(f"the certificate must cut inside a part, got {cut}")
-        both = part.cut(0, dimension, at)
-        left += [both[1:], both[:1]]
-    if left:
-        raise CertificateError("the certificate must settle every part, but leaves some out")
-    return done
+        if not 0 <= dimension < len(cell.dimensions) or not _is_inside(cell, dimension, at):
+            raise CertificateError(
+                f"invalid cut in the certificate: got {cut}; "
+                "expected a dimension of the space and a place inside the cell"
+            )
+        halves = cell.cut(0, dimension, at)
+        stack += [halves[1:], halves[:1]]
+    if stack:
+        raise CertificateError(
+            f"invalid cuts in the certificate: got {len(cuts)} entries, which leave "
+            f"{len(stack)} cell(s) without a proof; expected a proof of every cell"
+        )
+    return leaves
 
 
-def _cuts(part: Parts, dimension: int, at: float) -> bool:
-    low, high = part.lower[0, dimension], part.upper[0, dimension]
-    if part.dimensions[dimension].real:
+def _is_inside(cell: Cells, dimension: int, at: float) -> bool:
+    low, high = cell.lower[0, dimension], cell.upper[0, dimension]
+    if cell.dimensions[dimension].real:
         return bool(low <= at <= high)
-    return bool(low <= at < high) and float(at).is_integer()  # between two values, nobody is lost
+    # The second half starts at the next index, so a fraction would skip a value.
+    return bool(low <= at < high) and float(at).is_integer()
 
 
 def check_coverage(certificate: Certificate, query: Query) -> None:
-    """Raise unless the certificate speaks of this question and of all its counterparts."""
+    """Raise unless the certificate belongs to this query and covers all its counterparts."""
     if certificate.query_digest != query.digest:
-        raise CertificateError("the certificate belongs to another question")
+        raise CertificateError(
+            "the certificate belongs to another query: "
+            f"got digest {certificate.query_digest}; expected {query.digest}"
+        )
     proof = certificate.proof
     if isinstance(proof, BoundsProof):
         if isinstance(query.model.rule, Tolerance) != (proof.center is not None):
             raise CertificateError(
-                "a proof by bounds must name a center for a tolerance, and only then"
+                f"invalid proof by bounds: got center {proof.center}; "
+                "expected a center for a tolerance, and None for other rules"
             )
-        _parts(proof.cuts, Parts.whole(dimensions(query.model.space)))
+        _leaf_cells(proof.cuts, Cells.whole(dimensions(query.model.space)))
         return
     size = query.model.space.lattice.size
     if proof.counterparts != size:
-        message = f"the certificate must cover {size} counterparts, got {proof.counterparts}"
-        raise CertificateError(message)
+        raise CertificateError(
+            "the certificate does not cover every counterpart: "
+            f"got {proof.counterparts}; expected {size}"
+        )

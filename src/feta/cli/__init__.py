@@ -1,1 +1,1 @@
-"""The command line: one command a file; the only place that prints and exits."""
+"""The command line: one file per command; only this package prints and exits."""

@@ -1,24 +1,40 @@
-"""App: the command line's door; it turns errors into messages and exit codes."""
+"""The commands of `feta`; each imports what it needs when it runs."""
 
-import io
-import os
-import sys
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from feta.audit.patience import anybody_busy
-from feta.cli.exit_code import ExitCode
-from feta.cli.leave import leave_at_once, stop_listening
-from feta.errors import CertificateError, FetaError
-from feta.plain import plain, shortened
-from feta.reproduce.protocol import SEED
+from feta.cli.options import (
+    AsJson,
+    Data,
+    EngineName,
+    External,
+    IdColumn,
+    Jobs,
+    LabelColumn,
+    Layers,
+    ModelFile,
+    OneClass,
+    OutputFormat,
+    SchemaPath,
+    Seconds,
+    SkipBadRows,
+    TableArgument,
+    TrustPickle,
+    Votes,
+)
+from feta.cli.plugins import CommandGroup
+
+if TYPE_CHECKING:
+    from feta.readers.load import LoadedModel
+    from feta.readers.source import SourceOptions
 
 app = typer.Typer(
+    cls=CommandGroup,
     name="feta",
-    help="Is there anybody whose decision would change if only their age, race or sex were different?",
+    help="Is there anybody whose decision would change "
+    "if only their age, race or sex were different?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -26,107 +42,59 @@ app = typer.Typer(
 )
 
 
-def _version(shown: bool) -> None:
-    if shown:
+def _show_version(requested: bool) -> None:
+    from importlib.metadata import version
+
+    if requested:
         typer.echo(f"feta {version('feta-fair')}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
-    _shown: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Verify and enforce individual fairness of neural networks."""
 
 
-ModelFile = Annotated[
-    Path,
-    typer.Argument(
-        help="Model: .feta, .onnx, .keras, .h5, .safetensors, .npz, .skops; a pickle with --trust-pickle."
-    ),
-]
-SchemaPath = Annotated[
-    Path | None, typer.Option("--schema", help="schema.toml; a .feta file holds its own.")
-]
-Data = Annotated[Path, typer.Option("--data", help="People: CSV or Parquet, in raw columns.")]
-IdColumn = Annotated[str | None, typer.Option("--id", help="Column that names a person.")]
-Layers = Annotated[
-    str | None, typer.Option(help="Layer names in order, for .safetensors and .npz: fc1,fc2,out.")
-]
-External = Annotated[
-    bool, typer.Option("--external-data", help="Read ONNX weights from files beside the model.")
-]
-TrustPickle = Annotated[
-    bool,
-    typer.Option(
-        "--trust-pickle",
-        help="Open .pkl, .joblib, .pt, which run whatever is hidden in them: only files of your own.",
-    ),
-]
-SkipBadRows = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Report bad rows instead of stopping at them.")
-]
-EngineName = Annotated[str, typer.Option(help="Engine; feta engines lists them.")]
-Seconds = Annotated[float | None, typer.Option(help="Most seconds a person may take.")]
-Chosen = Annotated[
-    str | None,
-    typer.Option("--one-vs-rest", metavar="CLASS", help="Ask about one of several classes only."),
-]
-Votes = Annotated[
-    Path | None,
-    typer.Option(
-        "--vote-weights",
-        metavar="TABLE",
-        help="People whose sensitive values, as often as they occur, are the votes in fair decisions.",
-    ),
-]
-OutputFormat = Annotated[
-    Literal["text", "md", "json", "junit"],
-    typer.Option("--format", help="What to write to standard output."),
-]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes that ask at the same time.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")]
-
-
 @app.command()
-def demo(seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0) -> None:
-    """The whole story on the bundled German credit data."""
+def demo(
+    seed: Annotated[int, typer.Option(help="Random seed of the training.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the model and its table, for other commands.")
+    ] = None,
+) -> None:
+    """Train, audit and enforce fairness on the bundled German credit data."""
     from feta.cli.demo import run_demo
 
-    run_demo(seed=seed)
+    run_demo(seed=seed, out=out)
 
 
 @app.command()
 def init(
     model: ModelFile,
-    data: Annotated[Path, typer.Argument(help="People: CSV or Parquet, in raw columns.")],
+    data: TableArgument,
     sensitive: Annotated[str, typer.Option(help="Sensitive columns: age,sex.")] = "",
     leave_out: Annotated[
         str, typer.Option(help="Columns the network does not read: id,label.")
     ] = "",
-    out: Annotated[Path, typer.Option(help="The schema to write.")] = Path("schema.toml"),
+    out: Annotated[Path, typer.Option(help="Schema file to write.")] = Path("schema.toml"),
     strip: Annotated[
-        bool, typer.Option("--strip", help="Strip blanks around texts before values are listed.")
+        bool, typer.Option("--strip", help="Strip spaces around texts before listing values.")
     ] = False,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
-    """Write a first schema: types, domains and units guessed, to be read by a person."""
+    """Write a first schema with inferred types, domains and units; check it before an audit."""
     from feta.cli.init import run_init, split_names
-    from feta.cli.open_source import SourceOptions
 
-    return run_init(
-        model,
-        data,
-        split_names(sensitive),
-        split_names(leave_out),
-        out,
-        SourceOptions(layers, external_data, trust_pickle),
-        strip=strip,
-    )
+    source = _source(layers, external_data, trust_pickle)
+    names = split_names(sensitive), split_names(leave_out)
+    return run_init(model, data, *names, out, source, strip=strip)
 
 
 @app.command()
@@ -134,9 +102,7 @@ def audit(
     model: ModelFile,
     data: Data,
     schema: SchemaPath = None,
-    label: Annotated[
-        str | None, typer.Option(help="Column with the right decision, class or score.")
-    ] = None,
+    label: LabelColumn = None,
     id_column: IdColumn = None,
     out: Annotated[
         Path | None,
@@ -147,26 +113,26 @@ def audit(
     engine: EngineName = "auto",
     seconds: Seconds = None,
     skip_bad_rows: SkipBadRows = False,
-    one_vs_rest: Chosen = None,
+    one_vs_rest: OneClass = None,
     vote_weights: Votes = None,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Ask about every row: verdicts, the clearest pairs in plain words, rates by attribute.
+    """Verify every row: verdicts, the clearest pairs in plain words, rates by attribute.
 
-    Exit code 0: everyone proved fair; 1: a counterexample; 2: bad input; 3: undecided people remain.
-    With --out, an audit that was interrupted or killed resumes: give the same command again.
+    Exit code 0: all people proved fair; 1: a counterexample; 2: bad input; 3: some people remain
+    undecided.
+
+    With --out, an interrupted or killed audit resumes: run the same command again.
     """
-    from feta.cli.audit import Options, run_audit
-    from feta.cli.open_source import SourceOptions
+    from feta.cli.audit import AuditOptions, run_audit
 
-    source = SourceOptions(layers, external_data, trust_pickle)
-    options = Options(
+    options = AuditOptions(
         model,
         schema,
-        source,
+        _source(layers, external_data, trust_pickle),
         one_vs_rest,
         data,
         label,
@@ -184,30 +150,29 @@ def audit(
 
 @app.command()
 def diff(
-    old: Annotated[Path, typer.Argument(help="An audit's folder, or its audit.json.")],
-    new: Annotated[Path, typer.Argument(help="A later one.")],
+    old: Annotated[Path, typer.Argument(help="Folder of an audit, or its audit.json.")],
+    new: Annotated[Path, typer.Argument(help="The same for a later audit.")],
     allow_new: Annotated[
-        int, typer.Option(min=0, help="People who may newly have a counterexample.")
+        int, typer.Option(min=0, help="How many people may newly have a counterexample.")
     ] = 0,
     rate_only: Annotated[
         bool,
         typer.Option(
-            "--rate-only",
-            help="Compare the CE rates alone, not who is unfair: for retrained models.",
+            "--rate-only", help="Compare only the CE rates, not the people: for retrained models."
         ),
     ] = False,
     other_question: Annotated[
         bool,
-        typer.Option("--allow-other-question", help="Compare though the schemas differ."),
+        typer.Option("--allow-other-question", help="Compare although the schemas differ."),
     ] = False,
     output: OutputFormat = "text",
     as_json: AsJson = False,
 ) -> int:
-    """What changed between two audits, for CI gates.
+    """Compare two audits, for CI gates.
 
-    Exit code 0: not worse; 1: somebody has a counterexample who had none; 2: bad input; 3: answers are
-    missing, people cannot be matched one to one, or the two asked different questions (columns, domains,
-    what is sensitive, the decision, how far answers are proved).
+    Exit code 0: not worse; 1: a person has a new counterexample; 2: bad input; 3: verdicts are
+    missing, people cannot be matched one to one, or the audits asked different questions
+    (columns, domains, sensitive attributes, the decision, how far verdicts are proved).
     """
     from feta.cli.diff import run_diff
     from feta.report.gate import Gate
@@ -225,7 +190,7 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="File for the decisions.")] = None,
     engine: EngineName = "auto",
     seconds: Seconds = None,
-    one_vs_rest: Chosen = None,
+    one_vs_rest: OneClass = None,
     skip_bad_rows: SkipBadRows = False,
     vote_weights: Votes = None,
     layers: Layers = None,
@@ -233,19 +198,16 @@ def predict(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Fair decisions; the sensitive cells are never read, however broken, and may be missing.
+    """Make fair decisions; sensitive cells are never read, so they may be invalid or missing.
 
-    Exit code 0: everybody is decided; 2: bad input, and nothing is written; 3: some are undecided, or
-    were not read (--skip-bad-rows).
+    Exit code 0: all people are decided; 2: bad input, and nothing is written; 3: some people are
+    undecided or were not read (--skip-bad-rows).
     """
-    from feta.cli.open_model import People, open_model
-    from feta.cli.open_source import SourceOptions
-    from feta.cli.predict import Options, run_predict
+    from feta.cli.predict import PredictOptions, run_predict
 
-    source = SourceOptions(layers, external_data, trust_pickle)
-    people = People(data, ignore_sensitive=True)
-    opened = open_model(model, schema, source, one_vs_rest=one_vs_rest, people=people)
-    options = Options(
+    source = _source(layers, external_data, trust_pickle)
+    loaded = _load(model, schema, source, data, one_vs_rest=one_vs_rest, ignore_sensitive=True)
+    options = PredictOptions(
         data,
         id_column,
         out,
@@ -254,43 +216,53 @@ def predict(
         seconds,
         skip_bad_rows,
         vote_weights,
-        tuple(one for one in (model, data, schema, vote_weights) if one is not None),
+        tuple(path for path in (model, data, schema, vote_weights) if path is not None),
     )
-    return run_predict(opened, options)
+    return run_predict(loaded, options)
 
 
 @app.command()
 def train(
-    data: Annotated[Path, typer.Argument(help="People: CSV or Parquet, in raw columns.")],
+    data: TableArgument,
     schema: Annotated[Path, typer.Option("--schema", help="schema.toml.")],
-    label: Annotated[str, typer.Option(help="Column with the right decision, class or score.")],
-    out: Annotated[Path, typer.Option(help="The model to write.")] = Path("model.onnx"),
+    label: Annotated[str, typer.Option(help="Column with the correct decision, class or score.")],
+    out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("model.onnx"),
     start: Annotated[
-        Path | None, typer.Option(help="A trained model to go on from; else one is trained.")
+        Path | None,
+        typer.Option(help="Trained model to continue from; without it, one is trained."),
     ] = None,
     hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "16,16,16",
     plain_epochs: Annotated[int, typer.Option(help="Epochs of the first training.")] = 100,
     epochs: Annotated[int, typer.Option(help="Epochs of training on counterexamples.")] = 50,
     sample_fraction: Annotated[
-        float, typer.Option(help="Share of the people an epoch goes over.")
+        float, typer.Option(help="Fraction of the people used per epoch.")
     ] = 1.0,
     keep: Annotated[
-        str, typer.Option(help="Who is kept in a batch: all, counterexamples, or a share.")
+        str,
+        typer.Option(
+            help="People of a batch to train on: all, counterexamples, or the fraction of "
+            "people without a counterexample."
+        ),
     ] = "all",
     span: Annotated[
         float | None,
-        typer.Option(help="Penalty on the span of counterparts' scores, instead; 0.1 is usual."),
+        typer.Option(
+            help="Weight of a penalty on the span of counterparts' scores, "
+            "instead of counterexamples; 0.1 is usual."
+        ),
     ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of the second training.")] = None,
-    batch_size: Annotated[int, typer.Option(help="People a step.")] = 128,
-    paper: Annotated[bool, typer.Option("--paper", help="The paper's settings.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Learning rate of the second training.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="People per step.")] = 128,
+    paper: Annotated[bool, typer.Option("--paper", help="Use the paper's settings.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     as_json: AsJson = False,
 ) -> int:
-    """Train a network to be fairer by itself; writes an ONNX model and the curve."""
-    from feta.cli.train import Options, run_train
+    """Train a network to be fairer by itself; write it as ONNX, with the training curve."""
+    from feta.cli.train import TrainOptions, run_train
 
-    options = Options(
+    options = TrainOptions(
         data,
         schema,
         label,
@@ -312,143 +284,72 @@ def train(
 
 
 @app.command()
-def reproduce(
-    dataset: Annotated[str, typer.Argument(help="german, adult (UCI's), ipums, or law.")],
-    folds: Annotated[
-        int | None, typer.Option(help="How many of the five folds to carry out.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few rows and epochs: does it all run?")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of everything.")] = SEED,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 2,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for results.json, the page, and the networks.")
-    ] = None,
-) -> int:
-    """The paper's protocol again on this machine, and its figures beside ours.
-
-    A run that was interrupted or killed goes on where it was: give the same command.
-    """
-    from feta.cli.reproduce import Options, run_reproduce
-
-    return run_reproduce(Options(dataset, folds, quick, seed, jobs, out))
-
-
-@app.command()
 def doctor(
     model: ModelFile,
     schema: SchemaPath = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="People, to measure proxies and differences on.")
+        Path | None, typer.Option("--data", help="People, to measure proxies and differences.")
     ] = None,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Can this model be audited; if not, which column or layer is in the way, and what to do."""
+    """Check whether a model can be audited; if not, name the column or layer, and what to do."""
     from feta.cli.doctor import run_doctor
-    from feta.cli.open_model import People, open_model
-    from feta.cli.open_source import SourceOptions
 
-    source = SourceOptions(layers, external_data, trust_pickle)
-    opened = open_model(model, schema, source, people=None if data is None else People(data))
-    return run_doctor(opened, model, data, as_json=as_json)
+    loaded = _load(model, schema, _source(layers, external_data, trust_pickle), data)
+    return run_doctor(loaded, model, data, as_json=as_json)
 
 
 @app.command()
 def export(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(help="File to write: .onnx, or .feta.")],
+    out: Annotated[Path, typer.Option(help="File to write: .onnx or .feta.")],
     schema: SchemaPath = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="People, to compare with the model itself on.")
+        Path | None, typer.Option("--data", help="People, to compare the reading with the model.")
     ] = None,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
-    """Write the model with its preprocessing inside: ONNX that takes raw columns, or a .feta file."""
+    """Write the model including its preprocessing: ONNX with raw columns, or a .feta file."""
     from feta.cli.export import run_export
-    from feta.cli.open_model import People, open_model
-    from feta.cli.open_source import SourceOptions
 
-    source = SourceOptions(layers, external_data, trust_pickle)
-    opened = open_model(model, schema, source, people=None if data is None else People(data))
-    inputs = tuple(one for one in (model, schema, data) if one is not None)
-    return run_export(opened, out, inputs)
+    loaded = _load(model, schema, _source(layers, external_data, trust_pickle), data)
+    inputs = tuple(path for path in (model, schema, data) if path is not None)
+    return run_export(loaded, out, inputs)
 
 
 @app.command()
 def engines(as_json: AsJson = False) -> int:
-    """Engines and optional packages, which are installed, what each can prove."""
+    """List engines and optional packages: what is installed and what each engine can prove."""
     from feta.cli.engines import run_engines
 
     return run_engines(as_json=as_json)
 
 
-def main() -> None:
-    """Run a command; no traceback reaches a user, unless FETA_TRACEBACK is set."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what an old terminal cannot show is spelled out
-            stream.reconfigure(errors="backslashreplace")
-    code = exit_code_of()
-    if code == ExitCode.INTERRUPTED or anybody_busy():
-        leave_at_once(code)
-    stop_listening()
-    sys.exit(code)
+def _source(layers: str | None, external_data: bool, trust_pickle: bool) -> "SourceOptions":
+    from feta.readers.source import SourceOptions
+
+    return SourceOptions(layers, external_data, trust_pickle)
 
 
-def exit_code_of(arguments: list[str] | None = None) -> int:
-    """Run a command, by default the one of this process; return its exit code."""
-    try:
-        code = int(app(arguments, prog_name="feta", standalone_mode=False) or ExitCode.DONE)
-        sys.stdout.flush()
-    except typer.Exit as done:
-        return done.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted")
-        return ExitCode.INTERRUPTED
-    except (BrokenPipeError, SystemExit):
-        # Whoever read our output has left; nobody is there to be told. The command-line library
-        # makes that SystemExit(1), but 1 is a counterexample here.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]  # it was written to
-        return ExitCode.NOBODY_READS
-    except CertificateError as error:
-        return _internal(error)
-    except (FetaError, OSError, MemoryError, typer.TyperException) as error:
-        if len(sys.argv) == 1:  # the message is the help itself
-            typer.echo(str(error), err=True)
-            return ExitCode.BAD_INPUT
-        _complain(_explained(error))
-        for line in getattr(error, "__notes__", []):  # a script to copy
-            typer.echo(f"    {plain(line)}", err=True)
-        return ExitCode.BAD_INPUT
-    except Exception as error:
-        return _internal(error)
-    return code
+def _load(
+    model: Path,
+    schema: Path | None,
+    source: "SourceOptions",
+    data: Path | None,
+    *,
+    one_vs_rest: str | None = None,
+    ignore_sensitive: bool = False,
+) -> "LoadedModel":
+    """Open a model and, if given, the table of people."""
+    from feta.cli.progress import show_progress
+    from feta.readers.load import PeopleFile, open_model
 
-
-def _explained(error: Exception) -> str:
-    if isinstance(error, typer.TyperException):
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "feta"
-        first = error.format_message().rstrip(".")
-        return f"{first}; {command} --help says what there is"
-    if isinstance(error, OSError):
-        return f"{error.filename or 'a file'}: {error.strerror or error}"
-    if isinstance(error, MemoryError):
-        return "there is not enough memory for these files; are they what you meant?"
-    return str(error)
-
-
-def _internal(error: Exception) -> ExitCode:
-    if "FETA_TRACEBACK" in os.environ:
-        raise error
-    _complain(f"internal error: {type(error).__name__}: {error}; FETA_TRACEBACK=1 shows where")
-    return ExitCode.INTERNAL
-
-
-def _complain(message: str) -> None:
-    typer.echo(f"feta: {plain(shortened(message))}", err=True)
+    people = None if data is None else PeopleFile(data, ignore_sensitive=ignore_sensitive)
+    return open_model(
+        model, schema, source, one_vs_rest=one_vs_rest, people=people, watch=show_progress
+    )

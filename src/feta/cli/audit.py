@@ -1,4 +1,4 @@
-"""`feta audit`: every row's verdict, the clearest pairs in plain words, and files to hand over."""
+"""`feta audit`: the verdict of every row, a summary, and the files of a report."""
 
 import hashlib
 import shlex
@@ -12,43 +12,40 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-from rich.text import Text
-
-from feta.audit.asking import Asking
-from feta.audit.auditor import Auditor
-from feta.audit.comparison import Comparison
-from feta.audit.journal import Journal
-from feta.audit.workers import Workers
+from feta.auditing.auditor import Auditor
+from feta.auditing.journal import AuditJournal
+from feta.auditing.rows import RowColumns, audit_rows
+from feta.auditing.runner import AuditRunner
+from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
-from feta.cli.audit_rows import Columns, audited
 from feta.cli.audit_words import show
-from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
-from feta.cli.open_model import Opened, People, open_model
-from feta.cli.open_source import SourceOptions
-from feta.cli.out import check_folder
-from feta.cli.progress import progress_bar
-from feta.cli.uninterrupted import terminable, uninterrupted
+from feta.cli.notices import note_ignored, notice
+from feta.cli.output_path import check_folder
+from feta.cli.progress import progress_bar, show_progress
+from feta.cli.signals import terminable, uninterrupted
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
-from feta.model import Model
-from feta.plain import json_text, listed, plain
+from feta.io.bad_rows import BadRows, note_all_problems
+from feta.io.column_format import Formats
+from feta.io.sanitize import json_text, plain
+from feta.io.table_section import options_json
+from feta.progress import Watch, unwatched
+from feta.readers.check_reading import check_reading
+from feta.readers.comparison import Comparison
+from feta.readers.load import LoadedModel, PeopleFile, open_model
+from feta.readers.source import SourceOptions
 from feta.report.audit_json import audit_json
 from feta.report.junit import junit
 from feta.report.markdown import markdown
-from feta.report.report import Gathering, Report, Source
+from feta.report.report import Report, ReportBuilder, ReportSource
 from feta.space.attribute import Derived
-from feta.space.bad_rows import BadRows, note_all_problems
-from feta.space.column_format import Formats
-from feta.space.table_file import TableFile
-from feta.space.table_section import options_json
 
 Format = Literal["text", "md", "json", "junit"]
 
-# How a report is written to standard output, where it is not shown in words.
+# Formats of standard output other than text.
 RENDERERS: dict[str, Callable[[Report], str]] = {
     "md": markdown,
     "json": lambda report: json_text(audit_json(report), indent=2),
@@ -59,8 +56,8 @@ JOURNAL = "journal.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the user asked for."""
+class AuditOptions:
+    """The options of `feta audit`."""
 
     model_path: Path
     schema: Path | None
@@ -78,139 +75,143 @@ class Options:
     jobs: int = 1
 
 
-def run_audit(options: Options) -> ExitCode:
-    """Audit a table row by row; an interruption keeps what is done and labels it partial."""
+def run_audit(options: AuditOptions) -> ExitCode:
+    """Audit a table row by row; an interruption keeps finished rows and marks them as partial."""
     check_folder(options.out)
-    opened = open_model(
-        options.model_path,
-        options.schema,
-        options.source,
-        one_vs_rest=options.one_vs_rest,
-        people=People(options.data),
-    )
-    table = opened.table
-    assert table is not None
-    wanted = _wanted(opened.model, table, options)
-    for note in opened.notes:
+    loaded = _load(options, PeopleFile(options.data), watch=show_progress)
+    names = _columns_to_read(loaded, options)
+    for note in loaded.notes:
         notice(note)
-    compared = check_reading(opened)
-    gathering = Gathering(_auditor(opened, options))
-    partial_results = False
-    started = time.perf_counter()
-    with (
-        FolderLock(options.out, work="audit"),
-        AuditFiles(options.out, opened.model) as files,
-        terminable(),
-        _asking(gathering.auditor, opened, options) as asking,
-    ):
-        bad_rows = BadRows(opened.model.space, open_limits=True)
-        try:
-            _go(asking, opened, wanted, options, gathering, files, bad_rows)
-        except KeyboardInterrupt:
-            partial_results = True
-        except DomainError as error:
-            if not options.skip_bad_rows:
-                note_all_problems(
-                    error,
-                    table,
-                    wanted,
-                    opened.model.space,
-                    opened.formats,
-                    admit=gathering.auditor.admit,
-                )
-            raise
-        source = _source(opened, options, compared)
-        seconds = time.perf_counter() - started
-        report = gathering.report(
-            source, partial=partial_results, seconds=seconds, bad_rows=bad_rows.kinds
-        )
-        report = files.finish(report)
-        if asking.lost:
-            notice(
-                f"{asking.lost:,} people have no answer because a process died: give the same command again with --out, and only they are asked again"
-            )
-        if asking.journal is not None and not (partial_results or asking.lost):
-            asking.journal.remove()
+    comparison = check_reading(loaded, watch=show_progress)
+    report = _audit(loaded, names, options, comparison)
     if options.format == "text":
-        show(opened, report, out=options.out)
+        show(loaded, report, out=options.out)
     else:
         sys.stdout.write(RENDERERS[options.format](report))
     return exit_code(report)
 
 
-def _go(
-    asking: Asking,
-    opened: Opened,
-    wanted: set[str],
-    options: Options,
-    gathering: Gathering,
+def _audit(
+    loaded: LoadedModel, names: set[str], options: AuditOptions, comparison: Comparison | None
+) -> Report:
+    """Audit all rows, write the files, and return the report."""
+    space, table = loaded.model.space, loaded.table
+    assert table is not None
+    builder = ReportBuilder(_auditor(loaded, options))
+    interrupted = False
+    started = time.perf_counter()
+    with (
+        FolderLock(options.out, work="audit"),
+        AuditFiles(options.out, loaded.model) as files,
+        terminable(),
+        _runner(builder.auditor, loaded, options) as runner,
+    ):
+        bad_rows = BadRows(space, open_limits=True)
+        try:
+            _audit_rows(runner, loaded, names, options, builder, files, bad_rows)
+        except KeyboardInterrupt:
+            interrupted = True
+        except DomainError as error:
+            if not options.skip_bad_rows:
+                admit = builder.auditor.admit
+                note_all_problems(error, table, names, space, loaded.formats, admit=admit)
+            raise
+        source = _source(loaded, options, comparison)
+        seconds = time.perf_counter() - started
+        report = builder.report(
+            source, partial=interrupted, seconds=seconds, bad_rows=bad_rows.kinds
+        )
+        report = files.finish(report)
+        if runner.lost:
+            notice(
+                f"{runner.lost:,} people have no verdict because a worker process died; "
+                "run the same command again with --out to audit only these"
+            )
+        if runner.journal is not None and not (interrupted or runner.lost):
+            runner.journal.remove()
+    return report
+
+
+def _audit_rows(
+    runner: AuditRunner,
+    loaded: LoadedModel,
+    names: set[str],
+    options: AuditOptions,
+    builder: ReportBuilder,
     files: AuditFiles,
     bad_rows: BadRows,
 ) -> None:
-    columns = Columns(options.label, options.id_column, options.skip_bad_rows)
+    columns = RowColumns(options.label, options.id_column, options.skip_bad_rows)
     with progress_bar() as progress:
         task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
         base = 0.0
-        assert opened.table is not None
-        for chunk in opened.table.chunks(wanted, typed=opened.formats):
-            for row in audited(asking, chunk, columns, bad_rows):
-                with uninterrupted():  # counted and written, or neither
-                    gathering.take(row.finding, row.person, row.label, row.name)
+        assert loaded.table is not None
+        for chunk in loaded.table.chunks(names, typed=loaded.formats):
+            for row in audit_rows(runner, chunk, columns, bad_rows):
+                with uninterrupted():  # a row is both counted and written, or neither
+                    builder.take(row.finding, row.person, row.label, row.name)
                     files.write(row.finding, row.name, row.person)
                 share = (row.finding.row + 1 - chunk.start) / len(chunk)
                 progress.update(task, completed=base + share * (chunk.progress - base))
             base = chunk.progress
 
 
-def _auditor(opened: Opened, options: Options) -> Auditor:
-    assert opened.table is not None
-    weights = read_vote_weights(options.vote_weights, opened.model.space, opened.table.options)
-    budget = Budget(seconds=options.seconds)
-    return Auditor(opened.model, options.engine, budget, opened.runtime, weights)
-
-
-def make_auditor(options: Options, formats: Formats) -> Auditor:
-    """Open the files again, in a worker."""
-    opened = open_model(
+def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched) -> LoadedModel:
+    return open_model(
         options.model_path,
         options.schema,
         options.source,
         one_vs_rest=options.one_vs_rest,
-        people=People(options.data, formats=formats),
+        people=people,
+        watch=watch,
     )
-    return _auditor(opened, options)
+
+
+def _auditor(loaded: LoadedModel, options: AuditOptions) -> Auditor:
+    assert loaded.table is not None
+    weights = read_vote_weights(options.vote_weights, loaded.model.space, loaded.table.options)
+    budget = Budget(seconds=options.seconds)
+    return Auditor(loaded.model, options.engine, budget, loaded.runtime, weights)
+
+
+def make_auditor(options: AuditOptions, formats: Formats) -> Auditor:
+    """Open the files in a worker process and return its auditor."""
+    return _auditor(_load(options, PeopleFile(options.data, formats=formats)), options)
 
 
 @contextmanager
-def _asking(auditor: Auditor, opened: Opened, options: Options) -> Iterator[Asking]:
-    """Put together who computes and what is noted; workers end and the journal closes at the end."""
-    make = partial(make_auditor, options, dict(opened.formats))
+def _runner(auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> Iterator[AuditRunner]:
+    """Start the workers and open the journal; stop and close them at the end."""
+    make = partial(make_auditor, options, dict(loaded.formats))
     workers = Workers(make, options.jobs) if options.jobs != 1 else None
-    journal = None
-    if options.out is not None:
-        settings = {
-            "engine": options.engine,
-            "seconds": options.seconds,
-            "vote weights": _digest(options.vote_weights),
-            "runtime": opened.runtime_name,
-            "version of FETA": version("feta-fair"),
-        }
-        journal = Journal(options.out / JOURNAL, opened.model, settings)
-        if journal.set_aside is not None:
-            notice(
-                "the journal was damaged or written by another version: it was renamed to "
-                f"{plain(journal.set_aside)}, and none of it is used; all people start again; "
-                "no further action is needed"
-            )
-        if not journal.empty:
-            notice(f"resuming with {len(journal):,} people known from {plain(journal.path)}")
+    journal = None if options.out is None else _open_journal(options.out, loaded, options)
     try:
-        yield Asking(auditor, workers, journal)
+        yield AuditRunner(auditor, workers, journal)
     finally:
         if workers is not None:
             workers.stop()
         if journal is not None:
             journal.remove() if journal.empty else journal.close()
+
+
+def _open_journal(folder: Path, loaded: LoadedModel, options: AuditOptions) -> AuditJournal:
+    settings = {
+        "engine": options.engine,
+        "seconds": options.seconds,
+        "vote weights": _digest(options.vote_weights),
+        "runtime": loaded.runtime_name,
+        "version of FETA": version("feta-fair"),
+    }
+    journal = AuditJournal(folder / JOURNAL, loaded.model, settings)
+    if journal.set_aside is not None:
+        notice(
+            "the journal was damaged or written by another version: it was renamed to "
+            f"{plain(journal.set_aside)}, and none of it is used; all people start again; "
+            "no further action is needed"
+        )
+    if not journal.empty:
+        notice(f"resuming with {len(journal):,} people known from {plain(journal.path)}")
+    return journal
 
 
 def _digest(path: Path | None) -> str:
@@ -220,25 +221,27 @@ def _digest(path: Path | None) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _source(opened: Opened, options: Options, compared: Comparison | None) -> Source:
-    return Source(
+def _source(
+    loaded: LoadedModel, options: AuditOptions, comparison: Comparison | None
+) -> ReportSource:
+    return ReportSource(
         options.model_path.name,
         options.data.name,
         _digest(options.data),
         _command(options),
         None if options.vote_weights is None else options.vote_weights.name,
-        opened.unit,
-        opened.runtime_name,
+        loaded.unit,
+        loaded.runtime_name,
         "" if options.source.external else _digest(options.model_path),
-        options_json(opened.options),
-        compared,
+        options_json(loaded.options),
+        comparison,
         options.id_column,
-        opened.notes,
+        loaded.notes,
     )
 
 
-def _command(options: Options) -> str:
-    """Write the command that asks for this audit again, with the files' names alone."""
+def _command(options: AuditOptions) -> str:
+    """Return the command that repeats this audit, with file names instead of paths."""
     parts = ["feta", "audit", options.model_path.name, "--data", options.data.name]
     named = {
         "--schema": None if options.schema is None else options.schema.name,
@@ -261,32 +264,22 @@ def _command(options: Options) -> str:
     return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", out])
 
 
-def _wanted(model: Model, table: TableFile, options: Options) -> set[str]:
-    needed = [a.name for a in model.space.attributes if not isinstance(a, Derived)]
-    table.require(needed)
+def _columns_to_read(loaded: LoadedModel, options: AuditOptions) -> set[str]:
+    """Return the columns that the audit reads; require those that must exist."""
+    attributes, table = loaded.model.space.attributes, loaded.table
+    assert table is not None
+    required = [a.name for a in attributes if not isinstance(a, Derived)]
+    table.require(required)
     extra = [name for name in (options.label, options.id_column) if name]
     table.require(extra)
-    derived = {a.name for a in model.space.attributes if isinstance(a, Derived)}
-    wanted = {*needed, *extra, *(derived & set(table.names))}
-    note_ignored([name for name in table.names if name not in wanted])
-    return wanted
-
-
-def note_ignored(names: list[str]) -> None:
-    """Say once which columns of a table nobody asked for; nameless ones go without saying."""
-    names = [name for name in names if name]
-    if names:
-        are = "columns are" if len(names) > 1 else "column is"
-        notice(f"{len(names):,} {are} not in the schema and ignored: {listed(names)}")
-
-
-def notice(message: str) -> None:
-    """Say something beside the answer, on standard error."""
-    Console(stderr=True, soft_wrap=True).print(Text(f"note: {message}", style="dim"))
+    derived = {a.name for a in attributes if isinstance(a, Derived)}
+    names = {*required, *extra, *(derived & set(table.names))}
+    note_ignored([name for name in table.names if name not in names])
+    return names
 
 
 def exit_code(report: Report) -> ExitCode:
-    """Say how an audit ended."""
+    """Return the exit code of a finished audit."""
     if report.partial:
         return ExitCode.INTERRUPTED
     if report.summary.statuses["unfair"]:

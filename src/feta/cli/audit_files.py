@@ -1,4 +1,4 @@
-"""Audit files: report.html, pairs.csv, verdicts.csv, audit.json; docs/formats.md describes them."""
+"""Audit files: the four files of an audit, described in docs/reference/formats.md."""
 
 import hashlib
 import os
@@ -12,11 +12,9 @@ from typing import IO
 import numpy as np
 
 from feta.arrays import Vector
-from feta.audit.answer import in_words
-from feta.audit.finding import Finding
-from feta.audit.lead import leads
+from feta.auditing.finding import Finding
+from feta.io.sanitize import json_text, write_row
 from feta.model import Model
-from feta.plain import json_text, write_row
 from feta.report.audit_json import audit_json
 from feta.report.html import html
 from feta.report.report import Report
@@ -36,7 +34,7 @@ PAIR_HEADER = [
     "changed",
     "one alone is enough",
 ]
-WRITTEN = ("pairs.csv", "verdicts.csv", "report.html", "audit.json")
+FILES = ("pairs.csv", "verdicts.csv", "report.html", "audit.json")
 VERDICT_HEADER = [
     "row",
     "id",
@@ -51,9 +49,9 @@ VERDICT_HEADER = [
 
 
 class AuditFiles:
-    """An audit's four files; they appear whole when it ends, or not at all.
+    """Writer of the four files; they appear complete at the end, or not at all.
 
-    The folder must exist and be locked by this process (`folder_lock.py`).
+    The folder must exist, and this process must hold its lock (`folder_lock.py`).
     """
 
     def __init__(self, folder: Path | None, model: Model) -> None:
@@ -61,7 +59,7 @@ class AuditFiles:
         self.streams: dict[str, IO[str]] = {}
         self.names = [attribute.name for attribute in model.space.attributes]
         self.sensitive = [attribute.name for attribute in model.space.sensitive]
-        self.token = f"{os.getpid()}-{secrets.token_hex(4)}"  # of this process's part files
+        self.token = f"{os.getpid()}-{secrets.token_hex(4)}"  # in the names of part files
 
     def __enter__(self) -> "AuditFiles":
         if self.folder is not None:
@@ -75,12 +73,12 @@ class AuditFiles:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self.streams:
+        if not self.streams:  # `finish` has closed and renamed them
             return
-        for stream in self.streams.values():  # left over only where something went wrong
-            with suppress(OSError):  # what is not yet on a full disk does not go there now
+        for stream in self.streams.values():
+            with suppress(OSError):  # on a full disk, closing fails again
                 stream.close()
-        for name in WRITTEN:
+        for name in FILES:
             self._part(name).unlink(missing_ok=True)
 
     def _part(self, name: str) -> Path:
@@ -88,75 +86,80 @@ class AuditFiles:
         return self.folder / f".{name}.{self.token}.part"
 
     def _remove_old_parts(self) -> None:
-        """Delete what a killed audit left; the folder's lock is held, so nobody writes to it."""
+        """Delete the part files of a killed audit; the lock excludes other writers."""
         assert self.folder is not None
-        for name in WRITTEN:
+        for name in FILES:
             for part in self.folder.glob(f".{name}.*part"):
                 part.unlink(missing_ok=True)
 
     def _pair_header(self) -> list[str]:
-        """Name the columns; regression: of the lower and of the higher score, often not the row's own."""
+        """Return the header of pairs.csv.
+
+        A regression has the lower and the higher score; the row itself may have neither.
+        """
         if not isinstance(self.model.rule, Tolerance):
-            return [*PAIR_HEADER, *self.names, *(f"counterpart {one}" for one in self.sensitive)]
+            return [*PAIR_HEADER, *self.names, *(f"counterpart {name}" for name in self.sensitive)]
         renamed = {"score": "lower score", "counterpart score": "higher score"}
         names = [
-            f"{one} of the lower score" if one in self.sensitive else one for one in self.names
+            f"{name} of the lower score" if name in self.sensitive else name for name in self.names
         ]
-        others = [f"{one} of the higher score" for one in self.sensitive]
-        return [*(renamed.get(one, one) for one in PAIR_HEADER), *names, *others]
+        others = [f"{name} of the higher score" for name in self.sensitive]
+        return [*(renamed.get(name, name) for name in PAIR_HEADER), *names, *others]
 
     def write(self, finding: Finding, name: str, person: Vector | None = None) -> None:
-        """Add one person; `person` is the encoded record, if the row could be read."""
+        """Add one person; `person` is the encoded row, or None if it could not be read."""
         if self.folder is None:
             return
         pair = finding.pair
         gap = "" if pair is None else pair.gap
-        own, fair = (in_words(self.model, one) for one in (finding.decision, finding.fair_decision))
-        verdict = [finding.row + 1, name, finding.status, own, fair]
+        decisions = finding.decision, finding.fair_decision
+        texts = [self.model.describe(decision) for decision in decisions]
+        verdict = [finding.row + 1, name, finding.status, *texts]
         runtime = "" if finding.status == "not audited" else finding.runtime
         verdict += [gap, runtime, finding.reason, record_digest(person)]
-        with self._told():
+        with self._described_errors():
             write_row(self.streams["verdicts.csv"], verdict)
             if pair is not None:
                 write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say where there is no room, and what to do; a file's own error names neither."""
+    def _described_errors(self) -> Iterator[None]:
+        """Name the folder and the remedy in an error of the disk, which names neither."""
         try:
             yield
         except OSError as error:
             what = (
-                f"{error.strerror}; what is done is kept: make room, and run the same command again"
+                f"{error.strerror}; finished rows are kept: "
+                "free some space and run the same command again"
             )
             raise OSError(error.errno, what, str(self.folder)) from None
 
     def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
         space = self.model.space
         before, after = space.decode(pair.person), space.decode(pair.counterpart)
-        # Regression decides nothing.
-        decisions = [self.model.outcomes[one] for one in pair.decisions] or ["", ""]
-        changed = [one for one in self.sensitive if before[one] != after[one]]
+        # A regression makes no decisions.
+        decisions = [self.model.outcomes[number] for number in pair.decisions] or ["", ""]
+        changed = [column for column in self.sensitive if before[column] != after[column]]
         replayed = {None: "", True: "yes", False: "no"}[finding.replayed]
         return [
             finding.row + 1,
             name,
             *decisions,
-            *leads(self.model, pair).tolist(),
+            *pair.margins(self.model.rule).tolist(),
             pair.gap,
             finding.runtime,
             replayed,
             " ".join(changed),
             " ".join(finding.alone),
-            *(before[one] for one in self.names),
-            *(after[one] for one in self.sensitive),
+            *(before[column] for column in self.names),
+            *(after[column] for column in self.sensitive),
         ]
 
     def finish(self, report: Report) -> Report:
-        """Put the files in their places; return the report with their digests."""
+        """Complete the files and rename them; return the report with their digests."""
         if self.folder is None:
             return report
-        with self._told():
+        with self._described_errors():
             for stream in self.streams.values():
                 stream.close()
             digests = {name: _digest(self._part(name)) for name in sorted(self.streams)}
@@ -164,17 +167,17 @@ class AuditFiles:
             content = json_text(audit_json(report), indent=2)
             self._part("report.html").write_text(html(report), encoding="utf-8")
             self._part("audit.json").write_text(content, encoding="utf-8")
-            for name in WRITTEN:
+            for name in FILES:
                 self._part(name).replace(self.folder / name)
         self.streams.clear()
         return report
 
 
 def record_digest(person: Vector | None) -> str:
-    """Identify an encoded record, so that two audits can tell whether an id still names it."""
+    """Return a digest of an encoded row, so that two audits can compare the rows of one id."""
     if person is None:
         return ""
-    # + 0.0 makes −0.0 the 0.0 that it equals.
+    # + 0.0 turns −0.0 into 0.0, which equals it.
     return hashlib.sha256((np.asarray(person, "<f8") + 0.0).tobytes()).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""Audit words: what an audit comes to, as a person reads it on the terminal."""
+"""Summary of an audit on the terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from feta.audit.clearest import Shown
-from feta.audit.lead import leads
-from feta.cli.open_model import Opened
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import listed_kinds
+from feta.io.sanitize import plain
 from feta.model import Model
-from feta.plain import plain
+from feta.readers.load import LoadedModel
 from feta.report.report import Report
 from feta.report.words import (
     Headline,
@@ -25,17 +25,16 @@ from feta.report.words import (
     notes,
     words_for,
 )
-from feta.space.bad_rows import listed_kinds
 from feta.verdict.counterexample import Counterexample
 
-COLORS = {"unfair": "red", "fair": "green", "open": "yellow"}
+COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
 
-def show(opened: Opened, report: Report, *, out: Path | None) -> None:
-    """Print what was found."""
+def show(loaded: LoadedModel, report: Report, *, out: Path | None) -> None:
+    """Print the summary, the clearest pairs and the warnings."""
     summary, pairs, partial = report.summary, report.pairs, report.partial
-    model = opened.model
-    words = words_for(model, opened.unit)
+    model = loaded.model
+    words = words_for(model, loaded.unit)
     console = Console()
     console.print()
     console.print(_styled(headline(summary, words, partial=partial), partial=partial))
@@ -57,7 +56,7 @@ def show(opened: Opened, report: Report, *, out: Path | None) -> None:
             Text(f"Written to {plain(out)}: report.html, pairs.csv, verdicts.csv, audit.json")
         )
         if partial:
-            console.print(Text("The same command goes on from here."))
+            console.print(Text("The same command resumes the audit."))
     console.print()
 
 
@@ -70,29 +69,30 @@ def _styled(answer: Headline, *, partial: bool) -> Text:
     return text
 
 
-def _pair_table(model: Model, words: Words, pairs: Sequence[Shown]) -> Table:
+def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="The clearest pairs", title_justify="left")
     decides = bool(model.outcomes)
-    headings = ("row", words.same, *(["decision"] if decides else []), words.lead)
+    headings = ("row", words.changes, *(["decision"] if decides else []), words.margin)
     for heading in headings:
         table.add_column(Text(heading))
-    for shown in pairs:
-        name = f" ({plain(shown.name)})" if shown.name else ""
-        cells = [Text(f"{shown.finding.row + 1}{name}"), _changes(model, shown.pair)]
+    for view in pairs:
+        name = f" ({plain(view.name)})" if view.name else ""
+        cells = [Text(f"{view.finding.row + 1}{name}"), _changes(model, view.pair)]
         if decides:
-            first, second = (plain(model.outcomes[one]) for one in shown.pair.decisions)
+            first, second = (plain(model.outcomes[number]) for number in view.pair.decisions)
             cells.append(Text(f"{first} → {second}"))
         digits = "+.4g" if decides else words.digits
-        before, after = (f"{one:{digits}}" for one in leads(model, shown.pair))
+        before, after = (f"{margin:{digits}}" for margin in view.pair.margins(model.rule))
         table.add_row(*cells, Text(f"{before} → {after}"))
     return table
 
 
 def _changes(model: Model, pair: Counterexample) -> Text:
+    """Return the sensitive values that differ, one line per attribute."""
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     changes = [
-        f"{plain(one)} {plain(cell(before[one]))} → {plain(cell(after[one]))}"
-        for one in before
-        if before[one] != after[one]
+        f"{plain(name)} {plain(cell(before[name]))} → {plain(cell(after[name]))}"
+        for name in before
+        if before[name] != after[name]
     ]
     return Text("\n".join(changes), style="bold")

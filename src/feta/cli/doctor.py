@@ -1,7 +1,8 @@
-"""`feta doctor`: whether a model can be audited, on what its answers would rest, and how long it takes."""
+"""`feta doctor`: whether a model can be audited, and how long it takes."""
 
 import sys
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -10,226 +11,241 @@ from rich.console import Console
 from rich.text import Text
 
 from feta.arrays import Matrix
-from feta.audit.auditor import Auditor
-from feta.audit.comparison import Comparison
-from feta.audit.proxies import NOTABLE, Proxy, proxies
-from feta.cli.comparison import admit, compare_drawn, compare_table, drawn_from
+from feta.auditing.auditor import Auditor
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened
-from feta.cli.progress import progress_bar
-from feta.engine.compiled import MISSING
-from feta.engine.lattice import Lattice
+from feta.cli.progress import progress_bar, show_progress
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import Budget
 from feta.engine.registry import choose
+from feta.io.sanitize import json_text, listed, plain
+from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.model import Model
-from feta.network.unread import unread
-from feta.plain import json_text, listed, plain
+from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
+from feta.readers.comparison import Comparison
+from feta.readers.load import LoadedModel
 from feta.report.words import NOT_COMPARED, duration, never_read
+from feta.scorer.network.native_kernel import MISSING
 from feta.space.attribute import Derived
 
-# People looked at: enough for proxies, few enough to wait for.
-MOST_PEOPLE = 20_000
+# People used to measure proxies: enough for the figure, few enough to be fast.
+MAX_PEOPLE = 20_000
 
-# People asked about to tell how long an audit takes, and how long that may take, in seconds.
+# People audited to estimate the time of an audit, and the time limit for that, in seconds.
 TIMED_PEOPLE = 32
 TIMED_SECONDS = 5.0
 
+SHOWN_PROXIES = 8
 
-def run_doctor(opened: Opened, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
-    """Look at an opened model; whatever keeps it from being opened has been told by then."""
-    model = opened.model
-    people, n_rows, n_bad = (drawn_from(opened), 0, 0) if data is None else _people(opened)
-    compared = _compared(opened)
-    seconds = _seconds(model, people)
-    found = (
-        []
-        if data is None
-        else [one for one in proxies(model.space, people) if one.strength >= NOTABLE]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examination:
+    """What was measured about a model."""
+
+    comparison: Comparison | None
+    seconds_per_person: float | None
+    proxies: list[Proxy]
+    n_rows: int
+    n_bad_rows: int
+    data: Path | None
+
+
+def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
+    """Examine a loaded model; a model that cannot be loaded was reported before."""
+    model = loaded.model
+    people, n_rows, n_bad_rows = (
+        (draw_from_schema(loaded), 0, 0) if data is None else _people(loaded)
     )
+    comparison = _compare(loaded)
+    seconds = _seconds_per_person(model, people)
+    strong = [] if data is None else proxies(model.space, people)
+    strong = [proxy for proxy in strong if proxy.strength >= NOTABLE]
+    examination = Examination(comparison, seconds, strong, n_rows, n_bad_rows, data)
     if as_json:
-        sys.stdout.write(
-            json_text(
-                _content(model, compared, seconds, found, n_rows, n_bad)
-                | {"notes": list(opened.notes)},
-                indent=2,
-            )
-        )
+        content = _content(model, examination) | {"notes": list(loaded.notes)}
+        sys.stdout.write(json_text(content, indent=2))
     else:
-        _show(opened, path, compared, seconds, found, (n_rows, n_bad, data))
-    trusted = not (compared and compared.surprising)
+        _show(loaded, path, examination)
+    trusted = not (comparison and comparison.surprising)
     return ExitCode.DONE if trusted and model.space.finite else ExitCode.BAD_INPUT
 
 
-def _compared(opened: Opened) -> Comparison | None:
-    """Compare with the model itself, on the table if there is one, else on people drawn."""
-    drawn = compare_drawn(opened)
-    if drawn is None or opened.table is None or drawn.surprising:
+def _compare(loaded: LoadedModel) -> Comparison | None:
+    """Compare with the model itself, on the table if there is one, otherwise on random people."""
+    drawn = compare_drawn(loaded)
+    if drawn is None or loaded.table is None or drawn.surprising:
         return drawn
-    return compare_table(opened, opened.table, ignore_sensitive=False)
+    return compare_table(loaded, loaded.table, ignore_sensitive=False, watch=show_progress)
 
 
-def _people(opened: Opened) -> tuple[Matrix, int, int]:
-    """Read people as far as they fit the schema: rows, and how many did not."""
-    model, table = opened.model, opened.table
+def _people(loaded: LoadedModel) -> tuple[Matrix, int, int]:
+    """Return the people who fit the schema, the number of rows, and the number of bad rows."""
+    model, table = loaded.model, loaded.table
     assert table is not None
-    wanted = [one.name for one in model.space.attributes if not isinstance(one, Derived)]
-    table.require(wanted)
-    parts, n_rows, n_bad = [np.zeros((0, model.space.width))], 0, 0
+    names = [a.name for a in model.space.attributes if not isinstance(a, Derived)]
+    table.require(names)
+    parts, n_rows, n_bad_rows = [np.zeros((0, model.space.width))], 0, 0
     with progress_bar() as progress:
         task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
-        for chunk in table.chunks(set(wanted), typed=opened.formats):
-            people, good = chunk.encode_good(model.space, admit=partial(admit, opened))
-            n_rows, n_bad = n_rows + len(chunk), n_bad + len(chunk) - len(good)
-            if sum(map(len, parts)) < MOST_PEOPLE:
+        for chunk in table.chunks(set(names), typed=loaded.formats):
+            people, good = chunk.encode_good(model.space, admit=partial(admit, loaded))
+            n_rows, n_bad_rows = n_rows + len(chunk), n_bad_rows + len(chunk) - len(good)
+            if sum(map(len, parts)) < MAX_PEOPLE:
                 parts.append(people)
             progress.update(task, completed=chunk.progress)
-    return np.concatenate(parts)[:MOST_PEOPLE], n_rows, n_bad
+    return np.concatenate(parts)[:MAX_PEOPLE], n_rows, n_bad_rows
 
 
-def _seconds(model: Model, people: Matrix) -> float | None:
-    """Measure how long a person takes on average, on some people; None where nobody was settled."""
+def _seconds_per_person(model: Model, people: Matrix) -> float | None:
+    """Measure the mean time per person on a few people; None if it cannot be measured."""
     if not model.space.finite or not len(people):
         return None
     auditor = Auditor(model, budget=Budget(seconds=TIMED_SECONDS / TIMED_PEOPLE))
     started = time.perf_counter()
-    auditor.ask(people[:TIMED_PEOPLE])
+    auditor.audit(people[:TIMED_PEOPLE])
     return (time.perf_counter() - started) / len(people[:TIMED_PEOPLE])
 
 
-def _show(
-    opened: Opened,
-    path: Path,
-    compared: Comparison | None,
-    seconds: float | None,
-    found: list[Proxy],
-    table: tuple[int, int, Path | None],
-) -> None:
-    model, space = opened.model, opened.model.space
+def _show(loaded: LoadedModel, path: Path, examination: Examination) -> None:
+    model, space = loaded.model, loaded.model.space
     console = Console(soft_wrap=True)
     if space.finite:
         console.print(Text(f"{plain(path.name)} can be audited.", style="bold green"))
     else:
-        message = f"{plain(path.name)} can be verified in Python, person by person, but not audited: declare its real-valued sensitive attributes integer, or give them a step."
-        console.print(Text(message, style="bold yellow"))
-    first = model.network.first
-    shape = " - ".join(
-        str(one)
-        for one in (
-            space.width,
-            first.outputs,
-            *(len(layer.bias) for layer in model.network.layers),
+        message = (
+            f"{plain(path.name)} can be verified in Python, person by person, but not audited: "
+            "declare its real-valued sensitive attributes as integer, or add a step."
         )
-    )
-    lines = [f"Network: {shape} neurons; its source computes in {model.network.source}."]
-    lines.append(_reading(model))
-    lines += [f"Note: {note}." for note in opened.notes]
-    lines += _columns(model)
-    lines.append(_lattice(model, seconds, table[0]))
-    if not Lattice.available():
+        console.print(Text(message, style="bold yellow"))
+    n_rows, n_bad_rows = examination.n_rows, examination.n_bad_rows
+    lines = [_shape_line(model), _provenance_line(model)]
+    lines += [f"Note: {note}." for note in loaded.notes]
+    lines += _unread_lines(model)
+    lines.append(_lattice_line(model, examination.seconds_per_person, n_rows))
+    if not LatticeEngine.available():
         lines.append(MISSING)
-    lines.append(_comparison(compared))
-    lines += _proxy_lines(found, table[2])
-    if table[1]:
+    lines.append(_comparison_line(examination.comparison))
+    lines.append(_proxy_line(examination.proxies, examination.data))
+    if n_bad_rows:
         lines.append(
-            f"{table[1]:,} of {table[0]:,} rows do not fit the schema; feta audit names the first, or take --skip-bad-rows."
+            f"{n_bad_rows:,} of {n_rows:,} rows do not fit the schema; "
+            "feta audit names the first; --skip-bad-rows skips them."
         )
     for line in lines:
         console.print(Text(f"  - {plain(line)}"))
 
 
-def _reading(model: Model) -> str:
-    if model.network.reading == "sampled":
-        return "Preprocessing: sampled, not proved. A step of unknown code was tried out column by column and on people drawn at random; verdicts hold as far as that tells."
+def _shape_line(model: Model) -> str:
+    widths = [model.space.width, model.network.first.outputs]
+    widths += [len(layer.bias) for layer in model.network.layers]
+    shape = " - ".join(map(str, widths))
+    return f"Network: {shape} neurons; its source computes in {model.network.source}."
+
+
+def _provenance_line(model: Model) -> str:
+    if model.network.provenance == "sampled":
+        return (
+            "Preprocessing: sampled, not proved. A step of unknown code was evaluated column by "
+            "column and on random people; verdicts are valid as far as that sample shows."
+        )
     return "Every number is read from the model's own structure: verdicts are proofs about it."
 
 
-def _columns(model: Model) -> list[str]:
+def _unread_lines(model: Model) -> list[str]:
     lines = []
     names = never_read(model)
     if names:
-        every = len(names) == len(model.space.sensitive)
-        trivial = (
+        effect = (
             "so every decision is fair in this sense, trivially"
-            if every
-            else "so no decision can hang on them directly"
+            if len(names) == len(model.space.sensitive)
+            else "so no decision can depend on them directly"
         )
         lines.append(
-            f"Never read, though sensitive: {listed(list(names))}; {trivial}. Look at proxies instead (--data)."
+            f"Never read, though sensitive: {listed(list(names))}; {effect}. "
+            "Measure proxies instead (--data)."
         )
     others = [
-        name
-        for name in unread(model.network.first, model.space)
-        if name not in names and not isinstance(model.space.attribute(name), Derived)
+        attribute.name
+        for attribute in model.space.attributes
+        if not model.network.reads(attribute, model.space)
+        and attribute.name not in names
+        and not isinstance(attribute, Derived)
     ]
     if others:
         lines.append(f"Never read: {listed(others)}.")
     return lines
 
 
-def _lattice(model: Model, seconds: float | None, n_rows: int) -> str:
+def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
     space = model.space
-    names = " x ".join(one.name for one in space.sensitive)
+    names = " x ".join(attribute.name for attribute in space.sensitive)
     if not space.finite:
         return f"Sensitive: {names}; uncountably many counterparts."
     engine = choose(model, "auto").name
-    text = f"Sensitive: {names}; {space.lattice.size:,} counterparts each; engine {engine}"
+    text = f"Sensitive: {names}; {space.lattice.size:,} counterparts per person; engine {engine}"
     if seconds is None:
         return text + "."
-    text += f", about {duration(seconds)} a person"
+    text += f", about {duration(seconds)} per person"
     return text + (f", {duration(seconds * n_rows)} for {n_rows:,} rows." if n_rows else ".")
 
 
-def _comparison(compared: Comparison | None) -> str:
-    if compared is None:
+def _comparison_line(comparison: Comparison | None) -> str:
+    if comparison is None:
         return NOT_COMPARED
-    return f"WRONG: {compared.contradiction()}" if compared.surprising else compared.sentence()
+    if comparison.surprising:
+        return f"WRONG: {comparison.contradiction()}"
+    return comparison.sentence()
 
 
-def _proxy_lines(found: list[Proxy], data: Path | None) -> list[str]:
+def _proxy_line(strong: list[Proxy], data: Path | None) -> str:
     if data is None:
-        return ["Proxies: not measured; give people with --data."]
-    if not found:
-        return [
-            f"Proxies: no column tells much about a sensitive one (Cramér's V below {NOTABLE} everywhere)."
-        ]
-    shown = [f"{one.column} tells {one.sensitive} (V = {one.strength:.2f})" for one in found[:8]]
-    more = f", and {len(found) - 8} more" if len(found) > 8 else ""
-    return [
-        f"Possible proxies, Cramér's V from 0 to 1: {'; '.join(shown)}{more}. Fairness towards counterparts says nothing about them."
+        return "Proxies: not measured; add people with --data."
+    if not strong:
+        return (
+            "Proxies: no column predicts a sensitive one well "
+            f"(Cramér's V below {NOTABLE} everywhere)."
+        )
+    shown = [
+        f"{proxy.column} predicts {proxy.sensitive} (V = {proxy.strength:.2f})"
+        for proxy in strong[:SHOWN_PROXIES]
     ]
+    n_more = len(strong) - SHOWN_PROXIES
+    more = f", and {n_more} more" if n_more > 0 else ""
+    return (
+        f"Possible proxies, Cramér's V from 0 to 1: {'; '.join(shown)}{more}. "
+        "Fairness towards counterparts says nothing about them."
+    )
 
 
-def _content(
-    model: Model,
-    compared: Comparison | None,
-    seconds: float | None,
-    found: list[Proxy],
-    n_rows: int,
-    n_bad: int,
-) -> dict[str, object]:
+def _content(model: Model, examination: Examination) -> dict[str, object]:
+    """Return the content of the JSON output; its keys are public."""
+    comparison, finite = examination.comparison, model.space.finite
     return {
-        "auditable": model.space.finite,
-        "reading": model.network.reading,
-        "counterparts": model.space.lattice.size if model.space.finite else None,
-        "engine": choose(model, "auto").name if model.space.finite else None,
-        "kernel": Lattice.available(),
-        "seconds_a_person": seconds,
+        "auditable": finite,
+        "reading": model.network.provenance,
+        "counterparts": model.space.lattice.size if finite else None,
+        "engine": choose(model, "auto").name if finite else None,
+        "kernel": LatticeEngine.available(),
+        "seconds_a_person": examination.seconds_per_person,
         "sensitive_never_read": list(never_read(model)),
-        "never_read": list(unread(model.network.first, model.space)),
+        "never_read": [
+            attribute.name
+            for attribute in model.space.attributes
+            if not model.network.reads(attribute, model.space)
+        ],
         "replayed": None
-        if compared is None
+        if comparison is None
         else {
-            "people": compared.rows,
-            "on_table": compared.on_table,
-            "function": compared.runtime,
-            "different": compared.different,
-            "beyond_rounding": compared.surprising,
-            "largest_difference": compared.gap,
+            "people": comparison.rows,
+            "on_table": comparison.on_table,
+            "function": comparison.runtime,
+            "different": comparison.different,
+            "beyond_rounding": comparison.surprising,
+            "largest_difference": comparison.gap,
         },
         "proxies": [
-            {"column": one.column, "sensitive": one.sensitive, "cramers_v": one.strength}
-            for one in found
+            {"column": proxy.column, "sensitive": proxy.sensitive, "cramers_v": proxy.strength}
+            for proxy in examination.proxies
         ],
-        "rows": n_rows,
-        "bad_rows": n_bad,
+        "rows": examination.n_rows,
+        "bad_rows": examination.n_bad_rows,
     }

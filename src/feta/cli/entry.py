@@ -1,32 +1,34 @@
-"""Entry: where the command starts; an interruption is one even while modules are imported."""
+"""Entry point of the command `feta`.
+
+An interruption during the imports ends the process like one during the command.
+"""
 
 import warnings
 
-from feta.cli.leave import leave_at_once
-
-INTERRUPTED = 130
+from feta.cli.exit_code import ExitCode
+from feta.cli.signals import exit_now
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        from feta.cli.app import main as run
+        from feta.cli.run_command import main as run
 
-        warnings.formatwarning = _formatted
+        warnings.formatwarning = _format_warning
         run()
     except KeyboardInterrupt:
-        # The first one, or a second one while the first is handled.
-        leave_at_once(INTERRUPTED)
+        # During the imports, or while an earlier interruption is handled.
+        exit_now(ExitCode.INTERRUPTED)
 
 
-def _formatted(
+def _format_warning(
     message: Warning | str,
     category: type[Warning],  # noqa: ARG001 - the signature is the standard library's
     filename: str,  # noqa: ARG001
     lineno: int,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
 ) -> str:
-    """Format a warning as one line for a user, without a place in the source."""
-    from feta.plain import plain
+    """Format a warning as one line, without its place in the source."""
+    from feta.io.sanitize import plain
 
     return f"feta: warning: {plain(message)}\n"

@@ -1,4 +1,4 @@
-"""Exit codes: what a script can rely on."""
+"""Exit codes of all commands, for scripts."""
 
 from enum import IntEnum
 
@@ -11,5 +11,5 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     UNDECIDED = 3
     INTERNAL = 4
-    INTERRUPTED = 130
-    NOBODY_READS = 141  # as a shell has it: 128 + SIGPIPE
+    INTERRUPTED = 130  # as in a shell: 128 + SIGINT
+    BROKEN_PIPE = 141  # as in a shell: 128 + SIGPIPE

@@ -1,4 +1,4 @@
-"""`feta export`: a model with its preprocessing inside, as ONNX or as a .feta file."""
+"""`feta export`: a model including its preprocessing, as ONNX or as a .feta file."""
 
 from pathlib import Path
 
@@ -6,58 +6,65 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from feta.cli.audit import notice
-from feta.cli.comparison import check_reading
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened
-from feta.cli.out import check_file
+from feta.cli.notices import notice
+from feta.cli.output_path import check_file
+from feta.cli.progress import show_progress
 from feta.errors import SchemaError
-from feta.model_file import save_model
-from feta.network.agreement import check_agreement
-from feta.network.onnx_writer import write_onnx
-from feta.network.readers.onnx import read_onnx
-from feta.plain import plain
+from feta.io.model_file import save_model
+from feta.io.onnx_writer import write_onnx
+from feta.io.sanitize import plain
+from feta.model import Model
+from feta.readers.check_reading import check_reading
+from feta.readers.load import LoadedModel
+from feta.readers.onnx.read import read_onnx
 from feta.report.words import NOT_COMPARED
-from feta.space.draw import draw_people
+from feta.scorer.network.agreement import check_agreement
+from feta.space.sampling import draw_people
 
-# People whose scores are compared with those of the file that was written.
+# People whose scores are compared with those of the written file.
 CHECKED_PEOPLE = 256
 
 
-def run_export(opened: Opened, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
-    """Write the model, read it back, and list its inputs."""
+def run_export(loaded: LoadedModel, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
+    """Write the model; read an ONNX file back and list its inputs."""
     check_file(out, inputs)
-    model = opened.model
+    model = loaded.model
     suffix = out.suffix.lower()
     console = Console(soft_wrap=True)
-    compared = check_reading(opened)
-    for note in opened.notes:
+    comparison = check_reading(loaded, watch=show_progress)
+    for note in loaded.notes:
         notice(note)
-    console.print(Text(NOT_COMPARED if compared is None else compared.sentence()))
+    console.print(Text(NOT_COMPARED if comparison is None else comparison.sentence()))
     if suffix == ".feta":
-        save_model(model, out, table=opened.options)
+        save_model(model, out, table=loaded.options)
         console.print(
-            Text(f"Wrote {plain(out)}: it holds its schema; feta audit takes it as it is.")
+            Text(f"Wrote {plain(out)}: it contains its schema; feta audit reads it without one.")
         )
         return ExitCode.DONE
     if suffix != ".onnx":
-        message = f"{out}: the file to write must end in .onnx or .feta, got {out.suffix or 'no ending'!r}"
+        message = (
+            f"{out}: unknown file type: got {out.suffix or 'no suffix'!r}; expected .onnx or .feta"
+        )
         raise SchemaError(message)
+    _export_onnx(model, out, console)
+    return ExitCode.DONE
+
+
+def _export_onnx(model: Model, out: Path, console: Console) -> None:
     precision = write_onnx(model, out)
     people = draw_people(model.space, np.random.default_rng(0), CHECKED_PEOPLE)
     scores = model.network(people)
-    largest = check_agreement(read_onnx(out), people, scores, "those of the file written")
+    largest = check_agreement(read_onnx(out), people, scores, "those of the written file")
     console.print(
         Text(
-            f"Wrote {plain(out)} ({precision}); read back, its scores differ by {largest:.2g} at most."
+            f"Wrote {plain(out)} ({precision}); read back, "
+            f"its scores differ by at most {largest:.2g}."
         )
     )
-    gives = "probabilities" if model.network.sigmoid else "scores"
-    console.print(Text(f"It gives {gives}. Its input is a person's row, in raw units:"))
+    outputs = "probabilities" if model.network.sigmoid else "scores"
+    console.print(Text(f"It returns {outputs}. Its input is a person's row, in raw units:"))
     for attribute in model.space.attributes:
         columns = model.space.columns_of(attribute)
-        which = (
-            f"{columns.start}" if attribute.width == 1 else f"{columns.start}-{columns.stop - 1}"
-        )
-        console.print(Text(f"  {which}: {plain(attribute.name)}, {plain(attribute.domain())}"))
-    return ExitCode.DONE
+        span = f"{columns.start}" if attribute.width == 1 else f"{columns.start}-{columns.stop - 1}"
+        console.print(Text(f"  {span}: {plain(attribute.name)}, {plain(attribute.domain())}"))

@@ -1,7 +1,7 @@
-"""FolderLock: one process at a time writes to a folder; the lock ends with the process.
+"""A lock that lets one process at a time write to a folder.
 
-The lock is the operating system's, on a file that stays open, so a process that was killed holds
-nothing. The file says who holds it.
+The operating system holds the lock on an open file, so a killed process releases it. The file
+contains the process id of its holder.
 """
 
 import os
@@ -14,41 +14,41 @@ from feta.errors import SchemaError
 
 NAME = ".feta.lock"
 
-# The folder may be removed by its last holder while it is being opened.
+# The last holder may remove the folder while it is being opened.
 ATTEMPTS = 100
 
-# Where Windows locks a byte: beyond the text, which others must be able to read.
+# The byte that Windows locks: beyond the text, which other processes must be able to read.
 LOCKED_BYTE = 2**20
 
 
 class FolderLock:
-    """The right to write to a folder, which is made if need be; None locks nothing."""
+    """The right to write to a folder, which is created if necessary; None locks nothing."""
 
     def __init__(self, folder: Path | None, *, work: str) -> None:
         self.folder, self.work = folder, work
-        self.made: list[Path] = []  # folders that were not there before, the innermost first
+        self.created: list[Path] = []  # folders that did not exist before, innermost first
         self._handle: int | None = None
 
     def __enter__(self) -> "FolderLock":
         if self.folder is None:
             return self
-        self.made = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
+        self.created = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
         for _ in range(ATTEMPTS):
             self.folder.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
                 if self._acquire(self.folder / NAME):
                     return self
-        raise SchemaError(f"{self.folder}: the folder disappears again; name another --out")
+        raise SchemaError(f"{self.folder}: the folder is removed repeatedly; name another --out")
 
     def _acquire(self, path: Path) -> bool:
-        """Lock the file; False if its last holder has removed it meanwhile."""
+        """Lock the file; return False if its last holder has removed it meanwhile."""
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             try:
                 if not _lock(handle):
                     raise SchemaError(self._refusal(path))
             except OSError as error:
-                what = f"the folder cannot be locked ({error.strerror}); name an --out elsewhere"
+                what = f"the folder cannot be locked ({error.strerror}); name another --out"
                 raise OSError(error.errno, what, str(self.folder)) from None
             if os.path.samestat(os.fstat(handle), path.stat()):
                 os.ftruncate(handle, 0)
@@ -63,19 +63,22 @@ class FolderLock:
     def _refusal(self, path: Path) -> str:
         with suppress(OSError, UnicodeError):
             holder = path.read_text(encoding="utf-8").strip()
-            return f"{self.folder}: another {self.work} is writing to this folder ({holder or 'just started'}); wait for it, or name another --out"
+            return (
+                f"{self.folder}: another {self.work} is writing to this folder "
+                f"({holder or 'just started'}); wait for it, or name another --out"
+            )
         return f"{self.folder}: another {self.work} was writing to this folder; try again"
 
     def __exit__(self, *_: object) -> None:
         if self._handle is None or self.folder is None:
             return
-        # Removed while it is held: whoever waits for the old file finds that it is gone.
+        # Removed while it is locked: a process that waits for this file then sees that it is gone.
         with suppress(OSError):
             (self.folder / NAME).unlink()
         os.close(self._handle)
         self._handle = None
-        for folder in self.made:
-            with suppress(OSError):  # it holds results, or somebody else's files
+        for folder in self.created:
+            with suppress(OSError):  # it contains results, or files of others
                 folder.rmdir()
 
 
@@ -87,7 +90,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(handle: int) -> bool:
-        """Lock a byte of an open file, if nobody else has."""
+        """Lock one byte of an open file; return False if another process holds it."""
         os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
@@ -101,7 +104,7 @@ else:
     import fcntl
 
     def _lock(handle: int) -> bool:
-        """Lock an open file, if nobody else has."""
+        """Lock an open file; return False if another process holds it."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""`feta predict`: fair decisions; the sensitive cells are never read, and may be missing."""
+"""`feta predict`: fair decisions; sensitive cells are never read and may be missing."""
 
 import shutil
 import sys
@@ -13,36 +13,37 @@ from typing import IO
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.audit.answer import fair_answers, in_words
-from feta.cli.audit import note_ignored, notice
-from feta.cli.comparison import check_reading
+from feta.auditing.outcome import fair_outcomes
 from feta.cli.exit_code import ExitCode
-from feta.cli.open_model import Opened
-from feta.cli.out import check_file
-from feta.cli.progress import progress_bar
+from feta.cli.notices import note_ignored, notice
+from feta.cli.output_path import check_file
+from feta.cli.progress import progress_bar, show_progress
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
-from feta.part_file import part_of
-from feta.plain import json_text, plain, write_row
+from feta.io.bad_rows import BadRows, listed_kinds, note_all_problems
+from feta.io.chunk import Chunk
+from feta.io.part_file import part_of
+from feta.io.sanitize import json_text, plain, write_row
+from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
+from feta.readers.check_reading import check_reading
+from feta.readers.load import LoadedModel
 from feta.report.words import unlisted_words
 from feta.rule import Tolerance
 from feta.space.attribute import Derived
-from feta.space.bad_rows import BadRows, listed_kinds, note_all_problems
 from feta.space.limits import Outside
-from feta.space.table_file import Chunk
 
-# Decisions kept in memory before they go to a temporary file, in characters.
-SPOOLED = 2**24
+# Characters of decisions held in memory; more are written to a temporary file.
+MAX_CHARACTERS_IN_MEMORY = 2**24
 
-# Rows that could not be read whose problem is spelled out.
+# Unread rows whose problem is printed in full.
 SHOWN_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the user asked for."""
+class PredictOptions:
+    """The options of `feta predict`."""
 
     data: Path
     id_column: str | None
@@ -52,62 +53,30 @@ class Options:
     seconds: float | None
     skip_bad_rows: bool = False
     vote_weights: Path | None = None
-    inputs: tuple[Path, ...] = ()  # files that must not be written over
+    inputs: tuple[Path, ...] = ()  # files that must not be overwritten
 
 
-def run_predict(opened: Opened, options: Options) -> ExitCode:
-    """Decide each row of a table, streaming; undecided rows say so, and the exit code too."""
-    model = opened.model
-    space = model.space
+def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
+    """Decide the rows of a table in chunks; undecided rows are marked and set the exit code."""
     check_file(options.out, options.inputs)
-    table = opened.table
-    assert table is not None
-    needed = [
-        a.name for a in space.attributes if not isinstance(a, Derived) and not space.is_sensitive(a)
-    ]
-    table.require([*needed, *([options.id_column] if options.id_column else [])])
-    wanted = {*needed, *([options.id_column] if options.id_column else [])}
-    known = {attribute.name for attribute in space.attributes}
-    note_ignored([name for name in table.names if name not in wanted | known])
-    _check(opened)
-    weights = read_vote_weights(options.vote_weights, space, table.options)
-    predictor = FairPredictor(model, options.engine, weights=weights)
-    answer = "score" if isinstance(model.rule, Tolerance) else "decision"
-    undecided = False
+    names = _columns_to_read(loaded, options)
+    _check_reading(loaded)
+    assert loaded.table is not None
+    weights = read_vote_weights(options.vote_weights, loaded.model.space, loaded.table.options)
+    predictor = FairPredictor(loaded.model, options.engine, weights=weights)
     part = options.out and part_of(options.out)
     with ExitStack() as stack:
         stream: IO[str]
         if part is not None:
             stack.callback(part.unlink, missing_ok=True)
             stream = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
-        else:  # nothing is printed before every row is known to be good
+        else:  # print nothing before all rows are known to be valid
             stream = stack.enter_context(
-                tempfile.SpooledTemporaryFile(SPOOLED, "w+", encoding="utf-8", newline="")
+                tempfile.SpooledTemporaryFile(
+                    MAX_CHARACTERS_IN_MEMORY, "w+", encoding="utf-8", newline=""
+                )
             )
-        writer = _Writer(stream, options, answer)
-        progress = stack.enter_context(progress_bar())
-        task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
-        problems = Problems(BadRows(space, ignore_sensitive=True, open_limits=True))
-        beyond: Counter[Outside] = Counter()
-        unlisted: Counter[str] = Counter()
-        seen = Found(problems, beyond, unlisted)
-        try:
-            for chunk in table.chunks(wanted, typed=opened.formats):
-                undecided |= _decide(predictor, chunk, writer, options, seen)
-                progress.update(task, completed=chunk.progress)
-        except DomainError as error:
-            if not options.skip_bad_rows:
-                note_all_problems(
-                    error, table, wanted, space, opened.formats,
-                    ignore_sensitive=True, admit=predictor.admit,
-                )  # fmt: skip
-            raise
-        progress.stop()
-        problems.tell()
-        for name, count in unlisted.items():
-            notice(unlisted_words(name, count))
-        for one, count in beyond.items():
-            notice(plain(one.words(count, model.network.reading)))
+        undecided = _decide_table(loaded, predictor, names, options, stream)
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)
@@ -117,75 +86,119 @@ def run_predict(opened: Opened, options: Options) -> ExitCode:
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
-def _check(opened: Opened) -> None:
-    """Say how the model was read, and refuse one that itself decides otherwise."""
-    for note in opened.notes:
+def _columns_to_read(loaded: LoadedModel, options: PredictOptions) -> set[str]:
+    """Return the columns that decisions read; all of them must exist."""
+    space, table = loaded.model.space, loaded.table
+    assert table is not None
+    required = [
+        a.name for a in space.attributes if not isinstance(a, Derived) and not space.is_sensitive(a)
+    ]
+    required += [options.id_column] if options.id_column else []
+    table.require(required)
+    names = set(required)
+    known = {attribute.name for attribute in space.attributes}
+    note_ignored([name for name in table.names if name not in names | known])
+    return names
+
+
+def _check_reading(loaded: LoadedModel) -> None:
+    """Print how the model was read; refuse a model that itself decides differently."""
+    for note in loaded.notes:
         notice(note)
-    compared = check_reading(opened, ignore_sensitive=True)
-    if compared is not None and compared.different:
-        notice(compared.sentence())
+    comparison = check_reading(loaded, ignore_sensitive=True, watch=show_progress)
+    if comparison is not None and comparison.different:
+        notice(comparison.sentence())
+
+
+def _decide_table(
+    loaded: LoadedModel,
+    predictor: FairPredictor,
+    names: set[str],
+    options: PredictOptions,
+    stream: IO[str],
+) -> bool:
+    """Write all decisions and print the remarks; return whether some row is undecided."""
+    model, table = loaded.model, loaded.table
+    assert table is not None
+    writer = _Writer(stream, options, "score" if isinstance(model.rule, Tolerance) else "decision")
+    remarks = Remarks(BadRows(model.space, ignore_sensitive=True, open_limits=True))
+    undecided = False
+    with progress_bar() as progress:
+        task = progress.add_task(f"deciding {plain(options.data.name)}", total=1.0)
+        try:
+            for chunk in table.chunks(names, typed=loaded.formats):
+                undecided |= _decide_chunk(predictor, chunk, writer, options, remarks)
+                progress.update(task, completed=chunk.progress)
+        except DomainError as error:
+            if not options.skip_bad_rows:
+                note_all_problems(
+                    error, table, names, model.space, loaded.formats,
+                    ignore_sensitive=True, admit=predictor.admit,
+                )  # fmt: skip
+            raise
+    remarks.show(model)
+    return undecided
 
 
 @dataclass
-class Problems:
-    """Rows that could not be read: by column and reason, and what is wrong with the first few."""
+class Remarks:
+    """What a table shows besides decisions: unread rows, people outside limits, unlisted texts."""
 
-    rows: BadRows
-    first: list[str] = field(default_factory=list)
+    bad_rows: BadRows
+    first_problems: list[str] = field(default_factory=list)
+    outside: Counter[Outside] = field(default_factory=Counter)
+    unlisted: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: Chunk, error: DomainError) -> None:
-        """Count one more."""
-        self.rows.add(row, error)
-        if len(self.first) < SHOWN_PROBLEMS:
-            self.first.append(str(error))
+    def add_problem(self, row: Chunk, error: DomainError) -> None:
+        """Count a row that could not be read."""
+        self.bad_rows.add(row, error)
+        if len(self.first_problems) < SHOWN_PROBLEMS:
+            self.first_problems.append(str(error))
 
-    def tell(self) -> None:
-        """Say them."""
-        for what in self.first:
-            notice(f"not read: {what}")
-        if self.rows.rows > len(self.first):
-            notice(f"and {self.rows.rows - len(self.first):,} more rows were not read")
-        for line in listed_kinds(self.rows.kinds):
+    def show(self, model: Model) -> None:
+        """Print all remarks as notices."""
+        for problem in self.first_problems:
+            notice(f"not read: {problem}")
+        if self.bad_rows.rows > len(self.first_problems):
+            n_more = self.bad_rows.rows - len(self.first_problems)
+            notice(f"and {n_more:,} more rows were not read")
+        for line in listed_kinds(self.bad_rows.kinds):
             notice(f"rows not read: {plain(line)}")
+        for name, count in self.unlisted.items():
+            notice(unlisted_words(name, count))
+        for limit, count in self.outside.items():
+            notice(plain(limit.words(count, model.network.provenance)))
 
 
-@dataclass
-class Found:
-    """What a table shows besides decisions: bad rows, people outside limits, unlisted texts."""
-
-    problems: Problems
-    beyond: Counter[Outside]
-    unlisted: Counter[str]
-
-
-def _decide(
+def _decide_chunk(
     predictor: FairPredictor,
     chunk: Chunk,
     writer: "_Writer",
-    options: Options,
-    seen: "Found",
+    options: PredictOptions,
+    remarks: Remarks,
 ) -> bool:
+    """Write the decisions of one chunk; return whether some row is undecided."""
     model = predictor.model
-    people, good = _people(predictor, chunk, options, seen.problems)
-    for one, flags in model.space.open_limits.outside(people):
-        seen.beyond[one] += int(flags.sum())
-    seen.unlisted.update(model.space.unlisted(people))
-    # The budget is a person's; the predictor takes one for all.
+    people, good = _encode(predictor, chunk, options, remarks)
+    for limit, flags in model.space.open_limits.outside(people):
+        remarks.outside[limit] += int(flags.sum())
+    remarks.unlisted.update(model.space.unlisted(people))
+    # The option limits the time per person; the predictor's budget is for all people together.
     seconds = None if options.seconds is None else options.seconds * len(chunk)
-    answers = fair_answers(replace(predictor, budget=Budget(seconds=seconds)), people)
-    found = dict(zip(good, answers, strict=True))
-    for place in range(len(chunk)):
-        answer = found.get(place)
-        outcome = "undecided" if answer is None else in_words(model, answer)
-        name = str(chunk.columns[options.id_column][place]) if options.id_column else None
-        writer.write(chunk.start + place + 1, name, outcome if place in found else "not read")
-    return None in answers or len(found) < len(chunk)
+    outcomes = fair_outcomes(replace(predictor, budget=Budget(seconds=seconds)), people)
+    by_index = dict(zip(good, outcomes, strict=True))
+    for index in range(len(chunk)):
+        outcome = by_index.get(index)
+        text = "undecided" if outcome is None else model.describe(outcome)
+        name = str(chunk.columns[options.id_column][index]) if options.id_column else None
+        writer.write(chunk.start + index + 1, name, text if index in by_index else "not read")
+    return None in outcomes or len(by_index) < len(chunk)
 
 
-def _people(
-    predictor: FairPredictor, chunk: Chunk, options: Options, problems: Problems
+def _encode(
+    predictor: FairPredictor, chunk: Chunk, options: PredictOptions, remarks: Remarks
 ) -> tuple[Matrix, list[int]]:
-    """Encode a chunk's people; those who cannot be are left out and told, if that is asked for."""
+    """Encode the people of a chunk; with --skip-bad-rows, omit and count invalid rows."""
     space, admit = predictor.model.space, predictor.admit
     encode = partial(Chunk.encode, space=space, ignore_sensitive=True, admit=admit)
     try:
@@ -196,28 +209,28 @@ def _people(
             raise
     rows: list[Matrix] = [np.zeros((0, space.width))]
     good: list[int] = []
-    for place in range(len(chunk)):
-        one = chunk.row(place)
+    for index in range(len(chunk)):
+        row = chunk.row(index)
         try:
-            rows.append(encode(one, id_column=options.id_column))
-            good.append(place)
+            rows.append(encode(row, id_column=options.id_column))
+            good.append(index)
         except DomainError as error:
-            problems.add(one, error)
+            remarks.add_problem(row, error)
     return np.concatenate(rows), good
 
 
 class _Writer:
-    """One line a person: CSV, or JSON lines."""
+    """Writer of one line per person: CSV, or JSON lines."""
 
-    def __init__(self, stream: IO[str], options: Options, answer: str) -> None:
-        self.stream, self.as_json, self.answer = stream, options.as_json, answer
+    def __init__(self, stream: IO[str], options: PredictOptions, key: str) -> None:
+        self.stream, self.as_json, self.key = stream, options.as_json, key
         if not self.as_json:
-            names = ["row", *([options.id_column] if options.id_column else []), answer]
+            names = ["row", *([options.id_column] if options.id_column else []), key]
             write_row(stream, names)
 
     def write(self, row: int, name: str | None, outcome: str | float) -> None:
         if self.as_json:
-            told: dict[str, object] = {"row": row} | ({"id": name} if name is not None else {})
-            self.stream.write(json_text(told | {self.answer: outcome}))
+            content: dict[str, object] = {"row": row} | ({"id": name} if name is not None else {})
+            self.stream.write(json_text(content | {self.key: outcome}))
         else:
             write_row(self.stream, [row, *([name] if name is not None else []), outcome])

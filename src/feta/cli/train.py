@@ -1,33 +1,32 @@
-"""`feta train`: a network trained on a table, then on its own counterexamples; ONNX and the curve."""
+"""`feta train`: a network trained on a table, then on its own counterexamples."""
 
-import contextlib
 import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import typer
 
+from feta.auditing.read_labels import read_labels
 from feta.cli.exit_code import ExitCode
-from feta.cli.labelled import read_labelled
-from feta.cli.open_model import open_model
-from feta.cli.open_source import SourceOptions
-from feta.cli.out import check_file
-from feta.cli.progress import progress_bar
+from feta.cli.notices import note_ignored
+from feta.cli.output_path import check_file
+from feta.cli.progress import show_progress
 from feta.errors import SchemaError
-from feta.metrics import accuracy
+from feta.io.onnx_writer import write_onnx
+from feta.io.sanitize import json_text, plain
+from feta.io.schema import Schema, read_schema
+from feta.metrics.rates import accuracy
 from feta.model import Model
-from feta.network.network import Network
-from feta.network.onnx_writer import write_onnx
-from feta.network.readers.onnx import read_onnx
-from feta.plain import json_text, plain
 from feta.predict.fair_predictor import FairPredictor
+from feta.readers.load import open_model
+from feta.readers.onnx.read import read_onnx
+from feta.readers.source import SourceOptions
 from feta.rule import OneVsRest, Rule, Threshold, Tolerance
-from feta.schema import Schema, read_schema
+from feta.scorer.network.network import Network
 from feta.train.ce_fair import CEFairTrainer
-from feta.train.curve_file import write_curve
+from feta.train.curve_file import import_matplotlib, write_curve
 from feta.train.plain import PlainTrainer, Progress
 from feta.train.run import TrainingRun
 from feta.train.scaling import Scaling
@@ -36,8 +35,8 @@ from feta.train.task import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the user asked for."""
+class TrainOptions:
+    """The options of `feta train`."""
 
     data: Path
     schema: Path
@@ -57,53 +56,60 @@ class Options:
     as_json: bool
 
 
-def run_train(options: Options) -> ExitCode:
-    """Train, write the model and its curve, and say what came of it.
+def run_train(options: TrainOptions) -> ExitCode:
+    """Train, write the model and its curve, and print the results.
 
-    A checkpoint beside the model keeps what is done: the same command goes on from there.
+    A checkpoint next to the model stores finished epochs, so the same command resumes.
     """
     if options.out.suffix.lower() != ".onnx":
-        raise SchemaError(f"{options.out}: --out must name an ONNX file, such as model.onnx")
-    inputs = [one for one in (options.data, options.schema, options.start) if one is not None]
+        raise SchemaError(
+            f"{options.out}: unknown file type: got {options.out.suffix or 'no suffix'!r}; "
+            "expected .onnx, such as --out model.onnx"
+        )
+    inputs = [path for path in (options.data, options.schema, options.start) if path is not None]
     check_file(options.out, inputs)
     schema = read_schema(options.schema)
     _check_rule(options.schema, schema)
-    # Labels are read as the model to come will call its decisions.
-    model = schema.model(_zero(schema.space.width, schema.rule))
-    people, labels = read_labelled(
+    # Labels need the names of the decisions, so a model must exist before the training.
+    model = schema.model(_zero_network(schema.space.width, schema.rule))
+    people, labels, ignored = read_labels(
         model, options.data, options.schema, options.label, schema.file.table
     )
+    note_ignored(ignored)
     split = Split.of(
         model.space, Task(model.rule), people, labels, validation=None, seed=options.seed
     )
-    with warnings.catch_warnings(record=True) as told:
+    import_matplotlib()  # report a missing package before the training, not after it
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run = _trained(options, model, split)
+        run = _train(options, model, split)
     _write(options, schema, run)
     _show(options, schema, run, split)
-    for one in told:
-        typer.echo(f"feta: warning: {plain(one.message)}", err=True)
+    for warning in caught:
+        typer.echo(f"feta: warning: {plain(warning.message)}", err=True)
     return ExitCode.DONE
 
 
 def _check_rule(path: Path, schema: Schema) -> None:
     rule = schema.rule
     if isinstance(rule, OneVsRest):
-        raise SchemaError(f"{path}: training needs all classes; take one_vs_rest out of [decision]")
+        raise SchemaError(f"{path}: training needs all classes; remove one_vs_rest from [decision]")
     if isinstance(rule, Threshold) and schema.decision.score not in (None, 0.0):
-        message = f"{path}: training gives log-odds, so [decision] must have a probability, threshold = 0.5, got score = {schema.decision.score}"
-        raise SchemaError(message)
+        raise SchemaError(
+            f"{path}: training returns log-odds: got score = {schema.decision.score} in "
+            "[decision]; expected a probability, such as threshold = 0.5"
+        )
 
 
-def _zero(width: int, rule: Rule) -> Network:
-    """Make a network that gives everybody 0."""
+def _zero_network(width: int, rule: Rule) -> Network:
+    """Return a network whose scores are all 0."""
     layers = [(np.zeros((rule.outputs, width)), np.zeros(rule.outputs))]
     return Network.from_layers(layers, sigmoid=isinstance(rule, Threshold))
 
 
-def _trained(options: Options, model: Model, split: Split) -> TrainingRun:
+def _train(options: TrainOptions, model: Model, split: Split) -> TrainingRun:
     checkpoint = options.out.with_suffix(".checkpoint")
-    started = options.out.with_suffix(".plain.checkpoint")
+    plain_checkpoint = options.out.with_suffix(".plain.checkpoint")
     fair = CEFairTrainer(
         model.space,
         sample_fraction=options.sample_fraction,
@@ -117,27 +123,29 @@ def _trained(options: Options, model: Model, split: Split) -> TrainingRun:
         seed=options.seed,
     )
     try:
-        with _progress("training") as tell:
-            network = _start(options, model, split, started, tell)
-        with _progress("training on counterexamples") as tell:
+        with show_progress("training", total=1.0) as progress:
+            network = _start_network(options, model, split, plain_checkpoint, progress)
+        with show_progress("training on counterexamples", total=1.0) as progress:
             run = fair.train(
                 network,
                 split.people,
                 split.targets,
                 validation=(split.held, split.held_targets),
                 checkpoint=checkpoint,
-                progress=tell,
+                progress=progress,
             )
     except KeyboardInterrupt:
-        typer.echo("feta: interrupted; the same command goes on from what is done", err=True)
+        typer.echo("feta: interrupted; the same command resumes the training", err=True)
         raise
-    for one in (checkpoint, started):
-        one.unlink(missing_ok=True)
+    for path in (checkpoint, plain_checkpoint):
+        path.unlink(missing_ok=True)
     return run
 
 
-def _start(options: Options, model: Model, split: Split, file: Path, tell: Progress) -> Network:
-    """Take the network that the user names, or train one; the epoch with the least loss is taken."""
+def _start_network(
+    options: TrainOptions, model: Model, split: Split, checkpoint: Path, progress: Progress
+) -> Network:
+    """Read the network of --start, or train one up to its epoch with the lowest loss."""
     if options.start is not None:
         return open_model(options.start, options.schema, SourceOptions()).model.network
     trainer = PlainTrainer(
@@ -149,7 +157,7 @@ def _start(options: Options, model: Model, split: Split, file: Path, tell: Progr
         epochs=options.plain_epochs,
         seed=options.seed,
     )
-    return trainer.train_folds([split], checkpoint=file, progress=tell)[0].network
+    return trainer.train_folds([split], checkpoint=checkpoint, progress=progress)[0].network
 
 
 def _keep(text: str) -> str | float:
@@ -161,37 +169,30 @@ def _keep(text: str) -> str | float:
 
 def _widths(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(one) for one in text.split(",") if one.strip())
+        return tuple(int(width) for width in text.split(",") if width.strip())
     except ValueError:
         raise SchemaError(
-            f"--hidden must list whole numbers, such as 16,16, got {text!r}"
+            f"invalid --hidden: got {text!r}; expected integers, such as 16,16"
         ) from None
 
 
-@contextlib.contextmanager
-def _progress(what: str) -> Iterator[Progress]:
-    with progress_bar() as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
-
-
-def _fitting(schema: Schema, network: Network) -> Network:
-    """Rewrite a network of people's own units for inputs scaled as the schema says."""
+def _with_scaled_inputs(schema: Schema, network: Network) -> Network:
+    """Rewrite a network in raw units for inputs scaled as the schema declares."""
     scaling = Scaling(np.array(schema.centers), np.array(schema.scales))
     return scaling.inside(network)
 
 
-def _write(options: Options, schema: Schema, run: TrainingRun) -> None:
-    network = _fitting(schema, run.network)
+def _write(options: TrainOptions, schema: Schema, run: TrainingRun) -> None:
+    network = _with_scaled_inputs(schema, run.network)
     if isinstance(schema.rule, Threshold) and schema.decision.score is None:
-        network = replace(network, sigmoid=True)  # or the file's outputs would be no probabilities
+        network = replace(network, sigmoid=True)  # the threshold is a probability
     write_onnx(network, options.out)
     write_curve(run, options.out.with_suffix(".svg"))
     write_curve(run, options.out.with_suffix(".json"))
 
 
-def _show(options: Options, schema: Schema, run: TrainingRun, split: Split) -> None:
-    model = schema.model(read_onnx(options.out))  # what was written, as a user will open it
+def _show(options: TrainOptions, schema: Schema, run: TrainingRun, split: Split) -> None:
+    model = schema.model(read_onnx(options.out))  # the written file, as a user will open it
     before, after = run.start, run.best.chosen_by
     content = {
         "model": str(options.out),
@@ -210,19 +211,19 @@ def _show(options: Options, schema: Schema, run: TrainingRun, split: Split) -> N
     if options.as_json:
         sys.stdout.write(json_text(content))
         return
-    typer.echo(
-        f"trained on {len(split.people)} people; epoch {run.chosen} chosen by {content['chosen_by']}"
-    )
-    right = "variance explained" if isinstance(model.rule, Tolerance) else "accuracy"
-    typer.echo(
-        f"{right}: {before.accuracy:.1%} before, {after.accuracy:.1%} after training on counterexamples"
-    )
-    typer.echo(
-        f"people with a counterexample: {before.ce_rate:.1%} before, {after.ce_rate:.1%} after"
-    )
+    measure = "variance explained" if isinstance(model.rule, Tolerance) else "accuracy"
+    lines = [
+        f"trained on {len(split.people)} people; "
+        f"epoch {run.chosen} chosen by {content['chosen_by']}",
+        f"{measure}: {before.accuracy:.1%} before, "
+        f"{after.accuracy:.1%} after training on counterexamples",
+        f"people with a counterexample: {before.ce_rate:.1%} before, {after.ce_rate:.1%} after",
+    ]
     if "fair_accuracy" in content:
-        typer.echo(f"accuracy of fair decisions (feta predict): {content['fair_accuracy']:.1%}")
-    typer.echo(f"wrote {plain(options.out)}, and the curve as .svg and .json beside it")
-    typer.echo(
-        f"next: feta audit {plain(options.out)} --schema {plain(options.schema)} --data {plain(options.data)}"
-    )
+        lines.append(f"accuracy of fair decisions (feta predict): {content['fair_accuracy']:.1%}")
+    lines += [
+        f"wrote {plain(options.out)}, and the curve as .svg and .json next to it",
+        f"next: feta audit {plain(options.out)} --schema {plain(options.schema)} "
+        f"--data {plain(options.data)}",
+    ]
+    typer.echo("\n".join(lines))

@@ -1,4 +1,4 @@
-"""Datasets: real tables with their spaces; only German credit's rows are in the package."""
+"""Real tables with their feature spaces; the package contains the rows of German credit only."""
 
 from feta.datasets.adult import load_ipums_adult, load_uci_adult
 from feta.datasets.dataset import Dataset
@@ -19,8 +19,9 @@ LOADERS = {
 def load(name: str) -> Dataset:
     """Load a dataset by its name: frame, labels and space.
 
-    German credit is in the package. The others are looked for in the folder that the environment variable
-    FETA_DATA_DIR names, then in the user's cache, into which they are downloaded once.
+    German credit is part of the package. The files of the others are read from the folder
+    `FETA_DATA_DIR` (an environment variable) or from the user's cache; a file that is in neither
+    is downloaded once into the cache.
     """
     if name not in LOADERS:
         raise SchemaError(f"a dataset must be {one_of(name, LOADERS)}")

@@ -1,4 +1,4 @@
-"""Dataset: a table in raw columns, who was decided well, and the space they live in."""
+"""A table in raw columns with its labels and its feature space."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,10 @@ from feta.space.feature_space import FeatureSpace
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A frame, one label a row (True is favorable), and the space; `notes` say what is odd in the rows."""
+    """A frame, one label per row (True is favorable), and the space.
+
+    `notes` list irregularities of the rows.
+    """
 
     name: str
     title: str

@@ -1,8 +1,8 @@
-"""Download: a file fetched once into the user's cache, and kept only if its checksum is right.
+"""Download of a file into the user's cache; a file with a wrong checksum is not kept.
 
-This is the one place outside the command line that says something: nobody should find files, or terms
-agreed to, that they never heard of. What a broken download got stays beside the file's place, in
-`….part`, and the next one goes on from there; `….tag` names the version that the server gave.
+This is the only place outside the command line that prints: users must know which files were
+downloaded, and under which terms. An interrupted download stays next to its final path in
+`….part`, and the next one resumes there; `….tag` contains the server's version of the file.
 """
 
 import os
@@ -16,125 +16,132 @@ from typing import IO, TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from feta.datasets.source import Source
+from feta.datasets.source import DatasetSource
 from feta.errors import DatasetError
 
 if TYPE_CHECKING:
     import requests
 
 FOLDER_VARIABLE = "FETA_DATA_DIR"
-CHUNK_BYTES = 1 << 13  # what is lost of a connection that breaks
-QUIET_SECONDS = 30.0  # a server that says nothing for so long has gone
-ANSWERED = (200, 206, 416)  # all of the file, a part of it, or that there is no such part
-BROKEN_OFF = "broke off before its end; load it again, and it goes on from there"
+CHUNK_BYTES = 1 << 13  # at most this much is lost if a connection breaks
+TIMEOUT_SECONDS = 30.0  # without any data from the server
+CONTENT_STATUSES = (200, 206, 416)  # the full file, a part of it, or no such part
+PARTIAL_CONTENT = 206
+INTERRUPTED = "was interrupted; load the dataset again to resume"
 
-Advance = Callable[[int, int | None], None]  # bytes there are, and bytes there will be
+Advance = Callable[[int, int | None], None]  # called with the bytes so far and in total
 
 
-def fetch(source: Source) -> Path:
-    """Give the cached file, after downloading it, or the rest of it, if it is not there or is damaged."""
-    import pooch  # noqa: PLC0415 - slow to import, and seldom needed
+def fetch(source: DatasetSource) -> Path:
+    """Return the path of the cached file; download a missing or damaged file first."""
+    import pooch  # noqa: PLC0415 - slow to import, and rarely needed
 
     path = Path(pooch.os_cache("feta")) / source.folder / source.file
-    if _is_right(source, path):
+    if _is_valid(source, path):
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(path.parent):
-            if not _is_right(source, path):
+        with _locked(path.parent):
+            if not _is_valid(source, path):
                 _complete(source, path)
-    except OSError as error:  # of the disk: those of the network are told in _transfer
+    except OSError as error:  # of the disk; `_transfer` handles those of the network
         raise _failure(source, f"could not be stored in {path.parent}: {error}") from error
     return path
 
 
-def _complete(source: Source, path: Path) -> None:
-    """Get what is missing, and put the file in its place if it is the right one."""
+def _complete(source: DatasetSource, path: Path) -> None:
+    """Download what is missing; move the file to its path if its checksum is right."""
     part, tag = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "tag"))
-    if not _is_right(source, part):  # else the last one was stopped before its last step
+    if not _is_valid(source, part):  # a valid part only needs to be renamed
         try:
             with part.open("ab") as file:
                 _transfer(source, file, tag)
         finally:
             if not part.stat().st_size:
                 part.unlink()
-    got = source.checksum_of(part.read_bytes())
+    checksum = source.checksum_of(part.read_bytes())
     tag.unlink(missing_ok=True)
-    if got != source.checksum:
+    if checksum != source.checksum:
         part.unlink()
-        what = f"must have the checksum {source.checksum}, got {got}; it was not kept: load it again, from its beginning"
-        raise _failure(source, what)
+        raise _failure(
+            source,
+            f"has a wrong checksum: got {checksum}; expected {source.checksum}; "
+            "the file was deleted: load the dataset again",
+        )
     part.replace(path)
 
 
-def _transfer(source: Source, part: IO[bytes], tag: Path) -> None:
-    """Ask for the rest of a file, or for all of it where the server does not give rests."""
-    import requests  # noqa: PLC0415 - slow to import, and seldom needed
+def _transfer(source: DatasetSource, part: IO[bytes], tag: Path) -> None:
+    """Download the rest of a file, or all of it if the server does not support ranges."""
+    import requests  # noqa: PLC0415 - slow to import, and rarely needed
 
     console = Console(stderr=True)
-    there = part.tell()
-    rest = f", from byte {there:,} on" if there else ""
-    _say(console, f"downloading {source.title} once from {source.address} into {tag.parent}{rest}")
-    _say(console, f"terms: {source.terms}")
-    begun = False
+    size = part.tell()
+    rest = f", starting at byte {size:,}" if size else ""
+    what = f"downloading {source.title} once from {source.address} into {tag.parent}{rest}"
+    _print(console, what)
+    _print(console, f"terms: {source.terms}")
+    started = False
     try:
-        with _asked(source, part, tag) as answer, _bar(source.title, console) as advance:
-            begun = True
-            announced = answer.headers.get("Content-Length")
-            total = part.tell() + int(announced) if announced else None
-            for chunk in answer.iter_content(CHUNK_BYTES):
+        with _request(source, part, tag) as response, _bar(source.title, console) as advance:
+            started = True
+            length = response.headers.get("Content-Length")
+            total = part.tell() + int(length) if length else None
+            for chunk in response.iter_content(CHUNK_BYTES):
                 part.write(chunk)
                 advance(part.tell(), total)
     except requests.RequestException as error:
-        raise _failure(source, _reason(error, begun=begun)) from error
+        raise _failure(source, _reason(error, started=started)) from error
     if total is not None and part.tell() < total:
-        raise _failure(source, BROKEN_OFF)
+        raise _failure(source, INTERRUPTED)
 
 
-def _asked(source: Source, part: IO[bytes], tag: Path) -> "requests.Response":
-    """Ask for what is missing; what does not go on from what is there is asked for as a whole."""
+def _request(source: DatasetSource, part: IO[bytes], tag: Path) -> "requests.Response":
+    """Request the missing bytes; start over if the server's answer does not continue the part."""
     import requests  # noqa: PLC0415
 
-    there = part.tell()
-    # Unpacked on the way, the announced length would not be the file's.
+    size = part.tell()
+    # A compressed transfer would announce another length than that of the file.
     headers = {"Accept-Encoding": "identity"}
-    if there:
-        headers["Range"] = f"bytes={there}-"
+    if size:
+        headers["Range"] = f"bytes={size}-"
         if tag.is_file():  # the rest of this version, or all of another
             headers["If-Range"] = tag.read_text(encoding="latin-1")
-    answer = requests.get(source.address, headers=headers, stream=True, timeout=QUIET_SECONDS)
-    # A server that is busy, or lost the file, says nothing about what is there: that stays.
-    if there and answer.status_code in ANSWERED and not _goes_on(answer, there):
+    response = requests.get(source.address, headers=headers, stream=True, timeout=TIMEOUT_SECONDS)
+    # Other statuses (busy, not found) say nothing about the part, so it is kept.
+    if size and response.status_code in CONTENT_STATUSES and not _continues(response, size):
         part.seek(0)
         part.truncate()
-        if answer.status_code != requests.codes.ok:
-            answer.close()
-            return _asked(source, part, tag)
-    answer.raise_for_status()
-    version = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
-    if version and not version.startswith("W/"):  # a weak one names no bytes
+        if response.status_code != requests.codes.ok:
+            response.close()
+            return _request(source, part, tag)
+    response.raise_for_status()
+    version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+    if version and not version.startswith("W/"):  # a weak tag does not identify the bytes
         tag.write_text(version, encoding="latin-1")
     else:
         tag.unlink(missing_ok=True)
-    return answer
+    return response
 
 
-def _goes_on(answer: "requests.Response", there: int) -> bool:
-    start = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
-    return answer.status_code == 206 and start is not None and int(start[1]) == there  # noqa: PLR2004 - partial content
+def _continues(response: "requests.Response", size: int) -> bool:
+    """Return whether the response starts where the part ends."""
+    start = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    partial = response.status_code == PARTIAL_CONTENT
+    return partial and start is not None and int(start[1]) == size
 
 
-def _is_right(source: Source, path: Path) -> bool:
+def _is_valid(source: DatasetSource, path: Path) -> bool:
     return path.is_file() and source.checksum_of(path.read_bytes()) == source.checksum
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time work in a folder; the system forgets the lock with the process."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder against other processes; the system releases the lock of a killed process."""
     if sys.platform == "win32":
         yield
         return
-    import fcntl  # noqa: PLC0415 - not everywhere
+    import fcntl  # noqa: PLC0415 - not on Windows
 
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -144,30 +151,30 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _reason(error: OSError, *, begun: bool) -> str:
+def _reason(error: OSError, *, started: bool) -> str:
     response = getattr(error, "response", None)
     if response is not None:
-        return f"was not given: the server answered {response.status_code} {response.reason}"
-    return BROKEN_OFF if begun else "could not be reached (is this machine online?)"
+        return f"was refused: the server answered {response.status_code} {response.reason}"
+    return INTERRUPTED if started else "could not be reached (is this machine online?)"
 
 
-def _failure(source: Source, what: str) -> DatasetError:
-    named = os.environ.get(FOLDER_VARIABLE)
-    where = f"{FOLDER_VARIABLE} ({named})" if named else "a folder of your own"
-    then = "" if named else f", and set {FOLDER_VARIABLE} to that folder"
+def _failure(source: DatasetSource, what: str) -> DatasetError:
+    root = os.environ.get(FOLDER_VARIABLE)
+    folder = f"{FOLDER_VARIABLE} ({root})" if root else "a folder"
+    then = "" if root else f", and set {FOLDER_VARIABLE} to that folder"
     return DatasetError(
         f"{source.title}: {source.address} {what}. "
-        f"Otherwise get the file by hand, put it into {where} as {source.place}{then}"
+        f"Or download the file manually, save it in {folder} as {source.place}{then}"
     )
 
 
-def _say(console: Console, text: str) -> None:
+def _print(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
 def _bar(title: str, console: Console) -> Iterator[Advance]:
-    """Count bytes where somebody looks on."""
+    """Show a bar of the bytes, if stderr is a terminal."""
     progress = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -179,4 +186,4 @@ def _bar(title: str, console: Console) -> Iterator[Advance]:
     )
     task = progress.add_task(title, total=None)
     with progress:
-        yield lambda there, total: progress.update(task, completed=there, total=total)
+        yield lambda size, total: progress.update(task, completed=size, total=total)

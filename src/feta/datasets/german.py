@@ -1,6 +1,6 @@
 """German credit: 1,000 loan files, good or bad risk (Statlog, UCI, CC BY 4.0, doi 10.24432/C5NC77).
 
-The file is bundled as UCI gives it; its codes are turned into the words of UCI's documentation.
+The bundled file is UCI's; its codes are replaced with the words of UCI's documentation.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ from feta.space.feature_space import FeatureSpace
 
 SHA256 = "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
 
-# Limits of the whole numbers as they occur in the file; codes that never occur (A47, A95) are left
-# out, which gives the 61 inputs and 456 counterparts of the paper.
+# The limits of integers are those of the file. Codes that never occur (A47, A95) are left out,
+# which results in the 61 inputs and 456 counterparts of the paper.
 COLUMNS: dict[str, tuple[int, int] | dict[str, str]] = {
     "checking_account": {
         "A11": "below 0 DM",

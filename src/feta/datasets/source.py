@@ -1,14 +1,15 @@
-"""Source: the file a dataset comes from, its checksum and its terms."""
+"""The published file of a dataset, its checksum and its terms."""
 
 import hashlib
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One file at an address, its checksum (kind:digits) and terms.
+class DatasetSource:
+    """One file at an address, with its checksum (kind:digits) and its terms of use.
 
-    `members` are the files wanted from a zip; `stand_in` is a lesser file that a user's folder may have.
+    `members` are the files to read from a zip archive. `stand_in` is an incomplete file that a
+    user's folder may contain instead.
     """
 
     title: str
@@ -22,13 +23,13 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Where the file goes in the user's folder."""
+        """The path of the file in the user's folder."""
         return f"{self.folder}/{self.file}"
 
     def checksum_of(self, content: bytes) -> str:
-        """Compute the same kind of checksum as the source's own."""
+        """Compute the checksum of the kind that the source states."""
         kind, _ = self.checksum.split(":")
-        if kind == "git-blob":  # what GitHub lists for a file: SHA-1 over a short head and the file
+        if kind == "git-blob":  # as GitHub lists it: SHA-1 of a short header and the file
             blob = b"blob %d\0" % len(content) + content
             return f"{kind}:{hashlib.sha1(blob, usedforsecurity=False).hexdigest()}"
         return f"{kind}:{hashlib.new(kind, content).hexdigest()}"

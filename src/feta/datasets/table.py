@@ -1,4 +1,4 @@
-"""Table: a file's rows made clean, with every refusal naming the file, the row and the column."""
+"""Checks of a dataset's rows; every error names the file, the row and the column."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,22 +10,22 @@ from feta.space.feature_space import FeatureSpace
 
 
 def require_columns(table: pd.DataFrame, names: Iterable[str], file: str) -> None:
-    """Refuse a table that lacks a column."""
+    """Raise if a column is missing."""
     for name in names:
         if name not in table.columns:
             raise DatasetError(f"{file}: {missing(name, table.columns)}; is it the right file?")
 
 
 def as_numbers(table: pd.DataFrame, names: Collection[str], file: str) -> None:
-    """Turn columns of text into numbers in place; what is no number is refused."""
+    """Convert columns of text to numbers in place; raise for other texts."""
     for name in names:
         column = pd.to_numeric(table[name], errors="coerce")
-        _refuse(table, name, column.isna(), "a number", file)
+        _raise_if_any(table, name, column.isna(), "a number", file)
         table[name] = column
 
 
 def check_domains(table: pd.DataFrame, space: FeatureSpace, file: str) -> None:
-    """Refuse a row outside the space: another file, or another version of it."""
+    """Raise for a row outside the space, which shows another file or version of it."""
     for attribute in space.attributes:
         column = table[attribute.name]
         if isinstance(attribute, Categorical):
@@ -33,15 +33,19 @@ def check_domains(table: pd.DataFrame, space: FeatureSpace, file: str) -> None:
         elif isinstance(attribute, Integer | Real):
             bad = pd.Series(~attribute.valid(column.to_numpy(float)[:, None]), column.index)
         else:
-            raise TypeError(f"no dataset has an attribute of the kind {attribute.kind!r}")
-        _refuse(table, attribute.name, bad, attribute.domain(), file)
+            raise TypeError(f"unexpected kind of attribute: {attribute.kind!r}")
+        _raise_if_any(table, attribute.name, bad, attribute.domain(), file)
         if isinstance(attribute, Integer):
             table[attribute.name] = column.astype("int64")
 
 
-def _refuse(table: pd.DataFrame, name: str, bad: "pd.Series[bool]", must: str, file: str) -> None:
-    """Refuse the first bad row; the index is its number in the file, from 1, a header not counted."""
+def _raise_if_any(
+    table: pd.DataFrame, name: str, bad: "pd.Series[bool]", expected: str, file: str
+) -> None:
+    """Raise for the first bad row; the index counts the file's rows from 1, without a header."""
     if bad.any():
-        place = int(bad.to_numpy().argmax())
-        row, got = table.index[place], table[name].iloc[place : place + 1].tolist()[0]
-        raise DatasetError(f"{file}: row {row}: {name!r} must be {must}, got {got!r}")
+        position = int(bad.to_numpy().argmax())
+        row, value = table.index[position], table[name].iloc[position : position + 1].tolist()[0]
+        raise DatasetError(
+            f"{file}: row {row}: invalid value for {name!r}: got {value!r}; expected {expected}"
+        )

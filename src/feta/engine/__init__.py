@@ -1,1 +1,1 @@
-"""Stage 5: who answers."""
+"""Engines: search for counterexamples and proofs of fairness."""

@@ -1,6 +1,6 @@
-"""Exhaustive: scores every counterpart; the readable reference that other engines are held to.
+"""Engine that scores every counterpart: the simple reference for the other engines.
 
-Memory is bounded by a block of counterparts, whatever the lattice's size.
+Counterparts are scored in blocks, so memory does not depend on the size of the lattice.
 """
 
 from collections.abc import Iterator
@@ -8,29 +8,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from feta.arrays import Counts, Flags, Matrix, Vector
-from feta.engine.blocks import block_size, blocks
+from feta.arrays import Counts, Matrix, Vector
+from feta.engine.budget_tracker import BudgetTracker
+from feta.engine.counterparts import MAX_COUNTERPARTS, block_size, blocks
+from feta.engine.order_statistics import spread_of
 from feta.engine.protocol import Budget, Until
-from feta.engine.question import Meter, Question
-from feta.engine.score_ranges import spread_of
+from feta.engine.query_state import QueryState
 from feta.engine.span import HIGHEST, LOWEST, Span
 from feta.model import Model
-from feta.network.bounded import Bounded
-from feta.network.points import Counterparts, Points
 from feta.query import FairAt, Query, WorstAt
 from feta.rounding import FLOAT64
-from feta.rule import OPEN, Objective, Tolerance
+from feta.rule import UNDECIDED, Objective, Tolerance
+from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.network.evaluation import Counterparts, Points
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
-from feta.verdict.tally import Tally
+from feta.verdict.tally import Tally, complete_tally
 from feta.verdict.verdict import Unfair, Verdict
 
-# Counts and numbers are int64; sums of two of them must fit as well.
-MOST_COUNTERPARTS = 2**62
 
-
-class Exhaustive:
-    """Every counterpart in blocks, an error bound, and exact arithmetic for what it leaves open."""
+class ExhaustiveEngine:
+    """Scores in float64 with an error bound, and exactly where the bound does not decide."""
 
     name: ClassVar[str] = "exhaustive"
     about: ClassVar[str] = (
@@ -38,14 +36,14 @@ class Exhaustive:
     )
 
     def accepts(self, model: Model) -> bool:
-        """Take every finite lattice whose assignments int64 can number."""
-        return model.space.finite and model.space.lattice.size < MOST_COUNTERPARTS
+        """Accept every finite lattice whose assignment IDs fit in int64."""
+        return model.space.finite and model.space.lattice.size < MAX_COUNTERPARTS
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
-        """Answer one question."""
-        search, worst = _Search(query, budget), isinstance(query, WorstAt)
-        if search.question.span is not None:
-            return search.span(search.question.span, worst=worst)
+        """Answer one query."""
+        search, worst = _ExhaustiveSearch(query, budget), isinstance(query, WorstAt)
+        if search.state.span is not None:
+            return search.span(search.state.span, worst=worst)
         return search.worst() if worst else search.any()
 
     def tally(
@@ -57,116 +55,120 @@ class Exhaustive:
         until: Until,
         weights: VoteWeights | None = None,
     ) -> Tally:
-        """Count the counterparts' decisions, several people at a time where the lattice is small."""
-        assert not isinstance(model.rule, Tolerance)  # the front door refuses it
-        meter = Meter(budget)
-        size = model.space.lattice.size if weights is None else len(weights.numbers)
+        """Count the counterparts' decisions, several people at a time if the lattice is small."""
+        rule = model.rule
+        assert not isinstance(rule, Tolerance)  # the public functions reject it
+        budget_tracker = BudgetTracker(budget)
+        size = model.space.lattice.size if weights is None else len(weights.assignment_ids)
         total = size if weights is None else weights.total
-        at_once = max(1, block_size(model) // size)
-        counts = np.zeros((len(people), model.rule.n_classes), dtype=np.int64)
-        safe = np.ones(len(people), dtype=bool)
-        for first in range(0, len(people), at_once):
-            group = slice(first, min(first + at_once, len(people)))
+        group_size = max(1, block_size(model) // size)
+        counts = np.zeros((len(people), rule.n_classes), dtype=np.int64)
+        runtime_safe = np.ones(len(people), dtype=bool)
+        for first in range(0, len(people), group_size):
+            group = slice(first, min(first + group_size, len(people)))
             for points, votes in blocks(model, people[group], weights):
-                if meter.spent(len(points)):
+                if budget_tracker.spent(len(points)):
                     break
-                settled = model.settle(points, model.rule, deadline=meter.deadline)
-                table = settled.decisions.reshape(len(points.people), -1)
-                safe[group] &= settled.safe.reshape(len(points.people), -1).all(axis=1)
-                for number in range(model.rule.n_classes):
-                    counts[group, number] += (table == number) @ votes
+                batch = model.resolve(points, rule, deadline=budget_tracker.deadline)
+                shape = (len(points.people), -1)
+                decisions = batch.decisions.reshape(shape)
+                runtime_safe[group] &= batch.runtime_safe.reshape(shape).all(axis=1)
+                for decision in range(rule.n_classes):
+                    counts[group, decision] += (decisions == decision) @ votes
                 if until == "majority":
-                    so_far = _tally(model, counts[group], total, safe[group])
-                    if so_far.settled.all():
+                    so_far = complete_tally(
+                        counts[group], total, runtime_safe[group], ties_to=rule.ties_to
+                    )
+                    if so_far.decided.all():
                         break
-        return _tally(model, counts, total, safe)
+        return complete_tally(counts, total, runtime_safe, ties_to=rule.ties_to)
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
-        """Find each person's median, lowest and highest counterpart score, exactly."""
+        """Compute each person's median, lowest and highest counterpart score, exactly."""
         return spread_of(model, people, budget, weights)
 
 
-class _Search:
-    """One question about one person, counterpart by counterpart."""
+class _ExhaustiveSearch:
+    """Search for one query over all counterparts of one person."""
 
     def __init__(self, query: FairAt, budget: Budget) -> None:
-        self.question = Question(query, budget, Exhaustive.name)
+        self.state = QueryState(query, budget, ExhaustiveEngine.name)
         self.model = query.model
 
     def any(self) -> Verdict:
-        """Find the first counterpart treated apart, or prove that there is none."""
-        question, safe = self.question, True
-        judge = question.judge
+        """Find the first counterpart with a different decision, or prove that there is none."""
+        state, runtime_safe = self.state, True
+        comparator = state.comparator
         for points in self._blocks():
-            if question.meter.spent(len(points)):
-                return question.unknown()
-            settled = self.model.settle(points, judge, deadline=question.meter.deadline)
-            apart = np.flatnonzero(settled.decisions == 1)
-            if apart.size:
-                return question.unfair(int(points.numbers[apart[0]]))
-            if (settled.decisions == OPEN).any():
-                return question.unknown()
-            safe &= bool(settled.safe.all())
-        return question.fair(safe=safe)
+            if state.budget_tracker.spent(len(points)):
+                return state.unknown()
+            batch = self.model.resolve(points, comparator, deadline=state.budget_tracker.deadline)
+            differs = np.flatnonzero(batch.decisions == 1)
+            if differs.size:
+                return state.unfair(int(points.assignment_ids[differs[0]]))
+            if (batch.decisions == UNDECIDED).any():
+                return state.unknown()
+            runtime_safe &= bool(batch.runtime_safe.all())
+        return state.fair(runtime_safe=runtime_safe)
 
     def worst(self) -> Verdict:
-        """Find the counterpart farthest on the other side, the first of them on a tie."""
-        question, safe = self.question, True
-        candidates, judge = _Candidates(question.objective), question.judge
+        """Find the counterexample with the largest gap; the first one among equals."""
+        state, runtime_safe = self.state, True
+        candidates, comparator = _Candidates(state.objective), state.comparator
         for points in self._blocks():
-            if question.meter.spent(len(points)):
-                return question.unknown(candidates.leader)
+            if state.budget_tracker.spent(len(points)):
+                return state.unknown(candidates.leader)
             scores = self.model.runtime_scores(points)
-            safe &= bool((judge.settle(scores) == 0).all())
-            candidates.add(points.numbers, scores)
-        numbers = candidates.sharpened(question.counterparts, candidates.numbers())
-        best = question.farthest(numbers)
-        if best is None:
-            return question.unknown(candidates.leader)
-        return question.worst(best, safe=safe)
+            runtime_safe &= bool((comparator.decide(scores) == 0).all())
+            candidates.add(points.assignment_ids, scores)
+        assignment_ids = candidates.refine(state.counterparts, candidates.assignment_ids())
+        worst = state.find_worst(assignment_ids)
+        if worst is None:
+            return state.unknown(candidates.leader)
+        return state.worst(worst, runtime_safe=runtime_safe)
 
     def span(self, span: Span, *, worst: bool) -> Verdict:
-        """Find the lowest and the highest score; unless asked for the worst, any pair too far apart."""
-        question, ends = self.question, [_Candidates(LOWEST), _Candidates(HIGHEST)]
+        """Find the lowest and the highest score, or, unless `worst`, any two too far apart."""
+        state, ends = self.state, [_Candidates(LOWEST), _Candidates(HIGHEST)]
         for points in self._blocks():
-            if question.meter.spent(len(points)):
+            if state.budget_tracker.spent(len(points)):
                 self._widen(ends)
-                return question.unknown()
+                return state.unknown()
             scores = self.model.runtime_scores(points)
             for end in ends:
-                end.add(points.numbers, scores)
-            if not worst and self._far_apart(ends):
+                end.add(points.assignment_ids, scores)
+            if not worst and self._may_exceed_tolerance(ends):
                 self._widen(ends)
-                found = span.pair()
-                if found is not None:
-                    return Unfair(found, effort=question.meter.effort())
+                pair = span.pair()
+                if pair is not None:
+                    return Unfair(pair, effort=state.budget_tracker.effort())
         for end in ends:
-            numbers = end.sharpened(question.counterparts, end.numbers())
-            best = question.farthest(numbers, end.objective)
-            if best is None:
+            assignment_ids = end.refine(state.counterparts, end.assignment_ids())
+            optimum = state.find_worst(assignment_ids, end.objective)
+            if optimum is None:
                 self._widen(ends)
-                return question.unknown()
-            span.reach(end.objective, question.counterpart(best))
-        found = span.pair()
-        if found is None:
-            return question.fair(safe=self._within(ends))
-        return Unfair(found, optimal=worst, effort=question.meter.effort())
+                return state.unknown()
+            span.set_optimum(end.objective, state.counterpart(optimum))
+        pair = span.pair()
+        if pair is None:
+            return state.fair(runtime_safe=self._is_runtime_safe(ends))
+        return Unfair(pair, optimal=worst, effort=state.budget_tracker.effort())
 
     def _widen(self, ends: "list[_Candidates]") -> None:
         for end in ends:
             if end.leader is not None:
-                self.question.witness(end.leader)
+                self.state.witness(end.leader)
 
-    def _far_apart(self, ends: "list[_Candidates]") -> bool:
-        """Guess, by float64, whether two counterparts seen so far are too far apart."""
-        return sum(end.highest for end in ends) > self._epsilon
+    def _may_exceed_tolerance(self, ends: "list[_Candidates]") -> bool:
+        """Estimate in float64 whether two known scores differ by more than the tolerance."""
+        return sum(end.leader_value for end in ends) > self._epsilon
 
-    def _within(self, ends: "list[_Candidates]") -> bool:
-        """Return whether the source's own rounding keeps all scores within the tolerance (S6)."""
-        most = sum(end.ceiling for end in ends)
-        return bool(np.nextafter(most, np.inf) <= self._epsilon)
+    def _is_runtime_safe(self, ends: "list[_Candidates]") -> bool:
+        """Return whether rounding in the source keeps all scores within the tolerance (S6)."""
+        upper = sum(end.ceiling for end in ends)
+        return bool(np.nextafter(upper, np.inf) <= self._epsilon)
 
     @property
     def _epsilon(self) -> float:
@@ -174,44 +176,40 @@ class _Search:
         return self.model.rule.epsilon
 
     def _blocks(self) -> Iterator[Counterparts]:
-        for points, _ in blocks(self.model, self.question.query.person[None, :], None):
+        for points, _ in blocks(self.model, self.state.query.person[None, :], None):
             yield points
 
 
 class _Candidates:
-    """The counterparts that may be the farthest, given what the error bounds say so far."""
+    """The counterparts that may maximize an objective, given the error bounds so far."""
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        self.floor = -np.inf  # the largest value that some counterpart surely reaches
-        self.leader: int | None = None  # the one that seems farthest
-        self.highest = -np.inf  # what that one seems to reach
-        self.ceiling = -np.inf  # what no counterpart exceeds
-        self._kept: list[tuple[Counts, Vector]] = []  # numbers, and what they may reach at most
+        self.floor = -np.inf  # some counterpart provably reaches this value
+        self.ceiling = -np.inf  # no counterpart so far exceeds this value
+        self.leader: int | None = None  # the counterpart with the largest float64 value
+        self.leader_value = -np.inf
+        self._blocks: list[tuple[Counts, Vector]] = []  # assignment IDs, upper bounds
 
-    def add(self, numbers: Counts, scores: Bounded) -> None:
-        """Look at a block of counterparts."""
+    def add(self, assignment_ids: Counts, scores: Bounded) -> None:
+        """Add the candidates of a block of counterparts."""
         lows, highs, middles = self.objective.range(scores)
         self.floor = max(self.floor, float(np.max(lows)))
         self.ceiling = max(self.ceiling, float(np.max(highs)))
-        place = int(np.argmax(middles))
-        if middles[place] > self.highest:
-            self.highest, self.leader = float(middles[place]), int(numbers[place])
-        kept = np.flatnonzero(~(highs < self.floor))
-        self._kept.append((numbers[kept], highs[kept]))
+        index = int(np.argmax(middles))
+        if middles[index] > self.leader_value:
+            self.leader_value, self.leader = float(middles[index]), int(assignment_ids[index])
+        possible = np.flatnonzero(~(highs < self.floor))
+        self._blocks.append((assignment_ids[possible], highs[possible]))
 
-    def numbers(self) -> Counts:
-        """Give the numbers that are still possible, ascending."""
-        return np.concatenate([kept[~(highs < self.floor)] for kept, highs in self._kept])
+    def assignment_ids(self) -> Counts:
+        """Return the IDs of the remaining candidates in ascending order."""
+        return np.concatenate(
+            [assignment_ids[~(highs < self.floor)] for assignment_ids, highs in self._blocks]
+        )
 
-    def sharpened(self, points: Points, numbers: Counts) -> Counts:
-        """Drop those that FETA's own, tighter error bound rules out."""
-        scores = points.scores(FLOAT64, numbers)
+    def refine(self, points: Points, assignment_ids: Counts) -> Counts:
+        """Drop candidates that the tighter error bound of float64 rules out."""
+        scores = points.scores(FLOAT64, assignment_ids)
         lows, highs, _ = self.objective.range(scores)
-        return numbers[~(highs < lows.max())]
-
-
-def _tally(model: Model, counts: Counts, total: int, safe: Flags) -> Tally:
-    assert not isinstance(model.rule, Tolerance)  # the front door refuses it
-    undecided = total - counts.sum(axis=1)
-    return Tally(counts, undecided, safe & (undecided == 0), model.rule.ties_to)
+        return assignment_ids[~(highs < lows.max())]

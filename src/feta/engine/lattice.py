@@ -1,101 +1,80 @@
-"""Lattice: the same answers as `exhaustive`, from the compiled kernel in src/native/.
+"""Lattice engine: the answers of `exhaustive` from the native kernel in src/native/.
 
-The kernel counts whole parts of the lattice at once where proved bounds allow it, and hands back the
-few counterparts that float64 cannot settle; those go through exact arithmetic here.
+Where proved bounds allow it, the kernel counts whole regions of the lattice at once. It returns the
+few counterparts that float64 cannot decide; those are decided in exact arithmetic here.
 """
 
 import math
 import os
-import time
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from feta.arrays import Answers, Counts, Flags, Matrix
+from feta.arrays import Answers, Matrix
 from feta.bounds.first_layer import tabulable
-from feta.engine import compiled
-from feta.engine.along import Along, real_attribute
-from feta.engine.compiled import LONGEST_AXIS, MOST_COUNTERPARTS, fits_line, kernel_of
-from feta.engine.lattice_span import SpanSearch, open_numbers
-from feta.engine.protocol import Budget, Until
-from feta.engine.question import Question
-from feta.engine.score_ranges import spread_of
-from feta.errors import EngineError
-from feta.model import EXACT_CHUNK, Model
-from feta.network.points import Rows
+from feta.engine.lattice_kernel import LatticeKernel
+from feta.engine.lattice_search import LatticeSearch
+from feta.engine.lattice_span import SpanSearch
+from feta.engine.order_statistics import spread_of
+from feta.engine.protocol import Budget, Until, uncountable
+from feta.engine.query_state import QueryState
+from feta.engine.real_axis import RealAxisSearch, real_attribute
+from feta.model import Model
 from feta.query import Query, WorstAt
-from feta.rule import Argmax, Deciding, Objective, OneVsRest, Threshold, Tolerance
+from feta.scorer.network import native_kernel
+from feta.scorer.network.native_kernel import LONGEST_AXIS, MAX_COUNTERPARTS, fits_line
 from feta.space.attribute import Derived, Real
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Fair, Reason, Unknown, Verdict
-
-# Lattices up to this size are enumerated once bounding has cost a good part of that; larger ones
-# are answered by bounds alone, or not in time.
-ENUMERABLE = 10**7
-
-# People are counted so many at a time that their undecided counterparts take at most 1 GB: eight bytes
-# each, and twice that while a list of them grows.
-OPEN_AT_A_TIME = 2**26
-
-# The kernel gives up on a person who leaves more counterparts undecided (`most_open` in search.hpp).
-MOST_OPEN = 2**24
-
-# A bounded node costs about as much as this many scored counterparts.
-NODE_COST = 5
-
-RULES: dict[type[object], int] = {Threshold: 0, Argmax: 1, OneVsRest: 2, Tolerance: 3}
+from feta.verdict.verdict import Verdict
 
 
-class Lattice:
-    """Bound and count over the sensitive lattice, compiled."""
+class LatticeEngine:
+    """Bounds and counts over the sensitive lattice, in native code."""
 
     name: ClassVar[str] = "lattice"
     about: ClassVar[str] = (
         "the same as exhaustive, compiled: proved bounds, exact where they fail"
-        if compiled.native is not None
-        else f"not built: exhaustive is used instead, {compiled.SLOWER}"
+        if native_kernel.native is not None
+        else f"not built: exhaustive is used instead, {native_kernel.SLOWER}"
     )
 
     def __init__(self, *, threads: int | None = None, simd: bool = True) -> None:
         self.threads = threads or min(8, os.cpu_count() or 1)
         self.simd = simd
-        self._kernels: WeakKeyDictionary[Model, _Kernel] = WeakKeyDictionary()
-        self._lines: WeakKeyDictionary[Model, Along] = WeakKeyDictionary()
+        self._kernels: WeakKeyDictionary[Model, LatticeKernel] = WeakKeyDictionary()
+        self._real_axes: WeakKeyDictionary[Model, RealAxisSearch] = WeakKeyDictionary()
 
     @staticmethod
     def available() -> bool:
-        """Say whether the kernel was built."""
-        return compiled.native is not None
+        """Return whether the kernel was built."""
+        return native_kernel.native is not None
 
     def accepts(self, model: Model) -> bool:
-        """Take lattices of moderate axes, on networks that float32 can hold.
+        """Accept lattices of moderate axes, on networks that fit in float32.
 
-        One sensitive attribute may be real-valued where there is one score; several are left to milp.
+        One sensitive attribute may be real-valued if there is one score. Models with several
+        real-valued attributes need the engine `milp`.
         """
-        if compiled.native is None:
+        if native_kernel.native is None:
             return False
         if not model.space.finite:
-            return model in self._lines or _has_a_line(model)
+            return model in self._real_axes or _has_one_real_axis(model)
         lattice = model.space.lattice
-        if lattice.size >= MOST_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
+        if lattice.size >= MAX_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
             return False
-        return model in self._kernels or compiled.fits(model.network, model.space.magnitudes)
+        return model in self._kernels or native_kernel.fits(model.network, model.space.magnitudes)
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
-        """Answer one question."""
+        """Answer one query."""
         if not query.model.space.finite:
-            along = self._lines.get(query.model)
-            if along is None:
-                along = self._lines[query.model] = Along(query.model, simd=self.simd)
-            return along.solve(Question(query, budget, self.name))
-        search = _Search(self._kernel(query.model), query, budget)
+            return self._real_axis(query.model).solve(QueryState(query, budget, self.name))
+        kernel = self._kernel(query.model)  # building it is not charged to the query
+        state = QueryState(query, budget, self.name)
+        search = LatticeSearch(kernel, state)
         worst = isinstance(query, WorstAt)
-        if search.question.span is not None:
-            return SpanSearch(search, search.question.span).solve(worst=worst)
+        if state.span is not None:
+            return SpanSearch(search, state.span).solve(worst=worst)
         return search.worst() if worst else search.any()
 
     def tally(
@@ -107,299 +86,67 @@ class Lattice:
         until: Until,
         weights: VoteWeights | None = None,
     ) -> Tally:
-        """Count the counterparts' decisions, over threads."""
-        _refuse_real(model)
+        """Count the counterparts' decisions on several threads."""
+        _check_countable(model)
         if weights is not None:
             weights.check(model.space)
-        return self._kernel(model).tally(people, budget, until, weights, self.threads)
+        return self._kernel(model).tally(
+            people, budget, until=until, weights=weights, threads=self.threads
+        )
 
     def majority(self, model: Model, people: Matrix) -> Answers | None:
-        """Decide by the majority, all in compiled code, the check of the rows included.
+        """Decide by majority in native code, which also checks the rows.
 
-        None where it takes more than that: a row outside the space, a tie that only exact arithmetic
-        tells, a column that has a table.
+        Return None where the kernel cannot: a row outside the space, a tie that needs exact
+        arithmetic, or a shared column with a table.
         """
-        _refuse_real(model)
+        _check_countable(model)
         kernel = self._kernel(model)
         if not kernel.reads_rows or not people.flags.c_contiguous:
             return None
-        found: Answers | None = kernel.native.majority(
+        decisions: Answers | None = kernel.native.majority(
             people, kernel.of_two, kernel.ties_to_last, kernel.nodes, self.threads
         )
-        return found
+        return decisions
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
-        """Find each person's median, lowest and highest counterpart score: all of them are needed."""
-        _refuse_real(model)
+        """Compute each person's median, lowest and highest counterpart score.
+
+        A median needs every score, so this enumerates as `exhaustive` does.
+        """
+        _check_countable(model)
         return spread_of(model, people, budget, weights)
 
-    def _kernel(self, model: Model) -> "_Kernel":
+    def _kernel(self, model: Model) -> LatticeKernel:
         kernel = self._kernels.get(model)
         if kernel is None:
-            kernel = self._kernels[model] = _Kernel(model, simd=self.simd)
+            kernel = self._kernels[model] = LatticeKernel(model, simd=self.simd)
         return kernel
 
-
-class _Kernel:
-    """A model handed over to the compiled code, once."""
-
-    def __init__(self, model: Model, *, simd: bool) -> None:
-        self.space, self.rule = model.space, model.rule
-        self.first, self.shared = model.network.first, model.tabulated.shared.tolist()
-        self.tabulated = model.tabulated
-        # Axes are short here, so all of them are tabulated.
-        tables = [table for table in model.tabulated.tables if table is not None]
-        self.native: Any = kernel_of(model.network, tables, slack=model.runtime_slack)
-        self.native.set_rule(*_rule(model))
-        self.reads_rows = self._read_rows(model)
-        self.of_two = not isinstance(self.rule, Argmax)
-        self.ties_to_last = not isinstance(self.rule, Tolerance) and self.rule.ties_to == "last"
-        self.native.finish(simd)
-        size = self.space.lattice.size
-        self.nodes = max(16, size // (4 * NODE_COST)) if size <= ENUMERABLE else 0
-
-    def _read_rows(self, model: Model) -> bool:
-        """Let the kernel read people's shared columns itself, where the first layer has slopes for them."""
-        check = model.space.quick_check
-        if isinstance(self.rule, Tolerance) or not check.able:
-            return False
-        if any(table.column in self.shared for table in self.first.tables):
-            return False
-        assert check.columns.tolist() == self.shared
-        group = np.full(len(check.columns), -1, dtype=np.int32)
-        places, groups = np.nonzero(check.members)
-        group[places] = groups
-        self.native.set_shared(
-            model.space.width,
-            check.columns.astype(np.int32),
-            np.ascontiguousarray(self.first.slopes[:, self.shared].T),
-            check.lows,
-            check.highs,
-            check.whole.astype(np.uint8),
-            group,
-        )
-        return True
-
-    def constants(self, people: Matrix) -> tuple[Matrix, Matrix]:
-        """Add up what people's other columns contribute, and the terms' sizes."""
-        values, sizes = self.first.terms(people[:, self.shared], self.shared)
-        return np.ascontiguousarray(values), np.ascontiguousarray(sizes)
-
-    def tally(
-        self,
-        people: Matrix,
-        budget: Budget,
-        until: Until,
-        weights: VoteWeights | None,
-        threads: int,
-    ) -> Tally:
-        """Count with the kernel, then settle what it left open; some people at a time."""
-        asked = self.space.lattice.size if weights is None else len(weights.numbers)
-        deadline, many = budget.deadline(), max(1, OPEN_AT_A_TIME // max(1, min(asked, MOST_OPEN)))
-        parts = []
-        for start in range(0, max(1, len(people)), many):
-            some = people[start : start + many]
-            if budget.seconds is not None:
-                budget = replace(budget, seconds=max(0.0, deadline - time.monotonic()))
-            parts.append(self._tally_some(some, budget, until, weights, threads))
-        return Tally.joined(parts)
-
-    def _tally_some(
-        self,
-        people: Matrix,
-        budget: Budget,
-        until: Until,
-        weights: VoteWeights | None,
-        threads: int,
-    ) -> Tally:
-        assert not isinstance(self.rule, Tolerance)  # the front door refuses it
-        deadline = budget.deadline()
-        limits = _limits(budget, deadline)
-        constants = self.constants(people)
-        majority = until == "majority"
-        if weights is None:
-            total = self.space.lattice.size
-            told = self.native.tally(*constants, majority, *limits, self.nodes, threads)
-        else:
-            total = weights.total
-            listed = (weights.numbers.astype(np.uint64), weights.votes.astype(np.uint64))
-            told = self.native.tally_listed(*constants, *listed, majority, *limits, threads)
-        counts = told["counts"].astype(np.int64)
-        safe = told["safe"].astype(bool)
-        for row, numbers in told["open"].items():
-            safe[row] = False
-            if (
-                majority
-                and _tally(self.rule, counts[row : row + 1], total, safe[row : row + 1]).settled[0]
-            ):
-                continue
-            self._settle(people[row], numbers.view(np.int64), counts[row], weights, deadline)
-        return _tally(self.rule, counts, total, safe)
-
-    def _settle(
-        self,
-        person: Matrix,
-        numbers: Counts,
-        counts: Counts,
-        weights: VoteWeights | None,
-        deadline: float,
-    ) -> None:
-        """Count open counterparts by exact arithmetic, until the deadline."""
-        assert not isinstance(self.rule, Tolerance)
-        order = None if weights is None else np.argsort(weights.numbers)
-        for start in range(0, len(numbers), EXACT_CHUNK):
-            if time.monotonic() > deadline:
-                return
-            chunk = numbers[start : start + EXACT_CHUNK]
-            points = self.tabulated.counterparts(person[None, :], chunk)
-            decisions = self.rule.settle_exactly(points.exact_scores(np.arange(len(chunk))))
-            votes: Counts | int = 1
-            if weights is not None:
-                votes = weights.votes[
-                    order[np.searchsorted(weights.numbers, chunk, sorter=order)]  # type: ignore[index]  # sorted above
-                ]
-            np.add.at(counts, decisions, votes)
+    def _real_axis(self, model: Model) -> RealAxisSearch:
+        search = self._real_axes.get(model)
+        if search is None:
+            search = self._real_axes[model] = RealAxisSearch(model, simd=self.simd)
+        return search
 
 
-class _Search:
-    """One question about one person."""
-
-    def __init__(self, kernel: _Kernel, query: Query, budget: Budget) -> None:
-        self.kernel = kernel
-        self.question = Question(query, budget, Lattice.name)
-        self.model = query.model
-        self.constants = kernel.constants(query.person[None, :])
-
-    def any(self) -> Verdict:
-        """Find a counterpart treated apart, or prove that there is none."""
-        question = self.question
-        told = self.find()
-        if told["found"][0]:
-            return question.unfair(int(told["number"][0]))
-        if not told["finished"][0]:
-            return self.spent(None)
-        apart = question.apart(open_numbers(told))
-        if apart is None:
-            return question.unknown()
-        if len(apart):
-            return question.unfair(int(apart[0]))
-        return question.fair(safe=bool(told["safe"][0]) and not told["open"])
-
-    def worst(self) -> Verdict:
-        """Find the counterpart farthest on the other side, the first of them on a tie."""
-        question = self.question
-        told = self.farthest(question.objective, question.objective.level, nearly=False)
-        numbers = open_numbers(told)
-        if not told["finished"][0]:
-            return self.spent(int(numbers[0]) if len(numbers) else None)
-        if len(numbers):  # else no counterpart reaches the level at all
-            best = question.farthest(numbers)
-            if best is None:
-                return question.unknown(int(numbers[0]))
-            verdict = question.worst(best, safe=False)
-            if not isinstance(verdict, Fair):
-                return verdict
-        told = self.find()  # whether the runtime is sure of it, too, is another question
-        if told["found"][0]:
-            return question.unfair(int(told["number"][0]))
-        sure = told["finished"][0] and told["safe"][0] and not told["open"]
-        return question.fair(safe=bool(sure))
-
-    def farthest(self, goal: Objective, floor: float, *, nearly: bool) -> dict[str, Any]:
-        offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions))
-        told: dict[str, Any] = self.kernel.native.worst(
-            *self.constants,
-            np.ascontiguousarray(goal.directions)[None],
-            np.ascontiguousarray(offsets)[None],
-            np.zeros(1, dtype=np.int32),
-            np.array([floor]),
-            nearly,
-            goal.least,
-            *self._limits,
-            1,
-        )
-        self._count(told)
-        return told
-
-    def _count(self, told: dict[str, Any]) -> None:
-        """Note what a search has cost; several of one question share its budget."""
-        if self.question.span is not None:
-            self.question.meter.evaluations += int(told["bounded"][0]) + int(told["scored"][0])
-
-    @property
-    def _limits(self) -> tuple[float, int]:
-        meter = self.question.meter
-        seconds, evaluations = _limits(meter.budget, meter.deadline)
-        return seconds, max(1, evaluations - meter.evaluations) if evaluations else 0
-
-    def spent(self, number: int | None) -> Unknown:
-        """Answer that the budget ran out, and which part of it."""
-        meter = self.question.meter
-        meter.reason = Reason.OUT_OF_NODES if meter.left() else Reason.OUT_OF_TIME
-        return self.question.unknown(number)
-
-    def find(self) -> dict[str, Any]:
-        rule = self.model.rule
-        own, center, half = 0, 0.0, 0.0
-        if isinstance(rule, Tolerance):
-            assert self.question.span is not None
-            band = rule.judge(self.question.span.scores)
-            center, half = float(band.center), band.half
-        else:
-            rows = Rows(self.model.exact, self.question.query.person[None, :])
-            own = int(self.model.settle(rows, rule).decisions[0])
-        told: dict[str, Any] = self.kernel.native.find(
-            *self.constants,
-            np.array([own], dtype=np.int32),
-            np.array([center]),
-            half,
-            *self._limits,
-            self.kernel.nodes,
-        )
-        self._count(told)
-        return told
-
-
-def _has_a_line(model: Model) -> bool:
+def _has_one_real_axis(model: Model) -> bool:
     real = real_attribute(model.space)
     if real is None or model.network.outputs != 1 or not tabulable(model):
         return False
-    lengths = [one.n_values for one in model.space.sensitive if not isinstance(one, Real | Derived)]
-    short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MOST_COUNTERPARTS
+    lengths = [
+        attribute.n_values
+        for attribute in model.space.sensitive
+        if not isinstance(attribute, Real | Derived)
+    ]
+    short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MAX_COUNTERPARTS
     short = short and fits_line(real.low, real.high)
-    return short and compiled.fits(model.network, model.space.magnitudes)
+    return short and native_kernel.fits(model.network, model.space.magnitudes)
 
 
-def _refuse_real(model: Model) -> None:
-    """Raise where counterparts cannot be counted."""
+def _check_countable(model: Model) -> None:
     real = real_attribute(model.space)
     if real is not None:
-        message = f"{real.name!r} has uncountably many values: declare it integer, or give a step"
-        raise EngineError(message)
-
-
-def _limits(budget: Budget, deadline: float) -> tuple[float, int]:
-    """Tell the kernel what may be spent: seconds until the deadline, and evaluations a person.
-
-    There 0 is no limit; the root of the lattice is bounded in any case.
-    """
-    seconds = -1.0 if budget.seconds is None else max(0.0, deadline - time.monotonic())
-    return seconds, 0 if budget.evaluations is None else max(1, int(budget.evaluations))
-
-
-def _rule(model: Model) -> tuple[int, float, bool, int, int, int]:
-    """Tell the kernel the rule: kind, threshold, favors above, chosen class, outputs, classes."""
-    rule = model.rule
-    value, above, chosen = 0.0, True, 0
-    if isinstance(rule, Threshold):
-        value, above = rule.value, rule.favors == "above"
-    elif isinstance(rule, OneVsRest):
-        chosen = rule.place
-    return RULES[type(rule)], value, above, chosen, rule.outputs, max(2, rule.n_classes)
-
-
-def _tally(rule: Deciding, counts: Counts, total: int, safe: Flags) -> Tally:
-    undecided = total - counts.sum(axis=1)
-    return Tally(counts, undecided, safe & (undecided == 0), rule.ties_to)
+        raise uncountable(real.name)

@@ -1,110 +1,87 @@
-"""SpanSearch: the lowest and the highest score of a person's counterparts, by the compiled kernel."""
+"""Search of the native kernel for the lowest and the highest score, for a tolerance."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from feta.arrays import Counts
-from feta.engine.question import Question
+from feta.engine.lattice_search import LatticeSearch, returned_ids
 from feta.engine.span import HIGHEST, LOWEST, Span
-from feta.rule import Objective
 from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
 
 
-class KernelSearch(Protocol):
-    """What the kernel can be asked about one person; it returns its answers by name."""
-
-    question: Question
-
-    def farthest(self, goal: Objective, floor: float, *, nearly: bool) -> dict[str, Any]:
-        """Find the counterparts that may have the largest objective, or nearly so."""
-        ...
-
-    def find(self) -> dict[str, Any]:
-        """Find a counterpart that is treated apart, or lies outside the band."""
-        ...
-
-    def spent(self, number: int | None) -> Unknown:
-        """Return that the budget ran out."""
-        ...
-
-
 class SpanSearch:
-    """One question about a tolerance.
+    """One query about a tolerance.
 
-    Nearly the lowest and nearly the highest are found fast also where many are equal, and mostly they
-    decide. The ends themselves are needed for the worst pair, and where the span differs from the
-    tolerance by rounding errors only.
+    Scores close to the lowest and the highest one are found fast, even if many are equal, and they
+    usually decide. The exact ends are needed for the worst pair, and where the span differs from
+    the tolerance only by rounding errors.
     """
 
-    def __init__(self, search: KernelSearch, span: Span) -> None:
-        self.search, self.question, self.span = search, search.question, span
+    def __init__(self, search: LatticeSearch, span: Span) -> None:
+        self.search, self.state, self.span = search, search.state, span
 
     def solve(self, *, worst: bool) -> Verdict:
-        """Find two counterparts too far apart, the worst pair if asked for, or prove that all are near."""
+        """Find two scores too far apart, the worst two if `worst`, or prove that there are none."""
         span = self.span
-        spent = self._widen_nearly()
+        spent = self._widen_approximately()
         if spent is None and span.pair() is None:
-            proved = self._in_band()
-            if proved is not None:
-                return proved
+            verdict = self._prove_band()
+            if verdict is not None:
+                return verdict
         if spent is None and (worst or span.pair() is None):
             spent = self._widen()
-        found = span.pair()
-        if found is not None and (spent is None or not worst):
-            return Unfair(found, optimal=worst, effort=self.question.meter.effort())
+        pair = span.pair()
+        if pair is not None and (spent is None or not worst):
+            return Unfair(pair, optimal=worst, effort=self.state.budget_tracker.effort())
         if spent is not None:
             return spent
-        proved = self._in_band()  # the ends are known; whether the runtime keeps to them is not
-        return proved if isinstance(proved, Fair) else self.question.fair(safe=False)
+        # Both ends are known, so the person is fair; the band may prove it for the runtime, too.
+        verdict = self._prove_band()
+        return verdict if isinstance(verdict, Fair) else self.state.fair(runtime_safe=False)
 
-    def _widen_nearly(self) -> Unknown | None:
-        """Widen the span nearly to both ends; Unknown where the budget is spent."""
-        for goal in (LOWEST, HIGHEST):
-            # No floor: at the one known, all of its equals would be looked at.
-            told = self.search.farthest(goal, -np.inf, nearly=True)
-            numbers = open_numbers(told)
-            if not told["finished"][0]:
-                return self.search.spent(int(numbers[0]) if len(numbers) else None)
-            if len(numbers):
-                self.question.witness(int(numbers[0]))
+    def _widen_approximately(self) -> Unknown | None:
+        """Widen the span nearly to both ends; return Unknown if the budget is spent."""
+        for objective in (LOWEST, HIGHEST):
+            # No floor: with the known score as floor, all equal ones would be scored.
+            result = self.search.find_worst(objective, -np.inf, approximate=True)
+            assignment_ids = returned_ids(result)
+            if not result["finished"][0]:
+                return self._spent(result)
+            if len(assignment_ids):
+                self.state.witness(int(assignment_ids[0]))
         return None
 
     def _widen(self) -> Unknown | None:
-        """Widen the span to both ends, the first of equals, whoever asks."""
-        for goal in (LOWEST, HIGHEST):
-            # The one known so far is among them.
+        """Widen the span to both ends; among equals the first, whoever the person is."""
+        for objective in (LOWEST, HIGHEST):
+            # The floor is just below the known score, so that its counterpart is found as well.
             low, high = self.span.scores.floats()[:, 0]
-            floor = float(np.nextafter(-low if goal is LOWEST else high, -np.inf))
-            told = self.search.farthest(goal, floor, nearly=False)
-            numbers = open_numbers(told)
-            if not told["finished"][0]:
-                return self.search.spent(int(numbers[0]) if len(numbers) else None)
-            best = self.question.farthest(numbers, goal)
-            if best is None:
-                return self.question.unknown(int(numbers[0]))
-            self.span.reach(goal, self.question.counterpart(best))
+            floor = float(np.nextafter(-low if objective is LOWEST else high, -np.inf))
+            result = self.search.find_worst(objective, floor, approximate=False)
+            assignment_ids = returned_ids(result)
+            if not result["finished"][0]:
+                return self._spent(result)
+            optimum = self.state.find_worst(assignment_ids, objective)
+            if optimum is None:
+                return self.state.unknown(int(assignment_ids[0]))
+            self.span.set_optimum(objective, self.state.counterpart(optimum))
         return None
 
-    def _in_band(self) -> Fair | Unknown | None:
-        """Prove that all lie in the band around the span; None where somebody is beyond it."""
-        told = self.search.find()
-        if told["found"][0]:
-            self.question.witness(int(told["number"][0]))
+    def _spent(self, result: dict[str, Any]) -> Unknown:
+        assignment_ids = returned_ids(result)
+        return self.search.spent(int(assignment_ids[0]) if len(assignment_ids) else None)
+
+    def _prove_band(self) -> Fair | Unknown | None:
+        """Prove that all scores lie in the band around the span; None if one is outside."""
+        result = self.search.find()
+        if result["found"][0]:
+            self.state.witness(int(result["number"][0]))
             return None
-        if not told["finished"][0]:
+        if not result["finished"][0]:
             return self.search.spent(None)
-        apart = self.question.apart(open_numbers(told))
-        if apart is None:
-            return self.question.unknown()
-        if len(apart):
+        differs = self.state.differs(returned_ids(result))
+        if differs is None:
+            return self.state.unknown()
+        if len(differs):
             return None
-        return self.question.fair(safe=bool(told["safe"][0]) and not told["open"])
-
-
-def open_numbers(told: dict[str, Any]) -> Counts:
-    """Return the counterparts that the kernel hands back, ascending: open ones, or the one found."""
-    numbers = told["open"].get(0)
-    if numbers is None:
-        return told["number"][:1].astype(np.int64) if told["found"][0] else np.zeros(0, np.int64)
-    return np.sort(numbers.astype(np.int64))
+        return self.state.fair(runtime_safe=bool(result["safe"][0]) and not result["open"])

@@ -1,11 +1,11 @@
-"""Engine: what an engine is and promises, and what it may spend."""
+"""Interface of an engine, and the budget of a query."""
 
 import time
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from feta.arrays import Matrix
-from feta.errors import SchemaError
+from feta.errors import EngineError, SchemaError
 from feta.model import Model
 from feta.query import Query
 from feta.space.vote_weights import VoteWeights
@@ -18,7 +18,7 @@ Until = Literal["all", "majority"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one question may cost; None is no limit."""
+    """Limits on the cost of one query; None means no limit."""
 
     seconds: float | None = None
     evaluations: int | None = None
@@ -30,40 +30,50 @@ class Budget:
                 not isinstance(limit, int | float) or not 0 <= limit < float("inf")
             ):
                 raise SchemaError(
-                    f"a budget of {name} must be 0 or more, and finite, got {limit!r}"
+                    f"invalid budget of {name}: got {limit!r}; "
+                    "expected a finite number that is not negative"
                 )
 
     def deadline(self) -> float:
-        """Tell when the time is up, by `time.monotonic`, if the work starts now."""
+        """Return when the time is up if the work starts now, as `time.monotonic` counts."""
         return float("inf") if self.seconds is None else time.monotonic() + self.seconds
 
 
 UNLIMITED = Budget()
 
 
-class Engine(Protocol):
-    """Answers questions, and promises two things.
+def uncountable(name: str) -> EngineError:
+    """Return the error for counting the values of a real-valued attribute."""
+    return EngineError(
+        f"cannot count counterparts: got {name!r}, which has uncountably many values; "
+        "expected finite sensitive attributes; declare it integer, or give a step"
+    )
 
-    Sound: Fair only with a proof, Unfair only with a witness, else Unknown.
-    Bounded: a spent budget is an answer, Unknown, never an exception.
+
+class Engine(Protocol):
+    """Answers queries about fairness.
+
+    An engine is sound: `Fair` requires a proof, `Unfair` requires a replayed counterexample, and
+    everything else is `Unknown`. Its cost is bounded: a spent budget gives `Unknown`, never an
+    exception.
     """
 
     @property
     def name(self) -> str:
-        """What a user calls it."""
+        """The name by which users select it."""
         ...
 
     @property
     def about(self) -> str:
-        """What it can prove, in a line."""
+        """One line about what it can prove."""
         ...
 
     def accepts(self, model: Model) -> bool:
-        """Say, cheaply, whether this engine can try questions about the model at all."""
+        """Return whether this engine can work on the model; this must be cheap."""
         ...
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
-        """Answer one question."""
+        """Answer one query."""
         ...
 
     def tally(
@@ -75,11 +85,11 @@ class Engine(Protocol):
         until: Until,
         weights: VoteWeights | None = None,
     ) -> Tally:
-        """Count the counterparts' decisions; "majority" may stop where the majority is certain."""
+        """Count the counterparts' decisions; "majority" may stop once the majority is certain."""
         ...
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
-        """Find each person's median, lowest and highest counterpart score, exactly."""
+        """Compute each person's median, lowest and highest counterpart score, exactly."""
         ...

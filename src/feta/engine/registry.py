@@ -1,74 +1,91 @@
-"""Registry: our engines by name, and which one `auto` takes."""
+"""Engines by name, and the choice that `auto` makes."""
 
 from functools import cache
 from importlib.metadata import entry_points
 
-from feta.bounds.first_layer import MOST_ROWS, tabulable
-from feta.engine import compiled
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.lattice import Lattice
+from feta.bounds.first_layer import MAX_ROWS, tabulable
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.backends.gurobi import Gurobi
 from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.backends.scip import Scip
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import Engine
 from feta.errors import EngineError, one_of
 from feta.model import Model
+from feta.scorer.network import native_kernel
 
-# In the order in which `auto` asks them.
+# In the order in which `auto` tries them.
 OURS: tuple[Engine, ...] = (
-    Lattice(),
-    Exhaustive(),
-    Milp("milp", Highs()),
-    Milp("milp:scip", Scip()),
-    Milp("milp:gurobi", Gurobi()),
+    LatticeEngine(),
+    ExhaustiveEngine(),
+    MilpEngine("milp", Highs()),
+    MilpEngine("milp:scip", Scip()),
+    MilpEngine("milp:gurobi", Gurobi()),
 )
 
-# Beyond this many counterparts `auto` does not score them one by one: it would take minutes a person.
-SMALL = 10**8
+# `auto` does not enumerate more counterparts than this: it would take minutes per person.
+MAX_ENUMERATED = 10**8
 
 
 @cache
 def engines() -> dict[str, Engine]:
-    """Give all engines by name; others come by the entry point `feta.engines`, ours win a clash."""
-    found: dict[str, Engine] = {
+    """Return all engines by name; plugins use the entry point `feta.engines`.
+
+    A plugin cannot replace an engine of FETA.
+    """
+    plugins: dict[str, Engine] = {
         point.name: point.load()() for point in entry_points(group="feta.engines")
     }
     ours = {engine.name: engine for engine in OURS}
-    return ours | {name: engine for name, engine in found.items() if name not in ours}
+    return ours | {name: engine for name, engine in plugins.items() if name not in ours}
 
 
 def is_ours(engine: Engine) -> bool:
-    """Say whether an engine's proofs are taken at its word."""
+    """Return whether an engine is part of FETA, so that its proofs are trusted."""
     return engine in OURS
 
 
 def choose(model: Model, name: str = "auto") -> Engine:
-    """Take the engine named, or the first that accepts the model."""
+    """Return the named engine, or the first that accepts the model."""
     known = engines()
     if name == "auto":
-        if not Lattice.available():
-            compiled.warn_without_kernel()
-        for engine in known.values():
-            if engine.accepts(model) and (engine.name != Exhaustive.name or _is_small(model)):
-                return engine
-        raise EngineError(f"no engine can answer for this model: {_why_not(model)}")
+        if not LatticeEngine.available():
+            native_kernel.warn_without_kernel()
+        return _first_accepting(model)
     if name not in known:
         raise EngineError(f"an engine must be {one_of(name, ['auto', *known])}")
-    if name == Lattice.name and not Lattice.available():
-        raise EngineError(f"the engine {name!r} cannot answer: {compiled.MISSING}")
+    if name == LatticeEngine.name and not LatticeEngine.available():
+        raise EngineError(f"the engine {name!r} is not available: {native_kernel.MISSING}")
     if not known[name].accepts(model):
-        raise EngineError(f"the engine {name!r} cannot answer for this model: {_why_not(model)}")
+        raise EngineError(f"the engine {name!r} does not accept this model: {_why_not(model)}")
     return known[name]
 
 
+def _first_accepting(model: Model) -> Engine:
+    for engine in engines().values():
+        if engine.accepts(model) and (engine.name != ExhaustiveEngine.name or _is_small(model)):
+            return engine
+    raise EngineError(f"no engine accepts this model: {_why_not(model)}")
+
+
 def _is_small(model: Model) -> bool:
-    return model.space.lattice.size <= SMALL
+    return model.space.lattice.size <= MAX_ENUMERATED
 
 
 def _why_not(model: Model) -> str:
+    """Return what is wrong with the model, what is expected, and what to do."""
     if not tabulable(model):
-        return f"a sensitive attribute with a table or bands must be finite and have at most {MOST_ROWS} values; narrow its domain"
+        return (
+            "got a sensitive attribute with a table or bands that is real-valued or too long; "
+            f"expected a finite one with at most {MAX_ROWS} values; narrow its domain"
+        )
     if not model.space.finite:
-        return "a sensitive attribute is real-valued; declare it integer, or give a step, or use the engine 'milp'"
-    return f"everybody has over 2^{model.space.lattice.size.bit_length() - 1} counterparts; narrow the sensitive domains"
+        return (
+            "got a real-valued sensitive attribute; expected finite ones; "
+            "declare it integer, or give a step, or use the engine 'milp'"
+        )
+    size = model.space.lattice.size.bit_length() - 1
+    return (
+        f"got over 2^{size} counterparts per person; expected fewer; narrow the sensitive domains"
+    )

@@ -1,45 +1,46 @@
-"""Span: the lowest and highest scores of a person's counterparts found so far; what a tolerance compares.
-
-It is mutable, and lives no longer than the question.
-"""
+"""Span of the scores of one person's counterparts, which a tolerance limits."""
 
 import numpy as np
 
 from feta.arrays import Matrix, Vector
+from feta.dyadic import Dyadic
 from feta.model import Model
-from feta.network.dyadic import Dyadic
 from feta.rule import Objective, separates
 from feta.verdict.counterexample import Counterexample
 
-# What an end of the span maximizes: the score, or the score with its sign changed.
+# The objectives of the two ends: the negated score, and the score.
 LOWEST = Objective(np.array([[-1.0]]))
 HIGHEST = Objective(np.array([[1.0]]))
 
 
 class Span:
-    """Two counterparts of one person, scored exactly; the span between them only widens."""
+    """The lowest and the highest score known so far, exact; it only widens.
+
+    It is mutable and belongs to one query.
+    """
 
     def __init__(self, model: Model, person: Vector) -> None:
         self.model = model
-        self.ends = [person, person]  # the lowest and the highest
+        self.ends = [person, person]  # the counterparts with the lowest and the highest score
         self.scores = model.exact.scores(np.stack(self.ends))
         self.moves = 0
         self._pair: Counterexample | None = None
 
     def widen(self, people: Matrix) -> None:
-        """Take the lowest and the highest of some counterparts, if they are beyond those so far."""
+        """Extend the span to the scores of some counterparts."""
         scores = self.model.exact.scores(people)
         for row, person in enumerate(people):
             if scores[row].compare(self.scores[0])[0] < 0:
-                self._put(0, person, scores[row])
+                self._set_end(0, person, scores[row])
             elif scores[row].compare(self.scores[1])[0] > 0:
-                self._put(1, person, scores[row])
+                self._set_end(1, person, scores[row])
 
-    def reach(self, goal: Objective, person: Vector) -> None:
-        """Make a counterpart the end that a goal seeks; nobody is beyond it, but some may be equal."""
-        self._put(0 if goal is LOWEST else 1, person, self.model.exact.scores(person[None, :])[0])
+    def set_optimum(self, objective: Objective, person: Vector) -> None:
+        """Make a counterpart that maximizes the objective an end, also if its score is known."""
+        end = 0 if objective is LOWEST else 1
+        self._set_end(end, person, self.model.exact.scores(person[None, :])[0])
 
-    def _put(self, end: int, person: Vector, score: Dyadic) -> None:
+    def _set_end(self, end: int, person: Vector, score: Dyadic) -> None:
         exponent = min(score.exponent, self.scores.exponent)
         numerators = np.array(self.scores.at(exponent), dtype=object)
         numerators[end] = score.at(exponent)
@@ -49,7 +50,7 @@ class Span:
         self._pair = None
 
     def pair(self) -> Counterexample | None:
-        """Return the two as a counterexample, the lower score first; None within the tolerance."""
+        """Return both ends as a counterexample, the lower first; None within the tolerance."""
         if self._pair is None and separates(self.model.rule, self.scores):
             self._pair = Counterexample.witness(self.model, *self.ends)
         return self._pair

@@ -1,1 +1,1 @@
-"""scikit-learn clothing."""
+"""The scikit-learn interface."""

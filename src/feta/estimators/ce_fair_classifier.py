@@ -1,5 +1,5 @@
 # ruff: noqa: N803 - X is scikit-learn's own name for the table
-"""CEFairClassifier: a network trained on its own counterexamples, in scikit-learn's clothing."""
+"""CEFairClassifier: a network trained on its counterexamples, as a scikit-learn classifier."""
 
 from collections.abc import Collection
 from typing import Literal, Self
@@ -14,8 +14,8 @@ from feta.errors import SchemaError
 from feta.estimators.fair_classifier import FairClassifier
 from feta.estimators.fair_estimator import Targets
 from feta.estimators.layout import People
+from feta.io.schema import Schema
 from feta.rule import Argmax, Rule, Threshold
-from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.train.ce_fair import CEFairTrainer
@@ -23,36 +23,39 @@ from feta.train.plain import PlainTrainer
 from feta.train.split import Split
 from feta.train.task import Task
 
+NOT_ENFORCED = "decisions of the network itself: trained to be fair, but without a guarantee"
+
 
 class CEFairClassifier(FairClassifier):
-    """A network that is trained, then trained again on everybody's worst counterexample.
+    """A network that is trained, and then trained on everybody's worst counterexample.
 
     Parameters
     ----------
     space
-        Who can exist. None guesses it in `fit` from what X holds.
+        The people that can exist. None infers it in `fit` from X.
     sensitive
-        Names of the sensitive columns; with a space given, None keeps those it declares.
+        Names of the sensitive columns; None keeps those that the space declares.
     enforce
-        Decide each person as most of their counterparts are decided: then no decision can depend on
-        the sensitive columns, which `predict` does not read. False gives the network's own decisions.
+        Give each person the decision that most of their counterparts get: then no decision can
+        depend on the sensitive columns, which `predict` does not read. False returns the
+        decisions of the network itself.
     hidden
-        The widths of the hidden layers, with ReLU between.
+        The widths of the hidden layers, with ReLU in between.
     plain_epochs, learning_rates
         The first training: its epochs, and the learning rates tried; the best epoch is taken.
     epochs, sample_fraction, keep, span_penalty, learning_rate, batch_size
-        The second training, as `CEFairTrainer` has them; 0 epochs leave it out.
+        The second training, as in `CEFairTrainer`; 0 epochs skip it.
     weights
-        The votes that each counterpart has, where decisions are enforced; None gives everyone one.
+        The votes of each counterpart, if decisions are enforced; None gives everyone one vote.
     engine
-        What counts the counterparts.
+        The engine that counts the counterparts.
     random_state
         The seed: equal seeds and data give the same network on the same kind of processor.
 
     Attributes
     ----------
     model_, network_
-        The trained model and its network, in people's own units.
+        The trained model and its network, in raw units.
     run_
         The second training's curve: a `TrainingRun`, or None.
     classes_, space_, columns_, n_counterparts_, guarantee_, n_features_in_, feature_names_in_
@@ -61,7 +64,8 @@ class CEFairClassifier(FairClassifier):
     Examples
     --------
     >>> import feta
-    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
+    >>> age = feta.Integer("age", 18, 90, sensitive=True)
+    >>> space = feta.FeatureSpace((age, feta.Real("income", 0, 99)))
     >>> X = pd.DataFrame({"age": [20, 60, 25, 70] * 5, "income": [10, 20, 70, 80] * 5})
     >>> fair = CEFairClassifier(space, hidden=(4,), plain_epochs=40, epochs=2, batch_size=4)
     >>> fair.fit(X, ["no", "no", "yes", "yes"] * 5).predict(X.drop(columns=["age"])[:4])
@@ -116,10 +120,13 @@ class CEFairClassifier(FairClassifier):
         frame = self._learn_columns(X)
         labels = self._targets(y, len(frame))
         if isinstance(self.space, Schema):
-            message = "CEFairClassifier learns to part the classes at one half, so it takes no schema's [decision]; give it schema.space, or train with feta train"
-            raise SchemaError(message)
+            raise SchemaError(
+                "invalid space: got a Schema; expected a FeatureSpace, because CEFairClassifier "
+                "learns its own decision at a probability of one half; pass schema.space, or use "
+                "feta train"
+            )
         self.space_ = self._choose_space(frame)
-        self.n_counterparts_ = self.space_.lattice.size  # uncountably many are refused here
+        self.n_counterparts_ = self.space_.lattice.size  # raises if they are uncountable
         self._check_weights()
         self.classes_, targets = np.unique(labels, return_inverse=True)
         self._check_rule()
@@ -128,8 +135,10 @@ class CEFairClassifier(FairClassifier):
 
     def _train(self, people: Matrix, targets: Targets) -> None:
         if not isinstance(self.random_state, int | np.integer):
-            raise SchemaError(f"random_state must be a whole number, got {self.random_state!r}")
-        seed, names = int(self.random_state), tuple(str(one) for one in self.classes_)
+            raise SchemaError(
+                f"invalid random_state: got {self.random_state!r}; expected an integer"
+            )
+        seed, names = int(self.random_state), tuple(str(label) for label in self.classes_)
         rule: Rule = Threshold(0.0) if len(names) == 2 else Argmax(names)  # noqa: PLR2004 - one score
         plain = PlainTrainer(
             self.space_,
@@ -154,12 +163,11 @@ class CEFairClassifier(FairClassifier):
                 rule=rule,
                 seed=seed,
             )
-            held = (split.held, split.held_targets)
-            self.run_ = fair.train(network, split.people, split.targets, validation=held)
+            validation = (split.held, split.held_targets)
+            self.run_ = fair.train(network, split.people, split.targets, validation=validation)
             network = self.run_.network
         self.network_, self.model_ = network, self._model(network)
-        own = "the network's own decisions: trained to be fair, but nothing is promised"
-        self.guarantee_ = self.promise if self.enforce else own
+        self.guarantee_ = self.promise if self.enforce else NOT_ENFORCED
 
     def predict(self, X: People) -> Targets:
         """Decide each person.
@@ -167,17 +175,17 @@ class CEFairClassifier(FairClassifier):
         Parameters
         ----------
         X
-            The people; where decisions are enforced, the sensitive columns are never read.
+            The people; if decisions are enforced, the sensitive columns are not read.
         """
         check_is_fitted(self, "model_")
         if self.enforce:
             return super().predict(X)
         people = self.space_.encode(self._frame(X))
-        assert self.model_ is not None  # it is always read: it was made here
+        assert self.model_ is not None  # set by _train
         return np.asarray(self.classes_[self.model_.decide(people).astype(np.int64)])
 
     def predict_proba(self, X: People) -> Matrix:
-        """Give each class's share of the votes, or the network's own probabilities.
+        """Return the share of votes of each class, or the probabilities of the network.
 
         Parameters
         ----------

@@ -1,5 +1,5 @@
 # ruff: noqa: N803 - X is scikit-learn's own name for the table
-"""FairClassifier: a scikit-learn classifier that decides as most of a person's counterparts would be."""
+"""FairClassifier: a scikit-learn classifier that returns the majority of the counterparts."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
@@ -13,91 +13,93 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from feta.arrays import Counts, Matrix
-from feta.beyond import groups
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets, inner
 from feta.estimators.layout import People
+from feta.io.schema import Schema
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
-from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
+from feta.wider_limits import groups
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from feta.network.network import Network
+    from feta.scorer.network.network import Network
 
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A classifier whose decisions cannot depend on the sensitive columns.
 
-    Each person is decided as most of their counterparts are: everyone who equals them in all other
-    columns, with any values of the sensitive ones. On an exact tie the second of two classes is
-    taken, or the one that a schema calls favorable, and the first of several.
+    Each person gets the decision that most of their counterparts get: everyone who equals them in
+    all other columns, with any values of the sensitive ones. On an exact tie, it is the second of
+    two classes, or the one that a schema declares favorable, or the first of several classes.
 
     Parameters
     ----------
     estimator
-        The classifier whose decisions are made fair; `fit` clones and fits it. A trained one comes
-        as `sklearn.frozen.FrozenEstimator(trained)` and is not fitted again; `y` may then be None.
-        A bare MLPClassifier or LogisticRegression is given `space.encode(X)`: numbers in their own
-        units, one column a category. Any other estimator, such as a pipeline, is given the table as it
-        came, in those columns that the space has.
+        The classifier whose decisions are made fair; `fit` clones and fits it. Pass a trained one
+        as `sklearn.frozen.FrozenEstimator(trained)`: it is not fitted again, and `y` may be None.
+        A bare MLPClassifier or LogisticRegression gets `space.encode(X)`: numbers in raw units,
+        one column per category. Any other estimator, such as a pipeline, gets the columns of the
+        original table that the space has.
     space
-        Who can exist: a space, or a whole schema, whose [decision] is then taken over, with its
-        threshold. A bare space decides as the estimator's own `predict`: two classes part at a
-        probability of one half. None guesses it in `fit` from what X holds: good for a first look,
-        but people outside those limits are refused by `predict`, so state the space for real use.
+        The people that can exist: a space, or a schema, whose [decision] with its threshold is
+        used as well. With a space, decisions are those of the estimator's `predict`: two classes
+        are separated at a probability of one half. None infers the space in `fit` from X. That
+        suits a first look, but `predict` may reject people outside its limits, so state the space
+        for real use.
     sensitive
-        Names of the sensitive columns; with a space given, None keeps those it declares. The
-        columns of an array are called "x0", "x1", and so on, and so are those of a frame that
-        are numbered, not named.
+        Names of the sensitive columns; None keeps those that the space declares. The columns of
+        an array, and numbered columns of a frame, are named "x0", "x1", and so on.
     engine
-        What counts the counterparts of an estimator that FETA can read.
+        The engine that counts the counterparts of an estimator that FETA can read.
     weights
-        The votes that each counterpart has; None gives everyone one vote.
+        The votes of each counterpart; None gives everyone one vote.
 
     Attributes
     ----------
     classes_
         The classes, in the order of `predict_proba`.
     space_
-        The space, given or guessed.
+        The space, given or inferred.
     estimator_
         The fitted estimator.
     model_
-        What FETA read of it, or None where it cannot: then the votes are taken by the estimator's
-        own `predict`, always on the same table of all counterparts. Such decisions are fair as long
-        as `predict` is deterministic, and come without verdicts.
+        FETA's model of it, or None if FETA cannot read it: then votes are counted with the
+        estimator's own `predict`, always on the same table of all counterparts. Such decisions
+        are fair if `predict` is deterministic; there are no verdicts about the estimator.
     guarantee_
-        Which of the two holds, in words; `fit` warns of the second.
+        Which of the two guarantees holds, in words; `fit` warns if it is the second.
     columns_
-        The names of the columns that `fit` was given.
+        The names of the columns that were passed to `fit`.
     n_counterparts_
-        How many counterparts each person has.
+        The number of counterparts of each person.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all estimators of scikit-learn.
 
     Examples
     --------
     >>> import feta, pandas as pd
-    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
+    >>> age = feta.Integer("age", 18, 90, sensitive=True)
+    >>> space = feta.FeatureSpace((age, feta.Real("income", 0, 99)))
     >>> X = pd.DataFrame({"age": [20, 60, 25, 70], "income": [10, 20, 70, 80]})
     >>> fair = FairClassifier(LogisticRegression(), space).fit(X, ["no", "no", "yes", "yes"])
     >>> fair.predict(X.drop(columns=["age"]))
     array(['no', 'no', 'yes', 'yes'], dtype='<U3')
-    >>> fair.guarantee_
-    'fair by construction: each decision is counted exactly, from the columns that are not sensitive'
+    >>> fair.guarantee_.partition(":")[0]
+    'fair by construction'
     """
 
     kind: ClassVar[str] = "classifier"
     example: ClassVar[str] = "LogisticRegression()"
     promise: ClassVar[str] = (
-        "fair by construction: each decision is counted exactly, from the columns that are not sensitive"
+        "fair by construction: each decision is counted exactly, "
+        "from the columns that are not sensitive"
     )
     takes_rows: ClassVar[tuple[type, ...]] = (LogisticRegression, MLPClassifier)
 
@@ -117,29 +119,29 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         self.weights = weights
 
     def predict(self, X: People) -> Targets:
-        """Decide each person as most of their counterparts are decided.
+        """Return the decision that most counterparts of each person get.
 
         Parameters
         ----------
         X
-            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are never
-            read: they may hold anything, and a frame or dict may lack them.
+            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are
+            not read: they may contain anything, and may be missing in a frame or dict.
         """
         check_is_fitted(self, "model_")
         people = self._people(X)
         if self.model_ is None:
-            winners = _winners(self._counts(people)[:, self._places])
+            winners = _winners(self._counts(people)[:, self._class_order])
         else:
             winners = FairPredictor(self.model_, self.engine, weights=self.weights).decide(people)
-        return np.asarray(self.classes_[self._places][winners.astype(np.int64)])
+        return np.asarray(self.classes_[self._class_order][winners.astype(np.int64)])
 
     def predict_proba(self, X: People) -> Matrix:
-        """Give each class's share of the counterparts' votes, (people, classes).
+        """Return the share of the counterparts' votes of each class, (people, classes).
 
         Parameters
         ----------
         X
-            The people, as for `predict`, which takes the largest share.
+            The people, as for `predict`, which returns the class with the largest share.
         """
         check_is_fitted(self, "model_")
         n_votes = self.n_counterparts_ if self.weights is None else self.weights.total
@@ -147,7 +149,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # what only sensitive columns tell is left unsaid
+        tags.classifier_tags.poor_score = True  # information in the sensitive columns is not used
         return tags
 
     def _targets(self, y: ArrayLike | None, n_people: int) -> Targets:
@@ -155,44 +157,53 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
         check_classification_targets(labels)
         classes = np.unique(labels)
         if len(classes) < 2:  # noqa: PLR2004 - a choice
-            raise SchemaError(f"y must hold two classes or more, got 1 class: {classes[0]!r}")
+            raise SchemaError(
+                f"invalid y: got 1 class, {classes[0]!r}; expected two classes or more"
+            )
         return labels
 
     def _check_fitted(self) -> None:
         classes = getattr(self.estimator_, "classes_", ())
         if np.ndim(classes) != 1 or len(classes) < 2:  # noqa: PLR2004 - a choice
             name = type(inner(self.estimator_)).__name__
-            message = f"the estimator must be a classifier of two or more classes, got {name} with the classes {classes!r}"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"invalid estimator: got {name} with the classes {classes!r}; expected a "
+                "classifier of two or more classes"
+            )
         self.classes_ = np.asarray(classes)
         self._check_rule()
 
     def _check_rule(self) -> None:
-        """Refuse a schema's decision that the estimator cannot take over; note which class it favors."""
-        self._places = np.arange(
-            len(self.classes_)
-        )  # of the classes, the favorable one of two last
+        """Reject a schema's decision that does not apply; store the order of the classes."""
+        # Indices of the classes; of two classes, the favorable one is last.
+        self._class_order = np.arange(len(self.classes_))
         if self._schema is None:
             return
         rule = self._schema.rule
         if isinstance(rule, OneVsRest | Tolerance):
-            told = "one_vs_rest" if isinstance(rule, OneVsRest) else "a tolerance"
-            message = f"FairClassifier decides between all classes, but the schema's [decision] has {told}; take it out, or use feta.FairPredictor(schema.model(network))"
-            raise SchemaError(message)
-        self._schema.check_classes([str(one) for one in self.classes_])
+            option = "one_vs_rest" if isinstance(rule, OneVsRest) else "a tolerance"
+            raise SchemaError(
+                f"invalid [decision] of the schema: got {option}; expected none, because "
+                "FairClassifier decides between all classes; remove it, or use "
+                "feta.FairPredictor(schema.model(network))"
+            )
+        self._schema.check_classes([str(label) for label in self.classes_])
         if isinstance(rule, Threshold) and rule.favors == "below":
-            self._places = self._places[::-1]
+            self._class_order = self._class_order[::-1]
 
     def _check_votes(self) -> None:
         rule = None if self._schema is None else self._schema.rule
         if isinstance(rule, Threshold) and (rule.value, rule.equality) != (0.0, None):
-            message = f"the schema's threshold needs an estimator that FETA can read, since predict parts the classes at one half: {self._obstacle}; or leave threshold and equality out of [decision]"
-            raise SchemaError(message)
+            raise SchemaError(
+                "the schema's threshold does not apply: predict separates the classes at one "
+                f"half, and FETA cannot read the estimator: {self._obstacle}; remove threshold "
+                "and equality from [decision]"
+            )
 
     def _model(self, network: "Network") -> Model:
         if self._schema is not None:
             return self._schema.model(network)
-        names = tuple(str(one) for one in self.classes_)
+        names = tuple(str(label) for label in self.classes_)
         if len(names) == 2:  # noqa: PLR2004 - one score decides
             return Model(self.space_, network, outcomes=names)
         return Model(self.space_, network, Argmax(names))
@@ -205,15 +216,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # s
             return np.array(counts, dtype=np.int64).reshape(-1, len(self.classes_))[inverse]
         by_class = np.empty((len(first), len(self.classes_)), dtype=np.int64)
         for model, rows in groups(self.model_, first):
-            counted = choose(model, self.engine).tally(
+            tally = choose(model, self.engine).tally(
                 model, first[rows], UNLIMITED, until="all", weights=self.weights
             )
-            by_class[np.ix_(rows, self._places)] = counted.by_class
+            by_class[np.ix_(rows, self._class_order)] = tally.by_class
         return by_class[inverse]
 
 
 def _winners(counts: Counts) -> Counts:
-    """Tell the class with most votes: on a tie the second of two, and the first of several."""
+    """Return the class with most votes: on a tie the second of two, or the first of several."""
     if counts.shape[1] == 2:  # noqa: PLR2004 - the favorable one
         return (counts[:, 1] >= counts[:, 0]).astype(np.int64)
     return np.argmax(counts, axis=1)

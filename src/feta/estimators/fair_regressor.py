@@ -1,5 +1,5 @@
 # ruff: noqa: N803 - X is scikit-learn's own name for the table
-"""FairRegressor: a scikit-learn regressor that gives the median of what a person's counterparts get."""
+"""FairRegressor: a scikit-learn regressor that returns the median of the counterparts."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
@@ -15,71 +15,72 @@ from feta.arrays import Vector
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets
 from feta.estimators.layout import People
+from feta.io.schema import Schema
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
-from feta.schema import Schema
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from feta.network.network import Network
+    from feta.scorer.network.network import Network
 
 
 class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A regressor whose scores cannot depend on the sensitive columns.
 
-    Each person gets the lower median of what their counterparts get: everyone who equals them in all
-    other columns, with any values of the sensitive ones.
+    Each person gets the lower median of the scores of their counterparts: everyone who equals them
+    in all other columns, with any values of the sensitive ones.
 
     Parameters
     ----------
     estimator
-        The regressor whose scores are made fair; `fit` clones and fits it. A trained one comes as
-        `sklearn.frozen.FrozenEstimator(trained)` and is not fitted again; `y` may then be None. A
-        bare MLPRegressor or LinearRegression is given `space.encode(X)`: numbers in their own units,
-        one column a category. Any other estimator, such as a pipeline, is given the table as it came,
-        in those columns that the space has.
+        The regressor whose scores are made fair; `fit` clones and fits it. Pass a trained one as
+        `sklearn.frozen.FrozenEstimator(trained)`: it is not fitted again, and `y` may be None. A
+        bare MLPRegressor or LinearRegression gets `space.encode(X)`: numbers in raw units, one
+        column per category. Any other estimator, such as a pipeline, gets the columns of the
+        original table that the space has.
     space
-        Who can exist: a space, or a whole schema, whose tolerance is then `epsilon`. None guesses it
-        in `fit` from what X holds: good for a first look, but people outside those limits are
-        refused by `predict`, so state the space for real use.
+        The people that can exist: a space, or a schema, whose tolerance is then `epsilon`. None
+        infers the space in `fit` from X. That suits a first look, but `predict` may reject people
+        outside its limits, so state the space for real use.
     sensitive
-        Names of the sensitive columns; with a space given, None keeps those it declares. The
-        columns of an array are called "x0", "x1", and so on, and so are those of a frame that
-        are numbered, not named.
+        Names of the sensitive columns; None keeps those that the space declares. The columns of
+        an array, and numbered columns of a frame, are named "x0", "x1", and so on.
     epsilon
-        How far apart the scores of any two counterparts may be before `explain` calls the estimator unfair.
+        The maximum difference of the scores of any two counterparts; beyond it, `explain` returns
+        `Unfair`.
     engine
-        What asks about the counterparts of an estimator that FETA can read.
+        The engine for the counterparts of an estimator that FETA can read.
     weights
-        The votes that each counterpart has; None gives everyone one vote.
+        The votes of each counterpart; None gives everyone one vote.
 
     Attributes
     ----------
     space_
-        The space, given or guessed.
+        The space, given or inferred.
     estimator_
         The fitted estimator.
     model_
-        What FETA read of it, or None where it cannot: then the median is of the estimator's own
-        `predict`, always on the same table of all counterparts. Such scores are fair as long as
-        `predict` is deterministic, and come without verdicts.
+        FETA's model of it, or None if FETA cannot read it: then the median is computed with the
+        estimator's own `predict`, always on the same table of all counterparts. Such scores are
+        fair if `predict` is deterministic; there are no verdicts about the estimator.
     guarantee_
-        Which of the two holds, in words; `fit` warns of the second.
+        Which of the two guarantees holds, in words; `fit` warns if it is the second.
     columns_
-        The names of the columns that `fit` was given.
+        The names of the columns that were passed to `fit`.
     n_counterparts_
-        How many counterparts each person has.
+        The number of counterparts of each person.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all estimators of scikit-learn.
 
     Examples
     --------
     >>> import feta, pandas as pd
-    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
+    >>> age = feta.Integer("age", 18, 90, sensitive=True)
+    >>> space = feta.FeatureSpace((age, feta.Real("income", 0, 99)))
     >>> X = pd.DataFrame({"age": [20, 60, 25, 70], "income": [10, 20, 70, 80]})
     >>> fair = FairRegressor(LinearRegression(), space, epsilon=50.0).fit(X, [120, 260, 725, 870])
     >>> fair.predict(X.drop(columns=["age"])).round().tolist()
@@ -91,7 +92,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
     kind: ClassVar[str] = "regressor"
     example: ClassVar[str] = "LinearRegression()"
     promise: ClassVar[str] = (
-        "fair by construction: each score is chosen exactly, from the columns that are not sensitive"
+        "fair by construction: each score is chosen exactly, "
+        "from the columns that are not sensitive"
     )
     takes_rows: ClassVar[tuple[type, ...]] = (LinearRegression, MLPRegressor)
 
@@ -113,13 +115,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         self.weights = weights
 
     def predict(self, X: People) -> Vector:
-        """Give each person the lower median of what their counterparts get.
+        """Return the lower median of the scores of each person's counterparts.
 
         Parameters
         ----------
         X
-            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are never
-            read: they may hold anything, and a frame or dict may lack them.
+            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are
+            not read: they may contain anything, and may be missing in a frame or dict.
         """
         check_is_fitted(self, "model_")
         people = self._people(X)
@@ -130,7 +132,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # what only sensitive columns tell is left unsaid
+        tags.regressor_tags.poor_score = True  # information in the sensitive columns is not used
         return tags
 
     def _targets(self, y: ArrayLike | None, n_people: int) -> Targets:
@@ -139,24 +141,28 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
             return numbers if numbers.dtype.kind in "iuf" else numbers.astype(np.float64)
         except (TypeError, ValueError):
             first = numbers[0]
-            raise SchemaError(f"y must hold numbers, got {first!r}") from None
+            raise SchemaError(f"invalid y: got {first!r}; expected numbers") from None
 
     def _check_kind(self, estimator: object) -> None:
         if is_classifier(estimator):
             name = type(estimator).__name__
-            message = (
-                f"the estimator must be a regressor, got {name}; FairClassifier takes classifiers"
+            raise SchemaError(
+                f"invalid estimator: got {name}; expected a regressor; use FairClassifier for "
+                "classifiers"
             )
-            raise SchemaError(message)
 
     def _model(self, network: "Network") -> Model:
         if self._schema is None:
             return Model(self.space_, network, Tolerance(self.epsilon))
         rule = self._schema.rule
         if not isinstance(rule, Tolerance):
-            message = "FairRegressor needs a tolerance in the schema's [decision], got classes or a threshold; FairClassifier takes those"
-            raise SchemaError(message)
+            raise SchemaError(
+                "invalid [decision] of the schema: got classes or a threshold; expected a "
+                "tolerance; use FairClassifier for classes and thresholds"
+            )
         if self.epsilon not in (0.0, rule.epsilon):
-            message = f"epsilon must be left out where the schema has a tolerance, got {self.epsilon} and {rule.epsilon}"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"two tolerances: got epsilon {self.epsilon} and {rule.epsilon} in the schema; "
+                "expected one; omit epsilon"
+            )
         return self._schema.model(network)

@@ -1,1 +1,1 @@
-"""Enforce: decisions that cannot depend on the sensitive attributes."""
+"""Fair decisions: they cannot depend on the sensitive attributes."""

@@ -1,7 +1,7 @@
-"""FairPredictor: a person's counterparts decide together; individually fair by construction.
+"""The fair predictor: a person's counterparts vote, so it is individually fair by construction.
 
-It is a pure function of the model and the columns that are not sensitive (S4): the sensitive ones
-are never read, so nobody's decision can hang on them.
+Its decision is a pure function of the model and the columns that are not sensitive (S4). It never
+reads the sensitive columns, so no decision can depend on them.
 """
 
 from copy import copy
@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix
-from feta.beyond import groups, refusal, widest
-from feta.engine.lattice import Lattice
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import DomainError, EngineError, Undecided
@@ -21,14 +20,18 @@ from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason
+from feta.wider_limits import groups, refusal, widest
+
+# A model, and the rows of the people that it decides.
+Part = tuple[Model, Counts]
 
 
 @dataclass(frozen=True, slots=True)
 class FairPredictor:
-    """Decides as most counterparts would be decided; an exact tie is favorable.
+    """A predictor that returns the decision most counterparts get; an exact tie is favorable.
 
-    Several classes: the class most counterparts get, the first on a tie. Regression: the lower
-    median of their scores. With `weights`, each counterpart has its votes.
+    Several classes: the class that most counterparts get, the first on a tie. Regression: the
+    lower median of their scores. With `weights`, each counterpart has its number of votes.
     """
 
     model: Model
@@ -41,47 +44,62 @@ class FairPredictor:
             self.weights.check(self.model.space)
 
     def decide(self, people: Matrix) -> Answers:
-        """Decide each person; rows that cannot be settled raise `Undecided`, never a guess."""
-        quick = self._quickly(people)
-        if quick is not None:
-            return quick
+        """Decide each person; raise `Undecided` if some cannot be decided, never guess.
+
+        Parameters
+        ----------
+        people
+            Rows encoded by `space.encode(table, sensitive="ignore")`.
+
+        Returns
+        -------
+        array
+            True for favorable; several classes: the class indices; regression: the scores.
+        """
+        answers = self._decide_compiled(people)
+        if answers is not None:
+            return answers
         parts = groups(self.model, self._checked(people))
         if any(model is not self.model for model, _ in parts):
             return self._decide_parts(np.asarray(people, dtype=np.float64), parts)
         counts = (
             self.medians(people) if isinstance(self.model.rule, Tolerance) else self.votes(people)
         )
-        open_rows = np.flatnonzero(~counts.settled)
-        if open_rows.size:
-            raise Undecided(tuple(open_rows.tolist()), self._why_open())
+        undecided = np.flatnonzero(~counts.decided)
+        if undecided.size:
+            raise Undecided(tuple(undecided.tolist()), self._reason())
         if isinstance(counts, Spread):
             return counts.median
         return counts.winner if isinstance(self.model.rule, Argmax) else counts.decision
 
-    def _decide_parts(self, people: Matrix, parts: list[tuple[Model, Counts]]) -> Answers:
-        """Decide people inside the limits and outside of them separately."""
+    def _decide_parts(self, people: Matrix, parts: list[Part]) -> Answers:
+        """Decide people inside and outside the limits separately."""
         answers: dict[int, object] = {}
-        open_rows: list[int] = []
+        undecided: list[int] = []
         for model, rows in parts:
             try:
                 decided = self._over(model).decide(people[rows])
                 answers.update(zip(rows.tolist(), decided, strict=True))
             except Undecided as error:
-                open_rows += rows[list(error.rows)].tolist()
-        if open_rows:
-            raise Undecided(tuple(sorted(open_rows)), self._why_open())
+                undecided += rows[list(error.rows)].tolist()
+        if undecided:
+            raise Undecided(tuple(sorted(undecided)), self._reason())
         return np.array([answers[row] for row in range(len(people))])
 
     def _over(self, model: Model) -> "FairPredictor":
-        """Take the same predictor over wider limits; the votes are those of the same counterparts."""
-        made = copy(self)
-        object.__setattr__(made, "model", model)
-        return made
+        """Return the same predictor for a model with wider limits.
+
+        The weights are not checked against that model's space: they belong to the declared one,
+        and the counterparts are the same.
+        """
+        predictor = copy(self)
+        object.__setattr__(predictor, "model", model)
+        return predictor
 
     def admit(self, people: Matrix) -> None:
         """Raise `OutsideLimits` unless everybody outside the limits can be decided.
 
-        The rows must be readable, as `space.encode(..., limits="open")` makes them.
+        The rows must be readable, as `space.encode(..., limits="open")` returns them.
         """
         for model, rows in groups(self.model, people):
             if model is self.model:
@@ -93,24 +111,28 @@ class FairPredictor:
                 column = widest(self.model, people, row)
                 raise refusal(self.model, people, row, column=column, reason=str(error)) from None
 
-    def _quickly(self, people: Matrix) -> Answers | None:
-        """Take the shortest way, in compiled code, where it is open."""
+    def _decide_compiled(self, people: Matrix) -> Answers | None:
+        """Decide in compiled code alone, the fastest way; return None if it does not apply."""
         if self.weights is not None or self.budget is not UNLIMITED:
             return None
         if type(people) is not np.ndarray or people.dtype != np.float64:
             return None
         engine = choose(self.model, self.engine)
-        return engine.majority(self.model, people) if isinstance(engine, Lattice) else None
+        return engine.majority(self.model, people) if isinstance(engine, LatticeEngine) else None
 
-    def _why_open(self) -> Reason:
+    def _reason(self) -> Reason:
+        """Return why people remain undecided under this budget."""
         if self.budget == UNLIMITED:
             return Reason.NOT_WITNESSED
         return Reason.OUT_OF_TIME if self.budget.seconds is not None else Reason.OUT_OF_NODES
 
     def votes(self, people: Matrix) -> Tally:
-        """Count until each majority is certain; rows that were not settled in time say so."""
+        """Count until each majority is certain; `decided` is False for rows out of time."""
         if isinstance(self.model.rule, Tolerance):
-            raise EngineError("a regression model has scores, not votes; use medians")
+            raise EngineError(
+                "votes are for decisions: got a regression model; expected a threshold or classes; "
+                "use medians"
+            )
         first, inverse = self._distinct(people)
         parts = groups(self.model, first)
         counts = Tally.joined(
@@ -125,68 +147,73 @@ class FairPredictor:
                 for model, rows in parts
             ]
         )
-        inverse = _places(parts)[inverse]
+        inverse = _indices_in_parts(parts)[inverse]
         return replace(
             counts,
             by_class=counts.by_class[inverse],
             undecided=counts.undecided[inverse],
-            safe=counts.safe[inverse],
+            runtime_safe=counts.runtime_safe[inverse],
         )
 
     def medians(self, people: Matrix) -> Spread:
-        """Find the median of each person's counterparts; regression only."""
+        """Find the median score of each person's counterparts; regression only."""
         if not isinstance(self.model.rule, Tolerance):
-            raise EngineError("medians are for regression, with a Tolerance; use votes")
+            raise EngineError(
+                "medians are for regression: got a model with decisions; expected a Tolerance; "
+                "use votes"
+            )
         first, inverse = self._distinct(people)
         parts = groups(self.model, first)
-        found = [
+        spreads = [
             choose(model, self.engine).spread(
                 model, first[rows], self._share(len(rows), len(first)), weights=self.weights
             )
             for model, rows in parts
         ]
-        inverse = _places(parts)[inverse]
+        inverse = _indices_in_parts(parts)[inverse]
         return Spread(
             *(
-                np.concatenate([getattr(one, name) for one in found])[inverse]
-                for name in ("median", "lowest", "highest", "settled")
+                np.concatenate([getattr(spread, name) for spread in spreads])[inverse]
+                for name in ("median", "lowest", "highest", "decided")
             )
         )
 
     def _share(self, n_people: int, n_all: int) -> Budget:
-        """Give some of the people their share of the time."""
+        """Return the budget with the time in proportion to the number of people."""
         seconds = self.budget.seconds
         if seconds is None or n_people == n_all:
             return self.budget
         return replace(self.budget, seconds=seconds * n_people / n_all)
 
     def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
-        """Equal non-sensitive parts have the same counterparts; they are asked about once."""
+        """Deduplicate people who agree on all shared columns: they have the same counterparts."""
         people = self._checked(people)
-        # Rows are told apart by their bytes; + 0.0 makes −0.0 the 0.0 that it equals.
+        # Rows are compared by their bytes; + 0.0 turns −0.0 into 0.0, which it equals.
         content = (people[:, ~self.model.space.sensitive_columns] + 0.0).tobytes()
         size = len(content) // max(1, len(people))
         seen: dict[bytes, int] = {}
         first: list[int] = []
         inverse = np.zeros(len(people), dtype=np.int64)
         for row in range(len(people)):
-            place = seen.setdefault(content[row * size : (row + 1) * size], len(seen))
-            if place == len(first):
+            index = seen.setdefault(content[row * size : (row + 1) * size], len(seen))
+            if index == len(first):
                 first.append(row)
-            inverse[row] = place
+            inverse[row] = index
         return people[first], inverse
 
     def _checked(self, people: Matrix) -> Matrix:
-        """Take rows that are people of the space, inside the limits of shared columns or beyond."""
-        given: object = people
-        if not isinstance(given, np.ndarray | list):
-            message = f"people must come encoded: space.encode(table, sensitive='ignore') does it; got {type(people).__name__}"
-            raise DomainError(message)
+        """Return valid rows of the space; shared columns may be outside their limits."""
+        rows: object = people
+        if not isinstance(rows, np.ndarray | list):
+            raise DomainError(
+                f"people are not encoded: got {type(people).__name__}; expected an array of rows; "
+                "use space.encode(table, sensitive='ignore')"
+            )
         people = np.asarray(people, dtype=np.float64)
         self.model.space.check(people, sensitive="ignore", limits="open")
         return people
 
 
-def _places(parts: list[tuple[Model, Counts]]) -> Counts:
-    """Tell where each person's answer stands when those of the groups follow each other."""
+def _indices_in_parts(parts: list[Part]) -> Counts:
+    """Return the index of each person in the concatenation of all parts."""
     return np.argsort(np.concatenate([rows for _, rows in parts]))

@@ -1,1 +1,1 @@
-"""Report: what an audit comes to, for people who were not there: HTML, Markdown, JUnit, differences."""
+"""Reports about audits, for people and programs, and differences between audits."""

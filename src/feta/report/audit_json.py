@@ -1,23 +1,24 @@
-"""Audit JSON: a report for programs, as audit.json holds it; docs/formats.md describes it."""
+"""A report for programs: the content of audit.json (docs/reference/formats.md)."""
 
 from dataclasses import fields
 from typing import Any
 
-from feta.audit.clearest import Shown
-from feta.audit.comparison import Comparison
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import bad_kinds_json
 from feta.model import Model
+from feta.readers.comparison import Comparison
 from feta.report.groups import Group
 from feta.report.report import Report
 from feta.report.words import never_read
 from feta.rule import DEFINITION, Tolerance
-from feta.space.bad_rows import bad_kinds_json
+from feta.space.attribute import Attribute
 
 FORMAT = "feta-audit"
 VERSION = 1
 
 
 def audit_json(report: Report) -> dict[str, Any]:
-    """Give a report as plain values; what was measured with a clock is under `seconds` and `latency`."""
+    """Return a report as JSON values; only `seconds` and `latency` are measured times."""
     model, source = report.model, report.source
     latency = report.latency
     return {
@@ -25,47 +26,55 @@ def audit_json(report: Report) -> dict[str, Any]:
         "version": VERSION,
         "feta": report.versions["FETA"],
         "partial": report.partial,
-        "model": {
-            "file": source.model_file,
-            "file_sha256": source.model_sha256,
-            "fingerprint": model.fingerprint,
-            "network": model.network.fingerprint,
-            "space": model.space.fingerprint,
-            "counterparts": model.space.lattice.size if model.space.finite else None,
-            "rule": type(model.rule).__name__,
-            "outcomes": list(model.outcomes),
-            "rule_options": {one.name: getattr(model.rule, one.name) for one in fields(model.rule)},
-            "tolerance": model.rule.epsilon if isinstance(model.rule, Tolerance) else None,
-            "tolerance_compares": DEFINITION if isinstance(model.rule, Tolerance) else None,
-            "sensitive": {one.name: one.domain() for one in model.space.sensitive},
-            "reading": model.network.reading,
-            "notes": list(source.notes),
-            "table": dict(source.table),
-            "sensitive_never_read": list(never_read(model)),
-        },
+        "model": _model_json(report),
         "data": source.data,
         "data_sha256": source.data_sha256,
-        "compared": None if source.compared is None else _compared(source.compared),
+        "compared": None if source.compared is None else _comparison_json(source.compared),
         "id_column": source.id_column,
         "vote_weights": source.vote_weights,
         "engine": report.engine,
         "engine_used": report.engine_used,
-        "seconds_per_person": report.seconds_a_person,
+        "seconds_per_person": report.seconds_per_person,
         "seconds": report.seconds,
         "latency": None if latency is None else {"forward": latency.forward, "fair": latency.fair},
         "summary": report.summary.as_dict(),
         "groups": {
-            name: {group: _group(model, one) for group, one in report.groups.present(name)}
-            for name in report.groups.by_attribute
+            attribute: {
+                name: _group_json(model, group) for name, group in report.groups.present(attribute)
+            }
+            for attribute in report.groups.by_attribute
         },
-        "clearest_pairs": [_pair(model, shown) for shown in report.pairs],
+        "clearest_pairs": [_pair_json(model, view) for view in report.pairs],
         "unanswered": list(report.unanswered),
         "bad_rows": bad_kinds_json(report.bad_rows),
         "files": dict(report.files),
     }
 
 
-def _compared(compared: Comparison) -> dict[str, Any]:
+def _model_json(report: Report) -> dict[str, Any]:
+    model, source = report.model, report.source
+    space, rule = model.space, model.rule
+    return {
+        "file": source.model_file,
+        "file_sha256": source.model_sha256,
+        "fingerprint": model.fingerprint,
+        "network": model.network.fingerprint,
+        "space": space.fingerprint,
+        "counterparts": space.lattice.size if space.finite else None,
+        "rule": type(rule).__name__,
+        "outcomes": list(model.outcomes),
+        "rule_options": {option.name: getattr(rule, option.name) for option in fields(rule)},
+        "tolerance": rule.epsilon if isinstance(rule, Tolerance) else None,
+        "tolerance_compares": DEFINITION if isinstance(rule, Tolerance) else None,
+        "sensitive": {attribute.name: _stored_domain(attribute) for attribute in space.sensitive},
+        "reading": model.network.provenance,
+        "notes": list(source.notes),
+        "table": dict(source.table),
+        "sensitive_never_read": list(never_read(model)),
+    }
+
+
+def _comparison_json(compared: Comparison) -> dict[str, Any]:
     return {
         "function": compared.runtime,
         "rows": compared.rows,
@@ -74,27 +83,38 @@ def _compared(compared: Comparison) -> dict[str, Any]:
     }
 
 
-def _group(model: Model, group: Group) -> dict[str, Any]:
-    told: dict[str, Any] = {"people": group.people, "unfair": group.unfair, "flips": group.flips}
-    told["undecided"] = group.undecided
+def _group_json(model: Model, group: Group) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "people": group.people,
+        "unfair": group.unfair,
+        "flips": group.flips,
+        "undecided": group.undecided,
+    }
     if isinstance(model.rule, Tolerance):
-        return told
-    for key, counts in (("decisions", group.own), ("fair_decisions", group.fair)):
-        told[key] = {name: counts[place] for place, name in enumerate(model.outcomes)}
-    return told
+        return content
+    decisions = {"decisions": group.decisions, "fair_decisions": group.fair_decisions}
+    return content | {
+        key: {name: counts[index] for index, name in enumerate(model.outcomes)}
+        for key, counts in decisions.items()
+    }
 
 
-def _pair(model: Model, shown: Shown) -> dict[str, Any]:
-    finding, pair = shown.finding, shown.pair
+def _pair_json(model: Model, view: PairView) -> dict[str, Any]:
+    finding, pair = view.finding, view.pair
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     return {
         "row": finding.row + 1,
-        "id": shown.name,
+        "id": view.name,
         "person": before,
-        "changed": {one: after[one] for one in after if after[one] != before[one]},
+        "changed": {name: after[name] for name in after if after[name] != before[name]},
         "decisions": [model.outcomes[decision] for decision in pair.decisions],
         "scores": pair.scores.tolist(),
         "gap": pair.gap,
         "runtime": finding.runtime,
         "replayed": finding.replayed,
     }
+
+
+def _stored_domain(attribute: Attribute) -> str:
+    """Return a domain in the words of version 0.1.0, since `feta diff` compares these texts."""
+    return attribute.domain().replace("an integer from", "a whole number from")

@@ -1,7 +1,7 @@
-"""Audited: an audit's folder read back and validated; what diff compares.
+"""Stored audits, read back and validated, for comparison.
 
-A file that cannot be an audit is refused. Verdicts that do not belong to their audit.json are kept
-apart as a doubt: rates may still be compared where the summary itself is consistent.
+An invalid audit.json is rejected. If verdicts.csv does not belong to it, the audit is read with a
+doubt and without people: the rates may still be compared, if the summary is consistent.
 """
 
 import csv
@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 from feta.errors import SchemaError
 from feta.report.audit_json import FORMAT, VERSION
 
-# Figures compared, in the order shown; shares are shown as per cent.
+# The compared figures, in the order of display.
 COUNTS = ("people", "fair", "unfair", "undecided", "not_audited", "runtime_sensitive")
 SHARES = ("ce_rate", "flip_rate", "accuracy", "fair_accuracy")
 
-# What verdicts.csv calls an answer, and what the summary calls the number of them.
+# Verdicts in verdicts.csv, and the names of their counts in the summary.
 VERDICTS = {
     "fair": "fair",
     "unfair": "unfair",
@@ -29,8 +29,11 @@ VERDICTS = {
     "not audited": "not_audited",
 }
 
-# Files that audit.json names by digest.
+# Files whose digests are in audit.json.
 DIGESTED = ("pairs.csv", "verdicts.csv")
+
+
+NO_JSON = "invalid file: got no JSON; expected an audit.json; audit again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +47,17 @@ class Person:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audited:
-    """An audit: the content of audit.json, and its people if verdicts.csv belongs to it."""
+    """A stored audit: the content of audit.json, and its people if verdicts.csv belongs to it."""
 
     path: Path
     content: dict[str, Any]
     people: tuple[Person, ...]
-    doubt: str = ""  # why people cannot be compared, in words
-    contradicted: bool = False  # the files contradict each other, so the summary is in doubt too
+    doubt: str = ""  # why people cannot be compared
+    contradicted: bool = False  # the files contradict each other, so the summary is doubtful, too
 
     @property
     def model(self) -> dict[str, Any]:
-        """What audit.json says about the model and the question."""
+        """The model and the question."""
         model: dict[str, Any] = self.content["model"]
         return model
 
@@ -76,7 +79,7 @@ class Audited:
 
 
 def read_audit(path: Path) -> Audited:
-    """Read an audit's folder, or its audit.json."""
+    """Read an audit, given by its folder or its audit.json."""
     file = path / "audit.json" if path.is_dir() else path
     content = _load(file)
     _validate(file, content)
@@ -84,14 +87,14 @@ def read_audit(path: Path) -> Audited:
         return Audited(file, content, (), "verdicts.csv is missing")
     rows = list(_rows(file.with_name("verdicts.csv")))
     doubt = (
-        _other_files(file, content.get("files", {}))
+        _changed_files(file, content.get("files", {}))
         or _contradiction(rows, content["summary"])
-        or _other_pairs(file, rows)
+        or _different_pairs(file, rows)
     )
     if doubt:
         return Audited(file, content, (), doubt, contradicted=True)
     if "verdicts.csv" not in content.get("files", {}):
-        doubt = "audit.json does not name its verdicts.csv by digest (an earlier version)"
+        doubt = "audit.json has no digest of verdicts.csv (an earlier version)"
     return Audited(file, content, tuple(person for _, person in rows), doubt)
 
 
@@ -99,38 +102,44 @@ def _load(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise SchemaError(f"{file}: there is no such file; feta audit --out writes it") from None
+        raise SchemaError(f"{file}: no such file; feta audit --out writes it") from None
     except UnicodeError:
-        raise SchemaError(f"{file}: there must be an audit.json here, got no JSON") from None
+        raise SchemaError(f"{file}: {NO_JSON}") from None
     try:
         content = json.loads(
-            text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_once
+            text,
+            parse_constant=_reject_number,
+            parse_float=_parse_finite,
+            object_pairs_hook=_unique_keys,
         )
     except SchemaError as error:
         raise SchemaError(f"{file}: {error}") from None
     except (ValueError, RecursionError):
-        raise SchemaError(f"{file}: there must be an audit.json here, got no JSON") from None
+        raise SchemaError(f"{file}: {NO_JSON}") from None
     known = isinstance(content, dict) and content.get("format") == FORMAT
     if not known or not _is_count(content.get("version")) or content["version"] != VERSION:
-        raise SchemaError(f"{file}: there must be a {FORMAT} file, version {VERSION}, here")
+        raise SchemaError(
+            f"{file}: invalid file: got another format or version; expected format {FORMAT!r}, "
+            f"version {VERSION}; audit again"
+        )
     return dict(content)
 
 
-def _no_number(name: str) -> NoReturn:
+def _reject_number(name: str) -> NoReturn:
     raise SchemaError(f"invalid number: got {name}; expected finite numbers only; audit again")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
-    return number if math.isfinite(number) else _no_number(text)
+    return number if math.isfinite(number) else _reject_number(text)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that occurs twice: two readers would see different values."""
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Reject a repeated key: two parsers could read different values."""
     keys = Counter(key for key, _ in pairs)
-    twice = [key for key, count in keys.items() if count > 1]
-    if twice:
-        raise SchemaError(f"the key {twice[0]!r} occurs twice; audit again")
+    repeated = [key for key, count in keys.items() if count > 1]
+    if repeated:
+        raise SchemaError(f"repeated key: got {repeated[0]!r} twice; expected it once; audit again")
     return dict(pairs)
 
 
@@ -165,15 +174,15 @@ def _is_mapping(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
 
 
 def _are_counts(value: object) -> bool:
-    return isinstance(value, dict) and all(_is_count(one) for one in value.values())
+    return isinstance(value, dict) and all(_is_count(part) for part in value.values())
 
 
 def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
 Check = tuple[Callable[[object], bool], str]
@@ -197,7 +206,7 @@ REQUIRED: dict[tuple[str, ...], Check] = {
     ("summary", "one_attribute_is_enough"): (_are_counts, "an object of counts"),
 }
 
-# Checked where they are present; audits of earlier versions do not have them.
+# Checked if present; audits of earlier versions do not have them.
 OPTIONAL: dict[tuple[str, ...], Check] = {
     ("id_column",): (_is_optional_text, "a text or null"),
     ("seconds_per_person",): (_is_limit, "a number of seconds or null"),
@@ -210,17 +219,17 @@ OPTIONAL: dict[tuple[str, ...], Check] = {
 
 
 def _validate(file: Path, content: dict[str, Any]) -> None:
-    """Raise unless every field that is compared has its type, and the summary adds up."""
-    for place, (holds, expected) in {**REQUIRED, **OPTIONAL}.items():
-        inside: Any = content
-        for key in place[:-1]:
-            inside = inside[key]  # objects come before their fields
-        name = ".".join(place)
-        if place[-1] not in inside:
-            if place in REQUIRED:
-                raise SchemaError(f"{file}: {name!r} is missing; audit again")
-        elif not holds(inside[place[-1]]):
-            got = repr(inside[place[-1]])[:80]
+    """Raise unless every compared field has its type and the summary is consistent."""
+    for keys, (is_valid, expected) in {**REQUIRED, **OPTIONAL}.items():
+        parent: Any = content
+        for key in keys[:-1]:
+            parent = parent[key]  # an object is checked before its fields
+        name = ".".join(keys)
+        if keys[-1] not in parent:
+            if keys in REQUIRED:
+                raise SchemaError(f"{file}: missing key {name!r}; audit again")
+        elif not is_valid(parent[keys[-1]]):
+            got = repr(parent[keys[-1]])[:80]
             message = f"{file}: invalid {name!r}: got {got}; expected {expected}; audit again"
             raise SchemaError(message)
     _check_sums(file, content["summary"])
@@ -242,17 +251,17 @@ def _check_sums(file: Path, summary: dict[str, Any]) -> None:
     raise SchemaError(f"{file}: the summary contradicts itself: got {wrong}; audit again")
 
 
-def _other_files(file: Path, digests: dict[str, str]) -> str:
+def _changed_files(file: Path, digests: dict[str, str]) -> str:
     changed = [
         name
         for name in DIGESTED
-        if name in digests and not _is_whole(file.with_name(name), digests[name])
+        if name in digests and not _is_unchanged(file.with_name(name), digests[name])
     ]
     return f"{' and '.join(changed)} changed after audit.json was written" if changed else ""
 
 
-def _is_whole(path: Path, digest: str) -> bool:
-    """Compare a file with its digest; pairs.csv need not be kept."""
+def _is_unchanged(path: Path, digest: str) -> bool:
+    """Return whether a file matches its digest; pairs.csv may be missing."""
     if not path.is_file():
         return True
     with path.open("rb") as file:
@@ -261,18 +270,21 @@ def _is_whole(path: Path, digest: str) -> bool:
 
 def _contradiction(rows: list[tuple[str, Person]], summary: dict[str, Any]) -> str:
     counted = Counter(person.verdict for _, person in rows)
-    strange = sorted(set(counted) - set(VERDICTS))
-    if strange:
-        return f"verdicts.csv has the verdict {strange[0]!r}"
+    unknown = sorted(set(counted) - set(VERDICTS))
+    if unknown:
+        return f"verdicts.csv has the unknown verdict {unknown[0]!r}"
     if [row for row, _ in rows] != [str(number) for number in range(1, len(rows) + 1)]:
         return "the rows of verdicts.csv are not numbered from 1 in order"
     for verdict, name in VERDICTS.items():
         if counted[verdict] != summary[name]:
-            return f"verdicts.csv has {counted[verdict]:,} people {verdict}, and audit.json {summary[name]:,}"
+            return (
+                f"verdicts.csv has {counted[verdict]:,} people {verdict}, "
+                f"and audit.json {summary[name]:,}"
+            )
     return ""
 
 
-def _other_pairs(file: Path, rows: list[tuple[str, Person]]) -> str:
+def _different_pairs(file: Path, rows: list[tuple[str, Person]]) -> str:
     pairs = file.with_name("pairs.csv")
     if not pairs.is_file():
         return ""
@@ -285,7 +297,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Person]]:
     for line in _lines(path):
         cells = [line.get(name) for name in ("row", "id", "verdict")]
         if None in cells or not line["verdict"]:
-            raise SchemaError(f"{path}: every line must have a verdict; audit again")
+            raise SchemaError(f"{path}: a line without row, id or verdict; audit again")
         row, name, verdict = map(str, cells)
         yield row, Person(name, verdict, line.get("record") or "")
 
@@ -296,8 +308,7 @@ def _lines(path: Path) -> Iterator[dict[str, str]]:
             reader = csv.DictReader(file)
             names = reader.fieldnames or []
             if len(set(names)) != len(names):
-                raise SchemaError(f"{path}: every column must occur once; audit again")
+                raise SchemaError(f"{path}: a column occurs twice; audit again")
             yield from reader
     except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{path}: must be a table as an audit writes it, got {error}; audit again"
-        raise SchemaError(message) from None
+        raise SchemaError(f"{path}: not a CSV file in UTF-8: {error}; audit again") from None

@@ -1,4 +1,4 @@
-"""Bands: the groups that an attribute's values fall into; many numbers are taken together."""
+"""Bands: the groups of an attribute's values; ranges if there are many numbers."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,15 +9,15 @@ import numpy as np
 from feta.arrays import Vector
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 
-# Numbers of more values than this are taken together in bands, so that a group has people in it.
-MOST_VALUES = 8
+# More numbers than this are grouped into ranges, so that each group has enough people.
+MAX_VALUES = 8
 N_BANDS = 6
 MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """An attribute's groups in the order of its values; `edges` are the lowest number of each."""
+    """The groups of an attribute, in the order of its values; `edges` are their lowest numbers."""
 
     attribute: Attribute
     names: tuple[str, ...]
@@ -25,46 +25,39 @@ class Bands:
 
     @classmethod
     def of(cls, attribute: Attribute) -> Self:
-        """Cut an attribute's domain into groups."""
-        numbers: list[tuple[float, float]]
+        """Divide the domain of an attribute into groups."""
+        ranges: list[tuple[float, float]]
         match attribute:
             case Categorical() | Derived():
                 codes = np.eye(attribute.width)
-                return cls(attribute, tuple(_named(attribute.decode(code)) for code in codes))
+                return cls(attribute, tuple(_value_name(attribute.decode(code)) for code in codes))
             case Integer(low=low, high=high):
-                starts = _starts(high - low + 1)
-                numbers = [(low + one, low + other - 1) for one, other in _spans(starts)]
+                ranges = [(low + start, low + end - 1) for start, end in _spans(high - low + 1)]
             case Levels(numbers=levels):
-                starts = _starts(len(levels))
-                numbers = [(levels[one], levels[other - 1]) for one, other in _spans(starts)]
+                ranges = [(levels[start], levels[end - 1]) for start, end in _spans(len(levels))]
             case Real(low=low, high=high):
-                ends = np.linspace(low, high, N_BANDS + 1).tolist()
-                numbers = list(pairwise(ends))
+                ranges = list(pairwise(np.linspace(low, high, N_BANDS + 1).tolist()))
             case _:
                 assert_never(attribute)
-        names = [f"{one:g}" if one == other else f"{one:g} to {other:g}" for one, other in numbers]
-        more = (MISSING,) if attribute.missing else ()
-        return cls(attribute, (*names, *more), tuple(float(one) for one, _ in numbers))
+        names = [f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in ranges]
+        missing = (MISSING,) if attribute.missing else ()
+        return cls(attribute, (*names, *missing), tuple(float(low) for low, _ in ranges))
 
     def name(self, code: Vector) -> str:
-        """Name the group of one person, from the attribute's columns."""
+        """Return the name of a person's group, from the attribute's columns."""
         value = self.attribute.decode(code)
         if not self.edges:
-            return _named(value)
+            return _value_name(value)
         if value is None:
             return MISSING
         return self.names[int(np.searchsorted(self.edges, float(value), side="right")) - 1]
 
 
-def _named(value: Value) -> str:
+def _value_name(value: Value) -> str:
     return MISSING if value is None else str(value)
 
 
-def _starts(count: int) -> list[int]:
-    """Cut so many values into bands of about the same size: where each begins, and the end."""
-    n_bands = count if count <= MOST_VALUES else N_BANDS
-    return [count * place // n_bands for place in range(n_bands + 1)]
-
-
-def _spans(starts: list[int]) -> list[tuple[int, int]]:
-    return list(pairwise(starts))
+def _spans(count: int) -> list[tuple[int, int]]:
+    """Divide indices into bands of about the same size; return start and end of each."""
+    n_bands = count if count <= MAX_VALUES else N_BANDS
+    return list(pairwise(count * index // n_bands for index in range(n_bands + 1)))

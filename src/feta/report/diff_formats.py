@@ -1,57 +1,62 @@
-"""Diff formats: a diff as a comment for a pull request, and as a test report for CI servers."""
+"""A difference between two audits as Markdown for pull requests, and as JUnit XML for CI."""
 
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from feta.plain import listed, plain
-from feta.report.diff import Diff, change, shown
-from feta.report.gate import Gate, Outcome, conclusion
+from feta.io.sanitize import listed, plain
+from feta.report.diff import Diff, change_text, figure_text
+from feta.report.gate import Gate, GateResult, conclusion
 from feta.report.markdown import md, sentence
 
-MOST_NAMES = 20
+MAX_NAMES = 20
+
+# The test case that fails for each result of the gate.
+TEST_CASES = {
+    GateResult.NOT_COMPARABLE: "both audits answer the same question",
+    GateResult.NOT_MATCHED: "the people of both audits can be matched one to one",
+    GateResult.WORSE: "no more people have a counterexample than before",
+    GateResult.LESS_SETTLED: "no answer was lost",
+}
 
 
-def remarks(found: Diff) -> Iterator[str]:
-    """Say what the two audits have in common, and what not."""
-    same = "The same model" if found.same_model else "Another model"
-    yield f"{same}, {'the same table' if found.same_data else 'another table'}."
-    yield from (f"The question differs: {plain(one)}." for one in found.question_changes)
-    yield from (f"People cannot be matched: {plain(one)}." for one in found.unmatched)
-    for first, second, count in found.moves:
+def remarks(diff: Diff) -> Iterator[str]:
+    """State what is the same in the two audits, and what differs."""
+    same = "The same model" if diff.same_model else "Another model"
+    yield f"{same}, {'the same table' if diff.same_data else 'another table'}."
+    yield from (f"The question differs: {plain(change)}." for change in diff.question_changes)
+    yield from (f"People cannot be matched: {plain(reason)}." for reason in diff.unmatched)
+    for first, second, count in diff.moves:
         people = "person" if count == 1 else "people"
         yield f"{count:,} {people}: {plain(first)} → {plain(second)}"
-    if found.newly_unfair:
-        yield f"Newly unfair: {listed(found.newly_unfair, MOST_NAMES)}"
+    if diff.newly_unfair:
+        yield f"Newly unfair: {listed(diff.newly_unfair, MAX_NAMES)}"
 
 
-def diff_markdown(found: Diff, gate: Gate) -> str:
-    """Render a diff in a screenful."""
-    lines = ["# Fairness audit: before and after\n", f"**{sentence(conclusion(found, gate))}**\n"]
+def diff_markdown(diff: Diff, gate: Gate) -> str:
+    """Render a diff as a short Markdown page."""
+    lines = ["# Fairness audit: before and after\n", f"**{sentence(conclusion(diff, gate))}**\n"]
     lines += ["| | before | after | change |", "| --- | ---: | ---: | ---: |"]
-    for name, before, after in found.told_figures:
-        cells = [name.replace("_", " "), shown(name, before), shown(name, after)]
-        lines.append(f"| {' | '.join(map(md, [*cells, change(name, before, after)]))} |")
-    return "\n".join([*lines, "", *(f"- {sentence(one)}" for one in remarks(found))]) + "\n"
+    for name, before, after in diff.known_figures:
+        cells = [name.replace("_", " "), figure_text(name, before), figure_text(name, after)]
+        lines.append(f"| {' | '.join(map(md, [*cells, change_text(name, before, after)]))} |")
+    return "\n".join([*lines, "", *(f"- {sentence(remark)}" for remark in remarks(diff))]) + "\n"
 
 
-def diff_junit(found: Diff, gate: Gate) -> str:
-    """Render a diff as tests that fail where the gate closes, whatever the audits say by themselves."""
-    outcome = gate.outcome(found)
-    suite = ET.Element("testsuite", name="feta diff", tests="4")
-    told = plain(conclusion(found, gate))
-    names = {
-        Outcome.NOT_COMPARABLE: "both audits asked the same question",
-        Outcome.NOT_MATCHED: "the people of both audits can be matched one to one",
-        Outcome.WORSE: "no more people are treated apart than before",
-        Outcome.LESS_SETTLED: "no answer is missing that was there",
-    }
-    kinds = {Outcome.WORSE: "failure"}
-    for one, name in names.items():
+def diff_junit(diff: Diff, gate: Gate) -> str:
+    """Render a diff as test cases, of which one fails if the gate is closed.
+
+    The results of the two audits themselves do not matter.
+    """
+    result = gate.outcome(diff)
+    suite = ET.Element("testsuite", name="feta diff", tests=str(len(TEST_CASES)))
+    message = plain(conclusion(diff, gate))
+    for failing, name in TEST_CASES.items():
         case = ET.SubElement(suite, "testcase", classname="feta.diff", name=name)
-        if one == outcome:
-            ET.SubElement(case, kinds.get(one, "error"), message=told)
-    suite.set("failures", str(int(outcome == Outcome.WORSE)))
-    suite.set("errors", str(int(outcome not in (Outcome.WORSE, Outcome.NOT_WORSE))))
-    ET.SubElement(suite, "system-out").text = "\n".join([told, *remarks(found)])
+        if failing == result:
+            kind = "failure" if result == GateResult.WORSE else "error"
+            ET.SubElement(case, kind, message=message)
+    suite.set("failures", str(int(result == GateResult.WORSE)))
+    suite.set("errors", str(int(result not in (GateResult.WORSE, GateResult.NOT_WORSE))))
+    ET.SubElement(suite, "system-out").text = "\n".join([message, *remarks(diff)])
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'

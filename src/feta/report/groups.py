@@ -1,4 +1,4 @@
-"""Groups: how people fare by sensitive attribute and by intersection; people are added one by one."""
+"""Results by group: by sensitive attribute and by intersection; people are added one by one."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -6,90 +6,90 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from feta.arrays import Vector
-from feta.audit.answer import Answer
-from feta.audit.finding import Finding
-from feta.audit.summary import is_flip
+from feta.auditing.finding import Finding
+from feta.auditing.summary import is_flip
 from feta.model import Model
 from feta.report.bands import Bands
-from feta.rule import Tolerance
+from feta.rule import Outcome, Tolerance
 
 
-class Judged(NamedTuple):
-    """What somebody should get, if that is known, and gets; decisions by number."""
+class DecisionCase(NamedTuple):
+    """The label of a person, if known, the model's decision and the fair one, by index."""
 
     label: int | None
-    own: int
+    model: int
     fair: int
 
 
 @dataclass
 class Group:
-    """Counts of the people who have something in common."""
+    """Counts of the people of a group."""
 
     people: int = 0
     unfair: int = 0
     undecided: int = 0
-    decided: int = 0  # people whose own and fair answers are both known
+    decided: int = 0  # people whose decision and fair decision are both known
     flips: int = 0
-    own_sum: float = 0.0  # regression: of the scores
-    fair_sum: float = 0.0
-    judged: Counter[Judged] = field(default_factory=Counter)
+    score_sum: float = 0.0  # regression
+    fair_score_sum: float = 0.0  # regression
+    cases: Counter[DecisionCase] = field(default_factory=Counter)
 
-    def add(self, finding: Finding, label: Answer | None, epsilon: float | None) -> None:
-        """Take one more person; `epsilon` is the tolerance of a regression."""
+    def add(self, finding: Finding, label: Outcome | None, epsilon: float | None) -> None:
+        """Add one person; `epsilon` is the tolerance of a regression."""
         self.people += 1
         self.unfair += finding.status == "unfair"
         self.undecided += finding.status == "undecided"
-        own, fair = finding.decision, finding.fair_decision
-        if own is None or fair is None:
+        decision, fair = finding.decision, finding.fair_decision
+        if decision is None or fair is None:
             return
         self.decided += 1
         self.flips += is_flip(finding, epsilon)
         if epsilon is not None:
-            self.own_sum += own
-            self.fair_sum += fair
+            self.score_sum += decision
+            self.fair_score_sum += fair
             return
-        self.judged[Judged(None if label is None else int(label), int(own), int(fair))] += 1
+        target = None if label is None else int(label)
+        self.cases[DecisionCase(target, int(decision), int(fair))] += 1
 
     @property
-    def own(self) -> Counter[int]:
-        """The model's own decisions, by number."""
-        return self._counted(lambda one: one.own)
+    def decisions(self) -> Counter[int]:
+        """The model's decisions, by index."""
+        return self._count(lambda case: case.model)
 
     @property
-    def fair(self) -> Counter[int]:
-        """The fair decisions, by number."""
-        return self._counted(lambda one: one.fair)
+    def fair_decisions(self) -> Counter[int]:
+        """The fair decisions, by index."""
+        return self._count(lambda case: case.fair)
 
     @property
     def labeled(self) -> int:
-        """People of whom it is known what they should get."""
-        return sum(n for one, n in self.judged.items() if one.label is not None)
+        """The number of people with a label."""
+        return sum(n for case, n in self.cases.items() if case.label is not None)
 
     @property
     def right(self) -> int:
-        """People who get what they should."""
-        return sum(n for one, n in self.judged.items() if one.own == one.label)
+        """The number of people for whom the model's decision equals the label."""
+        return sum(n for case, n in self.cases.items() if case.model == case.label)
 
     @property
     def right_fair(self) -> int:
-        """People who would get what they should by the fair decision."""
-        return sum(n for one, n in self.judged.items() if one.fair == one.label)
+        """The number of people for whom the fair decision equals the label."""
+        return sum(n for case, n in self.cases.items() if case.fair == case.label)
 
-    def _counted(self, decision: Callable[[Judged], int]) -> Counter[int]:
+    def _count(self, decision: Callable[[DecisionCase], int]) -> Counter[int]:
         counts: Counter[int] = Counter()
-        for one, n in self.judged.items():
-            counts[decision(one)] += n
+        for case, n in self.cases.items():
+            counts[decision(case)] += n
         return counts
 
     def share(self, part: float) -> float:
-        """Give the share of the people with both answers."""
+        """Return the share of the people with both decisions known."""
         return part / self.decided if self.decided else 0.0
 
 
 @dataclass
 class Groups:
-    """Everybody, by each sensitive attribute and by all of them together."""
+    """All people, by each sensitive attribute and by the intersection of all of them."""
 
     model: Model
     bands: tuple[Bands, ...]
@@ -98,23 +98,24 @@ class Groups:
 
     @classmethod
     def of(cls, model: Model) -> Self:
-        """Start with nobody."""
-        bands = tuple(Bands.of(one) for one in model.space.sensitive)
-        return cls(model, bands, {one.attribute.name: _empty(one) for one in bands})
+        """Create the empty groups of a model."""
+        all_bands = tuple(Bands.of(attribute) for attribute in model.space.sensitive)
+        return cls(
+            model,
+            all_bands,
+            {bands.attribute.name: {name: Group() for name in bands.names} for bands in all_bands},
+        )
 
-    def add(self, person: Vector, finding: Finding, label: Answer | None = None) -> None:
-        """Take one more person who was asked about."""
+    def add(self, person: Vector, finding: Finding, label: Outcome | None = None) -> None:
+        """Add one audited person."""
         space, rule = self.model.space, self.model.rule
         epsilon = rule.epsilon if isinstance(rule, Tolerance) else None
-        names = tuple(one.name(person[space.columns_of(one.attribute)]) for one in self.bands)
+        names = tuple(bands.name(person[space.columns_of(bands.attribute)]) for bands in self.bands)
         for bands, name in zip(self.bands, names, strict=True):
             self.by_attribute[bands.attribute.name][name].add(finding, label, epsilon)
         self.by_intersection.setdefault(names, Group()).add(finding, label, epsilon)
 
     def present(self, attribute: str) -> list[tuple[str, Group]]:
-        """Give an attribute's groups that have somebody in them."""
-        return [(name, one) for name, one in self.by_attribute[attribute].items() if one.people]
-
-
-def _empty(bands: Bands) -> dict[str, Group]:
-    return {name: Group() for name in bands.names}
+        """Return the groups of an attribute that have at least one person."""
+        groups = self.by_attribute[attribute]
+        return [(name, group) for name, group in groups.items() if group.people]

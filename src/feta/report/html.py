@@ -1,4 +1,4 @@
-"""HTML: a report as one page for a desk or a court: no script, no outside address, light and dark."""
+"""A report as one HTML page: no script, no external address, light and dark colors."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from feta.audit.clearest import Shown
-from feta.audit.lead import leads
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import listed_kinds
 from feta.model import Model
 from feta.report.groups import Group
 from feta.report.metric_frame import Disparity, disparities, installed
@@ -24,54 +24,57 @@ from feta.report.words import (
     headline,
     notes,
     source_notes,
+    violation_sentence,
     words_for,
 )
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.space.bad_rows import listed_kinds
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-# Rows of a table that somebody still reads; the rest is in the files beside the report.
-MOST_INTERSECTIONS = 15
-MOST_UNANSWERED = 20
-MOST_COLUMNS = 200
+# Maximum rows of the tables; the files next to the report have all of them.
+MAX_INTERSECTIONS = 15
+MAX_UNANSWERED = 20
+MAX_COLUMNS = 200
 
-# Characters of a name or value; a line may be broken after an underscore, and in a word of this size.
-MOST_CHARACTERS = 120
+# Characters of a name or value.
+MAX_CHARACTERS = 120
 
-# Groups smaller than this have no ratio: a person more or less would turn it over.
-ENOUGH_FOR_A_RATIO = 10
+# Classes that are named in the description of the rule.
+MAX_CLASSES = 12
+
+# Smaller groups have no ratio: one more or one less person would change it too much.
+MIN_PEOPLE_FOR_RATIO = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A pair side by side: what differs first, then what they share."""
+    """A pair side by side: first the differences, then what both have in common."""
 
     title: str
     changed: tuple[tuple[str, str, str], ...]
     shared: tuple[tuple[str, str], ...]
     decisions: tuple[str, str]
-    leads: tuple[str, str]
+    margins: tuple[str, str]
     runtime: str
     replayed: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A group in a table; rates are shares of its people, ratios are to the best-off group's."""
+class GroupLine:
+    """One group in a table; ratios are relative to the group with the highest rate."""
 
     name: str
     group: Group
-    rates: tuple[float, float] | None = None  # favorable: own, fair
+    rates: tuple[float, float] | None = None  # favorable: by the model, fair
     ratios: tuple[float, float] | None = None
 
 
 def html(report: Report) -> str:
-    """Render a report; every name and value is escaped by the template."""
+    """Render a report; the template escapes every name and value."""
     model, summary = report.model, report.summary
     words = words_for(model, report.source.unit)
-    chosen = _chosen(report)
+    picture, picture_of = _picture(report) or (None, None)
     return _template().render(
         report=report,
         summary=summary,
@@ -80,21 +83,22 @@ def html(report: Report) -> str:
         answer=headline(summary, words, partial=report.partial),
         question=question(report),
         rule=rule_words(model, report.source.unit),
-        shared=[one for one in model.space.attributes if not model.space.is_sensitive(one)],
-        most_columns=MOST_COLUMNS,
-        cards=[_card(report, shown) for shown in report.pairs],
-        by_attribute={name: lines(report, name) for name in report.groups.by_attribute},
+        shared=[a for a in model.space.attributes if not model.space.is_sensitive(a)],
+        max_columns=MAX_COLUMNS,
+        cards=[_card(report, view) for view in report.pairs],
+        violation=violation_sentence(summary, words),
+        by_attribute={name: group_lines(report, name) for name in report.groups.by_attribute},
         intersections=_intersections(report),
-        picture=chosen[0] if chosen else None,
-        picture_of=chosen[1] if chosen else None,
+        picture=picture,
+        picture_of=picture_of,
         svg=svg,
         notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
         caveats=list(caveats(model)),
         compared=compared(report.source),
-        favorable=model.outcomes[1] if _two_sided(model.rule) else None,
-        most_unanswered=MOST_UNANSWERED,
+        favorable=model.outcomes[1] if _is_two_sided(model.rule) else None,
+        max_unanswered=MAX_UNANSWERED,
         bad_kinds=listed_kinds(report.bad_rows),
-        enough=ENOUGH_FOR_A_RATIO,
+        min_people=MIN_PEOPLE_FOR_RATIO,
         fairlearn=installed(),
         disparities=_disparities(report),
         now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -104,14 +108,14 @@ def html(report: Report) -> str:
 
 @cache
 def _template() -> "Template":
-    made = environment("report")
-    made.filters |= {
+    jinja = environment("feta.report")
+    jinja.filters |= {
         "percent": _percent,
-        "short": partial(short, most=MOST_CHARACTERS),
-        "long": partial(short, most=5 * MOST_CHARACTERS),
+        "short": partial(short, most=MAX_CHARACTERS),
+        "long": partial(short, most=5 * MAX_CHARACTERS),
         "duration": duration,
     }
-    return made.get_template("report.html.j2")
+    return jinja.get_template("report.html.j2")
 
 
 def _percent(share: float) -> str:
@@ -119,102 +123,122 @@ def _percent(share: float) -> str:
 
 
 def question(report: Report) -> str:
-    """Say what was asked about each person."""
+    """Return the question that the audit answers about each person."""
     names = either(report.summary.attributes).replace(" or ", " and ")
     words = words_for(report.model, report.source.unit)
-    return f"Does this person have {words.apart}: {words.who} equal in every other column, with any values of {names}?"
+    return (
+        f"Does this person have {words.counterexample}? A counterpart is equal in every other "
+        f"column, and has any values of {names}."
+    )
 
 
 def rule_words(model: Model, unit: str) -> str:
-    """Say how scores become decisions."""
-    rule, outcomes = model.rule, model.outcomes
+    """Describe how scores become decisions."""
+    rule = model.rule
     match rule:
-        case Threshold(value=value, favors=favors, equality=equality):
-            told = f"A score {favors} {value:.6g} is decided {outcomes[1]!r}, otherwise {outcomes[0]!r}; a score exactly there counts as {equality}."
-            if not model.network.sigmoid:
-                return told
-            chance = 1 / (1 + math.exp(-max(value, -700.0)))  # exp(700) is finite
-            return f"{told} Scores are log-odds, before the model's last sigmoid: {value:.6g} is the probability {chance:.6g}."
+        case Threshold():
+            return _threshold_words(model, rule)
         case Argmax(classes=classes):
-            return f"The class with the largest score, of {len(classes)}: {', '.join(classes[:12])}; the first one on a tie."
+            return (
+                f"The decision is the class with the largest score, of {len(classes)}: "
+                f"{', '.join(classes[:MAX_CLASSES])}; on a tie, the first one."
+            )
         case OneVsRest(chosen=chosen):
-            return f"Whether the class with the largest score is {chosen!r}."
+            return f"The decision is whether the class with the largest score is {chosen!r}."
         case Tolerance(epsilon=epsilon):
             amount = f"{epsilon:,.6g} {unit}".strip()
-            return f"The score itself. The scores of all counterparts of a person, the person among them, may span {amount} at most: highest less lowest."
+            return (
+                "The result is the score itself. The scores of all counterparts of a person, "
+                f"including the person, may span {amount} at most: highest less lowest."
+            )
+
+
+def _threshold_words(model: Model, rule: Threshold) -> str:
+    unfavorable, favorable = model.outcomes
+    words = (
+        f"A score {rule.favors} {rule.value:.6g} gives the decision {favorable!r}, any other score "
+        f"{unfavorable!r}; a score equal to it counts as {rule.equality}."
+    )
+    if not model.network.sigmoid:
+        return words
+    probability = 1 / (1 + math.exp(-max(rule.value, -700.0)))  # exp(700) is finite
+    return (
+        f"{words} Scores are log-odds, before the model's last sigmoid: {rule.value:.6g} is the "
+        f"probability {probability:.6g}."
+    )
 
 
 def _disparities(report: Report) -> dict[str, list[Disparity]]:
-    """Give fairlearn's measures by attribute, where the decision has two sides."""
-    if not _two_sided(report.model.rule):
+    """Return fairlearn's metrics by attribute, if the decision has two sides."""
+    if not _is_two_sided(report.model.rule):
         return {}
-    found = {
-        name: disparities([one for _, one in report.groups.present(name)], ENOUGH_FOR_A_RATIO)
+    results = {
+        name: disparities([group for _, group in report.groups.present(name)], MIN_PEOPLE_FOR_RATIO)
         for name in report.groups.by_attribute
     }
-    return {name: rows for name, rows in found.items() if rows}
+    return {name: rows for name, rows in results.items() if rows}
 
 
-def _two_sided(rule: Rule) -> bool:
+def _is_two_sided(rule: Rule) -> bool:
     return isinstance(rule, Threshold | OneVsRest)
 
 
-def _chosen(report: Report) -> tuple[Grid, Shown] | None:
-    """Choose the person for the picture: the first of the clearest pairs."""
-    for shown in report.pairs:
-        found = grid(report.model, shown.pair, words_for(report.model, report.source.unit).both)
-        if found is not None:
-            return found, shown
+def _picture(report: Report) -> tuple[Grid, PairView] | None:
+    """Return the picture of the first pair that has one."""
+    names = words_for(report.model, report.source.unit).pair_names
+    for view in report.pairs:
+        picture = grid(report.model, view.pair, names)
+        if picture is not None:
+            return picture, view
     return None
 
 
-def _card(report: Report, shown: Shown) -> Card:
-    model, pair = report.model, shown.pair
+def _card(report: Report, view: PairView) -> Card:
+    model, pair = report.model, view.pair
     before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
-    changed = [one for one in before if before[one] != after[one]]
+    changed = [name for name in before if before[name] != after[name]]
     words = words_for(model, report.source.unit)
-    one, other = (words.amount(number) for number in leads(model, pair).tolist())
-    first, second = (
-        (model.outcomes[place] for place in pair.decisions) if pair.decisions else ("", "")
-    )
-    name = f" ({shown.name})" if shown.name else ""
+    margins = [words.amount(number) for number in pair.margins(model.rule).tolist()]
+    decisions = [model.outcomes[index] for index in pair.decisions] or ["", ""]
+    name = f" ({view.name})" if view.name else ""
     return Card(
-        f"Row {shown.finding.row + 1}{name}",
+        f"Row {view.finding.row + 1}{name}",
         tuple((key, cell(before[key]), cell(after[key])) for key in changed),
         tuple((key, cell(before[key])) for key in before if key not in changed),
-        (first, second),
-        (one, other),
-        shown.finding.runtime,
-        shown.finding.replayed,
+        (decisions[0], decisions[1]),
+        (margins[0], margins[1]),
+        view.finding.runtime,
+        view.finding.replayed,
     )
 
 
-def lines(report: Report, attribute: str) -> list[Line]:
-    """Give the groups of one attribute, with rates and ratios where the decision has two sides."""
-    return _rated(report, report.groups.present(attribute))
+def group_lines(report: Report, attribute: str) -> list[GroupLine]:
+    """Return the groups of one attribute, with rates and ratios if the decision has two sides."""
+    return _with_rates(report, report.groups.present(attribute))
 
 
-def _rated(report: Report, groups: list[tuple[str, Group]]) -> list[Line]:
-    if not _two_sided(report.model.rule):
-        return [Line(name, group) for name, group in groups]
+def _with_rates(report: Report, groups: list[tuple[str, Group]]) -> list[GroupLine]:
+    if not _is_two_sided(report.model.rule):
+        return [GroupLine(name, group) for name, group in groups]
     rates = {
-        name: (group.share(group.own[1]), group.share(group.fair[1])) for name, group in groups
+        name: (group.share(group.decisions[1]), group.share(group.fair_decisions[1]))
+        for name, group in groups
     }
-    sized = [rates[name] for name, group in groups if group.decided >= ENOUGH_FOR_A_RATIO]
-    best = [max((one[side] for one in sized), default=0.0) for side in (0, 1)]
-    found = []
+    large = [rates[name] for name, group in groups if group.decided >= MIN_PEOPLE_FOR_RATIO]
+    highest = [max((pair[side] for pair in large), default=0.0) for side in (0, 1)]
+    lines = []
     for name, group in groups:
         ratios = None
-        if group.decided >= ENOUGH_FOR_A_RATIO and all(best):
-            ratios = (rates[name][0] / best[0], rates[name][1] / best[1])
-        found.append(Line(name, group, rates[name], ratios))
-    return found
+        if group.decided >= MIN_PEOPLE_FOR_RATIO and all(highest):
+            ratios = (rates[name][0] / highest[0], rates[name][1] / highest[1])
+        lines.append(GroupLine(name, group, rates[name], ratios))
+    return lines
 
 
-def _intersections(report: Report) -> list[Line]:
-    """Give the largest intersections; with one attribute there are none."""
-    if len(report.groups.bands) < 2:  # noqa: PLR2004 - two attributes intersect
+def _intersections(report: Report) -> list[GroupLine]:
+    """Return the largest intersections; with one attribute there are none."""
+    if len(report.groups.bands) < 2:  # noqa: PLR2004 - an intersection needs two attributes
         return []
     named = [(" · ".join(names), group) for names, group in report.groups.by_intersection.items()]
-    largest = sorted(named, key=lambda one: (-one[1].people, one[0]))[:MOST_INTERSECTIONS]
-    return _rated(report, largest)
+    largest = sorted(named, key=lambda item: (-item[1].people, item[0]))[:MAX_INTERSECTIONS]
+    return _with_rates(report, largest)

@@ -1,69 +1,55 @@
-"""JUnit: a report as CI servers read it; a test an attribute, one for all together, one for what is open."""
+"""A report as JUnit XML for CI: one test per attribute, one for all together, one for answers."""
 
 from xml.etree import ElementTree as ET
 
-from feta.plain import plain, shortened
+from feta.io.sanitize import plain, shortened
 from feta.report.report import Report
-from feta.report.words import cell, either, headline, words_for
+from feta.report.words import changes, either, headline, words_for
 
 
 def junit(report: Report) -> str:
-    """Render a report; a counterexample is a failure, somebody without an answer an error."""
+    """Render a report; a counterexample is a failure, a missing answer is an error."""
     summary = report.summary
     words = words_for(report.model, report.source.unit)
-    open_people = summary.statuses["undecided"] + summary.statuses["not audited"]
+    nobody = f"nobody has {words.counterexample}"
     suite = ET.Element("testsuite", name="feta audit")
     failures = 0
     for name in summary.attributes:
-        case = _case(suite, report, f"nobody has {words.apart} by {name} alone")
-        failures += _failed(case, summary.alone[name])
-    every = f"nobody has {words.apart} by {either(summary.attributes)} together"
-    failures += _failed(_case(suite, report, every), summary.statuses["unfair"], _pairs(report))
-    last = _case(suite, report, "everybody has an answer")
-    if open_people or report.partial:
-        what = (
-            "the audit was interrupted"
-            if report.partial
-            else f"{open_people} {'person has' if open_people == 1 else 'people have'} none"
-        )
-        ET.SubElement(last, "error", message=what)
+        case = _add_case(suite, report, f"{nobody} if only {name} differs")
+        failures += _add_failure(case, summary.alone[name])
+    case = _add_case(suite, report, f"{nobody} if {either(summary.attributes)} differs")
+    failures += _add_failure(case, summary.statuses["unfair"], _pair_lines(report))
+    last = _add_case(suite, report, "everybody has an answer")
+    without = summary.statuses["undecided"] + summary.statuses["not audited"]
+    if without or report.partial:
+        message = f"{without} {'person has' if without == 1 else 'people have'} none"
+        if report.partial:
+            message = "the audit was interrupted"
+        ET.SubElement(last, "error", message=message)
     suite.set("tests", str(len(summary.attributes) + 2))
     suite.set("failures", str(failures))
     suite.set("errors", str(len(last)))
     out = ET.SubElement(suite, "system-out")
     out.text = plain(headline(summary, words, partial=report.partial))
     ET.indent(suite)
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
-    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
 
 
-def _case(suite: ET.Element, report: Report, name: str) -> ET.Element:
-    where = shortened(plain(report.source.model_file or "model"), 120)
-    return ET.SubElement(suite, "testcase", classname=f"feta.{where}", name=plain(name))
+def _add_case(suite: ET.Element, report: Report, name: str) -> ET.Element:
+    model = shortened(plain(report.source.model_file or "model"), 120)
+    return ET.SubElement(suite, "testcase", classname=f"feta.{model}", name=plain(name))
 
 
-def _failed(case: ET.Element, people: int, detail: str = "") -> bool:
+def _add_failure(case: ET.Element, people: int, detail: str = "") -> bool:
     if people:
-        failure = ET.SubElement(
-            case,
-            "failure",
-            message=f"{people} {'person has' if people == 1 else 'people have'} one",
-        )
-        failure.text = detail
+        message = f"{people} {'person has' if people == 1 else 'people have'} one"
+        ET.SubElement(case, "failure", message=message).text = detail
     return bool(people)
 
 
-def _pairs(report: Report) -> str:
-    """List the clearest pairs, a line each."""
-    space = report.model.space
-    lines = []
-    for shown in report.pairs:
-        before, after = space.decode(shown.pair.person), space.decode(shown.pair.counterpart)
-        changes = [
-            f"{one} {cell(before[one])} -> {cell(after[one])}"
-            for one in before
-            if before[one] != after[one]
-        ]
-        lines.append(plain(f"row {shown.finding.row + 1}: {', '.join(changes)}"))
-    return "\n".join(lines)
+def _pair_lines(report: Report) -> str:
+    """List the top pairs, one line per pair."""
+    return "\n".join(
+        plain(f"row {view.finding.row + 1}: {changes(report.model, view.pair, arrow='->')}")
+        for view in report.pairs
+    )

@@ -1,15 +1,15 @@
-"""Markdown: a report in a screenful, for a pull request; names and values are never markup."""
+"""A report as a short Markdown page for pull requests; names and values are never markup."""
 
 import re
 from collections.abc import Iterable, Iterator
 
-from feta.audit.clearest import Shown
-from feta.audit.lead import leads
-from feta.plain import plain, shortened, visible
+from feta.auditing.top_pairs import PairView
+from feta.io.bad_rows import listed_kinds
+from feta.io.sanitize import plain, shortened, visible
 from feta.report.report import Report
 from feta.report.words import (
     caveats,
-    cell,
+    changes,
     compared,
     figures,
     headline,
@@ -17,20 +17,29 @@ from feta.report.words import (
     source_notes,
     words_for,
 )
-from feta.space.bad_rows import listed_kinds
 
-# What Markdown, HTML inside of it, mathematics, mentions, issue numbers and bare links are made of.
+# Characters of Markdown, embedded HTML, mathematics, mentions, issue numbers and bare links.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$@#]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+
+MAX_CHARACTERS = 120
 
 
 def md(value: object) -> str:
-    """Make a text that shows as it is, in a paragraph or in a table's cell.
+    """Return a text that is rendered literally, in a paragraph or in a cell of a table.
 
-    A character reference means the same inside and outside of a table, and no renderer takes one
+    A character reference means the same inside and outside a table, and no renderer takes it
     for markup, a link or a mention.
     """
-    text = shortened(visible(value), 120)
-    return SPECIAL.sub(lambda found: f"&#{ord(found.group())};", text)
+    return _escape(shortened(visible(value), MAX_CHARACTERS))
+
+
+def sentence(text: str) -> str:
+    """Escape a sentence of a report without shortening it."""
+    return _escape(plain(text))
+
+
+def _escape(text: str) -> str:
+    return SPECIAL.sub(lambda match: f"&#{ord(match.group())};", text)
 
 
 def markdown(report: Report) -> str:
@@ -47,46 +56,35 @@ def _lines(report: Report) -> Iterator[str]:
     answer = headline(summary, words, partial=report.partial)
     yield f"**{md(answer.strong.strip())}** {md(answer.rest.strip())}\n"
     if report.pairs:
-        yield _row(["row", words.same, "decision", words.lead])
-        yield _row(["---"] * 4, raw=True)
-        for shown in report.pairs:
-            yield _row(_pair(report, shown))
+        yield _table_row(["row", words.changes, "decision", words.margin])
+        yield _table_row(["---"] * 4, raw=True)
+        for view in report.pairs:
+            yield _table_row(_pair_cells(report, view))
         yield ""
-    told = [
+    lines = [
         *figures(summary, words),
         *notes(summary, report.source.runtime),
         compared(report.source),
         *caveats(model),
         *source_notes(report.source.notes),
     ]
-    yield from (f"- {sentence(line)}" for line in told)
+    yield from (f"- {sentence(line)}" for line in lines)
     yield from (f"- Not read: {sentence(line)}" for line in listed_kinds(report.bad_rows))
     yield from (f"- Doubtful: {sentence(doubt)}" for doubt in summary.doubts)
     yield f"\nModel `{model.fingerprint}`, FETA {md(report.versions['FETA'])}."
 
 
-def sentence(text: str) -> str:
-    """Do the same for a sentence of ours, which is not shortened."""
-    return SPECIAL.sub(lambda found: f"&#{ord(found.group())};", plain(text))
-
-
-def _row(cells: Iterable[str], *, raw: bool = False) -> str:
+def _table_row(cells: Iterable[str], *, raw: bool = False) -> str:
     return "| " + " | ".join(cell if raw else md(cell) for cell in cells) + " |"
 
 
-def _pair(report: Report, shown: Shown) -> list[str]:
-    model, pair = report.model, shown.pair
-    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
-    changes = [
-        f"{one} {cell(before[one])} → {cell(after[one])}"
-        for one in before
-        if before[one] != after[one]
-    ]
-    name = f" ({shown.name})" if shown.name else ""
-    one, other = (f"{number:.4g}" for number in leads(model, pair).tolist())
+def _pair_cells(report: Report, view: PairView) -> list[str]:
+    model, pair = report.model, view.pair
+    name = f" ({view.name})" if view.name else ""
+    first, second = (f"{number:.4g}" for number in pair.margins(model.rule).tolist())
     return [
-        f"{shown.finding.row + 1}{name}",
-        ", ".join(changes),
-        " → ".join(model.outcomes[place] for place in pair.decisions),
-        f"{one} → {other}",
+        f"{view.finding.row + 1}{name}",
+        changes(model, pair, arrow="→"),
+        " → ".join(model.outcomes[index] for index in pair.decisions),
+        f"{first} → {second}",
     ]

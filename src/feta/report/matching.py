@@ -1,10 +1,10 @@
-"""Matching: the people of two audits, one to one; by id, or by row number of the same table."""
+"""The people of two audits, matched one to one by id, or by row number of the same table."""
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from feta.plain import listed
+from feta.io.sanitize import listed
 from feta.report.audited import Audited, Person
 
 ABSENT = Person("", "absent", "")
@@ -12,7 +12,7 @@ ABSENT = Person("", "absent", "")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A person as both audits found them; absent from one of them if it has no such id."""
+    """One person in both audits; `ABSENT` on a side that does not have the id."""
 
     name: str
     before: Person
@@ -21,7 +21,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The people of two audits; none where `reasons` say why they cannot be matched."""
+    """The people of two audits, and the reasons why they cannot be compared, if any."""
 
     people: tuple[Match, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -33,24 +33,24 @@ def match(old: Audited, new: Audited) -> Matching:
     if reasons:
         return Matching(reasons=reasons)
     people = tuple(_by_id(old, new) if old.id_column else _by_row(old, new))
-    return Matching(people, tuple(_other_records(old, new, people)))
+    return Matching(people, tuple(_changed_records(old, new, people)))
 
 
 def _obstacles(audit: Audited) -> Iterator[str]:
-    """State what is wrong with one side alone."""
+    """State what is wrong with one audit alone."""
     if audit.doubt:
         yield f"{audit.path}: {audit.doubt}"
     elif audit.id_column:
         ids = Counter(person.id for person in audit.people)
         if ids[""]:
             yield f"{audit.path}: {ids['']:,} ids are empty"
-        twice = [name for name, count in ids.items() if count > 1 and name]
-        if twice:
-            yield f"{audit.path}: ids occur more than once: {listed(twice)}"
+        repeated = [name for name, count in ids.items() if count > 1 and name]
+        if repeated:
+            yield f"{audit.path}: ids occur more than once: {listed(repeated)}"
 
 
 def _different_keys(old: Audited, new: Audited) -> Iterator[str]:
-    """State why the two sides do not name people in the same way."""
+    """State why the two audits do not identify people in the same way."""
     if old.id_column != new.id_column:
         one, other = (f"--id {a.id_column}" if a.id_column else "no --id" for a in (old, new))
         yield f"the earlier audit has {one}, the later one {other}"
@@ -70,10 +70,10 @@ def _same_data(old: Audited, new: Audited) -> bool:
 
 
 def _by_id(old: Audited, new: Audited) -> Iterator[Match]:
-    known = {person.id: person for person in old.people}
+    remaining = {person.id: person for person in old.people}
     for person in new.people:
-        yield Match(person.id, known.pop(person.id, ABSENT), person)
-    for name, person in known.items():
+        yield Match(person.id, remaining.pop(person.id, ABSENT), person)
+    for name, person in remaining.items():
         yield Match(name, person, ABSENT)
 
 
@@ -82,18 +82,21 @@ def _by_row(old: Audited, new: Audited) -> Iterator[Match]:
         yield Match(f"row {number}", before, after)
 
 
-def _other_records(old: Audited, new: Audited, people: tuple[Match, ...]) -> Iterator[str]:
-    """Find ids that name another record now: its counterexample would pass for the earlier one."""
+def _changed_records(old: Audited, new: Audited, people: tuple[Match, ...]) -> Iterator[str]:
+    """Find ids that now name another record.
+
+    Otherwise the counterexample of the new record would pass for the earlier one.
+    """
     if old.model["space"] != new.model["space"]:
         return  # the same record is encoded differently; the question differs as well
-    if not old.id_column and any(one.before.record != one.after.record for one in people):
+    if not old.id_column and any(pair.before.record != pair.after.record for pair in people):
         yield "both audits name the same data file, but their records differ"
         return
-    moved = [
-        one.name
-        for one in people
-        if (one.before.verdict, one.after.verdict) == ("unfair", "unfair")
-        and one.before.record != one.after.record
+    changed = [
+        pair.name
+        for pair in people
+        if (pair.before.verdict, pair.after.verdict) == ("unfair", "unfair")
+        and pair.before.record != pair.after.record
     ]
-    if moved:
-        yield f"people are unfair in both audits, but their records differ: {listed(moved)}"
+    if changed:
+        yield f"people are unfair in both audits, but their records differ: {listed(changed)}"

@@ -1,28 +1,35 @@
-"""Metric frame: how far apart groups are in fairlearn's measures, where fairlearn is installed."""
+"""Disparities between groups, measured by fairlearn if it is installed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from feta.report.groups import Group, Judged
+from feta.report.groups import DecisionCase, Group
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
 
-# A measure's name there, in words, and whose decisions it looks at.
-MEASURES: tuple[tuple[str, str, Callable[[Judged], bool]], ...] = (
+# The name of a metric in fairlearn, its description, and the people that it is about.
+MEASURES: tuple[tuple[str, str, Callable[[DecisionCase], bool]], ...] = (
     ("selection_rate", "favorable, of everybody", lambda _: True),
-    ("true_positive_rate", "favorable, of those labeled so", lambda one: one.label == 1),
-    ("false_positive_rate", "favorable, of those labeled otherwise", lambda one: one.label == 0),
+    ("true_positive_rate", "favorable, of those labeled favorable", lambda case: case.label == 1),
+    (
+        "false_positive_rate",
+        "favorable, of those labeled unfavorable",
+        lambda case: case.label == 0,
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Disparity:
-    """The widest difference and the smallest ratio of a rate between groups: as it is, and enforced."""
+    """The largest difference and the smallest ratio of a rate between groups.
+
+    Both are given for the model's decisions and for the fair ones.
+    """
 
     measure: str
     differences: tuple[float, float]
@@ -30,48 +37,50 @@ class Disparity:
 
 
 def installed() -> str:
-    """Give fairlearn's version; nothing where it is not installed."""
+    """Return the version of fairlearn, or an empty text if it is not installed."""
     try:
         return version("fairlearn")
     except PackageNotFoundError:
         return ""
 
 
-def disparities(groups: Sequence[Group], enough: int) -> list[Disparity]:
-    """Compare the groups in which a measure looks at enough people; with one such group there is none."""
+def disparities(groups: Sequence[Group], min_people: int) -> list[Disparity]:
+    """Compare the groups in which a metric is about enough people, if there are at least two."""
     if not installed():
         return []
-    found = []
-    for name, words, looks_at in MEASURES:
-        counted = [one.judged for one in groups if _count(one.judged, looks_at) >= enough]
-        if len(counted) > 1:
-            own, fair = (_frame(name, counted, side) for side in ("own", "fair"))
-            differences = (float(own.difference()), float(fair.difference()))
-            ratios = (float(own.ratio()), float(fair.ratio()))
-            found.append(Disparity(words, differences, ratios))
-    return found
+    results = []
+    for name, description, includes in MEASURES:
+        large = [group.cases for group in groups if _count(group.cases, includes) >= min_people]
+        if len(large) > 1:
+            current, fair = _frame(name, large, "model"), _frame(name, large, "fair")
+            differences = (float(current.difference()), float(fair.difference()))
+            ratios = (float(current.ratio()), float(fair.ratio()))
+            results.append(Disparity(description, differences, ratios))
+    return results
 
 
-def _count(judged: dict[Judged, int], looks_at: Callable[[Judged], bool]) -> int:
-    return sum(number for one, number in judged.items() if looks_at(one))
+def _count(cases: dict[DecisionCase, int], includes: Callable[[DecisionCase], bool]) -> int:
+    return sum(number for case, number in cases.items() if includes(case))
 
 
-def _frame(measure: str, groups: Sequence[dict[Judged, int]], side: str) -> "MetricFrame":
-    """Make fairlearn's table of one measure; people who are alike are one row with a weight."""
-    from fairlearn import metrics  # noqa: PLC0415 - slow, and may be absent
+def _frame(
+    measure: str, groups: Sequence[dict[DecisionCase, int]], side: Literal["model", "fair"]
+) -> "MetricFrame":
+    """Compute fairlearn's table of one metric; equal cases are one row with a weight."""
+    from fairlearn import metrics  # noqa: PLC0415 - slow to import, and optional
 
-    rows = [(place, one, n) for place, group in enumerate(groups) for one, n in group.items()]
+    rows = [(index, case, n) for index, group in enumerate(groups) for case, n in group.items()]
     return metrics.MetricFrame(
         metrics=getattr(metrics, measure),
-        # People without a label count in the selection rate alone, which does not read labels.
-        y_true=np.array([one.label or 0 for _, one, _ in rows]),
-        y_pred=np.array([getattr(one, side) for _, one, _ in rows]),
-        sensitive_features=np.array([place for place, _, _ in rows]),
+        # People without a label count in the selection rate only, which does not read labels.
+        y_true=np.array([case.label or 0 for _, case, _ in rows]),
+        y_pred=np.array([getattr(case, side) for _, case, _ in rows]),
+        sensitive_features=np.array([index for index, _, _ in rows]),
         sample_params={
-            "sample_weight": np.array([_weight(measure, one, n) for _, one, n in rows], float)
+            "sample_weight": np.array([_weight(measure, case, n) for _, case, n in rows], float)
         },
     )
 
 
-def _weight(measure: str, one: Judged, count: int) -> int:
-    return 0 if one.label is None and measure != "selection_rate" else count
+def _weight(measure: str, case: DecisionCase, count: int) -> int:
+    return 0 if case.label is None and measure != "selection_rate" else count

@@ -1,4 +1,4 @@
-"""Picture: the decision over one person's sensitive lattice, as SVG; numbers along, groups down."""
+"""The decisions over one person's sensitive lattice as SVG: numbers across, groups down."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,205 +8,215 @@ from itertools import groupby
 import numpy as np
 from markupsafe import Markup
 
-from feta.arrays import Counts, Vector
-from feta.beyond import model_for
+from feta.arrays import Counts, Matrix, Vector
+from feta.dyadic import Dyadic
+from feta.io.sanitize import shortened, visible
 from feta.model import Model
-from feta.network.dyadic import Dyadic
-from feta.plain import shortened, visible
 from feta.rule import Tolerance
 from feta.space.attribute import Categorical, Derived
 from feta.space.lattice import Axis
 from feta.verdict.counterexample import Counterexample
+from feta.wider_limits import model_for
 
-# What can still be told apart on a page: columns of an axis, and rows of groups.
-MOST_ALONG = 120
-MOST_DOWN = 24
+# The largest picture that is readable on a page.
+MAX_COLUMNS = 120
+MAX_ROWS = 24
 
-# Colors of the style sheet; more classes than this share the last one.
+# Colors of the style sheet; further classes share the last one.
 N_COLORS = 6
 
-BAND = 18  # pixels a group
-N_LABELS, MOST_LABEL = (
-    7,
-    10,
-)  # values named along, and their characters: a phone has room for no more
+ROW_HEIGHT = 18  # pixels
+
+# Labels of the horizontal axis, and their characters: a phone has no room for more.
+N_LABELS = 7
+MAX_LABEL = 10
+
+# Characters of any other text.
+MAX_TEXT = 60
+
+PAIR_NAMES = ("person", "counterpart")
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Decisions of some counterparts: a row a group, a column a value of the axis along."""
+    """Decisions of counterparts: one row per group, one column per value of the horizontal axis."""
 
-    along: str
-    values: tuple[str, ...]
-    down: tuple[str, ...]  # attributes of the rows
-    groups: tuple[str, ...]
-    cells: Counts  # by row and column: the decision's number
-    names: tuple[str, ...]  # what the numbers mean
-    marks: tuple[tuple[int, int], ...]  # (row, column) of the two of the pair
-    fixed: tuple[str, ...]  # attributes held at the first one's values
-    thinned: bool  # whether values along were left out
-    marked: tuple[str, str] = ("person", "counterpart")  # what the two are called
+    horizontal: str  # the attribute of the columns
+    values: tuple[str, ...]  # of the columns
+    vertical: tuple[str, ...]  # the attributes of the rows
+    groups: tuple[str, ...]  # names of the rows
+    cells: Counts  # (rows, columns): index of the decision
+    names: tuple[str, ...]  # of the decisions
+    marks: tuple[tuple[int, int], ...]  # (row, column) of the two people of the pair
+    fixed: tuple[str, ...]  # attributes that keep the first person's values
+    thinned: bool  # whether some values of the horizontal axis are left out
+    mark_names: tuple[str, str] = PAIR_NAMES
 
 
 def grid(
-    model: Model, pair: Counterexample, marked: tuple[str, str] = ("person", "counterpart")
+    model: Model, pair: Counterexample, mark_names: tuple[str, str] = PAIR_NAMES
 ) -> Grid | None:
-    """Decide a person's counterparts for a picture; None where they cannot be counted."""
+    """Decide a person's counterparts for a picture; return None if they cannot be counted."""
     space = model.space
     if not space.finite:
         return None
     axes = space.lattice.axes
-    numeric = [one for one in axes if not isinstance(one.attribute, Categorical | Derived)]
-    along = max(numeric or list(axes), key=len)
-    down = _down([one for one in axes if one is not along], pair)
-    columns = _thinned(along, pair)
-    people, shape = _people(pair.person, along, columns, down)
-    codes = along.codes(columns)
+    numeric = [axis for axis in axes if not isinstance(axis.attribute, Categorical | Derived)]
+    horizontal = max(numeric or list(axes), key=len)
+    vertical = _vertical_axes([axis for axis in axes if axis is not horizontal], pair)
+    columns = _column_indices(horizontal, pair)
+    people, shape = _people(pair.person, horizontal, columns, vertical)
+    codes = horizontal.codes(columns)
     return Grid(
-        along.attribute.name,
-        tuple(_value(along, code) for code in codes),
-        tuple(one.attribute.name for one in down),
-        tuple(_group_names(down)),
+        horizontal.attribute.name,
+        tuple(_value_text(horizontal, code) for code in codes),
+        tuple(axis.attribute.name for axis in vertical),
+        tuple(_group_names(vertical)),
         _decisions(model, people, pair).reshape(shape),
-        _names(model),
-        _marks(pair, along, columns, down),
-        tuple(one.attribute.name for one in axes if one is not along and one not in down),
-        len(columns) < len(along),
-        marked,
+        _decision_names(model),
+        _marks(pair, horizontal, columns, vertical),
+        tuple(
+            axis.attribute.name for axis in axes if axis is not horizontal and axis not in vertical
+        ),
+        len(columns) < len(horizontal),
+        mark_names,
     )
 
 
-def _down(axes: Sequence[Axis], pair: Counterexample) -> list[Axis]:
-    """Choose the axes that go down: those in which the pair differs first, while there is room."""
+def _vertical_axes(axes: Sequence[Axis], pair: Counterexample) -> list[Axis]:
+    """Choose the axes of the rows: first those in which the pair differs, as many as fit."""
     chosen: list[Axis] = []
     ends = np.stack([pair.person, pair.counterpart])
-    for axis in sorted(axes, key=lambda one: (np.ptp(one.places(ends)) == 0, len(one))):
-        if math.prod(len(one) for one in [*chosen, axis]) <= MOST_DOWN:
+    for axis in sorted(axes, key=lambda axis: (np.ptp(axis.indices(ends)) == 0, len(axis))):
+        if math.prod(len(other) for other in [*chosen, axis]) <= MAX_ROWS:
             chosen.append(axis)
-    return [one for one in axes if one in chosen]
+    return [axis for axis in axes if axis in chosen]
 
 
-def _thinned(along: Axis, pair: Counterexample) -> Counts:
-    """Choose the values along: all, or as many as fit, the pair's own among them."""
-    if len(along) <= MOST_ALONG:
-        return np.arange(len(along))
-    even = np.linspace(0, len(along) - 1, MOST_ALONG - 2).astype(np.int64)
+def _column_indices(horizontal: Axis, pair: Counterexample) -> Counts:
+    """Choose all values of the horizontal axis, or as many as fit, including the pair's."""
+    if len(horizontal) <= MAX_COLUMNS:
+        return np.arange(len(horizontal))
+    even = np.linspace(0, len(horizontal) - 1, MAX_COLUMNS - 2).astype(np.int64)
     return np.unique(
-        np.concatenate([even, along.places(np.stack([pair.person, pair.counterpart]))])
+        np.concatenate([even, horizontal.indices(np.stack([pair.person, pair.counterpart]))])
     )
 
 
 def _people(
-    person: Vector, along: Axis, columns: Counts, down: Sequence[Axis]
-) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float64]], tuple[int, int]]:
-    places = [np.arange(len(one)) for one in down]
-    combined = np.meshgrid(*places, columns, indexing="ij")
-    rows = np.repeat(person[None, :], combined[0].size, axis=0)
-    for axis, place in zip([*down, along], combined, strict=True):
-        rows[:, list(axis.columns)] = axis.codes(place.ravel())
-    return rows, (combined[0].size // len(columns), len(columns))
+    person: Vector, horizontal: Axis, columns: Counts, vertical: Sequence[Axis]
+) -> tuple[Matrix, tuple[int, int]]:
+    """Return the counterparts in the picture, row by row, and its shape."""
+    row_indices = [np.arange(len(axis)) for axis in vertical]
+    combined = np.meshgrid(*row_indices, columns, indexing="ij")
+    people = np.repeat(person[None, :], combined[0].size, axis=0)
+    for axis, indices in zip([*vertical, horizontal], combined, strict=True):
+        people[:, list(axis.columns)] = axis.codes(indices.ravel())
+    return people, (combined[0].size // len(columns), len(columns))
 
 
-def _decisions(
-    model: Model, people: np.ndarray[tuple[int, int], np.dtype[np.float64]], pair: Counterexample
-) -> Counts:
-    """Decide exactly; regression: whether a score exceeds the pair's lower one by more than epsilon."""
+def _decisions(model: Model, people: Matrix, pair: Counterexample) -> Counts:
+    """Decide exactly.
+
+    Regression: whether a score exceeds the pair's lower one by more than epsilon.
+    """
     if not isinstance(model.rule, Tolerance):
-        own = model_for(model, pair.person)
-        return np.asarray(own.decide(people)).astype(np.int64)
+        wider = model_for(model, pair.person)
+        return np.asarray(wider.decide(people)).astype(np.int64)
     scores = model.exact.scores(np.concatenate([people, pair.person[None, :]]))[:, 0]
     above = (scores - scores[-1:]).compare(Dyadic.of(model.rule.epsilon)) > 0
     return above[:-1].astype(np.int64)
 
 
-def _names(model: Model) -> tuple[str, ...]:
+def _decision_names(model: Model) -> tuple[str, ...]:
     if isinstance(model.rule, Tolerance):
         return ("within the tolerance of the lower score, or below", "higher than allowed")
     return model.outcomes
 
 
-def _value(axis: Axis, code: Vector) -> str:
+def _value_text(axis: Axis, code: Vector) -> str:
     value = axis.attribute.decode(code[: axis.attribute.width])
     return "missing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _group_names(down: Sequence[Axis]) -> list[str]:
+def _group_names(vertical: Sequence[Axis]) -> list[str]:
     names = [""]
-    for axis in down:
-        values = [_value(axis, code) for code in axis.codes(np.arange(len(axis)))]
+    for axis in vertical:
+        values = [_value_text(axis, code) for code in axis.codes(np.arange(len(axis)))]
         names = [f"{name}, {value}" if name else value for name in names for value in values]
     return names
 
 
 def _marks(
-    pair: Counterexample, along: Axis, columns: Counts, down: Sequence[Axis]
+    pair: Counterexample, horizontal: Axis, columns: Counts, vertical: Sequence[Axis]
 ) -> tuple[tuple[int, int], ...]:
-    """Find both people's places; a counterpart off the picture is not marked."""
+    """Find row and column of the two people of a pair."""
     marks = []
-    for one in (pair.person, pair.counterpart):
+    for person in (pair.person, pair.counterpart):
         row = 0
-        for axis in down:
-            row = row * len(axis) + int(axis.places(one[None, :])[0])
-        column = int(np.searchsorted(columns, along.places(one[None, :])[0]))
+        for axis in vertical:
+            row = row * len(axis) + int(axis.indices(person[None, :])[0])
+        column = int(np.searchsorted(columns, horizontal.indices(person[None, :])[0]))
         marks.append((row, column))
     return tuple(marks)
 
 
 def svg(picture: Grid) -> Markup:
-    """Draw a grid, a band a group; every text in it is escaped.
+    """Draw a grid, one band per group; every text in it is escaped.
 
-    Places along are per cent, so that bands stretch with the page while labels keep their size.
+    Horizontal positions are in percent, so bands stretch with the page and labels do not.
     """
-    wide = 100 / len(picture.values)
-    parts = [Markup('<div class="lattice" role="img" aria-label="{}">').format(_described(picture))]
+    width = 100 / len(picture.values)
+    description = f"Decision by {_text(picture.horizontal)} and group"
+    parts = [Markup('<div class="lattice" role="img" aria-label="{}">').format(description)]
     for row, name in enumerate(picture.groups):
-        parts.append(Markup("<span>{}</span>").format(_shown(name or "this person")))
-        parts.append(Markup('<svg height="{}">').format(BAND))
-        parts += [*_runs(picture, row, wide), *_dots(picture, row, wide), Markup("</svg>")]
-    return Markup("").join([*parts, *_axis(picture, wide), Markup("</div>")])
+        parts.append(Markup("<span>{}</span>").format(_text(name or "this person")))
+        parts.append(Markup('<svg height="{}">').format(ROW_HEIGHT))
+        parts += [*_runs(picture, row, width), *_circles(picture, row, width), Markup("</svg>")]
+    return Markup("").join([*parts, *_axis_labels(picture, width), Markup("</div>")])
 
 
-def _described(picture: Grid) -> str:
-    return f"Decision by {_shown(picture.along)} and group"
-
-
-def _runs(picture: Grid, row: int, wide: float) -> Iterator[Markup]:
-    """Draw neighbors with the same decision as one piece."""
-    place = 0
-    for number, run in groupby(picture.cells[row].tolist()):
+def _runs(picture: Grid, row: int, width: float) -> Iterator[Markup]:
+    """Draw neighbors with the same decision as one rectangle."""
+    start = 0
+    for decision, run in groupby(picture.cells[row].tolist()):
         length = len(list(run))
-        first, last = (_shown(picture.values[one]) for one in (place, place + length - 1))
+        ends = (start, start + length - 1)
+        first, last = (_text(picture.values[column]) for column in ends)
         yield Markup(
             '<rect class="d{}" x="{:.2f}%" width="{:.2f}%" height="{}"><title>{}</title></rect>'
         ).format(
-            min(number, N_COLORS - 1),
-            place * wide,
-            length * wide,
-            BAND,
-            f"{_shown(picture.names[number])}: {first} to {last}",
+            min(decision, N_COLORS - 1),
+            start * width,
+            length * width,
+            ROW_HEIGHT,
+            f"{_text(picture.names[decision])}: {first} to {last}",
         )
-        place += length
+        start += length
 
 
-def _dots(picture: Grid, row: int, wide: float) -> Iterator[Markup]:
-    names = dict(zip(("person", "counterpart"), picture.marked, strict=True))
-    for (group, column), kind in zip(picture.marks, ("person", "counterpart"), strict=True):
+def _circles(picture: Grid, row: int, width: float) -> Iterator[Markup]:
+    """Mark the people of the pair that are in a row."""
+    marks = zip(picture.marks, PAIR_NAMES, picture.mark_names, strict=True)
+    for (group, column), css_class, name in marks:
         if group == row:
             yield Markup(
                 '<circle class="{}" cx="{:.2f}%" cy="{}" r="6"><title>the {}</title></circle>'
-            ).format(kind, (column + 0.5) * wide, BAND / 2, names[kind])
+            ).format(css_class, (column + 0.5) * width, ROW_HEIGHT / 2, name)
 
 
-def _axis(picture: Grid, wide: float) -> Iterator[Markup]:
-    """Label a few values along, and the axis itself."""
+def _axis_labels(picture: Grid, width: float) -> Iterator[Markup]:
+    """Label some values of the horizontal axis, and the axis itself."""
     step = math.ceil(len(picture.values) / N_LABELS)
     yield Markup("<span></span><svg height='18'>")
-    for place in range(0, len(picture.values), step):
+    for column in range(0, len(picture.values), step):
         yield Markup('<text x="{:.2f}%" y="14" text-anchor="middle">{}</text>').format(
-            (place + 0.5) * wide, shortened(_shown(picture.values[place]), MOST_LABEL)
+            (column + 0.5) * width, shortened(_text(picture.values[column]), MAX_LABEL)
         )
-    yield Markup('</svg><span></span><span class="along">{}</span>').format(_shown(picture.along))
+    yield Markup('</svg><span></span><span class="axis">{}</span>').format(
+        _text(picture.horizontal)
+    )
 
 
-def _shown(content: str) -> str:
-    return shortened(visible(content), 60)
+def _text(content: str) -> str:
+    return shortened(visible(content), MAX_TEXT)

@@ -1,40 +1,42 @@
-"""Template: how pages are made from templates: everything escaped, what cannot be seen spelled out."""
+"""Jinja templates with all texts escaped and invisible characters spelled out."""
 
 import re
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from feta.plain import plain, shortened, visible
+from feta.io.sanitize import plain, shortened, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LONG_RUN = re.compile(r"(?<=_)|(\S{24})")  # where a long word may be broken
+# Positions at which a long word may be broken: after an underscore, and every 24 characters.
+BREAKS = re.compile(r"(?<=_)|(\S{24})")
 
 
 def environment(package: str) -> "Environment":
-    """Open a package's templates; every text that comes into them is a stranger's."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only pages need it
+    """Return the environment for a package's templates; all texts in them are untrusted input."""
+    # Imported on call: only pages need jinja2.
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
 
-    made = Environment(
-        loader=PackageLoader("feta", package),
+    jinja = Environment(
+        loader=PackageLoader(package, ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_harmless,
+        finalize=_printable,
     )
-    made.filters["count"] = "{:,}".format
-    return made
+    jinja.filters["count"] = "{:,}".format
+    return jinja
 
 
 def short(value: object, most: int) -> Markup:
-    """Escape a text, shorten what is longer, and say where a long word may be broken."""
-    pieces = LONG_RUN.split(shortened(visible(value), most))
+    """Escape a text, shorten it to `most` characters, and allow breaks in long words."""
+    pieces = BREAKS.split(shortened(visible(value), most))
     return Markup("<wbr>").join(escape(piece) for piece in pieces if piece)
 
 
-def _harmless(value: object) -> object:
-    """Spell out what cannot be seen; direction marks would turn a line's words around."""
+def _printable(value: object) -> object:
+    """Spell out invisible characters; direction marks would reorder the words of a line."""
     return plain(value) if type(value) is str else value

@@ -1,44 +1,46 @@
-"""Words: an audit's answers in sentences, whatever the rule; only names and values are strangers'."""
+"""The results of an audit in sentences, for every kind of rule.
+
+Names and values in them are untrusted input, and made harmless here.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from feta.audit.summary import Summary
+from feta.auditing.summary import AuditSummary
+from feta.io.sanitize import plain, visible
 from feta.model import Model
-from feta.network.unread import unread
-from feta.plain import plain, visible
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.space.attribute import Value
 
 if TYPE_CHECKING:
-    from feta.report.report import Source
+    from feta.report.report import ReportSource
+    from feta.verdict.counterexample import Counterexample
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a rule's answers are spoken of; the unit may hold anything, so it is never a format."""
+    """The words for the results of a rule; the unit is untrusted, so it is never a format."""
 
-    apart: str = "a counterpart decided the other way"  # what an unfair person has
-    who: str = "somebody"  # what a counterpart is, in the question
-    same: str = "the same file, but for"  # what the two of a pair have
-    both: tuple[str, str] = ("person", "counterpart")  # what the two of a pair are called
-    alike: str = "decided alike"  # what all counterparts of a fair person are
-    lead: str = "score"  # what the numbers of a pair are
-    violation: str = "Scores of the farthest pairs differ by"
+    counterexample: str = "a counterpart with a different decision"  # of an unfair person
+    same_outcome: str = "the same decision"  # of all counterparts of a fair person
+    changes: str = "only changes"  # heading of the differences within a pair
+    pair_names: tuple[str, str] = ("person", "counterpart")
+    margin: str = "score"  # heading of the numbers of a pair
+    violation: str = "The scores of the worst pairs differ by"  # before mean and maximum
     flip: tuple[str, str] = (
         "Fair decisions (feta predict) would change",
         "of the decisions.",
-    )  # around the share of people
+    )  # before and after the share of people
     digits: str = ".3g"
     unit: str = ""
 
     def amount(self, value: float) -> str:
-        """Write a distance between scores."""
+        """Format a score or a difference of scores."""
         return f"{value:{self.digits}}" + (f" {self.unit}" if self.unit else "")
 
 
-LEADS = "The other class leads at the farthest counterparts by"
+OTHER_CLASS_MARGIN = "For the worst counterparts, the margin of the other class is"
 
 
 def words_for(model: Model, unit: str) -> Words:
@@ -46,39 +48,39 @@ def words_for(model: Model, unit: str) -> Words:
     match model.rule:
         case Tolerance(epsilon=epsilon):
             words = Words(digits=",.6g", unit=plain(unit))
-            most = words.amount(epsilon)
+            limit = words.amount(epsilon)
             return replace(
                 words,
-                apart=f"two counterparts whose scores are more than {most} apart",
-                who="people",
-                same="two people with this file otherwise",
-                both=("lower score", "higher score"),
-                alike=f"scored alike, to within {most}",
+                counterexample=f"two counterparts whose scores differ by more than {limit}",
+                same_outcome=f"the same score to within {limit}",
+                changes="only differences",
+                pair_names=("lower score", "higher score"),
                 flip=(
-                    "Fair scores (feta predict) would move",
-                    f"of the scores by more than {most}.",
+                    "Fair scores (feta predict) would change",
+                    f"of the scores by more than {limit}.",
                 ),
             )
         case Argmax():
             return Words(
-                apart="a counterpart given another class",
-                lead="lead of the other class",
-                violation=LEADS,
+                counterexample="a counterpart with a different class",
+                same_outcome="the same class",
+                margin="margin of the other class",
+                violation=OTHER_CLASS_MARGIN,
             )
         case OneVsRest(chosen=chosen):
-            return Words(lead=f"lead of {plain(chosen)}", violation=LEADS)
+            return Words(margin=f"margin of {plain(chosen)}", violation=OTHER_CLASS_MARGIN)
         case Threshold() if model.network.sigmoid:
-            odds = "Scores (log-odds) of the farthest pairs differ by"
-            return Words(lead="score (log-odds)", violation=odds)
+            log_odds = "The scores (log-odds) of the worst pairs differ by"
+            return Words(margin="score (log-odds)", violation=log_odds)
         case Threshold():
             return Words()
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The answer in a sentence: its first words are the verdict."""
+    """The answer in one sentence; `strong` starts with the verdict."""
 
-    verdict: Literal["unfair", "fair", "open"]
+    verdict: Literal["unfair", "fair", "undecided"]
     strong: str
     rest: str
 
@@ -86,132 +88,197 @@ class Headline:
         return self.strong + self.rest
 
 
-def headline(summary: Summary, words: Words, *, partial: bool) -> Headline:
-    """Answer the question; while anything is open, the answer is never "fair"."""
+def headline(summary: AuditSummary, words: Words, *, partial: bool) -> Headline:
+    """Answer the question; the answer is "fair" only if everybody is proved fair."""
     unfair, people = summary.statuses["unfair"], summary.people
     if unfair:
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Unfair: {least}{unfair:,} of {people:,} people"
-        rest = f" {'has' if unfair == 1 else 'have'} {words.apart} (CE rate {summary.ce_rate:.1%})."
+        verb = "has" if unfair == 1 else "have"
+        rest = f" {verb} {words.counterexample} (CE rate {summary.ce_rate:.1%})."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
-        strong = f"Fair: all {people:,} people are proved to be {words.alike}"
+        who = "the 1 person" if people == 1 else f"each of the {people:,} people"
+        strong = f"Fair: {who} provably gets {words.same_outcome}"
         return Headline("fair", strong, f", whatever their {either(summary.attributes)}.")
-    return Headline("open", "Not settled: ", _what_is_open(summary, words, partial=partial))
+    return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
 
-def _what_is_open(summary: Summary, words: Words, *, partial: bool) -> str:
-    """Say who is proved, and why the others are not; nobody was found to be treated apart."""
+def _explain_undecided(summary: AuditSummary, *, partial: bool) -> str:
+    """State how many people are proved fair, and why the others are not."""
     counts = summary.statuses
-    told = {
+    groups = {
         "people are undecided": counts["undecided"],
         "rows could not be read": counts["not audited"],
     }
-    reasons = [f"{count:,} {what}" for what, count in told.items() if count]
-    reasons += ["the rest was not asked about yet"] if partial else []
-    nobody = "" if summary.people else "nobody was asked about; "
-    proved = f"{nobody}{counts['fair']:,} people are proved to be {words.alike}"
+    reasons = [f"{count:,} {what}" for what, count in groups.items() if count]
+    reasons += ["the remaining rows were not audited yet"] if partial else []
+    nobody = "" if summary.people else "nobody was audited; "
+    proved = f"{nobody}{counts['fair']:,} people are proved fair"
     return "; ".join([proved, *reasons]) + ", and no counterexample was found."
 
 
 def either(names: Sequence[str]) -> str:
-    """List names with an "or"."""
+    """Join names with commas and "or"."""
     *rest, last = [plain(name) for name in names]
     return f"{', '.join(rest)} or {last}" if rest else last
 
 
 def never_read(model: Model) -> tuple[str, ...]:
-    """Name the sensitive attributes that the model never looks at."""
-    sensitive = {attribute.name for attribute in model.space.sensitive}
-    return tuple(name for name in unread(model.network.first, model.space) if name in sensitive)
+    """Return the names of the sensitive attributes that the model does not read."""
+    return tuple(
+        attribute.name
+        for attribute in model.space.sensitive
+        if not model.network.reads(attribute, model.space)
+    )
 
 
 def caveats(model: Model) -> Iterator[str]:
-    """Say what the answers rest on, besides proof."""
+    """State the limits of what the answers prove."""
     names = never_read(model)
     if names:
-        which = f"column{'s' if len(names) > 1 else ''} {either(names).replace(' or ', ' and ')}"
-        yield f"The model never reads the sensitive {which}: no decision can hang on {'them' if len(names) > 1 else 'it'} directly; other columns may still stand for {'them' if len(names) > 1 else 'it'} (feta doctor --data)."
-    if model.network.reading == "sampled":
-        yield "Sampled, not proved: a preprocessing step of unknown code was tried out on many people, and its columns' shares add up there; verdicts hold as far as that tells."
+        several = len(names) > 1
+        which = f"column{'s' if several else ''} {either(names).replace(' or ', ' and ')}"
+        them = "them" if several else "it"
+        yield (
+            f"The model does not read the sensitive {which}: no decision can depend on {them} "
+            f"directly. Other columns may still be proxies for {them} (feta doctor --data)."
+        )
+    if model.network.provenance == "sampled":
+        yield (
+            "Sampled, not proved: the code of a preprocessing step is unknown. For many sampled "
+            "people its result was the sum of one term per column; verdicts hold only if this is "
+            "true for everybody."
+        )
 
 
-# Stated where FETA could not run the model that it read.
-NOT_COMPARED = "Not compared with a source: this kind of file, or this installation, has no program that runs the model."
+# Stated if FETA could not run the source model.
+NOT_COMPARED = (
+    "Not compared with a source: for this kind of file, or in this installation, there is no "
+    "program that runs the model."
+)
 
 
-def compared(source: "Source") -> str:
-    """State on how many rows the user's own model was compared with FETA's reading of it."""
+def compared(source: "ReportSource") -> str:
+    """State on how many rows FETA's model was compared with the user's model."""
     return NOT_COMPARED if source.compared is None else source.compared.sentence()
 
 
-def source_notes(told: Iterable[str]) -> list[str]:
-    """Write what was noted when the model was read, as sentences."""
-    return [f"Note: {note}." for note in told]
+def source_notes(notes: Iterable[str]) -> list[str]:
+    """Return the notes about reading the model as sentences."""
+    return [f"Note: {note}." for note in notes]
 
 
 def unlisted_words(name: str, count: int) -> str:
-    """Count the people whose text the schema does not list."""
+    """State how many people have a text that the schema does not list."""
     who = "1 person has" if count == 1 else f"{count:,} people have"
-    return f"{who} a text in column {plain(name)} that the schema does not list: other = true, and the model treats it as unknown"
+    return (
+        f"{who} a text in column {plain(name)} that the schema does not list: the schema has "
+        "other = true, so the model treats it as unknown"
+    )
 
 
-def notes(summary: Summary, runtime: str) -> Iterator[str]:
-    """State what is open, and how the model's own arithmetic matters."""
-    for one, count in summary.outside.items():
-        yield f"{plain(one.words(count, summary.reading))}."
+def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
+    """State who has no answer, and whose answer depends on rounding."""
+    for outside, count in summary.outside.items():
+        yield f"{plain(outside.words(count, summary.provenance))}."
     for name, count in summary.unlisted.items():
         yield f"{unlisted_words(name, count)}."
-    if summary.statuses["undecided"]:
-        left = summary.statuses["undecided"]
-        yield f"{left:,} {'person is' if left == 1 else 'people are'} undecided: raise --seconds, or narrow the sensitive domains."
-    if summary.statuses["not audited"]:
-        yield f"{summary.statuses['not audited']:,} rows could not be read and were not audited; verdicts.csv (--out) says why."
+    undecided, not_audited = summary.statuses["undecided"], summary.statuses["not audited"]
+    if undecided:
+        who = "person is" if undecided == 1 else "people are"
+        yield f"{undecided:,} {who} undecided: raise --seconds, or narrow the sensitive domains."
+    if not_audited:
+        yield (
+            f"{not_audited:,} rows could not be read and were not audited; verdicts.csv (--out) "
+            "states the reasons."
+        )
     if summary.runtime_sensitive:
-        yield f"Runtime-sensitive: {summary.runtime_sensitive:,} (verdicts.csv names them); the model's own rounding could tip these answers."
+        yield (
+            f"Runtime-sensitive: {summary.runtime_sensitive:,} (verdicts.csv names them); rounding "
+            "in the model's own arithmetic could change these answers."
+        )
     if summary.not_replayed:
-        yield f"{summary.not_replayed:,} pairs do not replay in {runtime or 'the model itself'}, whose rounding decides them alike; they are labelled runtime-sensitive."
+        yield (
+            f"{summary.not_replayed:,} pairs do not replay in {runtime or 'the model itself'}, "
+            "where rounding removes the difference; they are marked as runtime-sensitive."
+        )
     elif runtime and summary.statuses["unfair"]:
         yield f"Every pair was replayed in {runtime}, with the same result."
 
 
-def figures(summary: Summary, words: Words) -> Iterator[str]:
-    """Say how often, how far, and what fair decisions would cost."""
-    if summary.decisions:
-        both = summary.decisions + summary.fair_decisions
-        own, fair = (
-            ", ".join(
-                f"{plain(name)} {one[name] / summary.decided:.1%}" for name, _ in both.most_common()
-            )
-            for one in (summary.decisions, summary.fair_decisions)
+def figures(summary: AuditSummary, words: Words) -> Iterator[str]:
+    """State the rates, the gaps, and the cost of fair decisions."""
+    yield from _decision_figures(summary)
+    yield from _violation_figures(summary, words)
+    yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
+    yield from _error_figures(summary, words)
+
+
+def _decision_figures(summary: AuditSummary) -> Iterator[str]:
+    if not summary.decisions:
+        return
+    both = summary.decisions + summary.fair_decisions
+    current, fair = (
+        ", ".join(
+            f"{plain(name)} {counts[name] / summary.decided:.1%}" for name, _ in both.most_common()
         )
-        yield f"The model's own decisions: {own}; fair ones would be: {fair}."
+        for counts in (summary.decisions, summary.fair_decisions)
+    )
+    yield f"The model's decisions: {current}; fair decisions: {fair}."
+
+
+def _violation_figures(summary: AuditSummary, words: Words) -> Iterator[str]:
     if summary.statuses["unfair"]:
         parts = ", ".join(f"{plain(name)} {summary.alone[name]:,}" for name in summary.attributes)
-        yield f"One attribute alone is enough for: {parts}; only several together: {summary.jointly:,}."
-        mean, most = map(words.amount, (summary.mean_violation, summary.violation_max))
-        yield f"{words.violation} {mean} on average, by {most} at most."
+        yield (
+            f"One attribute alone is enough for: {parts}; only several together: "
+            f"{summary.jointly:,}."
+        )
+        yield violation_sentence(summary, words)
     if summary.mean_span is not None and summary.max_span is not None:
-        mean, most = map(words.amount, (summary.mean_span, summary.max_span))
-        yield f"The scores of a person's counterparts span {mean} on average, {most} at most."
-    yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
+        mean, largest = map(words.amount, (summary.mean_span, summary.max_span))
+        yield f"The scores of a person's counterparts span {mean} on average, {largest} at most."
+
+
+def violation_sentence(summary: AuditSummary, words: Words) -> str:
+    """State mean and maximum of the gaps."""
+    mean, largest = map(words.amount, (summary.mean_violation, summary.violation_max))
+    return f"{words.violation} {mean} on average, {largest} at most."
+
+
+def _error_figures(summary: AuditSummary, words: Words) -> Iterator[str]:
+    people = f"({summary.labeled:,} labeled people)"
     if summary.accuracy is not None and summary.fair_accuracy is not None:
-        yield f"Accuracy: {summary.accuracy:.1%} as it is, {summary.fair_accuracy:.1%} with fair decisions ({summary.labeled:,} labeled people)."
+        yield (
+            f"Accuracy: {summary.accuracy:.1%} now, {summary.fair_accuracy:.1%} with fair "
+            f"decisions {people}."
+        )
     if summary.mean_absolute_error is not None and summary.fair_mean_absolute_error is not None:
         errors = (summary.mean_absolute_error, summary.fair_mean_absolute_error)
-        own, fair = map(words.amount, errors)
-        yield f"Mean absolute error: {own} as it is, {fair} with fair scores ({summary.labeled:,} labeled people)."
+        current, fair = map(words.amount, errors)
+        yield f"Mean absolute error: {current} now, {fair} with fair scores {people}."
 
 
 def cell(value: Value) -> str:
-    """Write a person's value; blanks that differ can be seen."""
+    """Format a value of a person; blanks that matter are visible."""
     if value is None:
         return "missing"
     return f"{value:.10g}" if isinstance(value, float) else visible(value)
 
 
+def changes(model: Model, pair: "Counterexample", *, arrow: Literal["→", "->"]) -> str:
+    """List the attributes in which the two people of a pair differ, with both values."""
+    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
+    return ", ".join(
+        f"{name} {cell(before[name])} {arrow} {cell(after[name])}"
+        for name in before
+        if before[name] != after[name]
+    )
+
+
 def duration(seconds: float) -> str:
-    """Write a time in the largest unit that it fills, to two digits or the whole number."""
+    """Format a time in its largest unit: one decimal below 10, none above."""
     for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.{int(seconds < 10 * size)}f} {unit}"

@@ -1,1 +1,1 @@
-"""Stage 1: who can exist."""
+"""Attributes and the feature space: who can exist."""

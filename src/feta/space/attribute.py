@@ -1,43 +1,47 @@
-"""Attribute: a feature as people know it, its domain, and the columns it takes in a person's row.
+"""Attributes: features in raw units, their domains, and the columns they take in a person's row.
 
-An attribute knows nothing of the other attributes; `FeatureSpace` puts them in order. One that may be
-`missing` has one more value, None: a category one more column, a number a second one that is 1 where it
-is missing, beside the lowest number of its domain.
+An attribute does not know the other attributes; `FeatureSpace` orders them. An attribute that may
+be `missing` has one more value, None, and one more column.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from feta.arrays import Counts, Flags, Matrix, Vector
-from feta.errors import DomainError, SchemaError, one_of
+from feta.errors import DomainError, SchemaError, unknown_choice
+from feta.space.cell_values import missing_cells, plain_scalar, to_number
+from feta.space.level_grid import spaced_numbers
+from feta.space.numeric import (
+    NumericAttribute,
+    check_order,
+    is_absent,
+    number_codes,
+    short_number,
+    with_valid_flag,
+)
 
 Value = str | int | float | bool | None
 Kind = Literal["category", "integer", "levels", "number", "derived"]
 
-# Whole numbers up to here are exact in float64, and so are their differences.
+# Integers up to here are exact in float64, and so are their differences.
 LARGEST_INTEGER = 2**52
 
-# More levels than this are not a list that anybody wrote or reads.
-MOST_NUMBERS = 10**6
+# Values that a message lists.
+MAX_SHOWN = 12
 
-# Lists longer than this are not spelled out in an error message.
-SHOWN = 12
-
-# What stands for every text that a category does not list, where it takes others.
+# The value of every text that a category does not list, if it accepts other texts.
 OTHER = "(other)"
 
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """One value out of a list; a column per value, exactly one of them 1.
+    """One value out of a list; one column per value, exactly one of which is 1.
 
-    With `other` every text that is not listed counts as one more value, `OTHER`: a model whose
-    encoder treats all unknown texts the same may be asked about such people.
+    With `other`, every text that is not listed counts as one more value, `OTHER`. This suits models
+    whose encoder treats all unknown texts the same.
     """
 
     kind: ClassVar[Kind] = "category"
@@ -51,24 +55,32 @@ class Categorical:
         object.__setattr__(self, "values", tuple(self.values))
         _check_name(self.name)
         if not self.values or any(not isinstance(value, str | int | bool) for value in self.values):
-            message = f"{self.name!r} needs a list of texts, whole numbers or booleans, got {self.values!r}"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"invalid values for {self.name!r}: got {self.values!r}; "
+                "expected a list of texts, integers or booleans"
+            )
         if len(set(self.values)) != len(self.values):
-            raise SchemaError(f"{self.name!r} must not list a value twice, got {self.values!r}")
+            raise SchemaError(
+                f"repeated value for {self.name!r}: got {self.values!r}; expected each value once"
+            )
         if self.other:
             self._check_other()
 
     def _check_other(self) -> None:
         if self.sensitive:
-            message = f"invalid column {self.name!r}: got sensitive and other = true; expected every value of a sensitive column in its list; list the values"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"invalid column {self.name!r}: got sensitive and other = true; "
+                "expected every value of a sensitive column in its list; list the values"
+            )
         if OTHER in self.values or not all(isinstance(value, str) for value in self.values):
-            message = f"invalid column {self.name!r}: got other = true with the values {self.values!r}; expected texts, none of them {OTHER!r}"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"invalid column {self.name!r}: got other = true with the values {self.values!r}; "
+                f"expected texts, none of them {OTHER!r}"
+            )
 
     @property
     def all_values(self) -> tuple[str | int | bool | None, ...]:
-        """The values, then `OTHER` and None where other texts and missing cells are taken."""
+        """The values, followed by `OTHER` and None if other texts and missing cells are valid."""
         others = (OTHER,) if self.other else ()
         return (*self.values, *others, *((None,) if self.missing else ()))
 
@@ -82,54 +94,60 @@ class Categorical:
         """The number of values."""
         return len(self.all_values)
 
-    def codes(self, places: Counts) -> Matrix:
-        """Give the columns of the values at these places, counted from 0."""
-        rows = np.zeros((len(places), self.width))
-        rows[np.arange(len(places)), places] = 1.0
+    def codes(self, indices: Counts) -> Matrix:
+        """Return the columns of the values at these indices."""
+        rows = np.zeros((len(indices), self.width))
+        rows[np.arange(len(indices)), indices] = 1.0
         return rows
 
-    def places(self, codes: Matrix) -> Counts:
-        """Tell from the columns which values these are."""
+    def indices(self, codes: Matrix) -> Counts:
+        """Return the index of each row's value."""
         return np.argmax(codes, axis=1).astype(np.int64)
 
     def encode(self, values: Sequence[object]) -> Matrix:
-        """Turn values into their columns."""
-        places: dict[object, int] = {value: place for place, value in enumerate(self.values)}
-        found = np.fromiter((_place(places, value) for value in values), np.int64, len(values))
+        """Return the columns of these values, one row per value."""
+        known: dict[object, int] = {value: index for index, value in enumerate(self.values)}
+        indices = np.fromiter((_find(known, value) for value in values), np.int64, len(values))
         if self.missing:
-            found[(found < 0) & missing_cells(values)] = self.n_values - 1
+            indices[(indices < 0) & missing_cells(values)] = self.n_values - 1
         if self.other:
-            texts = np.fromiter((isinstance(one, str) for one in values), bool, len(values))
-            found[(found < 0) & texts] = len(self.values)
-        bad = np.flatnonzero(found < 0)
+            texts = np.fromiter((isinstance(value, str) for value in values), bool, len(values))
+            indices[(indices < 0) & texts] = len(self.values)
+        bad = np.flatnonzero(indices < 0)
         if bad.size:
-            got = _plain(values[int(bad[0])])
-            what = f"must be {one_of(got, self.values)}"
-            what += "; or leave the cell empty, as it may be missing" if self.missing else ""
-            if isinstance(got, str | int) and "did you mean" not in what:
-                what += "; if such people exist, add it to the column's values"
-            raise DomainError.at(self.name, int(bad[0]), what)
-        return self.codes(found)
+            row = int(bad[0])
+            raise DomainError.at(self.name, row, self._invalid(plain_scalar(values[row])))
+        return self.codes(indices)
+
+    def _invalid(self, got: object) -> str:
+        """Return the message about a value that is not in the list."""
+        message = f"is invalid: {unknown_choice(got, self.values)}"
+        if self.missing:
+            message += "; leave the cell empty if the value is missing"
+        if isinstance(got, str | int) and "did you mean" not in message:
+            message += "; if such people exist, add the value to the column's values"
+        return message
 
     def decode(self, code: Vector) -> Value:
-        """Turn one person's columns back into the value."""
+        """Return the value that one person's columns represent."""
         return self.all_values[int(np.argmax(code))]
 
     def valid(self, codes: Matrix) -> Flags:
-        """Say which rows hold a value of this attribute."""
+        """Flag the rows that contain a value of this attribute."""
         bits = (codes == 0.0) | (codes == 1.0)
         return np.asarray(bits.all(axis=1) & (codes.sum(axis=1) == 1.0))
 
     def domain(self) -> str:
-        """Say in words what is allowed."""
-        shown = ", ".join(repr(value) for value in self.values[:SHOWN])
-        more = (", …" if len(self.values) > SHOWN else "") + (" or another" if self.other else "")
-        return f"one of {shown}{more}" + _or_missing(self)
+        """Describe the valid values."""
+        shown = ", ".join(repr(value) for value in self.values[:MAX_SHOWN])
+        more = ", …" if len(self.values) > MAX_SHOWN else ""
+        other = " or another" if self.other else ""
+        return f"one of {shown}{more}{other}" + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Integer:
-    """A whole number from low to high, both included; one column, in people's own unit."""
+class Integer(NumericAttribute):
+    """An integer from low to high, both inclusive; one column, in raw units."""
 
     kind: ClassVar[Kind] = "integer"
     name: str
@@ -137,23 +155,20 @@ class Integer:
     high: int
     sensitive: bool = False
     missing: bool = False
-    strict: bool = False  # whether people outside the limits are refused
+    strict: bool = False  # people outside the limits are rejected
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        for bound in (self.low, self.high):
-            whole = np.isfinite(_number(bound)) and float(bound) == np.floor(float(bound))
-            if not whole or abs(bound) > LARGEST_INTEGER:
-                message = f"{self.name!r} needs whole-number limits within ±2^52, got {bound!r}"
-                raise SchemaError(message)
+        for limit in (self.low, self.high):
+            integral = np.isfinite(to_number(limit)) and float(limit) == np.floor(float(limit))
+            if not integral or abs(limit) > LARGEST_INTEGER:
+                raise SchemaError(
+                    f"invalid limit for {self.name!r}: got {limit!r}; "
+                    "expected an integer within ±2^52"
+                )
         object.__setattr__(self, "low", int(self.low))
         object.__setattr__(self, "high", int(self.high))
-        _check_order(self.name, self.low, self.high)
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return 2 if self.missing else 1
+        check_order(self.name, self.low, self.high)
 
     @property
     def n_values(self) -> int:
@@ -165,53 +180,55 @@ class Integer:
         """The lowest number."""
         return float(self.low)
 
-    def codes(self, places: Counts) -> Matrix:
-        """Give the columns of the values at these places, counted from 0; missing is the last."""
-        numbers = (self.low + np.asarray(places)).astype(np.float64)
-        return flagged(self, numbers, np.asarray(places) > self.high - self.low)
+    def codes(self, indices: Counts) -> Matrix:
+        """Return the columns of the values at these indices; the last index means missing."""
+        numbers = (self.low + np.asarray(indices)).astype(np.float64)
+        return number_codes(self, numbers, np.asarray(indices) > self.high - self.low)
 
-    def places(self, codes: Matrix) -> Counts:
-        """Tell from the columns which values these are."""
-        places = codes[:, 0].astype(np.int64) - self.low
-        return np.where(codes[:, 1] == 1, self.n_values - 1, places) if self.missing else places
+    def indices(self, codes: Matrix) -> Counts:
+        """Return the index of each row's value."""
+        indices = codes[:, 0].astype(np.int64) - self.low
+        return np.where(codes[:, 1] == 1, self.n_values - 1, indices) if self.missing else indices
 
-    def encode(self, values: Sequence[object]) -> Matrix:
-        """Turn values into their column."""
-        return _encode_numbers(self, values)
-
-    def decode(self, code: Vector) -> Value:
-        """Turn one person's column back into the number."""
-        return None if _isflagged(self, code) else int(code[0])
+    def decode(self, code: Vector) -> int | None:
+        """Return the integer that one person's columns represent; None if it is missing."""
+        return None if is_absent(self, code) else int(code[0])
 
     def valid(self, codes: Matrix) -> Flags:
-        """Say which rows hold a value of this attribute."""
-        column = codes[:, 0]
-        whole = (column >= self.low) & (column <= self.high) & (column == np.floor(column))
-        return _valid_flags(self, codes, whole)
+        """Flag the rows that contain a value of this attribute."""
+        numbers = codes[:, 0]
+        inside = (numbers >= self.low) & (numbers <= self.high)
+        return with_valid_flag(self, codes, inside & (numbers == np.floor(numbers)))
 
     def domain(self) -> str:
-        """Say in words what is allowed."""
-        return f"a whole number from {self.low} to {self.high}" + _or_missing(self)
+        """Describe the valid values."""
+        return f"an integer from {self.low} to {self.high}" + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
-    """A number out of a finite list; one column, in people's own unit."""
+class Levels(NumericAttribute):
+    """A number out of a finite list; one column, in raw units."""
 
     kind: ClassVar[Kind] = "levels"
     name: str
     numbers: tuple[float, ...]
     sensitive: bool = False
     missing: bool = False
-    strict: bool = False  # whether people outside the limits are refused
+    strict: bool = False  # people outside the limits are rejected
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        numbers = tuple(_number(number) + 0.0 for number in self.numbers)
+        numbers = tuple(to_number(number) + 0.0 for number in self.numbers)
         if not numbers or not all(np.isfinite(numbers)):
-            raise SchemaError(f"{self.name!r} needs a list of finite numbers, got {self.numbers!r}")
+            raise SchemaError(
+                f"invalid numbers for {self.name!r}: got {self.numbers!r}; "
+                "expected a list of finite numbers"
+            )
         if list(numbers) != sorted(set(numbers)):
-            raise SchemaError(f"{self.name!r} must list its numbers in ascending order, each once")
+            raise SchemaError(
+                f"invalid order of numbers for {self.name!r}: "
+                "expected ascending order, each number once"
+            )
         object.__setattr__(self, "numbers", numbers)
 
     @classmethod
@@ -226,23 +243,9 @@ class Levels:
         missing: bool = False,
         strict: bool = False,
     ) -> "Levels":
-        """Make low, low + step, … up to high: a real number made finite."""
-        if not np.isfinite([_number(low), _number(high), _number(step)]).all() or not step > 0:
-            message = f"{name!r} needs finite limits and a step above 0, got {low!r} to {high!r} by {step!r}"
-            raise SchemaError(message)
-        _check_order(name, low, high)
-        # In decimal, as people mean it: 0 + 3 · 0.1 is 0.3, not 0.30000000000000004.
-        first, last, by = (Fraction(repr(float(number))) for number in (low, high, step))
-        n_steps = int((last - first) / by)
-        if n_steps >= MOST_NUMBERS:
-            raise SchemaError(f"{name!r} must have fewer than {MOST_NUMBERS} steps, got {n_steps}")
-        numbers = tuple(float(first + by * n) for n in range(n_steps + 1))
+        """Return the levels low, low + step, … up to high: a finite version of a real number."""
+        numbers = spaced_numbers(name, low, high, step=step)
         return cls(name, numbers, sensitive, missing, strict)
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return 2 if self.missing else 1
 
     @property
     def n_values(self) -> int:
@@ -254,37 +257,30 @@ class Levels:
         """The lowest number."""
         return self.numbers[0]
 
-    def codes(self, places: Counts) -> Matrix:
-        """Give the columns of the values at these places, counted from 0; missing is the last."""
+    def codes(self, indices: Counts) -> Matrix:
+        """Return the columns of the values at these indices; the last index means missing."""
         numbers = np.array([*self.numbers, self.numbers[0]])
-        return flagged(self, numbers[places], np.asarray(places) == len(self.numbers))
+        return number_codes(self, numbers[indices], np.asarray(indices) == len(self.numbers))
 
-    def places(self, codes: Matrix) -> Counts:
-        """Tell from the columns which values these are."""
-        places = np.searchsorted(np.array(self.numbers), codes[:, 0]).astype(np.int64)
-        return np.where(codes[:, 1] == 1, len(self.numbers), places) if self.missing else places
-
-    def encode(self, values: Sequence[object]) -> Matrix:
-        """Turn values into their column."""
-        return _encode_numbers(self, values)
-
-    def decode(self, code: Vector) -> Value:
-        """Turn one person's column back into the number."""
-        return None if _isflagged(self, code) else float(code[0])
+    def indices(self, codes: Matrix) -> Counts:
+        """Return the index of each row's value."""
+        indices = np.searchsorted(np.array(self.numbers), codes[:, 0]).astype(np.int64)
+        return np.where(codes[:, 1] == 1, len(self.numbers), indices) if self.missing else indices
 
     def valid(self, codes: Matrix) -> Flags:
-        """Say which rows hold a value of this attribute."""
-        return _valid_flags(self, codes, np.isin(codes[:, 0], np.array(self.numbers)))
+        """Flag the rows that contain a value of this attribute."""
+        return with_valid_flag(self, codes, np.isin(codes[:, 0], np.array(self.numbers)))
 
     def domain(self) -> str:
-        """Say in words what is allowed."""
-        shown = ", ".join(_told(number) for number in self.numbers[:SHOWN])
-        return f"one of {shown}" + (", …" if len(self.numbers) > SHOWN else "") + _or_missing(self)
+        """Describe the valid values."""
+        shown = ", ".join(short_number(number) for number in self.numbers[:MAX_SHOWN])
+        more = ", …" if len(self.numbers) > MAX_SHOWN else ""
+        return f"one of {shown}{more}" + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
-    """Any number from low to high, both included; one column, in people's own unit."""
+class Real(NumericAttribute):
+    """Any number from low to high, both inclusive; one column, in raw units."""
 
     kind: ClassVar[Kind] = "number"
     name: str
@@ -292,52 +288,43 @@ class Real:
     high: float
     sensitive: bool = False
     missing: bool = False
-    strict: bool = False  # whether people outside the limits are refused
+    strict: bool = False  # people outside the limits are rejected
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         if self.sensitive and self.missing:
-            message = f"{self.name!r} is sensitive and may be missing, so it must be finite: declare it integer, or give a step"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"invalid column {self.name!r}: got a real number that is sensitive and may be "
+                "missing; expected finitely many values; declare it integer, or give a step"
+            )
         if not np.isfinite([self.low, self.high]).all():
             raise SchemaError(
-                f"{self.name!r} needs finite limits, got {self.low!r} and {self.high!r}"
+                f"invalid limits for {self.name!r}: got {self.low!r} and {self.high!r}; "
+                "expected finite limits"
             )
         object.__setattr__(self, "low", float(self.low) + 0.0)
         object.__setattr__(self, "high", float(self.high) + 0.0)
-        _check_order(self.name, self.low, self.high)
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return 2 if self.missing else 1
+        check_order(self.name, self.low, self.high)
 
     @property
     def lowest(self) -> float:
         """The lowest number."""
         return self.low
 
-    def encode(self, values: Sequence[object]) -> Matrix:
-        """Turn values into their column."""
-        return _encode_numbers(self, values)
-
-    def decode(self, code: Vector) -> Value:
-        """Turn one person's column back into the number."""
-        return None if _isflagged(self, code) else float(code[0])
-
     def valid(self, codes: Matrix) -> Flags:
-        """Say which rows hold a value of this attribute."""
+        """Flag the rows that contain a value of this attribute."""
         inside = (codes[:, 0] >= self.low) & (codes[:, 0] <= self.high)
-        return _valid_flags(self, codes, np.asarray(inside))
+        return with_valid_flag(self, codes, np.asarray(inside))
 
     def domain(self) -> str:
-        """Say in words what is allowed."""
-        return f"a number from {_told(self.low)} to {_told(self.high)}" + _or_missing(self)
+        """Describe the valid values."""
+        low, high = short_number(self.low), short_number(self.high)
+        return f"a number from {low} to {high}" + _or_missing(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Bands of another attribute, one column a band; it moves with its source, never on its own."""
+    """Bands of another attribute, one column per band; the value follows from its source."""
 
     kind: ClassVar[Kind] = "derived"
     name: str
@@ -350,13 +337,18 @@ class Derived:
         if isinstance(bands, Mapping):
             bands = tuple((label, low, high) for label, (low, high) in bands.items())
         if any(len(band) != 3 for band in bands):  # noqa: PLR2004 - label, low, high
-            raise SchemaError(f"{self.name!r} needs bands of (label, low, high), got {bands!r}")
-        bands = tuple((label, _number(low), _number(high)) for label, low, high in bands)
+            raise SchemaError(
+                f"invalid bands for {self.name!r}: got {bands!r}; expected (label, low, high) each"
+            )
+        bands = tuple((label, to_number(low), to_number(high)) for label, low, high in bands)
         object.__setattr__(self, "bands", bands)
         if not bands or len({label for label, _, _ in bands}) != len(bands):
-            raise SchemaError(f"{self.name!r} needs bands with different names, got {bands!r}")
+            raise SchemaError(
+                f"invalid bands for {self.name!r}: got {bands!r}; "
+                "expected one or more bands with different labels"
+            )
         for label, low, high in bands:
-            _check_order(f"{self.name}: {label}", low, high)
+            check_order(f"{self.name}: {label}", low, high)
 
     @property
     def width(self) -> int:
@@ -364,18 +356,18 @@ class Derived:
         return len(self.bands)
 
     def derive(self, source: Vector) -> Matrix:
-        """Give the columns that go with these source values; all zero where no band fits."""
+        """Return the columns for these source values; all zero where no band fits."""
         lows = np.array([low for _, low, _ in self.bands])
         highs = np.array([high for _, _, high in self.bands])
         inside = (source[:, None] >= lows) & (source[:, None] <= highs)
         return inside.astype(np.float64)
 
     def decode(self, code: Vector) -> Value:
-        """Turn one person's columns back into the band's name."""
+        """Return the label of the band that one person's columns represent."""
         return self.bands[int(np.argmax(code))][0]
 
     def domain(self) -> str:
-        """Say in words what is allowed."""
+        """Describe the valid values."""
         return f"the band that {self.source!r} falls into"
 
 
@@ -383,108 +375,18 @@ Finite = Categorical | Integer | Levels
 Attribute = Finite | Real | Derived
 
 
-def _encode_numbers(attribute: Integer | Levels | Real, values: Sequence[object]) -> Matrix:
-    column = numbers_of(values)
-    absent = missing_cells(values) if attribute.missing else np.zeros(len(column), dtype=bool)
-    codes = flagged(attribute, column, absent)
-    bad = np.flatnonzero(~attribute.valid(codes))  # NaN, where there is no number, is never valid
-    if bad.size:
-        got = _plain(values[int(bad[0])])
-        message = f"must be {attribute.domain()}, got {got!r}"
-        raise DomainError.at(attribute.name, int(bad[0]), message)
-    return codes + 0.0
-
-
-def flagged(attribute: Integer | Levels | Real, numbers: Vector, absent: Flags) -> Matrix:
-    """Put numbers into columns; the missing ones become the lowest number and a flag."""
-    if not attribute.missing:
-        return numbers[:, None]
-    return np.stack([np.where(absent, attribute.lowest, numbers), absent], axis=1)
-
-
-def _isflagged(attribute: Integer | Levels | Real, code: Vector) -> bool:
-    return attribute.missing and bool(code[1] == 1.0)
-
-
-def _valid_flags(attribute: Integer | Levels | Real, codes: Matrix, valid: Flags) -> Flags:
-    """Say of rows whose numbers are valid whether their flags are, too."""
-    if not attribute.missing:
-        return np.asarray(valid)
-    absent = (codes[:, 1] == 1.0) & (codes[:, 0] == attribute.lowest)
-    return np.asarray(valid & ((codes[:, 1] == 0.0) | absent))
-
-
-def missing_cells(values: Sequence[object]) -> Flags:
-    """Tell the cells that hold nothing."""
-    return np.fromiter((is_missing(value) for value in values), bool, len(values))
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a cell holds nothing: None, NaN or pandas' NA. An empty text is a text."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
-    except (TypeError, ValueError):  # pandas' NA has no truth, and an array is no cell
-        return type(value).__name__ == "NAType"
-
-
 def _or_missing(attribute: Categorical | Integer | Levels | Real) -> str:
     return " or missing" if attribute.missing else ""
 
 
-def numbers_of(values: Sequence[object]) -> NDArray[np.float64]:
-    """Read numbers as float64, NaN where a value is not a number; text is never a number here."""
-    array = _array(values)
-    if array.dtype.kind in "iuf":
-        return array.astype(np.float64)
-    return np.fromiter((_number(value) for value in values), np.float64, len(values))
-
-
-def _array(values: Sequence[object]) -> NDArray[Any]:
-    given: object = values
-    if not isinstance(given, np.ndarray) and any(isinstance(one, bool | str) for one in values):
-        return np.empty(0, dtype=object)  # cell by cell, then
+def _find(known: dict[object, int], value: object) -> int:
+    """Return the index of a value, or -1."""
     try:
-        array = np.asarray(values)
-        return array if array.ndim == 1 else np.empty(0, dtype=object)
-    except ValueError:  # ragged cells
-        return np.empty(0, dtype=object)
-
-
-def _number(value: Any) -> float:  # noqa: ANN401 - any cell of a table
-    if isinstance(value, bool | np.bool_ | str | bytes) or value is None:
-        return float("nan")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-
-
-def _told(number: float) -> str:
-    """Show a number with all the digits it needs, and no more."""
-    return str(int(number)) if number == np.floor(number) and abs(number) < 1e15 else repr(number)  # noqa: PLR2004 - digits
-
-
-def _place(places: dict[object, int], value: object) -> int:
-    try:
-        return places.get(value, -1)
+        return known.get(value, -1)
     except TypeError:  # an unhashable cell, such as a list
         return -1
 
 
-def _plain(value: object) -> object:
-    """Show numpy's scalars as the numbers they are."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise SchemaError(f"an attribute's name must be a text that is not empty, got {name!r}")
-
-
-def _check_order(name: str, low: float, high: float) -> None:
-    if not low <= high:
-        raise SchemaError(
-            f"{name!r} must have its low limit at or below its high one, got {low!r} to {high!r}"
-        )
+        raise SchemaError(f"invalid attribute name: got {name!r}; expected a text, not empty")

@@ -1,6 +1,6 @@
-"""Lattice: all sensitive assignments, numbered from 0; it is never whole in memory.
+"""Lattice of all sensitive assignments, with ids from 0; it is never in memory as a whole.
 
-The first axis moves slowest. A derived attribute is on its source's axis, since it moves with it.
+The first axis varies slowest. A derived attribute belongs to the axis of its source.
 """
 
 import math
@@ -13,13 +13,13 @@ import numpy as np
 from feta.arrays import Counts, Matrix, Vector, frozen
 from feta.space.attribute import Derived, Finite
 
-# Counterparts handed out at a time: 2^14 rows of a hundred columns are 13 MB.
+# Counterparts per block: 2^14 rows of a hundred columns take 13 MB.
 BLOCK = 2**14
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One sensitive attribute with all that is derived from it: the columns that move together."""
+    """One finite sensitive attribute and the attributes derived from it."""
 
     attribute: Finite
     derived: tuple[Derived, ...]
@@ -28,19 +28,24 @@ class Axis:
     def __len__(self) -> int:
         return self.attribute.n_values
 
-    def codes(self, places: Counts) -> Matrix:
-        """Give the columns of the values at these places, counted from 0."""
-        own = self.attribute.codes(places)
-        return np.hstack([own, *(derived.derive(own[:, 0]) for derived in self.derived)])
+    def codes(self, indices: Counts) -> Matrix:
+        """Return the columns of the values at these indices."""
+        return axis_codes(self.attribute, self.derived, indices)
 
     @cached_property
     def every_code(self) -> Matrix:
-        """The columns of all values, kept: for axes that are not too long."""
+        """The columns of all values, cached; for axes that are not too long."""
         return frozen(self.codes(np.arange(len(self))))
 
-    def places(self, people: Matrix) -> Counts:
-        """Tell which value each person has."""
-        return self.attribute.places(people[:, list(self.columns[: self.attribute.width])])
+    def indices(self, people: Matrix) -> Counts:
+        """Return the index of each person's value."""
+        return self.attribute.indices(people[:, list(self.columns[: self.attribute.width])])
+
+
+def axis_codes(attribute: Finite, derived: tuple[Derived, ...], indices: Counts) -> Matrix:
+    """Return the columns of an attribute's values, and of what is derived from them."""
+    codes = attribute.codes(indices)
+    return np.hstack([codes, *(band.derive(codes[:, 0]) for band in derived)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Lattice:
 
     @property
     def size(self) -> int:
-        """The number of assignments; `len()` fails beyond 2^63, this does not."""
+        """The number of assignments. `len()` fails beyond 2^63; this does not."""
         return math.prod(len(axis) for axis in self.axes)
 
     def __len__(self) -> int:
@@ -59,45 +64,47 @@ class Lattice:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns that the assignments fill, in the order of `codes`."""
+        """The columns of a row that assignments fill, in the order of `codes`."""
         return tuple(column for axis in self.axes for column in axis.columns)
 
-    def digits(self, numbers: Counts) -> tuple[Counts, ...]:
-        """Split assignment numbers into the value's number on each axis."""
-        rest = np.asarray(numbers, dtype=np.int64)
-        digits: list[Counts] = []
+    def coordinates(self, assignment_ids: Counts) -> tuple[Counts, ...]:
+        """Split assignment ids into the index of the value on each axis."""
+        rest = np.asarray(assignment_ids, dtype=np.int64)
+        coordinates: list[Counts] = []
         for axis in reversed(self.axes):
-            rest, digit = np.divmod(rest, len(axis))
-            digits.append(digit)
-        return tuple(reversed(digits))
+            rest, indices = np.divmod(rest, len(axis))
+            coordinates.append(indices)
+        return tuple(reversed(coordinates))
 
     def codes(self, start: int, stop: int) -> Matrix:
-        """Give the sensitive columns of the assignments from start up to stop."""
+        """Return the sensitive columns of the assignments from start up to, not including, stop."""
         return self._codes(np.arange(start, stop))
 
-    def _codes(self, numbers: Counts) -> Matrix:
-        places = zip(self.axes, self.digits(numbers), strict=True)
-        return np.hstack([axis.codes(one) for axis, one in places])
+    def _codes(self, assignment_ids: Counts) -> Matrix:
+        coordinates = self.coordinates(assignment_ids)
+        pairs = zip(self.axes, coordinates, strict=True)
+        return np.hstack([axis.codes(indices) for axis, indices in pairs])
 
-    def numbers(self, people: Matrix) -> Counts:
-        """Tell the number of each person's own assignment."""
-        numbers = np.zeros(len(people), dtype=np.int64)
+    def assignment_ids(self, people: Matrix) -> Counts:
+        """Return the id of each person's assignment."""
+        assignment_ids = np.zeros(len(people), dtype=np.int64)
         for axis in self.axes:
-            numbers = numbers * len(axis) + axis.places(people)
-        return numbers
+            assignment_ids = assignment_ids * len(axis) + axis.indices(people)
+        return assignment_ids
 
     def counterpart(self, person: Vector, number: int) -> Vector:
-        """Give the person's counterpart with this assignment."""
+        """Return the person's counterpart with this assignment id."""
         return self.moved(person[None, :], np.array([number]))[0]
 
-    def moved(self, people: Matrix, numbers: Counts) -> Matrix:
-        """Give each person's counterpart with the assignment of that number."""
-        others = np.array(people)
-        others[:, list(self.columns)] = self._codes(numbers)
-        return others
+    def moved(self, people: Matrix, assignment_ids: Counts) -> Matrix:
+        """Return one counterpart of each person, with the assignment of that id."""
+        counterparts = np.array(people)
+        counterparts[:, list(self.columns)] = self._codes(assignment_ids)
+        return counterparts
 
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
-        """Give all counterparts of a person, the person among them, a block at a time."""
+        """Yield all counterparts of a person in blocks; the person is one of them."""
         for start in range(0, self.size, BLOCK):
-            numbers = np.arange(start, min(start + BLOCK, self.size))
-            yield self.moved(np.repeat(person[None, :], len(numbers), axis=0), numbers)
+            assignment_ids = np.arange(start, min(start + BLOCK, self.size))
+            people = np.repeat(person[None, :], len(assignment_ids), axis=0)
+            yield self.moved(people, assignment_ids)

@@ -1,7 +1,7 @@
-"""QuickCheck: whether rows lie in a space, in a few array operations instead of some an attribute.
+"""Fast check of whether rows are in a space, with few array operations for all attributes.
 
-It may say no to a good row, never yes to a bad one; the slow way then finds out, and says what is
-wrong.
+It may reject a valid row, but never accepts an invalid one. The slow check then decides, and finds
+what is wrong.
 """
 
 from collections.abc import Sequence
@@ -13,48 +13,49 @@ from feta.space.attribute import Attribute, Categorical, Derived, Integer, Real
 
 
 class QuickCheck:
-    """The limits of all columns at once; attributes of other kinds make it say no."""
+    """The limits of all columns; not usable if an attribute of another kind is among them."""
 
-    def __init__(self, attributes: Sequence[Attribute], places: Sequence[slice]) -> None:
-        self.able = bool(attributes)
+    def __init__(self, attributes: Sequence[Attribute], columns: Sequence[slice]) -> None:
+        self.usable = bool(attributes)
         self.columns = np.array(
-            [column for one in places for column in range(one.start, one.stop)], dtype=np.int64
+            [column for part in columns for column in range(part.start, part.stop)],
+            dtype=np.int64,
         )
         lows: list[float] = []
         highs: list[float] = []
-        whole: list[bool] = []
-        members = np.zeros((len(self.columns), 0))  # which columns make up which category
+        integral: list[bool] = []
+        members = np.zeros((len(self.columns), 0))  # which columns belong to which category
         for attribute in attributes:
             width = attribute.width
             if not isinstance(attribute, Categorical | Derived) and attribute.missing:
-                self.able = False  # a flag has limits of its own
+                self.usable = False  # the flag of a missing number has other limits
             match attribute:
                 case Categorical():
                     member = np.zeros((len(self.columns), 1))
                     member[len(lows) : len(lows) + width] = 1.0
                     members = np.hstack([members, member])
-                    low, high, is_whole = 0.0, 1.0, True
+                    low, high, is_integral = 0.0, 1.0, True
                 case Integer():
-                    low, high, is_whole = float(attribute.low), float(attribute.high), True
+                    low, high, is_integral = float(attribute.low), float(attribute.high), True
                 case Real():
-                    low, high, is_whole = attribute.low, attribute.high, False
+                    low, high, is_integral = attribute.low, attribute.high, False
                 case _:
-                    low, high, is_whole = 0.0, 0.0, False
-                    self.able = False
+                    low, high, is_integral = 0.0, 0.0, False
+                    self.usable = False
             lows += [low] * width
             highs += [high] * width
-            whole += [is_whole] * width
+            integral += [is_integral] * width
         self.lows, self.highs = np.array(lows), np.array(highs)
-        self.whole, self.members = np.array(whole, dtype=bool), members
+        self.integral, self.members = np.array(integral, dtype=bool), members
 
     def passes(self, people: Matrix) -> bool:
-        """Say whether every row surely lies in the space."""
-        if not self.able:
+        """Return whether every row is provably in the space."""
+        if not self.usable:
             return False
         rows = people[:, self.columns]
-        if not ((rows >= self.lows) & (rows <= self.highs)).all():  # NaN is neither
+        if not ((rows >= self.lows) & (rows <= self.highs)).all():  # false for NaN
             return False
-        if (np.floor(rows) != rows)[:, self.whole].any():
+        if (np.floor(rows) != rows)[:, self.integral].any():
             return False
-        # Every cell of a category is 0 or 1 by now, so their sum is exact.
+        # Every cell of a category is 0 or 1 here, so the sum is exact.
         return bool((rows @ self.members == 1.0).all())

@@ -1,8 +1,7 @@
-"""VoteWeights: how many votes each sensitive assignment has, the same for everybody.
+"""Vote weights: the number of votes of each sensitive assignment, the same for everybody.
 
-Fair decisions stay fair whatever the weights, as long as they do not depend on the person. Weights
-belong to the sensitive attributes they were made for: in another order of values, the same number is
-another assignment.
+Decisions are fair with any weights that do not depend on the person. Weights belong to one set of
+sensitive attributes: with another order of values, an assignment id means another assignment.
 """
 
 from collections.abc import Mapping
@@ -10,101 +9,131 @@ from dataclasses import InitVar, dataclass, field
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix
+from feta.arrays import Array, Counts, Matrix
+from feta.deprecation import renamed
 from feta.errors import SchemaError
 from feta.space.attribute import Value
 from feta.space.feature_space import FeatureSpace
 
-# All votes together; sums of int64 counts stay far from overflow.
-MOST_VOTES = 2**53
+# The sum of all votes; far below the overflow of int64 counts.
+MAX_VOTES = 2**53
 
-# Assignments are numbered in int64.
-MOST_ASSIGNMENTS = 2**62
+# Assignment ids are stored as int64.
+MAX_ASSIGNMENTS = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteWeights:
-    """A finite list of assignments, by their number on the lattice of `space`, and each one's votes."""
+    """Assignments, by their id on the lattice of `space`, and the votes of each."""
 
-    numbers: Counts
+    assignment_ids: Counts
     votes: Counts
     space: InitVar[FeatureSpace]
     fingerprint: str = field(init=False)  # of the space's sensitive attributes
 
+    numbers = renamed("numbers", "assignment_ids")
+
     def __post_init__(self, space: FeatureSpace) -> None:
-        numbers, votes = np.asarray(self.numbers), np.asarray(self.votes)
-        if numbers.dtype.kind not in "iu" or votes.dtype.kind not in "iu":
-            raise SchemaError("vote weights must be whole numbers")
-        if numbers.ndim != 1 or numbers.shape != votes.shape or not len(numbers):
-            message = f"vote weights must list assignments and one count each, got the shapes {numbers.shape} and {votes.shape}"
-            raise SchemaError(message)
-        if (votes < 1).any() or votes.sum(dtype=object) > MOST_VOTES:
-            raise SchemaError(
-                "each assignment listed must have one vote or more, at most 2^53 in all"
-            )
-        if (
-            (numbers < 0).any()
-            or (numbers > MOST_ASSIGNMENTS).any()
-            or len(np.unique(numbers)) != len(numbers)
-        ):
-            raise SchemaError("each assignment must be listed once")
-        if int(numbers.max()) >= space.lattice.size:
-            message = f"an assignment's number must be below {space.lattice.size}, got {int(numbers.max())}"
-            raise SchemaError(message)
+        assignment_ids, votes = np.asarray(self.assignment_ids), np.asarray(self.votes)
+        _check_arrays(assignment_ids, votes)
+        _check_assignment_ids(assignment_ids, space)
         object.__setattr__(self, "fingerprint", space.sensitive_fingerprint)
-        object.__setattr__(self, "numbers", numbers.astype(np.int64))
+        object.__setattr__(self, "assignment_ids", assignment_ids.astype(np.int64))
         object.__setattr__(self, "votes", votes.astype(np.int64))
 
     @classmethod
     def from_people(cls, space: FeatureSpace, people: Matrix) -> "VoteWeights":
-        """Give each assignment as many votes as there are people who have it."""
+        """Return weights in which each assignment has one vote per person who has it."""
         space.check(people)
         _check_lattice(space)
-        numbers, votes = np.unique(space.lattice.numbers(people), return_counts=True)
-        return cls(numbers, votes, space)
+        assignment_ids, votes = np.unique(space.lattice.assignment_ids(people), return_counts=True)
+        return cls(assignment_ids, votes, space)
 
     @classmethod
     def of(cls, space: FeatureSpace, votes: Mapping[tuple[Value, ...], int]) -> "VoteWeights":
-        """Give votes by the sensitive values, in the order of the space's attributes.
+        """Return weights from votes by sensitive values, in the order of the space's attributes.
 
         Examples
         --------
         >>> from feta import Categorical, Integer
-        >>> space = FeatureSpace((Integer("age", 18, 19, sensitive=True), Categorical("sex", ("f", "m"), sensitive=True)))
-        >>> VoteWeights.of(space, {(18, "f"): 3, (19, "m"): 1}).numbers.tolist()
+        >>> age = Integer("age", 18, 19, sensitive=True)
+        >>> space = FeatureSpace((age, Categorical("sex", ("f", "m"), sensitive=True)))
+        >>> VoteWeights.of(space, {(18, "f"): 3, (19, "m"): 1}).assignment_ids.tolist()
         [0, 3]
         """
         _check_lattice(space)
-        numbers = []
-        for values in votes:
-            number = 0
-            if len(values) != len(space.sensitive):
-                names = [attribute.name for attribute in space.sensitive]
-                raise SchemaError(f"an assignment must give values for {names}, got {values!r}")
-            for axis, value in zip(space.lattice.axes, values, strict=True):
-                place = axis.attribute.places(axis.attribute.encode([value]))[0]
-                number = number * len(axis) + int(place)
-            numbers.append(number)
+        assignment_ids = np.array([_assignment_id(space, key) for key in votes], dtype=np.int64)
         counts = list(votes.values())
         if not all(isinstance(count, int | np.integer) for count in counts):
-            raise SchemaError("vote weights must be whole numbers")
-        return cls(np.array(numbers, dtype=np.int64), np.array(counts, dtype=np.int64), space)
+            raise SchemaError(f"invalid vote weights: got {counts!r}; expected integers")
+        return cls(assignment_ids, np.array(counts, dtype=np.int64), space)
 
     @property
     def total(self) -> int:
-        """All votes together."""
+        """The sum of all votes."""
         return int(self.votes.sum())
 
     def check(self, space: FeatureSpace) -> None:
-        """Raise unless the space has the sensitive attributes that the weights were made for."""
+        """Raise unless the space has the sensitive attributes of these weights."""
         if self.fingerprint != space.sensitive_fingerprint:
-            names = ", ".join(f"{one.name!r} ({one.domain()})" for one in space.sensitive)
-            message = f"vote weights belong to another space: got weights for other sensitive attributes, or for their values in another order; expected {names}; make them with VoteWeights.of or VoteWeights.from_people on the model's space"
-            raise SchemaError(message)
+            names = ", ".join(f"{a.name!r} ({a.domain()})" for a in space.sensitive)
+            raise SchemaError(
+                "vote weights belong to another space: got weights for other sensitive attributes, "
+                f"or for their values in another order; expected {names}; make them with "
+                "VoteWeights.of or VoteWeights.from_people on the model's space"
+            )
+
+
+def _check_arrays(assignment_ids: Array, votes: Array) -> None:
+    """Raise unless these are integers, as many ids as votes, and valid numbers of votes."""
+    if assignment_ids.dtype.kind not in "iu" or votes.dtype.kind not in "iu":
+        raise SchemaError(
+            f"invalid vote weights: got arrays of {assignment_ids.dtype} and {votes.dtype}; "
+            "expected integers"
+        )
+    shapes = assignment_ids.shape, votes.shape
+    if assignment_ids.ndim != 1 or shapes[0] != shapes[1] or not len(assignment_ids):
+        raise SchemaError(
+            f"invalid vote weights: got arrays of the shapes {shapes[0]} and {shapes[1]}; "
+            "expected a list of assignments, one or more, and one count each"
+        )
+    if (votes < 1).any() or votes.sum(dtype=object) > MAX_VOTES:
+        raise SchemaError(
+            f"invalid vote weights: got counts from {votes.min()} to {votes.max()}; "
+            "expected one vote or more for each assignment, and at most 2^53 in all"
+        )
+
+
+def _check_assignment_ids(assignment_ids: Array, space: FeatureSpace) -> None:
+    """Raise unless each id is one of the space's, and occurs once."""
+    too_large = (assignment_ids > MAX_ASSIGNMENTS).any()
+    repeated = len(np.unique(assignment_ids)) != len(assignment_ids)
+    if (assignment_ids < 0).any() or too_large or repeated:
+        raise SchemaError(
+            "invalid assignment ids: got a negative, repeated or too large id; "
+            "expected each assignment once"
+        )
+    if int(assignment_ids.max()) >= space.lattice.size:
+        raise SchemaError(
+            f"invalid assignment id: got {int(assignment_ids.max())}; "
+            f"expected a number below {space.lattice.size}"
+        )
+
+
+def _assignment_id(space: FeatureSpace, values: tuple[Value, ...]) -> int:
+    if len(values) != len(space.sensitive):
+        names = [attribute.name for attribute in space.sensitive]
+        raise SchemaError(f"invalid assignment: got {values!r}; expected values for {names}")
+    assignment_id = 0
+    for axis, value in zip(space.lattice.axes, values, strict=True):
+        index = axis.attribute.indices(axis.attribute.encode([value]))[0]
+        assignment_id = assignment_id * len(axis) + int(index)
+    return assignment_id
 
 
 def _check_lattice(space: FeatureSpace) -> None:
-    if space.lattice.size > MOST_ASSIGNMENTS:
+    if space.lattice.size > MAX_ASSIGNMENTS:
         raise SchemaError(
-            "vote weights need fewer than 2^62 assignments; narrow the sensitive domains"
+            f"too many assignments for vote weights: got {space.lattice.size}; "
+            "expected at most 2^62; narrow the sensitive domains"
         )

@@ -1,1 +1,1 @@
-"""Improve: networks that are fairer by themselves, and what they are compared with."""
+"""Training of networks that are fairer by themselves, and baselines."""

@@ -1,20 +1,20 @@
-"""Baselines: the simplest fair decisions there are; each is fair for everyone by construction."""
+"""Simple baselines that are fair for everybody by construction."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix
-from feta.network.network import Columns, Network
 from feta.rule import Argmax, Rule, Threshold, Tolerance
+from feta.scorer.network.network import Columns, Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.scaling import Scaling
 from feta.train.task import Task
 
 
 def majority(space: FeatureSpace, labels: ArrayLike, *, rule: Rule = Threshold(0.0)) -> Network:  # noqa: B008 - frozen
-    """Make the network that decides everybody as most people's labels say."""
-    found = np.asarray(labels)
-    targets = Task(rule).targets(found, len(found))
+    """Return the network that gives everybody the most frequent label."""
+    array = np.asarray(labels)
+    targets = Task(rule).targets(array, len(array))
     if isinstance(rule, Tolerance):
         bias = np.array([targets.mean()])
     elif isinstance(rule, Threshold):
@@ -48,15 +48,19 @@ def blind_logistic(
         weight, bias = fitted.coef_, fitted.intercept_
     if isinstance(rule, Threshold) and rule.favors == "below":
         weight, bias = -weight, -bias
-    if isinstance(rule, Argmax) and len(bias) != rule.outputs:  # a class was never seen, or two
-        weight, bias = _spread(weight, bias, fitted.classes_, rule.outputs)
+    if (
+        isinstance(rule, Argmax) and len(bias) != rule.outputs
+    ):  # only two classes, or a class without people
+        weight, bias = _rows_per_class(weight, bias, fitted.classes_, rule.outputs)
     slopes = np.zeros((len(bias), space.width))
     slopes[:, read] = weight
     return Network(scaling.outside(slopes, bias), (), (), source="float64")
 
 
-def _spread(weight: Matrix, bias: Matrix, classes: Matrix, outputs: int) -> tuple[Matrix, Matrix]:
-    """Give each class its row; classes that nobody had never win."""
+def _rows_per_class(
+    weight: Matrix, bias: Matrix, classes: Matrix, outputs: int
+) -> tuple[Matrix, Matrix]:
+    """Return one row per class; a class without people never wins."""
     if len(bias) == 1:  # two classes share one row
         weight, bias = np.vstack([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
     rows = np.zeros((outputs, weight.shape[1]))

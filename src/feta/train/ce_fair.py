@@ -1,7 +1,7 @@
-"""CEFairTrainer: training on everybody's worst counterexample (Algorithm 2), or on their span.
+"""Training on everybody's worst counterexample (Algorithm 2), or on the span of scores.
 
-The counterexamples of a batch are found with the network as it stands, once: those added to the
-batch are not searched again.
+The counterexamples of a batch are found once, with the current network: added counterexamples
+are not searched themselves.
 """
 
 import warnings
@@ -14,22 +14,21 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix
 from feta.errors import EngineError, SchemaError, one_of
-from feta.network.network import Network
 from feta.rule import Rule
+from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.checkpoint_file import Checkpoint
+from feta.train.ensemble_stack import one_thread
 from feta.train.fair_loop import FairLoop
-from feta.train.farthest import Numbers
-from feta.train.plain import Progress, check_fraction, check_whole
+from feta.train.plain import Progress, check_fraction, check_positive_integer
 from feta.train.run import SelectOn, TrainingRun
 from feta.train.scaling import Scaling, unscaled
-from feta.train.split import Split
-from feta.train.stack import one_thread
-from feta.train.subset import Subset
+from feta.train.split import Split, Subset
 from feta.train.task import Task
+from feta.train.worst_counterparts import Numbers
 
-# What the paper does. The defaults differ where another choice left fewer counterexamples, or lost less
-# accuracy, on German, Law School or UCI Adult.
+# The settings of the paper. The defaults differ if another choice left fewer counterexamples, or
+# lost less accuracy, on German, Law School or UCI Adult.
 PAPER: dict[str, object] = {
     "subset": "fresh",
     "label": "own",
@@ -38,10 +37,10 @@ PAPER: dict[str, object] = {
     "select_on": "train",
 }
 
-# With few people an epoch, small steps leave most counterexamples where they were (so on UCI Adult).
-FEW = 0.1
+# With so few people per epoch, small steps remove few counterexamples (measured on UCI Adult).
+SMALL_FRACTION = 0.1
 
-# More than this share of equal decisions is called nearly constant.
+# A network with a larger share of equal decisions is called nearly constant.
 NEARLY_ALL = 0.99
 
 CHOICES = {
@@ -56,45 +55,49 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class CEFairTrainer:
-    """Trains a network further until fewer people have a counterexample.
+    """Trainer that continues a training until fewer people have a counterexample.
 
     Parameters
     ----------
     space
-        Who can exist, and what is sensitive.
+        The attributes of people, and which are sensitive.
     sample_fraction, subset
-        The share of the people that an epoch goes over (ρ), drawn "fresh" each time or "fixed".
+        The fraction of the people per epoch (ρ), drawn "fresh" each time or "fixed".
     standardize
-        Center and scale numbers inside, by the people to learn from; the network returned takes
-        people's own units, as the one given.
+        Center and scale numbers internally, by the training people; the returned network takes
+        raw units, like the given one.
     preset
-        "paper" overrides what the paper settles: fresh subsets, own labels, real numbers, equal
-        weights, and the choice of the epoch on training people. Its 50 epochs are the default.
+        "paper" overrides the settings that the paper states: fresh subsets, own labels, real
+        numbers, equal weights, and selection on training people. Its 50 epochs are the default.
     keep
-        Who is trained on besides the counterexamples: "all" of a batch, only people who have
-        "counterexamples", or these and a share of the others.
+        Who is trained on in addition to the counterexamples: "all" people of a batch, only
+        people who have "counterexamples", or these and a fraction of the others.
     label
-        A counterexample is trained towards its person's "own" label, or the network's "decision" for them.
+        The label of a counterexample: its person's "own" label, or the network's "decision" for
+        that person.
     sensitive_numbers
-        Search whole-number attributes over the "real" numbers of their range, or over "integer" ones.
+        Search integer attributes over the "real" numbers of their range, or over "integer" ones.
     ce_weight
         The weight of a counterexample's loss; a person's is 1.
     span_penalty
-        Instead of adding counterexamples, add this times (highest − lowest score of the counterparts).
+        Instead of adding counterexamples, add this times the span (highest − lowest score of the
+        counterparts) to the loss.
     select_on
         Choose the epoch on "validation" people or on the "train" people of each epoch.
     learning_rate
-        None takes 0.01 where an epoch has at most a tenth of the people, else 0.001.
+        None selects 0.01 if an epoch has at most a tenth of the people, otherwise 0.001.
     engine
-        What searches the counterparts: the compiled kernel where it can ("auto"), or "exhaustive".
+        How counterparts are searched: by the compiled kernel if possible ("auto"), or by
+        enumeration ("exhaustive").
     rule
-        What is learned: None is a threshold at 0 for one score and `Argmax` for several; a
-        `Tolerance` trains a regression.
+        The decision rule to learn: None is a threshold at 0 for one score and `Argmax` for
+        several; a `Tolerance` trains a regression.
 
     Examples
     --------
     >>> import feta
-    >>> space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 9)))
+    >>> age = feta.Integer("age", 18, 90, sensitive=True)
+    >>> space = feta.FeatureSpace((age, feta.Real("income", 0, 9)))
     >>> people = space.encode([{"age": 20 + n, "income": n % 10} for n in range(60)])
     >>> unfair = feta.Network.from_layers([([[0.1, 0.5]], [-7.0])])
     >>> trainer = CEFairTrainer(space, learning_rate=0.2, batch_size=10, epochs=20)
@@ -131,30 +134,30 @@ class CEFairTrainer:
             object.__setattr__(self, name, value)
         check_fraction("sample_fraction", self.sample_fraction)
         for name in ("batch_size", "epochs"):
-            check_whole(name, getattr(self, name))
+            check_positive_integer(name, getattr(self, name))
         if self.keep not in ("all", "counterexamples"):
-            given: object = self.keep
-            if not isinstance(given, int | float) or not 0 <= given <= 1:
-                message = (
-                    f"keep must be 'all', 'counterexamples' or a share from 0 to 1, got {given!r}"
+            keep: object = self.keep
+            if not isinstance(keep, int | float) or not 0 <= keep <= 1:
+                raise SchemaError(
+                    f"invalid keep: got {keep!r}; "
+                    "expected 'all', 'counterexamples' or a fraction from 0 to 1"
                 )
-                raise SchemaError(message)
         for name in ("learning_rate", "ce_weight", "span_penalty"):
             number = getattr(self, name)
             if number is not None and not (isinstance(number, int | float) and 0 < number < np.inf):
-                raise SchemaError(f"{name} must be a number above 0, got {number!r}")
+                raise SchemaError(f"invalid {name}: got {number!r}; expected a number above 0")
 
     @property
     def rate(self) -> float:
-        """The learning rate, given or recommended."""
+        """The learning rate: the given or the recommended one."""
         if self.learning_rate is not None:
             return self.learning_rate
-        return 1e-2 if self.sample_fraction <= FEW else 1e-3
+        return 1e-2 if self.sample_fraction <= SMALL_FRACTION else 1e-3
 
     @property
     def kept_share(self) -> float:
-        """The share of people without a counterexample who are trained on."""
-        return {"all": 1.0, "counterexamples": 0.0}.get(str(self.keep), self.keep)  # type: ignore[arg-type]  # a number then
+        """The fraction of people without a counterexample who are trained on."""
+        return {"all": 1.0, "counterexamples": 0.0}.get(str(self.keep), self.keep)  # type: ignore[arg-type]  # otherwise a number
 
     def train(
         self,
@@ -166,25 +169,27 @@ class CEFairTrainer:
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> TrainingRun:
-        """Train a network further on some people; best start from one with the least validation loss.
+        """Continue the training of a network; start from one with a low validation loss.
 
         Parameters
         ----------
         network
-            In people's own units, as `read_torch`, `PlainTrainer` or an earlier run gives it.
+            In raw units, as `read_torch`, `PlainTrainer` or an earlier run returns it.
         people, labels
-            Rows of the space, and for each: favorable or not, the class's number, or the right score.
+            Rows of the space, and one label per row: favorable or not, the index of the class,
+            or the correct score.
         validation
-            People and labels to choose the epoch by; None holds out a tenth, drawn by the seed.
+            People and labels for the selection of the epoch; None holds out a random tenth.
         checkpoint
-            A file that keeps where the training stands; if it is there, the training goes on from it.
+            A file that stores the state of the training; an existing file is resumed.
         progress
-            Called with the share of the epochs that are done.
+            Called with the fraction of finished epochs.
         """
         task = Task.of(self.rule, network.outputs)
         if self.span_penalty is not None and network.outputs != 1:
             raise SchemaError(
-                f"a span is one of one score, but the network gives {network.outputs}"
+                f"a span penalty needs one score: got {network.outputs} outputs; "
+                "train without span_penalty"
             )
         split = Split.of(self.space, task, people, labels, validation=validation, seed=self.seed)
         settings = asdict(self) | {
@@ -198,16 +203,22 @@ class CEFairTrainer:
         return run
 
     def scaling(self, people: Matrix) -> Scaling:
-        """Scale numbers by the people to learn from."""
+        """Return the scaling of the training people."""
         return Scaling.of(self.space, people) if self.standardize else Scaling.none(self.space)
 
     def _warn(self, run: TrainingRun, split: Split) -> None:
-        alike = min(run.best.chosen_by.largest_class, run.best.met.largest_class)
-        if alike > NEARLY_ALL:
-            message = f"the network chosen decides {alike:.1%} of people alike: it may be fair because it is nearly constant"
+        share = min(run.best.chosen_by.largest_class, run.best.met.largest_class)
+        if share > NEARLY_ALL:
+            message = (
+                f"{share:.1%} of people get the same decision from the chosen network: "
+                "it may be fair because it is nearly constant"
+            )
             warnings.warn(message, stacklevel=3)
         far = [] if self.standardize else unscaled(self.space, split.people)
         if far:
             names = ", ".join(map(repr, far))
-            message = f"far from 0 for their spread, so that networks learn little from them: {names}; use standardize=True"
+            message = (
+                "networks learn little from columns whose values are far from 0 compared with "
+                f"their spread: {names}; use standardize=True"
+            )
             warnings.warn(message, stacklevel=3)

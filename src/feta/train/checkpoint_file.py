@@ -1,6 +1,6 @@
-"""Checkpoint file: where a training stands, so that it goes on at its epoch when it was interrupted.
+"""Checkpoint file: the state of a training, from which an interrupted training resumes.
 
-Arrays and a JSON text in the safetensors format, as a model file; nothing in it can run.
+Arrays and a JSON text in the safetensors format, like a model file; it cannot contain code.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import NetworkError
-from feta.network.readers.stored import read_bytes
-from feta.part_file import written_whole
+from feta.io.part_file import written_whole
+from feta.io.read_bytes import read_bytes
 
 FORMAT = "feta-training"
 
-# Seconds between two writings: what an interruption costs at most.
+# Seconds between two writes, and so the work that an interruption can lose.
 EVERY = 1.0
 
 Arrays = dict[str, Matrix]
 
 
 class Checkpoint:
-    """A file that keeps one training's state; without a path nothing is kept."""
+    """A file with the state of one training; without a path nothing is stored."""
 
     def __init__(
         self, path: str | Path | None, about: Mapping[str, object], *arrays: Matrix
@@ -39,7 +39,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def load(self) -> tuple[Arrays, dict[str, Any]] | None:
-        """Give the state to go on from, if there is any; refuse that of another training."""
+        """Return the stored state, if any; raise if it belongs to another training."""
         if self.path is None or not self.path.exists():
             return None
         from safetensors import SafetensorError  # noqa: PLC0415 - only where a file is touched
@@ -49,27 +49,31 @@ class Checkpoint:
         try:
             arrays = dict(load(content))
             length = int.from_bytes(content[:8], "little")
-            told = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
-            same = told["digest"] == self.digest
+            content_json = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
+            same = content_json["digest"] == self.digest
         except (SafetensorError, KeyError, TypeError, ValueError):
-            message = f"{self.path}: the file must be a checkpoint of a training; delete it, or name another"
-            raise NetworkError(message) from None
+            raise NetworkError(
+                f"{self.path}: the file is not a checkpoint of a training; "
+                "delete it, or name another"
+            ) from None
         if not same:
-            message = f"{self.path}: the checkpoint must be of this training, but its data or settings differ; delete it, or name another"
-            raise NetworkError(message)
-        return arrays, told["state"]
+            raise NetworkError(
+                f"{self.path}: the checkpoint belongs to another training: "
+                "its data or settings differ; delete it, or name another"
+            )
+        return arrays, content_json["state"]
 
     def due(self, *, last: bool) -> bool:
-        """Say whether the state is to be written now: at the end, or some time after the last one."""
+        """Return whether to write now: at the end, or some time after the last write."""
         return self.path is not None and (last or time.monotonic() >= self._written + EVERY)
 
     def save(self, arrays: Mapping[str, Matrix], state: Mapping[str, object]) -> None:
-        """Write the state, at once or not at all."""
-        assert self.path is not None  # else it is never due
+        """Write the state atomically."""
+        assert self.path is not None  # otherwise `due` is never true
         from safetensors.numpy import save  # noqa: PLC0415 - only where a file is touched
 
-        told = json.dumps({"digest": self.digest, "state": state})
-        whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        text = json.dumps({"digest": self.digest, "state": state})
+        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         with written_whole(self.path) as part:
-            part.write_bytes(save(whole, {FORMAT: told}))
+            part.write_bytes(save(contiguous, {FORMAT: text}))
         self._written = time.monotonic()

@@ -1,6 +1,6 @@
-"""Chooser: of several predictors that are fair for everybody, the one that is right most often.
+"""Choice of the most accurate among predictors that are all fair for everybody.
 
-None of them can be unfair, so nothing is given away by choosing: only accuracy differs.
+All candidates are fair by construction, so the choice cannot make decisions unfair.
 """
 
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ from feta.train.split import Split
 from feta.train.task import Task
 
 if TYPE_CHECKING:
-    from feta.network.network import Network
+    from feta.scorer.network.network import Network
 
-# A span penalty of .5 costs accuracy on German and Adult, 1 makes networks constant.
+# A span penalty of 0.5 costs accuracy on German and Adult; 1 makes networks constant.
 SPAN = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What was chosen, how right everything was on the people chosen by, and why."""
+    """The chosen predictor, the accuracy of every candidate, and the reason."""
 
     name: str
     predictor: FairPredictor
@@ -42,9 +42,9 @@ class Choice:
 def choose_fair(
     candidates: Mapping[str, FairPredictor], people: Matrix, labels: ArrayLike
 ) -> Choice:
-    """Choose by accuracy on some people, best none that were trained on; the first of equals."""
+    """Choose by accuracy, preferably on people not trained on; the first of equals."""
     if not candidates:
-        raise SchemaError("there must be a fair predictor to choose, got none")
+        raise SchemaError("no candidates: got none; expected at least one fair predictor")
     accuracies = {}
     for name, predictor in candidates.items():
         task = Task(predictor.model.rule)
@@ -57,16 +57,19 @@ def choose_fair(
 
 def _reason(best: str, accuracies: dict[str, float], n_people: int) -> str:
     share = accuracies[best]
-    told = f"{best!r} is right for {share:.1%} of {n_people} people; all are fair for everybody by construction, so accuracy alone decides"
-    others = {name: one for name, one in accuracies.items() if name != best}
+    reason = (
+        f"{best!r} is right for {share:.1%} of {n_people} people; "
+        "all are fair for everybody by construction, so accuracy alone decides"
+    )
+    others = {name: other for name, other in accuracies.items() if name != best}
     if not others:
-        return told
+        return reason
     second = max(others, key=lambda name: others[name])
-    told += f"; next is {second!r} with {others[second]:.1%}"
+    reason += f"; next is {second!r} with {others[second]:.1%}"
     error = np.sqrt(max(share * (1 - share), 0.0) / n_people)
     if share - others[second] <= error:
-        told += f", which may be chance: one standard error is {error:.1%}"
-    return told
+        reason += f", which may be chance: one standard error is {error:.1%}"
+    return reason
 
 
 def train_candidates(
@@ -76,34 +79,35 @@ def train_candidates(
     *,
     progress: Progress | None = None,
 ) -> dict[str, FairPredictor]:
-    """Train everything there is to choose from on one split of people.
+    """Train all candidates on one split of people.
 
-    Votes of the plain network, with equal and with empirical weights, votes after CE-Fair training
-    and after training with a span penalty, a blind network, and a blind regression.
+    These are votes of the plain network with equal and with empirical weights, votes after
+    CE-Fair training and after training with a span penalty, a blind network, a blind regression,
+    and the majority label.
     """
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     space, rule = trainer.space, trainer.rule
     held = (split.held, split.held_targets)
-    found: dict[str, Network] = {}
-    found["vote"] = trainer.train_folds([split], progress=lambda one: tell(one / 5))[0].network
-    for place, (name, one) in enumerate(_fair_trainers(fair, rule)):
-        run = one.train(
-            found["vote"],
+    networks: dict[str, Network] = {}
+    plain = trainer.train_folds([split], progress=lambda share: report(share / 5))[0]
+    networks["vote"] = plain.network
+    for index, (name, fair_trainer) in enumerate(_fair_trainers(fair, rule)):
+        run = fair_trainer.train(
+            networks["vote"],
             split.people,
             split.targets,
             validation=held,
-            progress=lambda share, place=place: tell((1 + place + share) / 5),  # type: ignore[misc]  # a number
+            progress=lambda share, index=index: report((1 + index + share) / 5),  # type: ignore[misc]  # a number
         )
-        found[name] = run.network
+        networks[name] = run.network
     blind = replace(trainer, blind=True)
-    found["blind network"] = blind.train_folds([split], progress=lambda o: tell((3 + o) / 5))[
-        0
-    ].network
-    found["blind regression"] = blind_logistic(space, split.people, split.targets, rule=rule)
-    found["majority"] = majority(space, split.targets, rule=rule)
-    tell(1.0)
+    blind_run = blind.train_folds([split], progress=lambda share: report((3 + share) / 5))[0]
+    networks["blind network"] = blind_run.network
+    networks["blind regression"] = blind_logistic(space, split.people, split.targets, rule=rule)
+    networks["majority"] = majority(space, split.targets, rule=rule)
+    report(1.0)
     weights = VoteWeights.from_people(space, split.people)
-    models = {name: Model(space, network, rule) for name, network in found.items()}
+    models = {name: Model(space, network, rule) for name, network in networks.items()}
     predictors = {name: FairPredictor(model) for name, model in models.items()}
     predictors["vote, empirical weights"] = FairPredictor(models["vote"], weights=weights)
     return predictors

@@ -1,14 +1,16 @@
-"""Curve file: a training's epochs as a picture (SVG) and as JSON."""
+"""The curve of a training as a chart (SVG) and as JSON."""
 
 import json
 from pathlib import Path
+from typing import Any
 
-from feta.part_file import written_whole
+from feta.errors import MissingExtra
+from feta.io.part_file import written_whole
 from feta.train.run import TrainingRun
 
 
 def write_curve(run: TrainingRun, path: str | Path) -> None:
-    """Write the curve: `.json` as plain values, anything else as SVG; at once or not at all."""
+    """Write the curve atomically: `.json` as plain values, any other suffix as SVG."""
     target = Path(path)
     with written_whole(target) as part:
         if target.suffix.lower() == ".json":
@@ -17,16 +19,23 @@ def write_curve(run: TrainingRun, path: str | Path) -> None:
             _draw(run, part)
 
 
-def _draw(run: TrainingRun, path: Path) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - slow to import
-    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
+def import_matplotlib() -> Any:  # noqa: ANN401 - a module
+    """Import matplotlib where a chart needs it."""
+    try:
+        import matplotlib.figure  # noqa: PLC0415 - an extra, and slow to import
+    except ImportError:
+        raise MissingExtra("matplotlib", "torch") from None
+    return matplotlib
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+
+def _draw(run: TrainingRun, path: Path) -> None:
+    matplotlib = import_matplotlib()
+    figure = matplotlib.figure.Figure(figsize=(9, 3.6), layout="constrained")
     over_time, trade_off = figure.subplots(1, 2)
-    numbers = [0, *(one.number for one in run.epochs)]
-    points = [run.start, *(one.chosen_by for one in run.epochs)]
-    accuracies = [100 * one.accuracy for one in points]
-    rates = [100 * one.ce_rate for one in points]
+    numbers = [0, *(epoch.number for epoch in run.epochs)]
+    points = [run.start, *(epoch.chosen_by for epoch in run.epochs)]
+    accuracies = [100 * point.accuracy for point in points]
+    rates = [100 * point.ce_rate for point in points]
     over_time.plot(numbers, accuracies, label="accuracy")
     over_time.plot(numbers, rates, label="people with a counterexample")
     over_time.axvline(run.chosen, color="0.6", linestyle=":", label="chosen")
@@ -42,6 +51,6 @@ def _draw(run: TrainingRun, path: Path) -> None:
     trade_off.plot(rates[run.chosen], accuracies[run.chosen], "*", markersize=12, label="chosen")
     trade_off.set(xlabel="people with a counterexample, per cent", ylabel="accuracy, per cent")
     trade_off.legend(frameon=False)
-    # Without a salt and with a date, the same run would not give the same file.
-    with mpl.rc_context({"svg.hashsalt": "feta"}):
+    # A fixed salt and no date, so that the same run writes the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "feta"}):
         figure.savefig(path, format="svg", metadata={"Date": None})

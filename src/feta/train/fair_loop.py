@@ -1,4 +1,4 @@
-"""FairLoop: the epochs of a fair training; mutable, and gone when the training is done."""
+"""The epochs of a fair training."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
-from feta.network.network import Network
 from feta.rule import Tolerance
+from feta.scorer.network.network import Network
 from feta.train.checkpoint_file import Checkpoint
-from feta.train.farthest import farthest
+from feta.train.ensemble_stack import Shape, Stack, import_torch
 from feta.train.run import Epoch, Fairness, TrainingRun
 from feta.train.selection import nearest_to_ideal
-from feta.train.split import Split
-from feta.train.stack import Shape, Stack, import_torch
-from feta.train.subset import draw
+from feta.train.split import Split, draw
 from feta.train.task import Task
 from feta.train.violation import Violations, violations
+from feta.train.worst_counterparts import worst_counterparts
 
 if TYPE_CHECKING:
     from feta.train.ce_fair import CEFairTrainer
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class FairLoop:
-    """One network, its people, and where its training stands."""
+    """One network, its people, and the state of its training; discarded after the training."""
 
     def __init__(
         self, trainer: "CEFairTrainer", task: Task, network: Network, split: Split
     ) -> None:
-        self.trainer, self.task, self.split, self.given = trainer, task, split, network
+        self.trainer, self.task, self.split = trainer, task, split
         self.scaling = trainer.scaling(split.people)
         self.shape = Shape.of(network)
         start = self.shape.flat(self.scaling.inside(network))
@@ -44,7 +43,7 @@ class FairLoop:
         trainer = self.trainer
         start = self._resume(file) or self._measure(np.arange(len(self.split.people)))
         while len(self.epochs) < trainer.epochs:
-            self._epoch()
+            self._run_epoch()
             if file.due(last=len(self.epochs) == trainer.epochs):
                 self._save(file, start)
             if progress is not None:
@@ -58,41 +57,44 @@ class FairLoop:
         state = {
             "random": self.random.bit_generator.state,
             "start": asdict(start),
-            "epochs": [asdict(one) for one in self.epochs],
+            "epochs": [asdict(epoch) for epoch in self.epochs],
         }
         file.save(self.stack.state() | {"best": self.best}, state)
 
     def _resume(self, file: Checkpoint) -> Fairness | None:
-        found = file.load()
-        if found is None:
+        checkpoint = file.load()
+        if checkpoint is None:
             return None
-        arrays, state = found
+        arrays, state = checkpoint
         self.stack.restore(arrays)
         self.best = arrays["best"]
         self.random.bit_generator.state = state["random"]
-        self.epochs = [_epoch(one) for one in state["epochs"]]
+        self.epochs = [_read_epoch(epoch) for epoch in state["epochs"]]
         return Fairness(**state["start"])
 
-    def _epoch(self) -> None:
+    def _run_epoch(self) -> None:
         trainer, split = self.trainer, self.split
         used = draw(
             len(split.people), trainer.sample_fraction, trainer.subset, trainer.seed, self.random
         )
         order = self.random.permutation(used)
         losses: list[float] = []
-        met = []
+        batches = []
         for start in range(0, len(order), trainer.batch_size):
             rows = order[start : start + trainer.batch_size]
             network = self._network(self.stack.rows()[0])
             if trainer.span_penalty is None:
-                found, loss = self._counterexample_step(network, rows)
+                results, loss = self._counterexample_step(network, rows)
             else:
-                found, loss = self._span_step(network, rows, trainer.span_penalty)
+                results, loss = self._span_step(network, rows, trainer.span_penalty)
             if loss is not None:
                 losses.append(loss)
-            met.append(found)
+            batches.append(results)
         joined = Violations(
-            *(np.concatenate([getattr(one, name) for one in met]) for name in Violations.__slots__)
+            *(
+                np.concatenate([getattr(results, name) for results in batches])
+                for name in Violations.__slots__
+            )
         )
         number = len(self.epochs) + 1
         fairness = self._fairness(joined, split.targets[order])
@@ -103,16 +105,16 @@ class FairLoop:
             self.best = self.stack.rows()[0]
 
     def _network(self, numbers: Vector) -> Network:
-        """Make the network of these numbers, in people's own units: it is what is searched."""
+        """Return the network of these parameters in raw units, as the search needs it."""
         return self.shape.network(numbers, self.scaling.outside)
 
     def _counterexample_step(
         self, network: Network, rows: Counts
     ) -> tuple[Violations, float | None]:
-        """Step down the mean loss over the people kept and the counterexamples; None without any."""
+        """Take a step on the mean loss of people and counterexamples; None without any."""
         torch, trainer, split = import_torch(), self.trainer, self.split
         numbers = trainer.sensitive_numbers
-        found = violations(
+        results = violations(
             trainer.space,
             network,
             self.task,
@@ -120,24 +122,24 @@ class FairLoop:
             numbers=numbers,
             engine=trainer.engine,
         )
-        kept = rows[found.apart | self._kept(len(rows))]
-        labels = found.decisions if trainer.label == "decision" else split.targets[rows]
-        targets = np.concatenate([split.targets[kept], labels[found.apart]])
+        used = rows[results.differs | self._keep(len(rows))]
+        labels = results.decisions if trainer.label == "decision" else split.targets[rows]
+        targets = np.concatenate([split.targets[used], labels[results.differs]])
         if not len(targets):
-            return found, None
+            return results, None
         weights = np.ones(len(targets))
-        weights[len(kept) :] = trainer.ce_weight
+        weights[len(used) :] = trainer.ce_weight
         weights /= weights.sum()
-        added = self.scaling(found.counterparts[found.apart])
+        added = self.scaling(results.counterparts[results.differs])
         scores = self.stack.scores(
-            torch.from_numpy(np.concatenate([self.people[kept], added])[None])
+            torch.from_numpy(np.concatenate([self.people[used], added])[None])
         )
         losses = self.task.losses(scores, torch.from_numpy(targets))
         total = (losses * torch.from_numpy(weights)).sum(-1)
         self.stack.step(total)
-        return found, float(total.detach())
+        return results, float(total.detach())
 
-    def _kept(self, n_people: int) -> Flags:
+    def _keep(self, n_people: int) -> Flags:
         share = self.trainer.kept_share
         if share in (0.0, 1.0):
             return np.full(n_people, share == 1.0)
@@ -146,15 +148,15 @@ class FairLoop:
     def _span_step(
         self, network: Network, rows: Counts, penalty: float
     ) -> tuple[Violations, float]:
-        """Step down the mean loss plus the penalty times everybody's span of scores.
+        """Take a step on the mean loss plus the penalty times everybody's span of scores.
 
-        Its slope goes through the two counterparts only, since they are the extremes (Danskin).
+        The gradient depends on the two extreme counterparts only (Danskin's theorem).
         """
         torch, trainer = import_torch(), self.trainer
         people = self.split.people[rows]
         up = np.ones(len(rows), dtype=bool)
         twice, numbers = np.concatenate([people, people]), trainer.sensitive_numbers
-        ends, values = farthest(
+        ends, values = worst_counterparts(
             trainer.space,
             network,
             twice,
@@ -162,41 +164,45 @@ class FairLoop:
             numbers=numbers,
             engine=trainer.engine,
         )
-        whole = np.concatenate([self.people[rows], self.scaling(ends)])[None]
-        scores, n_people = self.stack.scores(torch.from_numpy(whole)), len(rows)
+        joined = np.concatenate([self.people[rows], self.scaling(ends)])[None]
+        scores, n_people = self.stack.scores(torch.from_numpy(joined)), len(rows)
         targets = torch.from_numpy(self.split.targets[rows])
         losses = self.task.losses(scores[:, :n_people], targets).mean(-1)
         highest, lowest = scores[:, n_people : 2 * n_people, 0], scores[:, 2 * n_people :, 0]
         losses = losses + penalty * (highest - lowest).mean(-1)
         self.stack.step(losses)
-        return self._ends(network, people, ends, values), float(losses.detach())
+        return self._span_results(network, people, ends, values), float(losses.detach())
 
-    def _ends(self, network: Network, people: Matrix, ends: Matrix, values: Vector) -> Violations:
-        """Summarize a span step: of the two ends, the one farther from the person's own score."""
-        own = network(people)[:, 0]
-        n_people = len(own)
-        rises = values[:n_people] - own >= own - values[n_people:]
-        decided = self.task.decisions(values[:, None])
-        mine = self.task.decisions(own[:, None])
+    def _span_results(
+        self, network: Network, people: Matrix, ends: Matrix, values: Vector
+    ) -> Violations:
+        """Summarize a span step by the end that is farther from the person's score."""
+        reference = network(people)[:, 0]
+        n_people = len(reference)
+        rises = values[:n_people] - reference >= reference - values[n_people:]
+        ends_decided = self.task.decisions(values[:, None])
+        decisions = self.task.decisions(reference[:, None])
         if isinstance(self.task.rule, Tolerance):
             spans = values[:n_people] - values[n_people:]
-            apart = spans > self.task.rule.epsilon
+            differs = spans > self.task.rule.epsilon
             rows = np.where(rises[:, None], ends[:n_people], ends[n_people:])
-            return Violations(mine, apart, rows, np.where(apart, spans, 0.0))
-        changed = decided.reshape(2, n_people) != mine
-        apart, rises = changed.any(axis=0), np.where(changed.any(axis=0), changed[0], rises)
+            return Violations(decisions, differs, rows, np.where(differs, spans, 0.0))
+        changed = ends_decided.reshape(2, n_people) != decisions
+        differs, rises = changed.any(axis=0), np.where(changed.any(axis=0), changed[0], rises)
         chosen = np.where(rises, values[:n_people], values[n_people:])
         rows = np.where(rises[:, None], ends[:n_people], ends[n_people:])
-        return Violations(mine, apart, rows, np.where(apart, np.abs(chosen - own), 0.0))
+        return Violations(
+            decisions, differs, rows, np.where(differs, np.abs(chosen - reference), 0.0)
+        )
 
     def _measure(self, used: Counts) -> Fairness:
-        """Look at the people that the epoch is chosen by, over whole numbers."""
+        """Measure fairness on the selection people, over integer values."""
         split, network = self.split, self._network(self.stack.rows()[0])
         if self.trainer.select_on == "validation":
             people, targets = split.held, split.held_targets
         else:
             people, targets = split.people[used], split.targets[used]
-        found = violations(
+        results = violations(
             self.trainer.space,
             network,
             self.task,
@@ -205,18 +211,18 @@ class FairLoop:
             engine=self.trainer.engine,
             nearly=True,
         )
-        return self._fairness(found, targets)
+        return self._fairness(results, targets)
 
-    def _fairness(self, found: Violations, targets: Vector) -> Fairness:
-        accuracy = self.task.accuracy(found.decisions, targets)
-        return Fairness.of(found, accuracy, scores=isinstance(self.task.rule, Tolerance))
+    def _fairness(self, results: Violations, targets: Vector) -> Fairness:
+        accuracy = self.task.accuracy(results.decisions, targets)
+        return Fairness.of(results, accuracy, scores=isinstance(self.task.rule, Tolerance))
 
     def _nearest(self) -> int:
         return nearest_to_ideal(
-            [(one.chosen_by.accuracy, one.chosen_by.ce_rate) for one in self.epochs]
+            [(epoch.chosen_by.accuracy, epoch.chosen_by.ce_rate) for epoch in self.epochs]
         )
 
 
-def _epoch(told: dict[str, Any]) -> Epoch:
-    met, chosen_by = Fairness(**told["met"]), Fairness(**told["chosen_by"])
-    return Epoch(told["number"], told["loss"], met, chosen_by)
+def _read_epoch(content: dict[str, Any]) -> Epoch:
+    met, chosen_by = Fairness(**content["met"]), Fairness(**content["chosen_by"])
+    return Epoch(content["number"], content["loss"], met, chosen_by)

@@ -1,11 +1,12 @@
-"""LCIFR: representations that hardly move with the sensitive attributes, and a robust head on them.
+"""LCIFR: representations that depend little on the sensitive attributes, and a robust head.
 
-The baseline of Ruoss, Balunović, Fischer and Vechev (NeurIPS 2020) for attributes that may take any
-value, extended to several and to numeric ones. With its latent tolerance of 0 the authors' adversary
-stands still, so a random counterpart is what they train on, and what is done here; the worst case of a
-linear head over a box has a closed form, which takes the place of their search for it.
+The baseline of Ruoss, Balunović, Fischer and Vechev (NeurIPS 2020) for attributes that may take
+any value, extended to several attributes and to numbers. With a latent tolerance of 0 the authors'
+adversary does not move, so they train on a random counterpart, as here. The worst case of a linear
+head over a box has a closed form, which replaces their search.
 """
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,34 +14,34 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feta.arrays import Flags, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix
 from feta.errors import SchemaError
-from feta.network.activation import identity, relu
-from feta.network.network import Affine, Network
 from feta.rule import Threshold
+from feta.scorer.network.activation import identity, relu
+from feta.scorer.network.network import Affine, Network
 from feta.space.attribute import Categorical
 from feta.space.feature_space import FeatureSpace
+from feta.train.ensemble_stack import Shape, Stack, import_torch, one_thread
 from feta.train.plain import Progress
 from feta.train.scaling import Scaling
 from feta.train.split import Split
-from feta.train.stack import Shape, Stack, import_torch, one_thread
 from feta.train.task import Task
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# The authors widen every latent bound by this much for their solver's tolerances.
+# The authors widen every latent bound by this, because of their solver's tolerances.
 PADDING = 1e-4
 
-# Half the learning rate after this many epochs without a loss at least a ten-thousandth lower.
+# The learning rate is halved after this many epochs without a noticeably lower loss (relative).
 PATIENCE, NOTICEABLE = 5, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class LCIFRRun:
-    """An encoder with its head, in people's own units."""
+    """An encoder with its head, in raw units."""
 
-    space: FeatureSpace  # with the attributes sensitive that the certificate is about
+    space: FeatureSpace  # sensitive are the attributes that the certificate covers
     network: Network
     gamma: float
 
@@ -53,32 +54,35 @@ class LCIFRRun:
         )
 
     def certified(self, people: Matrix) -> Flags:
-        """Say who is certified: the head is of one sign on the box around all latent counterparts.
+        """Return who is certified: the head has one sign on the box around all latent counterparts.
 
-        Sound but not complete: the box is larger than what the counterparts reach.
+        Sound but not complete: the box is larger than the set of counterparts.
         """
         head = self.network.layers[-1]
         weight = float(np.abs(head.weight).sum())
-        found = np.zeros(len(people), dtype=bool)
+        certified = np.zeros(len(people), dtype=bool)
         for row, person in enumerate(people):
-            own = self.encoder(person[None, :])
+            reference = self.encoder(person[None, :])
             blocks = self.space.lattice.counterparts(person)
-            radius = max(float(np.abs(self.encoder(block) - own).max()) for block in blocks)
-            score = float((own @ head.weight.T + head.bias)[0, 0])
-            found[row] = abs(score) > (radius + PADDING) * weight
-        return found
+            radius = max(float(np.abs(self.encoder(block) - reference).max()) for block in blocks)
+            score = float((reference @ head.weight.T + head.bias)[0, 0])
+            certified[row] = abs(score) > (radius + PADDING) * weight
+        return certified
 
 
 @dataclass(frozen=True)
 class LCIFRTrainer:
-    """Trains an encoder, then a linear head; `attributes` may vary, by default the categorical ones."""
+    """Trainer of an encoder, then of a linear head.
+
+    `attributes` are varied; by default, all categorical sensitive ones.
+    """
 
     space: FeatureSpace
     _: KW_ONLY
     attributes: tuple[str, ...] | None = None
     gamma: float = 10.0
-    delta: float = 0.0  # how far counterparts may lie apart in the latent space for nothing
-    radius: float = 0.01  # what the head is made robust to
+    delta: float = 0.0  # latent distance of counterparts without a penalty
+    radius: float = 0.01  # latent perturbation that the head must withstand
     encoder: tuple[int, ...] = (20, 20)
     learning_rate: float = 1e-3
     weight_decay: float = 0.01
@@ -88,7 +92,7 @@ class LCIFRTrainer:
 
     @cached_property
     def varied(self) -> FeatureSpace:
-        """The space with just those attributes sensitive that vary."""
+        """The space in which exactly the varied attributes are sensitive."""
         names = self.attributes
         if names is None:
             names = tuple(a.name for a in self.space.sensitive if isinstance(a, Categorical))
@@ -104,7 +108,7 @@ class LCIFRTrainer:
         validation: tuple[Matrix, ArrayLike] | None = None,
         progress: Progress | None = None,
     ) -> LCIFRRun:
-        """Train both parts; without a validation set a tenth is held out for the learning rate."""
+        """Train both parts; without a validation set, hold out a tenth for the learning rate."""
         task = Task(Threshold(0.0))
         split = Split.of(self.space, task, people, labels, validation=validation, seed=self.seed)
         with one_thread():
@@ -113,7 +117,7 @@ class LCIFRTrainer:
 
 
 class _Training:
-    """The two trainings; mutable, and gone when they are done."""
+    """The two trainings; mutable, discarded after them."""
 
     def __init__(self, trainer: LCIFRTrainer, task: Task, split: Split) -> None:
         torch = import_torch()
@@ -123,23 +127,23 @@ class _Training:
         hidden = (relu(),) * (len(trainer.encoder) - 1)
         self.shape = Shape((trainer.space.width, *trainer.encoder, 1), (*hidden, identity()))
         self.people, self.held = (
-            torch.tensor(self.scaling(one))[None] for one in (split.people, split.held)
+            torch.tensor(self.scaling(rows))[None] for rows in (split.people, split.held)
         )
-        # Drawn once: a loss that jumps with its counterparts would halve the learning rate for nothing.
-        self.held_others = self._others(split.held)
+        # Drawn once: a loss that varies with its counterparts would halve the rate wrongly.
+        self.held_counterparts = self._random_counterparts(split.held)
         self.targets, self.held_targets = (
-            torch.tensor(one) for one in (split.targets, split.held_targets)
+            torch.tensor(targets) for targets in (split.targets, split.held_targets)
         )
 
-    def run(self, tell: Progress) -> Network:
-        """Train encoder and head, one after the other, and put them together."""
+    def run(self, report: Progress) -> Network:
+        """Train the encoder, then the head, and join them."""
         torch, trainer = import_torch(), self.trainer
         whole = self._stack(self.shape)
-        self._fit(whole, self._apart, lambda share: tell(share / 2))
+        self._fit(whole, self._encoder_loss, lambda share: report(share / 2))
         with torch.no_grad():
-            self.people, self.held = (whole.layers(one)[-2] for one in (self.people, self.held))
+            self.people, self.held = (whole.layers(rows)[-2] for rows in (self.people, self.held))
         head = self._stack(Shape((trainer.encoder[-1], 1), ()))
-        self._fit(head, self._robust, lambda share: tell(0.5 + share / 2))
+        self._fit(head, self._head_loss, lambda share: report(0.5 + share / 2))
         encoder = self.shape.network(whole.rows()[0], self.scaling.outside)
         ((weight, bias),) = head.shape.layers(head.rows()[0])
         return Network(
@@ -154,44 +158,46 @@ class _Training:
         start = shape.initial(self.random)
         return Stack(shape, [start], [trainer.learning_rate], weight_decay=trainer.weight_decay)
 
-    def _apart(self, stack: Stack, rows: Vector | None) -> "Tensor":
-        """Give the producer's loss: the label's, and how far a random counterpart's latent lies."""
+    def _encoder_loss(self, stack: Stack, rows: Counts | None) -> "Tensor":
+        """Compute the encoder's loss: of the label, and the distance of a random counterpart."""
         torch, trainer, split = import_torch(), self.trainer, self.split
         people = split.held if rows is None else split.people[rows]
-        others = self.held_others if rows is None else self._others(people)
-        both = torch.tensor(self.scaling(np.concatenate([people, others])))[None]
+        counterparts = self.held_counterparts if rows is None else self._random_counterparts(people)
+        both = torch.tensor(self.scaling(np.concatenate([people, counterparts])))[None]
         *_, latent, scores = stack.layers(both)
-        mine, theirs = latent[:, : len(people)], latent[:, len(people) :]
-        distance = (mine - theirs).abs().amax(-1)
+        latent_people, latent_counterparts = latent[:, : len(people)], latent[:, len(people) :]
+        distance = (latent_people - latent_counterparts).abs().amax(-1)
         targets = self.held_targets if rows is None else self.targets[rows]
         losses = self.task.losses(scores[:, : len(people)], targets)
         return (losses + trainer.gamma * torch.relu(distance - trainer.delta)).mean(-1)
 
-    def _others(self, people: Matrix) -> Matrix:
-        """Give each person a random counterpart."""
+    def _random_counterparts(self, people: Matrix) -> Matrix:
+        """Draw one counterpart per person."""
         lattice = self.trainer.varied.lattice
         return lattice.moved(people, self.random.integers(0, lattice.size, len(people)))
 
-    def _robust(self, stack: Stack, rows: Vector | None) -> "Tensor":
-        """Give the consumer's loss, at the worst point of the box around each latent."""
+    def _head_loss(self, stack: Stack, rows: Counts | None) -> "Tensor":
+        """Compute the head's loss at the worst point of the box around each latent."""
         people = self.held if rows is None else self.people[:, rows]
         targets = self.held_targets if rows is None else self.targets[rows]
-        reach = self.trainer.radius * stack.numbers[:, :-1].abs().sum(-1)
-        worst = stack.scores(people)[..., 0] - (2 * targets - 1) * reach[:, None]
+        radius = self.trainer.radius * stack.numbers[:, :-1].abs().sum(-1)
+        worst = stack.scores(people)[..., 0] - (2 * targets - 1) * radius[:, None]
         return self.task.losses(worst[..., None], targets).mean(-1)
 
-    def _fit(self, stack: Stack, loss, tell: Progress) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - one of the two above
+    def _fit(
+        self, stack: Stack, loss: Callable[[Stack, Counts | None], "Tensor"], report: Progress
+    ) -> None:
         torch, trainer = import_torch(), self.trainer
-        least, waited = np.inf, 0
+        lowest, n_waited = np.inf, 0
         for epoch in range(trainer.epochs):
             order = self.random.permutation(len(self.split.people))
             for start in range(0, len(order), trainer.batch_size):
                 stack.step(loss(stack, order[start : start + trainer.batch_size]))
             with torch.no_grad():
                 held = float(loss(stack, None))
-            waited = 0 if held < least * (1 - NOTICEABLE) else waited + 1
-            least = min(least, held)
-            if waited > PATIENCE:
+            n_waited = 0 if held < lowest * (1 - NOTICEABLE) else n_waited + 1
+            lowest = min(lowest, held)
+            if n_waited > PATIENCE:
                 stack.rates *= 0.5
-                waited = 0
-            tell((epoch + 1) / trainer.epochs)
+                n_waited = 0
+            report((epoch + 1) / trainer.epochs)

@@ -1,6 +1,6 @@
-"""Plain training: Adam over a grid of learning rates and batch sizes, chosen on people held out.
+"""Plain training: Adam over a grid of learning rates and batch sizes, with validation people.
 
-Folds and learning rates are trained side by side, as members of one stack.
+Folds and learning rates are trained together, as members of one stack.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,41 +14,40 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import SchemaError, one_of
-from feta.network.activation import NAMED, Activation
-from feta.network.network import Columns, Network
 from feta.rule import Rule, Threshold
+from feta.scorer.network.activation import NAMED, Activation
+from feta.scorer.network.network import Columns, Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.checkpoint_file import Checkpoint
-from feta.train.members import Members, Tried
+from feta.train.ensemble_members import Members, Trial
+from feta.train.ensemble_stack import Shape, one_thread
 from feta.train.scaling import Scaling
-from feta.train.split import Split
-from feta.train.stack import Shape, one_thread
-from feta.train.subset import Subset
+from feta.train.split import Split, Subset
 from feta.train.task import Task
 
-# Told the share of the work that is done.
+# Called with the fraction of finished work.
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainRun:
-    """A trained network in people's own units, and what it was chosen from."""
+    """A trained network in raw units, and the grid it was chosen from."""
 
     network: Network
     learning_rate: float
     batch_size: int
     epoch: int  # counted from 1
-    loss: float  # on the people held out
+    loss: float  # on the validation people
     grid: tuple[tuple[float, int, int, float], ...]  # learning rate, batch size, epoch, loss
 
 
 @dataclass(frozen=True)
 class PlainTrainer:
-    """Trains a network for its rule, and nothing else.
+    """Trainer of a network for its rule, without regard to fairness.
 
-    `epoch` "best" takes the epoch with the least loss on the people held out, "last" the last one.
-    A blind network does not read the sensitive columns at all. With a `sample_fraction`, each epoch
-    goes over that share of the people, drawn afresh each time or fixed.
+    `epoch` "best" selects the epoch with the lowest validation loss, "last" the last one. A blind
+    network does not read the sensitive columns. With a `sample_fraction`, each epoch uses that
+    fraction of the people, drawn "fresh" each time or "fixed".
     """
 
     space: FeatureSpace
@@ -66,38 +65,40 @@ class PlainTrainer:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole("epochs", self.epochs)
+        check_positive_integer("epochs", self.epochs)
         check_fraction("sample_fraction", self.sample_fraction)
         if self.epoch not in ("best", "last"):
             raise SchemaError(f"epoch must be {one_of(self.epoch, ('best', 'last'))}")
         if self.subset not in ("fresh", "fixed"):
             raise SchemaError(f"subset must be {one_of(self.subset, ('fresh', 'fixed'))}")
         if not self.learning_rates or not all(rate > 0 for rate in self.learning_rates):
-            raise SchemaError(f"learning rates must be above 0, got {self.learning_rates!r}")
+            raise SchemaError(
+                f"invalid learning_rates: got {self.learning_rates!r}; expected numbers above 0"
+            )
         for size in self.batch_sizes or (0,):
-            check_whole("a batch size", size)
+            check_positive_integer("batch size", size)
         for width in self.hidden:
-            check_whole("a hidden layer's width", width)
+            check_positive_integer("width of a hidden layer", width)
         if not isinstance(NAMED.get(self.activation, lambda: None)(), Activation):
             known = [name for name, make in NAMED.items() if isinstance(make(), Activation)]
-            raise SchemaError(f"an activation to train must be {one_of(self.activation, known)}")
+            raise SchemaError(f"activation must be {one_of(self.activation, known)}")
         Task(self.rule)
 
     @cached_property
     def columns(self) -> Counts:
-        """The columns the network reads."""
+        """The columns that the network reads."""
         read = ~self.space.sensitive_columns if self.blind else np.ones(self.space.width, bool)
         if not read.any():
-            raise SchemaError("a blind network needs a column that is not sensitive, got none")
+            raise SchemaError("a blind network needs a column that is not sensitive: got none")
         return np.flatnonzero(read)
 
     @cached_property
     def shape(self) -> Shape:
         """The network's shape."""
-        bend = NAMED[self.activation]()
-        assert isinstance(bend, Activation)
+        activation = NAMED[self.activation]()
+        assert isinstance(activation, Activation)
         widths = (len(self.columns), *self.hidden, self.rule.outputs)
-        return Shape(widths, (bend,) * len(self.hidden))
+        return Shape(widths, (activation,) * len(self.hidden))
 
     def train(
         self,
@@ -108,7 +109,7 @@ class PlainTrainer:
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> PlainRun:
-        """Train on one set of people; without a validation set a tenth is held out."""
+        """Train on one set of people; without a validation set, hold out a tenth."""
         task = Task(self.rule)
         split = Split.of(self.space, task, people, labels, validation=validation, seed=self.seed)
         return self.train_folds([split], checkpoint=checkpoint, progress=progress)[0]
@@ -120,30 +121,30 @@ class PlainTrainer:
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> list[PlainRun]:
-        """Train on several splits of people side by side, one network each."""
-        found = []
+        """Train one network per split, all together."""
+        grids = []
         with one_thread():
-            for place, size in enumerate(self.batch_sizes):
+            for index, size in enumerate(self.batch_sizes):
 
-                def tell(share: float, place: int = place) -> None:
+                def report(share: float, index: int = index) -> None:
                     if progress is not None:
-                        progress((place + share) / len(self.batch_sizes))
+                        progress((index + share) / len(self.batch_sizes))
 
                 file = self._checkpoint(checkpoint, size, splits)
-                found.append(Members(self, splits, size).train(file, tell))
+                grids.append(Members(self, splits, size).train(file, report))
         return [
-            self._chosen([one for grid in found for one in grid[place]], split)
-            for place, split in enumerate(splits)
+            self._choose([trial for grid in grids for trial in grid[index]], split)
+            for index, split in enumerate(splits)
         ]
 
     def scaling(self, split: Split) -> Scaling:
-        """Scale numbers by the people to learn from."""
+        """Return the scaling of the training people."""
         if not self.standardize:
             return Scaling.none(self.space)
         return Scaling.of(self.space, split.people)
 
     def network(self, numbers: Vector, scaling: Scaling) -> Network:
-        """Fold the scaling into trained numbers; unread columns have slope 0."""
+        """Return the network of trained parameters in raw units; unread columns have slope 0."""
 
         def fold(weight: Matrix, bias: Vector) -> Columns:
             slopes = np.zeros((len(bias), self.space.width))
@@ -155,27 +156,28 @@ class PlainTrainer:
     def _checkpoint(
         self, path: str | Path | None, batch_size: int, splits: Sequence[Split]
     ) -> Checkpoint:
-        """Keep each batch size's training in a file of its own."""
+        """Return the checkpoint of one batch size; each has its own file."""
         if path is not None and len(self.batch_sizes) > 1:
             path = Path(path).with_stem(f"{Path(path).stem}-{batch_size}")
         settings = asdict(self) | {"space": self.space.fingerprint, "batch_size": batch_size}
-        parts = [part for one in splits for part in (one.people, one.targets, one.held)]
+        parts = [part for split in splits for part in (split.people, split.targets, split.held)]
         return Checkpoint(path, settings, *parts)
 
-    def _chosen(self, tried: list[Tried], split: Split) -> PlainRun:
-        best = min(tried, key=lambda one: one.loss)
-        grid = tuple((one.learning_rate, one.batch_size, one.epoch, one.loss) for one in tried)
+    def _choose(self, trials: list[Trial], split: Split) -> PlainRun:
+        """Return the trial with the lowest validation loss."""
+        best = min(trials, key=lambda trial: trial.loss)
+        grid = tuple((t.learning_rate, t.batch_size, t.epoch, t.loss) for t in trials)
         network = self.network(best.numbers, self.scaling(split))
         return PlainRun(network, best.learning_rate, best.batch_size, best.epoch, best.loss, grid)
 
 
-def check_whole(name: str, number: object) -> None:
-    """Raise unless a setting is a whole number above 0."""
+def check_positive_integer(name: str, number: object) -> None:
+    """Raise unless a setting is an integer above 0."""
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise SchemaError(f"{name} must be a whole number above 0, got {number!r}")
+        raise SchemaError(f"invalid {name}: got {number!r}; expected an integer above 0")
 
 
 def check_fraction(name: str, share: object) -> None:
-    """Raise unless a setting is a share above 0."""
+    """Raise unless a setting is a fraction above 0."""
     if not isinstance(share, int | float) or isinstance(share, bool) or not 0 < share <= 1:
-        raise SchemaError(f"{name} must be above 0 and at most 1, got {share!r}")
+        raise SchemaError(f"invalid {name}: got {share!r}; expected a number above 0 and at most 1")

@@ -1,11 +1,11 @@
-"""Run: what a fair training did, epoch by epoch, and the network it chose."""
+"""Result of a fair training: its epochs and the chosen network."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
 
-from feta.network.network import Network
+from feta.scorer.network.network import Network
 from feta.train.selection import undominated
 from feta.train.violation import Violations
 
@@ -14,24 +14,24 @@ SelectOn = Literal["validation", "train"]
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """How right and how fair a network is to some people; violations are in scores (logits)."""
+    """Accuracy and fairness of a network on some people; violations are in scores (logits)."""
 
     accuracy: float
     ce_rate: float
     mean_violation: float  # over people with a counterexample
-    mean_violation_all: float  # over all; nothing where there is no counterexample
+    mean_violation_all: float  # over all people; 0 without a counterexample
     max_violation: float
     largest_class: float  # the share of people who get the most frequent decision
 
     @classmethod
-    def of(cls, found: Violations, accuracy: float, *, scores: bool = False) -> "Fairness":
-        """Sum up what was found about some people."""
-        gaps, apart = found.gaps, found.apart
-        shares = np.unique(found.decisions, return_counts=True)[1] / len(gaps)
+    def of(cls, results: Violations, accuracy: float, *, scores: bool = False) -> "Fairness":
+        """Summarize the violations of some people."""
+        gaps, differs = results.gaps, results.differs
+        shares = np.unique(results.decisions, return_counts=True)[1] / len(gaps)
         return cls(
             accuracy=accuracy,
-            ce_rate=float(np.mean(apart)),
-            mean_violation=float(gaps[apart].mean()) if apart.any() else 0.0,
+            ce_rate=float(np.mean(differs)),
+            mean_violation=float(gaps[differs].mean()) if differs.any() else 0.0,
             mean_violation_all=float(gaps.mean()),
             max_violation=float(gaps.max(initial=0.0)),
             largest_class=0.0 if scores else float(shares.max()),
@@ -40,7 +40,7 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One epoch: its people as they were met, batch by batch, and those chosen by, at its end."""
+    """One epoch: its batches at the time of each step, and the selection people at its end."""
 
     number: int  # counted from 1
     loss: float
@@ -50,12 +50,12 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRun:
-    """A network in people's own units, and the curve it was chosen from."""
+    """A network in raw units, and the curve it was chosen from."""
 
     network: Network
     epochs: tuple[Epoch, ...]
     chosen: int  # the epoch's number
-    start: Fairness  # of the network given, on the people chosen by
+    start: Fairness  # of the given network, on the selection people
     select_on: SelectOn
 
     @property
@@ -65,16 +65,16 @@ class TrainingRun:
 
     @property
     def pareto(self) -> list[int]:
-        """The numbers of the epochs that no other beats in both accuracy and CE rate."""
-        points = [(one.chosen_by.accuracy, one.chosen_by.ce_rate) for one in self.epochs]
-        return [place + 1 for place in undominated(points)]
+        """The numbers of the epochs on the Pareto front of accuracy and CE rate."""
+        points = [(epoch.chosen_by.accuracy, epoch.chosen_by.ce_rate) for epoch in self.epochs]
+        return [index + 1 for index in undominated(points)]
 
     def as_json(self) -> dict[str, object]:
-        """Give the curve as plain values."""
+        """Return the curve as plain values."""
         return {
             "select_on": self.select_on,
             "chosen": self.chosen,
             "pareto": self.pareto,
             "start": asdict(self.start),
-            "epochs": [asdict(one) for one in self.epochs],
+            "epochs": [asdict(epoch) for epoch in self.epochs],
         }

@@ -1,4 +1,4 @@
-"""Scaling: numbers centered and scaled for training, and folded back into the network after it."""
+"""Centering and scaling of numbers for training, folded into the network afterwards."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -6,12 +6,12 @@ from typing import Self
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.network.network import Columns, Network
+from feta.scorer.network.network import Columns, Network
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 
-# A column whose mean is this many standard deviations from 0 hardly moves its neurons: on Law
-# School unscaled test scores cost seven points of accuracy.
+# A network learns little from a column whose mean is this many standard deviations from 0: on
+# Law School, unscaled test scores cost seven points of accuracy.
 FAR_FROM_ZERO = 10.0
 
 
@@ -24,7 +24,7 @@ class Scaling:
 
     @classmethod
     def of(cls, space: FeatureSpace, people: Matrix) -> Self:
-        """Take the mean and the standard deviation of each number over some people."""
+        """Return the scaling by mean and standard deviation of each number over some people."""
         centers, scales = np.zeros(space.width), np.ones(space.width)
         for attribute in space.attributes:
             if not isinstance(attribute, Categorical | Derived):
@@ -36,7 +36,7 @@ class Scaling:
 
     @classmethod
     def none(cls, space: FeatureSpace) -> Self:
-        """Leave every column as it is."""
+        """Return the scaling that changes nothing."""
         return cls(np.zeros(space.width), np.ones(space.width))
 
     def __call__(self, people: Matrix) -> Matrix:
@@ -44,24 +44,23 @@ class Scaling:
         return np.asarray((people - self.centers) / self.scales)
 
     def inside(self, network: Network) -> Network:
-        """Rewrite a network of people's own units for scaled people."""
+        """Rewrite a network in raw units for scaled people."""
         first = network.first
         slopes = first.slopes * self.scales
         bias = first.bias + (first.slopes * self.centers).sum(axis=1)
         return replace(network, first=Columns(bias, slopes))
 
     def outside(self, slopes: Matrix, bias: Vector) -> Columns:
-        """Fold the scaling back into a first layer: it then takes people's own units."""
-        own = slopes / self.scales
-        moved = own * self.centers
+        """Fold the scaling into a first layer, which then takes raw units."""
+        raw_slopes = slopes / self.scales
+        shifts = raw_slopes * self.centers
         # The terms that cancel in the bias, for the bound on a runtime's rounding error.
-        return Columns(
-            bias - moved.sum(axis=1), own, (), 2 * np.abs(moved).sum(axis=1) + np.abs(bias)
-        )
+        cancelled = 2 * np.abs(shifts).sum(axis=1) + np.abs(bias)
+        return Columns(bias - shifts.sum(axis=1), raw_slopes, (), cancelled)
 
 
 def unscaled(space: FeatureSpace, people: Matrix) -> list[str]:
-    """Name the numbers that are so far from 0 that a network learns little from them."""
+    """Return the numbers that are too far from 0 for a network to learn from them."""
     scaling = Scaling.of(space, people)
     far = np.abs(scaling.centers) > FAR_FROM_ZERO * scaling.scales
     return [a.name for a in space.attributes if far[space.columns_of(a).start]]

@@ -1,10 +1,10 @@
-"""Selection: the epoch nearest to the ideal, accuracy 1 and CE rate 0."""
+"""Selection of epochs by accuracy and CE rate."""
 
 from collections.abc import Sequence
 
 
 def nearest_to_ideal(points: Sequence[tuple[float, float]]) -> int:
-    """Choose among (accuracy, CE rate) pairs; the first of equals.
+    """Return the index of the (accuracy, CE rate) pair nearest to (1, 0); the first of equals.
 
     The appendix calls the ideal "Nadir"; it is the utopia point, the best of both.
     """
@@ -13,12 +13,14 @@ def nearest_to_ideal(points: Sequence[tuple[float, float]]) -> int:
 
 
 def undominated(points: Sequence[tuple[float, float]]) -> list[int]:
-    """List the pairs that no other beats in one and equals in the other: the Pareto front."""
+    """Return the indices of the Pareto front of (accuracy, CE rate) pairs."""
     return [
-        place
-        for place, (accuracy, rate) in enumerate(points)
+        index
+        for index, (accuracy, rate) in enumerate(points)
         if not any(
-            one >= accuracy and other <= rate and (one, other) != (accuracy, rate)
-            for one, other in points
+            other_accuracy >= accuracy
+            and other_rate <= rate
+            and (other_accuracy, other_rate) != (accuracy, rate)
+            for other_accuracy, other_rate in points
         )
     ]

@@ -1,4 +1,4 @@
-"""Task: what a network is trained for, by its rule: the loss, the targets, and how right it is."""
+"""Loss, targets and accuracy of a training, by its decision rule."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from feta.arrays import Matrix, Vector
 from feta.errors import DomainError, SchemaError
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.train.stack import import_torch
+from feta.train.ensemble_stack import import_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,45 +27,52 @@ class Task:
 
     def __post_init__(self) -> None:
         if isinstance(self.rule, OneVsRest):
-            raise SchemaError("training needs all classes; give Argmax, and ask one_vs_rest later")
+            raise SchemaError("training needs all classes: got OneVsRest; expected Argmax")
 
     @classmethod
     def of(cls, rule: Rule | None, outputs: int) -> "Task":
-        """Take the rule given, or the usual one for this many scores."""
+        """Return the task of a rule; None is the usual rule for this number of scores."""
         if rule is None:
-            names = tuple(str(place) for place in range(outputs))
+            names = tuple(str(index) for index in range(outputs))
             rule = Threshold(0.0) if outputs == 1 else Argmax(names)
         if rule.outputs != outputs:
-            message = f"{type(rule).__name__} needs {rule.outputs} score(s), but the network gives {outputs}"
-            raise SchemaError(message)
+            raise SchemaError(
+                f"wrong number of scores for {type(rule).__name__}: "
+                f"got {outputs}; expected {rule.outputs}"
+            )
         return cls(rule)
 
     def targets(self, labels: ArrayLike, n_people: int) -> Vector:
-        """Check labels: favorable or not, a class's number, or the right score."""
-        found = np.asarray(labels)
-        if found.shape != (n_people,) or found.dtype.kind not in "biuf":
-            message = f"labels must be {n_people} numbers or booleans, one a person, got the shape {found.shape} of {found.dtype}"
-            raise DomainError(message)
-        numbers = found.astype(np.float64)
+        """Check labels: favorable or not, the index of a class, or the correct score."""
+        array = np.asarray(labels)
+        if array.shape != (n_people,) or array.dtype.kind not in "biuf":
+            raise DomainError(
+                f"invalid labels: got the shape {array.shape} of {array.dtype}; "
+                f"expected {n_people} numbers or booleans, one per person"
+            )
+        numbers = array.astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(numbers))
         if not isinstance(self.rule, Tolerance):
             known = np.arange(float(self.rule.n_classes))
             bad = np.flatnonzero(~np.isin(numbers, known))
         if bad.size:
-            due = (
-                "finite" if isinstance(self.rule, Tolerance) else f"0 to {self.rule.n_classes - 1}"
+            expected = (
+                "a finite number"
+                if isinstance(self.rule, Tolerance)
+                else f"an integer from 0 to {self.rule.n_classes - 1}"
             )
-            message = f"labels must be {due}, got {found[bad[0]].item()!r} (row {bad[0]})"
+            label = array[bad[0]].item()
+            message = f"invalid label in row {bad[0]}: got {label!r}; expected {expected}"
             raise DomainError(message, row=int(bad[0]))
         return numbers
 
     def losses(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
-        """Give each person's loss, (members, people), from scores (members, people, outputs)."""
+        """Compute each person's loss, (members, people), from scores (members, people, outputs)."""
         torch = import_torch()
         match self.rule:
             case Threshold(favors=favors):
                 odds = scores[..., 0] if favors == "above" else -scores[..., 0]
-                # ln(1 + e^z) − y·z: the binary cross-entropy, with the minus sign that Eq. 7 lost.
+                # ln(1 + e^z) − y·z: the binary cross-entropy, with the minus sign that Eq. 7 lacks.
                 return torch.nn.functional.softplus(odds) - targets * odds
             case Tolerance():
                 return (scores[..., 0] - targets) ** 2
@@ -74,7 +81,7 @@ class Task:
                 return scores.logsumexp(-1) - scores.gather(-1, classes)[..., 0]
 
     def decisions(self, scores: Matrix) -> Vector:
-        """Decide by float64 scores, to follow a training by; regression keeps the score."""
+        """Decide by float64 scores, to monitor a training; a regression keeps the score."""
         match self.rule:
             case Threshold(value=value, favors=favors):
                 side = scores[:, 0] >= value if favors == "above" else scores[:, 0] <= value
@@ -85,7 +92,7 @@ class Task:
                 return np.argmax(scores, axis=1).astype(np.float64)
 
     def accuracy(self, decisions: Vector, targets: Vector) -> float:
-        """Give the share decided rightly; for regression the share of the variance explained."""
+        """Return the share of correct decisions; for regression the share of variance explained."""
         if not isinstance(self.rule, Tolerance):
             return float(np.mean(decisions == targets))
         spread = float(np.mean((targets - targets.mean()) ** 2))

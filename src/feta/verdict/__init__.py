@@ -1,1 +1,1 @@
-"""Stage 6: what was answered, and the evidence."""
+"""Verdicts and their evidence."""

@@ -1,25 +1,32 @@
-"""Certificate: why a person is treated fairly, in a form that can be checked again."""
+"""Certificates: proofs of fairness that the checker can re-check."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from feta.arrays import Counts
+
+# A split of a cell: the dimension, and where along it.
+Cut = tuple[int, float]
+
 
 @dataclass(frozen=True, slots=True)
 class LatticeProof:
-    """Every counterpart was scored, and all were treated alike."""
+    """Proof by enumeration: every counterpart was scored and got the same decision."""
 
     counterparts: int
 
 
 @dataclass(frozen=True, slots=True)
 class BoundsProof:
-    """All counterparts were cut in parts, and bounds rounded outward settled every one.
+    """Proof by bounds: the counterparts were split into cells, and each cell was proved fair.
 
-    `cuts` tells the parts by how they were made, depth first: (dimension, at) cuts a part in two, None
-    leaves it whole. Regression: every score lies within half the tolerance of the `center`.
+    `cuts` lists the nodes of the tree of cells depth first: (dimension, at) splits a cell in two,
+    None marks a leaf. Regression: every score lies within half the tolerance of the `center`.
     """
 
-    cuts: tuple[tuple[int, float] | None, ...]
+    cuts: tuple[Cut | None, ...]
     center: Fraction | None = None
 
 
@@ -28,8 +35,37 @@ Proof = LatticeProof | BoundsProof
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A proof, the question it answers and the engine that found it."""
+    """A proof, the digest of the query it belongs to, and the engine that found it."""
 
     query_digest: str
     engine: str
     proof: Proof
+
+
+class CutTree:
+    """Tree of cuts under construction; its leaves are cells that cover all counterparts."""
+
+    def __init__(self) -> None:
+        self._cuts: list[Cut | None] = [None]
+        self._first_children: dict[int, int] = {}  # the second child is the next node
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def cut(self, node: int, dimension: int, at: float) -> Counts:
+        """Record that the cell of a leaf was split; return the two new nodes."""
+        self._cuts[node] = dimension, at
+        self._first_children[node] = len(self)
+        self._cuts += [None, None]
+        return np.arange(len(self) - 2, len(self))
+
+    def proof(self) -> BoundsProof:
+        """Return the cuts in depth-first order."""
+        cuts, stack = [], [0]
+        while stack:
+            node = stack.pop()
+            cuts.append(self._cuts[node])
+            if node in self._first_children:
+                first = self._first_children[node]
+                stack += [first + 1, first]
+        return BoundsProof(tuple(cuts))

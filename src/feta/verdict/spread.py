@@ -1,23 +1,27 @@
-"""Spread: where the scores of a person's counterparts lie; what regression asks for."""
+"""Spread of the scores of people's counterparts, for regression."""
 
 from dataclasses import dataclass
 
 from feta.arrays import Flags, Vector
+from feta.deprecation import renamed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """One row a person: the lower median of the counterparts' scores, the lowest and the highest.
+    """Lower median, lowest and highest score of the counterparts, one row per person.
 
-    All three are chosen exactly and rounded once; NaN where not `settled` within the budget.
+    All three are selected exactly and rounded once. They are NaN where `decided` is False: there
+    the budget ran out.
     """
 
     median: Vector
     lowest: Vector
     highest: Vector
-    settled: Flags
+    decided: Flags
+
+    settled = renamed("settled", "decided")
 
     @property
     def span(self) -> Vector:
-        """How far apart the counterparts' scores are."""
+        """Difference between the highest and the lowest score."""
         return self.highest - self.lowest

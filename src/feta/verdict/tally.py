@@ -1,4 +1,4 @@
-"""Tally: how many counterparts of each person are decided each way."""
+"""Tally of the decisions that people's counterparts get."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from feta.arrays import Counts, Flags
+from feta.deprecation import renamed
 from feta.errors import EngineError
 
 if TYPE_CHECKING:
@@ -14,73 +15,87 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Counts, one row a person; `undecided` counterparts were not reached within the budget."""
+    """Counts, one row per person; `undecided` counterparts were not reached within the budget."""
 
     by_class: Counts  # (people, classes)
     undecided: Counts
-    safe: Flags  # whose counterparts' decisions the source's own runtime is sure to share (S6)
+    runtime_safe: Flags  # whether the source runtime provably makes the same decisions (S6)
     ties_to: Literal["first", "last"] = "last"
+
+    safe = renamed("safe", "runtime_safe")
+    settled = renamed("settled", "decided")
 
     @classmethod
     def joined(cls, parts: "Sequence[Tally]") -> "Tally":
-        """Put the tallies of some people after each other."""
+        """Concatenate the tallies of several groups of people."""
         return cls(
-            np.concatenate([one.by_class for one in parts]),
-            np.concatenate([one.undecided for one in parts]),
-            np.concatenate([one.safe for one in parts]),
+            np.concatenate([part.by_class for part in parts]),
+            np.concatenate([part.undecided for part in parts]),
+            np.concatenate([part.runtime_safe for part in parts]),
             parts[0].ties_to,
         )
 
     @property
     def favorable(self) -> Counts:
-        """How many counterparts are decided favorably; two classes only."""
+        """Number of counterparts with the favorable decision; two classes only."""
         return self._of_two(1)
 
     @property
     def unfavorable(self) -> Counts:
-        """How many are not; two classes only."""
+        """Number of counterparts with the unfavorable decision; two classes only."""
         return self._of_two(0)
 
-    def _of_two(self, place: int) -> Counts:
-        if self.by_class.shape[1] != 2:  # noqa: PLR2004 - favorable or not
-            message = f"favorable and unfavorable need two classes, got {self.by_class.shape[1]}; use by_class"
-            raise EngineError(message)
-        return self.by_class[:, place]
+    def _of_two(self, index: int) -> Counts:
+        n_classes = self.by_class.shape[1]
+        if n_classes != 2:  # noqa: PLR2004 - favorable or not
+            raise EngineError(
+                f"no favorable class in this tally: got {n_classes} classes; expected 2; "
+                "use by_class"
+            )
+        return self.by_class[:, index]
 
     @property
     def unanimous(self) -> Flags:
-        """Whose counterparts are all decided alike, as far as they are decided."""
+        """Whether all decided counterparts of a person get the same decision."""
         return np.asarray((self.by_class > 0).sum(axis=1) <= 1)
 
     @property
     def winner(self) -> Counts:
         """The class that most counterparts get.
 
-        The rule may look at the counts only, never at the person's own decision: Algorithm 1 of the
-        paper flips on a tie, so the two sides of an even split would swap places and stay apart.
-        Eq. 5, followed here, gives both the same: the favorable decision, and among several classes
-        the first.
+        It may depend on the counts only, never on the person's own decision. Algorithm 1 of the
+        paper flips decisions on a tie, so the two halves of an even split would swap their
+        decisions and still differ. This follows Eq. 5, which gives both halves the same decision:
+        the favorable one, and among several classes the first.
         """
         if self.ties_to == "first":
             return np.argmax(self.by_class, axis=1)
         return self.by_class.shape[1] - 1 - np.argmax(self.by_class[:, ::-1], axis=1)
 
     @property
-    def settled(self) -> Flags:
-        """Whose winner is certain, however the undecided counterparts would be decided."""
+    def decided(self) -> Flags:
+        """Whether the winner is certain, whatever the undecided counterparts get."""
         winner = self.winner
         rows = np.arange(len(winner))
-        lead = self.by_class[rows, winner][:, None] - self.by_class
+        margins = self.by_class[rows, winner][:, None] - self.by_class
         classes = np.arange(self.by_class.shape[1])
-        beats_on_tie = classes > winner[:, None]
+        loses_ties = classes > winner[:, None]
         if self.ties_to == "last":
-            beats_on_tie = classes < winner[:, None]
-        enough = lead - self.undecided[:, None] >= np.where(beats_on_tie, 0, 1)
-        enough[rows, winner] = True
-        return np.asarray(enough.all(axis=1))
+            loses_ties = classes < winner[:, None]
+        certain = margins - self.undecided[:, None] >= np.where(loses_ties, 0, 1)
+        certain[rows, winner] = True
+        return np.asarray(certain.all(axis=1))
 
     @property
     def decision(self) -> Flags:
-        """Whether the majority is favorable; a tie is. Two classes only."""
+        """Whether the majority is favorable; a tie counts as favorable. Two classes only."""
         self._of_two(1)
         return np.asarray(self.winner == 1)
+
+
+def complete_tally(
+    by_class: Counts, total: int, runtime_safe: Flags, *, ties_to: Literal["first", "last"]
+) -> Tally:
+    """Return the tally of `total` counterparts per person; those not counted are undecided."""
+    undecided = total - by_class.sum(axis=1)
+    return Tally(by_class, undecided, runtime_safe & (undecided == 0), ties_to)

@@ -1,28 +1,40 @@
-"""Verdict: Fair, Unfair or Unknown; no evidence, no verdict."""
+"""Verdicts: Fair, Unfair or Unknown, each with its evidence."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from feta.network.network import Reading
+from feta.deprecation import renamed
+from feta.scorer.network.network import Provenance
 from feta.verdict.certificate import Certificate
-from feta.verdict.counterexample import Counterexample, Runtime
+from feta.verdict.counterexample import Counterexample, RuntimeStatus
 
 
 class Reason(StrEnum):
-    """Why there is no answer; each is a sentence the user can act on."""
+    """Why there is no verdict, in a sentence that the user can act on."""
 
     OUT_OF_TIME = "the time budget ran out; raise it, or narrow the sensitive domains"
     OUT_OF_NODES = "the budget of evaluations ran out; raise it, or narrow the sensitive domains"
-    SOLVER_INFEASIBLE = "the solver says that there is no counterexample, and bounds could not prove it; its word is no proof"
-    SOLVER_FAILED = "the solver gave up, and bounds could not settle it; try another engine"
-    SOLVER_LIMIT = "the program is larger than the solver's licence allows; use the engine 'milp' or 'milp:scip'"
-    NOT_WITNESSED = "the solver found too few counterparts to make the majority certain; use the engine 'lattice' or 'exhaustive'"
-    NOT_REPRODUCED = "what the engine found does not replay in exact arithmetic; try another engine"
+    SOLVER_INFEASIBLE = (
+        "the solver claims that no counterexample exists, and bounds could not prove it; "
+        "a solver's claim is not a proof"
+    )
+    SOLVER_FAILED = "the solver failed, and bounds could not decide; try another engine"
+    SOLVER_LIMIT = (
+        "the program is larger than the solver's license allows; "
+        "use the engine 'milp' or 'milp:scip'"
+    )
+    NOT_WITNESSED = (
+        "the solver found too few counterparts to make the majority certain; "
+        "use the engine 'lattice' or 'exhaustive'"
+    )
+    NOT_REPRODUCED = (
+        "the counterexample of the engine does not replay in exact arithmetic; try another engine"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What an answer cost."""
+    """Cost of a verdict."""
 
     seconds: float = 0.0
     evaluations: int = 0
@@ -32,43 +44,50 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Fair:
-    """No counterexample exists, and here is why."""
+    """No counterexample exists; the certificate proves it."""
 
     certificate: Certificate
-    runtime: Runtime = "sensitive"
+    runtime: RuntimeStatus = "sensitive"
     effort: Effort = Effort()
-    reading: Reading = "proved"  # "sampled": the model's preprocessing was only tried out
+    provenance: Provenance = "proved"  # "sampled": preprocessing was sampled, not proved
+
+    reading = renamed("reading", "provenance")
 
 
 @dataclass(frozen=True, slots=True)
 class Unfair:
-    """Two counterparts are decided apart; `optimal` says that none is farther on the other side.
+    """Two counterparts get different decisions.
 
-    `replayed` says whether the user's own runtime decides them apart, where it was asked.
+    `optimal`: it is proved that no counterexample has a larger gap. `replayed`: whether the user's
+    runtime also gives the two different decisions; None if it was not evaluated.
     """
 
     counterexample: Counterexample
     optimal: bool = False
     effort: Effort = Effort()
-    reading: Reading = "proved"
+    provenance: Provenance = "proved"
     replayed: bool | None = None
 
+    reading = renamed("reading", "provenance")
+
     @property
-    def runtime(self) -> Runtime:
-        """Whether the source's own runtime is sure to decide the two apart as well."""
+    def runtime(self) -> RuntimeStatus:
+        """Whether the source runtime provably gives the two different decisions as well."""
         return "sensitive" if self.replayed is False else self.counterexample.runtime
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No answer, and why; `best` is a counterexample that may not be the farthest."""
+    """No verdict, and the reason; `best` is a counterexample that may not be the worst."""
 
     reason: Reason
     best: Counterexample | None = None
-    runtime: Runtime = "sensitive"
+    runtime: RuntimeStatus = "sensitive"
     effort: Effort = Effort()
-    solver: str = ""  # whose word it was, if a solver's
-    reading: Reading = "proved"
+    solver: str = ""  # the solver that failed to decide, if any
+    provenance: Provenance = "proved"
+
+    reading = renamed("reading", "provenance")
 
 
 Verdict = Fair | Unfair | Unknown

@@ -10,14 +10,22 @@ from hypothesis import strategies as st
 import feta
 from feta.arrays import Vector
 from feta.bounds import interval, linear
+from feta.bounds.cell_bounds import CellBounds
 from feta.bounds.first_layer import Terms, tabulable
-from feta.bounds.over_parts import OverParts
 from feta.bounds.relaxation import relax
-from feta.box import Box
+from feta.cells.cells import Cells
+from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.network.activation import Activation, absolute, clip, leaky_relu, prelu, relu, relu6
-from feta.network.points import Rows
-from feta.space.parts import Parts
+from feta.scorer.network.activation import (
+    Activation,
+    absolute,
+    clip,
+    leaky_relu,
+    prelu,
+    relu,
+    relu6,
+)
+from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
@@ -36,16 +44,16 @@ def layers_of(model: Model, person: Vector) -> list[list[Fraction]]:
     return values
 
 
-def halves(model: Model) -> Parts:
+def halves(model: Model) -> Cells:
     """The whole, and two halves of it along each attribute."""
-    parts = Parts.whole(Terms.of(model).dimensions)
-    for dimension, at in enumerate(parts.middles(0)):
+    cells = Cells.whole(Terms.of(model).dimensions)
+    for dimension, at in enumerate(cells.middles(0)):
         if not np.isnan(at):
-            parts = parts.followed_by(parts.cut(0, dimension, at))
-    return parts
+            cells = cells.followed_by(cells.cut(0, dimension, at))
+    return cells
 
 
-def contains(box: Box, row: int, values: list[Fraction]) -> bool:
+def contains(box: IntervalBox, row: int, values: list[Fraction]) -> bool:
     pairs = zip(box.lower[row], values, box.upper[row], strict=True)
     return all(Fraction(float(low)) <= one <= Fraction(float(high)) for low, one, high in pairs)
 
@@ -55,14 +63,14 @@ def contains(box: Box, row: int, values: list[Fraction]) -> bool:
 def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) -> None:
     network = rescaled(case.model.network, np.random.default_rng(seed), power)
     model, person = Model(case.model.space, network, case.model.rule), case.people[0]
-    parts = halves(model)
-    first = Terms.of(model).at(person, parts)
+    cells = halves(model)
+    first = Terms.of(model).at(person, cells)
     known = linear.forward(network, first)
     scores = linear.next_box(network, first, known) if known else first.box()
-    tight = [*(one.box for one in known), scores]
+    tight = [*(layer.box for layer in known), scores]
     loose = interval.forward(network, first.box())
-    for row in range(len(parts)):
-        corners = parts.corners(row, person, 10**6)
+    for row in range(len(cells)):
+        corners = cells.corners(row, person, 10**6)
         assert corners is not None
         for other in corners:
             for depth, values in enumerate(layers_of(model, other)):
@@ -77,18 +85,18 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
 def test_no_counterpart_is_farther_than_the_objective_s_bound(case: Case) -> None:
     model, person = case.model, case.people[0]
     own = Rows(model.exact, person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
-    goal, parts = model.rule.objective(own), halves(model)
-    over = OverParts.of(model, Terms.of(model), person, parts, goal)
-    safe = over.safe()
-    for row in range(len(parts)):
-        corners = parts.corners(row, person, 10**6)
+    goal, cells = model.rule.objective(own), halves(model)
+    over = CellBounds.of(model, Terms.of(model), person, cells, goal)
+    runtime_safe = over.runtime_safe()
+    for row in range(len(cells)):
+        corners = cells.corners(row, person, 10**6)
         assert corners is not None
-        apart = [oracle.apart(model, person, other) for other in corners]
+        differs = [oracle.apart(model, person, other) for other in corners]
         gaps = [oracle.gap(model, person, other) for other in corners]
-        if over.alike[row]:
-            assert not any(apart)
-        assert over.alike[row] or not safe[row]
-        if not isinstance(model.rule, feta.Threshold) and any(apart):
+        if over.agrees[row]:
+            assert not any(differs)
+        assert over.agrees[row] or not runtime_safe[row]
+        if not isinstance(model.rule, feta.Threshold) and any(differs):
             assert max(gaps) <= Fraction(float(over.highs[row]))
 
 
@@ -97,13 +105,13 @@ def test_lines_keep_an_activation_between_them(activation: Activation) -> None:
     rng = np.random.default_rng(0)
     ends = np.sort(rng.normal(size=(400, 1, 2)) * 10.0 ** rng.integers(-9, 9, (400, 1, 1)), axis=2)
     ends[:20, :, 1] = ends[:20, :, 0]  # points
-    lines = relax(activation, Box(ends[:, :, 0], ends[:, :, 1]))
+    lines = relax(activation, IntervalBox(ends[:, :, 0], ends[:, :, 1]))
     for share in (0.0, 0.1, 0.5, 0.9, 1.0, *np.array(activation.breaks)[:, 0]):
         inside = np.clip(
             ends[:, :, 0] + share * (ends[:, :, 1] - ends[:, :, 0]), *ends.T[:, 0, :, None]
         )
         for row, z in enumerate(inside[:, 0]):
-            value = oracle.bend(activation, 0, Fraction(float(z)))
+            value = oracle.activate(activation, 0, Fraction(float(z)))
             for (slope, at), side in ((lines.below, 1), (lines.above, -1)):
                 line = Fraction(float(slope[row, 0])) * Fraction(float(z)) + Fraction(
                     float(at[row, 0])
@@ -118,13 +126,13 @@ def test_first_layer_ranges_are_exact_but_for_rounding() -> None:
     network = feta.Network.from_layers([([[2.0, 1.0, 5.0]], [0.5])])
     model = Model(space, network, threshold=0.0)
     terms = Terms.of(model)
-    box = terms.at(np.array([0.0, 1.0, 0.0]), Parts.whole(terms.dimensions)).box()
+    box = terms.at(np.array([0.0, 1.0, 0.0]), Cells.whole(terms.dimensions)).box()
     assert box.lower[0, 0] == pytest.approx(-0.5, abs=1e-12)
     assert box.upper[0, 0] == pytest.approx(7.5, abs=1e-12)
 
 
 def test_a_relu_has_the_lines_of_the_paper() -> None:
-    lines = relax(relu(), Box(np.array([[-1.0]]), np.array([[3.0]])))
+    lines = relax(relu(), IntervalBox(np.array([[-1.0]]), np.array([[3.0]])))
     assert lines.above[0][0, 0] == 0.75
     assert lines.above[1][0, 0] == pytest.approx(0.75)
     assert lines.below[0][0, 0] == 1.0
@@ -136,7 +144,7 @@ def test_linear_bounds_see_what_intervals_cannot() -> None:
     layers = [([[1.0], [1.0]], [0.0, 0.0]), ([[1.0, -1.0]], [0.0])]
     model = Model(space, feta.Network.from_layers(layers), threshold=0.0)
     terms = Terms.of(model)
-    first = terms.at(np.array([2.0]), Parts.whole(terms.dimensions))
+    first = terms.at(np.array([2.0]), Cells.whole(terms.dimensions))
     tight = linear.next_box(model.network, first, linear.forward(model.network, first))
     assert max(abs(tight.lower[0, 0]), abs(tight.upper[0, 0])) < 1e-12
     assert interval.forward(model.network, first.box())[-1].upper[0, 0] >= 8

@@ -18,6 +18,7 @@ from feta import (
 )
 from feta.checker.prove import prove
 from feta.rule import Rule
+from feta.scorer.network.network import Columns, LookupTable
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
 from tests.examples import PERSON, SPACE, linear
 
@@ -31,7 +32,7 @@ def certificate(query: FairAt) -> Certificate:
 
 
 @pytest.mark.parametrize("query", [QUERY, WorstAt(QUERY.model, PERSON)])
-def test_a_true_certificate_is_proved_again(query: FairAt) -> None:
+def test_a_true_certificate_passes(query: FairAt) -> None:
     assert certificate(query).proof == LatticeProof(146)
     prove(certificate(query), query)
 
@@ -39,14 +40,17 @@ def test_a_true_certificate_is_proved_again(query: FairAt) -> None:
 @pytest.mark.parametrize("counterparts", [0, 145, 147])
 def test_a_certificate_must_cover_every_counterpart(counterparts: int) -> None:
     forged = replace(certificate(QUERY), proof=LatticeProof(counterparts))
-    with pytest.raises(CertificateError, match=f"must cover 146 counterparts, got {counterparts}"):
+    message = f"does not cover every counterpart: got {counterparts}; expected 146"
+    with pytest.raises(CertificateError, match=message):
         prove(forged, QUERY)
 
 
-def test_a_forged_certificate_of_an_unfair_model_is_refused() -> None:
+def test_a_forged_certificate_of_an_unfair_model_is_rejected() -> None:
     query = FairAt(linear(age=1.0, bias=float(np.nextafter(-18.0, -19))), PERSON)
     forged = Certificate(query.digest, "forger", LatticeProof(146))
-    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 18"):
+    with pytest.raises(
+        CertificateError, match=r"a counterpart with a different decision, {'age': 18"
+    ):
         prove(forged, query)
 
 
@@ -58,18 +62,22 @@ def test_a_forged_certificate_of_an_unfair_model_is_refused() -> None:
         FairAt(linear(age=2.0), PERSON),
     ],
 )
-def test_a_certificate_of_another_question_is_refused(other: FairAt) -> None:
-    with pytest.raises(CertificateError, match="the certificate belongs to another question"):
+def test_a_certificate_of_another_query_is_rejected(other: FairAt) -> None:
+    with pytest.raises(
+        CertificateError, match="the certificate belongs to another query: got digest"
+    ):
         prove(certificate(QUERY), other)
 
 
 @pytest.mark.parametrize("rule", [Argmax(("a", "b")), OneVsRest(("a", "b"), "b")])
-def test_a_forged_certificate_of_several_classes_is_refused(rule: Rule) -> None:
+def test_a_forged_certificate_of_several_classes_is_rejected(rule: Rule) -> None:
     """At 40 the two classes tie, and the first wins."""
     network = Network.from_layers([([[1.0, 0, 0, 0], [0.0] * 4], [0.0, 40.0])])
     query = FairAt(Model(SPACE, network, rule), PERSON)
     forged = Certificate(query.digest, "forger", LatticeProof(146))
-    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 40"):
+    with pytest.raises(
+        CertificateError, match=r"a counterpart with a different decision, {'age': 40"
+    ):
         prove(forged, query)
 
 
@@ -82,7 +90,7 @@ def test_a_tolerance_is_proved_to_the_last_ulp(epsilon: float) -> None:
     if epsilon == 72.0:
         prove(forged, query)
         return
-    message = r"two counterparts are farther apart than the tolerance: {'age': 18.* and {'age': 90"
+    message = r"scores differ by more than the tolerance, {'age': 18.* and {'age': 90"
     with pytest.raises(CertificateError, match=message):
         prove(forged, query)
 
@@ -105,20 +113,20 @@ def test_bounds_prove_a_tolerance_around_a_center(
     if epsilon == 50.0:
         prove(forged, query)
         return
-    with pytest.raises(CertificateError, match="a counterpart is treated apart"):
+    with pytest.raises(CertificateError, match="a counterpart with a different decision"):
         prove(forged, query)
 
 
 @pytest.mark.parametrize(
     ("model", "center", "message"),
     [
-        (LINE, None, "must name a center for a tolerance, and only then"),
-        (LINE, Fraction(39), "a counterpart is treated apart"),
+        (LINE, None, "got center None; expected a center for a tolerance"),
+        (LINE, Fraction(39), "a counterpart with a different decision"),
         (LINE, Fraction(115, 3), "invalid center of a band"),
-        (None, Fraction(38), "must name a center for a tolerance, and only then"),
+        (None, Fraction(38), "got center 38; expected .* None for other rules"),
     ],
 )
-def test_a_center_that_proves_nothing_is_refused(
+def test_a_center_that_proves_nothing_is_rejected(
     model: Model | None, center: Fraction | None, message: str
 ) -> None:
     query = FairAt(model or REAL, PERSON)
@@ -141,7 +149,7 @@ def bounded(*cuts: tuple[int, float] | None, model: Model = REAL) -> tuple[Certi
 @pytest.mark.parametrize(
     "cuts", [(None,), ((1, 25.0), None, None), ((0, 3.0), (1, 100.0), None, None, None)]
 )
-def test_bounds_over_parts_are_gone_through_again(
+def test_bounds_over_cells_are_re_checked(
     cuts: tuple[tuple[int, float] | None, ...],
 ) -> None:
     prove(*bounded(*cuts))
@@ -150,39 +158,57 @@ def test_bounds_over_parts_are_gone_through_again(
 @pytest.mark.parametrize(
     ("cuts", "message"),
     [
-        ((), "must settle every part, but leaves some out"),
-        (((1, 25.0), None), "must settle every part, but leaves some out"),
-        ((None, None), "cuts more parts than there are"),
-        (((2, 25.0), None, None), r"must cut inside a part, got \(2, 25\.0\)"),
-        (((1, 100.5), None, None), r"must cut inside a part, got \(1, 100\.5\)"),
-        (((1, float("nan")), None, None), r"must cut inside a part, got \(1, nan\)"),
-        (((0, 3.5), None, None), r"must cut inside a part, got \(0, 3\.5\)"),  # nobody aged 22
-        (((0, 72.0), None, None), r"must cut inside a part, got \(0, 72\.0\)"),
+        ((), r"got 0 entries, which leave 1 cell\(s\) without a proof"),
+        (((1, 25.0), None), r"got 2 entries, which leave 1 cell\(s\) without a proof"),
+        ((None, None), "got 2 entries; expected 1, which complete the tree"),
+        (((2, 25.0), None, None), r"invalid cut in the certificate: got \(2, 25\.0\)"),
+        (((1, 100.5), None, None), r"invalid cut in the certificate: got \(1, 100\.5\)"),
+        (((1, float("nan")), None, None), r"invalid cut in the certificate: got \(1, nan\)"),
+        (
+            ((0, 3.5), None, None),
+            r"invalid cut in the certificate: got \(0, 3\.5\)",
+        ),  # nobody aged 22
+        (((0, 72.0), None, None), r"invalid cut in the certificate: got \(0, 72\.0\)"),
     ],
 )
-def test_parts_that_do_not_cover_everybody_are_refused(
+def test_cells_that_do_not_cover_everybody_are_rejected(
     cuts: tuple[tuple[int, float] | None, ...], message: str
 ) -> None:
     with pytest.raises(CertificateError, match=message):
         prove(*bounded(*cuts))
 
 
-def test_bounds_that_settle_nothing_are_refused() -> None:
+def test_bounds_that_prove_nothing_are_rejected() -> None:
     network = Network.from_layers([([[1.0, 0, 0, 0.5]], [-20.0])])
-    apart = Model(REAL.space, network, threshold=0.0)
-    with pytest.raises(CertificateError, match="the bounds leave a part of the counterparts open"):
-        prove(*bounded(None, model=apart))
+    differs = Model(REAL.space, network, threshold=0.0)
+    message = r"cell that the bounds leave undecided, from \[0\.0, 0\.0\] to \[72\.0, 100\.0\]"
+    with pytest.raises(CertificateError, match=message):
+        prove(*bounded(None, model=differs))
     small = ((0, 0.0), (1, 1.0), None, None, None)
-    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 18"):
-        prove(*bounded(*small, model=apart))
+    with pytest.raises(
+        CertificateError, match=r"a counterpart with a different decision, {'age': 18"
+    ):
+        prove(*bounded(*small, model=differs))
 
 
 def test_the_corners_decide_where_the_score_is_affine() -> None:
-    """Age 18 with no income lies exactly on the threshold: no rounded bound settles that."""
+    """Age 18 with no income lies exactly on the threshold: no rounded bound decides that."""
     network = Network.from_layers([([[1.0, 0, 0, 0.5]], [-18.0])])
     model = Model(REAL.space, network, threshold=0.0)
     cuts = ((0, 0.0), None, None)
     prove(*bounded(*cuts, model=model))
-    beside = Model(REAL.space, network, threshold=float(np.nextafter(0.0, 1.0)))
-    with pytest.raises(CertificateError, match=r"a counterpart is treated apart: {'age': 18"):
-        prove(*bounded(*cuts, model=beside))
+    above = Model(REAL.space, network, threshold=float(np.nextafter(0.0, 1.0)))
+    with pytest.raises(
+        CertificateError, match=r"a counterpart with a different decision, {'age': 18"
+    ):
+        prove(*bounded(*cuts, model=above))
+
+
+def test_bounds_of_a_real_valued_table_are_rejected() -> None:
+    """A table on a real-valued sensitive attribute has no finite number of rows."""
+    space = SPACE.with_sensitive(["income"])
+    table = LookupTable(3, np.array([50.0]), np.ones((1, 1)))
+    network = Network.from_layers([([[1.0] * 4], [0.0])])
+    tabled = replace(network, first=Columns(np.zeros(1), np.zeros((1, 4)), (table,)))
+    with pytest.raises(CertificateError, match=r"cannot be re-checked: .* tables of at most 4096"):
+        prove(*bounded(None, model=Model(space, tabled)))

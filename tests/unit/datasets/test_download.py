@@ -1,4 +1,4 @@
-"""Downloads, from a server of our own: what comes, what is kept, and what the user is told."""
+"""Downloads from a local server: the content, the kept files, and the messages."""
 
 import threading
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from feta.datasets.download import CHUNK_BYTES
 from tests import made_up_rows
 
 PADDING = bytes(200_000)  # so that a file has many chunks; a zip may begin anywhere
-BY_HAND = r"get the file by hand, put it into .* as {}, and set FETA_DATA_DIR to that folder"
+BY_HAND = r"download the file manually, save it in .* as {}, and set FETA_DATA_DIR to that folder"
 
 
 @dataclass
 class Server:
-    """What the server gives, how, and what it was asked for."""
+    """What the server sends, how, and the requests it received."""
 
     address: str = ""
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -94,7 +94,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def offered(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """All three datasets, made up, with their right checksums."""
+    """Offer made-up files of all three datasets, with matching checksums."""
     for module, name, content in (
         (adult, "UCI", PADDING + made_up_rows.adult_zip()),
         (adult, "IPUMS", made_up_rows.IPUMS),
@@ -108,7 +108,7 @@ def offered(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 def files_in(folder: Path) -> list[str]:
-    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ def test_a_dataset_is_downloaded_once_with_a_word_on_its_terms(
     place: str,
 ) -> None:
     first = datasets.load(name)
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert f"downloading {title} once from {offered.address}/" in told.err
-    assert terms in told.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"downloading {title} once from {offered.address}/" in captured.err
+    assert terms in captured.err
     assert files_in(cache) == [place]
     assert datasets.load(name).frame.equals(first.frame)
     assert len(offered.asked) == 1
@@ -164,17 +164,18 @@ def test_one_changed_byte_is_noticed_and_nothing_is_kept(offered: Server, cache:
         offered.contents[f"/{file}"] = bytes(content)
         with pytest.raises(
             DatasetError,
-            match=r"must have the checksum .*, got .*; it was not kept: load it again, from its",
+            match=r"wrong checksum: got .*; expected .*; the file was deleted: load the "
+            r"dataset again",
         ):
             datasets.load(name)
     assert files_in(cache) == []
 
 
-def broken_off(server: Server, cache: Path) -> int:
-    """Break a download off in the middle; give how much of it there is."""
+def interrupt_download(server: Server, cache: Path) -> int:
+    """Interrupt a download in the middle; return the size of its part."""
     server.break_off = True
     with pytest.raises(
-        DatasetError, match=r"UCI Adult: .* broke off before its end; load it again, and it goes on"
+        DatasetError, match=r"UCI Adult: .* was interrupted; load the dataset again to resume"
     ):
         datasets.load("adult")
     server.break_off = False
@@ -191,12 +192,12 @@ def check_whole(server: Server, cache: Path) -> None:
 def test_a_download_that_broke_off_goes_on_where_it_was(
     offered: Server, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = broken_off(offered, cache)
-    second = broken_off(offered, cache)
+    first = interrupt_download(offered, cache)
+    second = interrupt_download(offered, cache)
     assert 0 < first < second
     capsys.readouterr()
     check_whole(offered, cache)
-    assert f", from byte {second:,} on" in capsys.readouterr().err
+    assert f", starting at byte {second:,}" in capsys.readouterr().err
     assert offered.ranges == [
         (None, None),
         (f"bytes={first}-", '"one"'),
@@ -207,14 +208,14 @@ def test_a_download_that_broke_off_goes_on_where_it_was(
 
 
 def test_a_server_without_ranges_gives_the_whole_file_again(offered: Server, cache: Path) -> None:
-    broken_off(offered, cache)
+    interrupt_download(offered, cache)
     offered.knows_ranges = False
     check_whole(offered, cache)
 
 
 def test_another_version_of_a_file_is_begun_anew(offered: Server, cache: Path) -> None:
     part = cache / "adult/adult.zip.part"
-    first = broken_off(offered, cache)
+    first = interrupt_download(offered, cache)
     part.write_bytes(b"x" * first)  # what the older version began with
     offered.version = '"two"'
     check_whole(offered, cache)
@@ -225,9 +226,9 @@ def test_without_a_version_the_checksum_alone_decides(
     version: str, offered: Server, cache: Path
 ) -> None:
     offered.version = version
-    first = broken_off(offered, cache)
+    first = interrupt_download(offered, cache)
     (cache / "adult/adult.zip.part").write_bytes(b"x" * first)
-    with pytest.raises(DatasetError, match=r"it was not kept: load it again, from its beginning"):
+    with pytest.raises(DatasetError, match="the file was deleted: load the dataset again"):
         datasets.load("adult")
     assert offered.ranges[-1] == (f"bytes={first}-", None)
     assert files_in(cache) == []
@@ -235,7 +236,7 @@ def test_without_a_version_the_checksum_alone_decides(
 
 
 def test_a_busy_server_does_not_cost_what_is_there(offered: Server, cache: Path) -> None:
-    first = broken_off(offered, cache)
+    first = interrupt_download(offered, cache)
     offered.busy = True
     with pytest.raises(DatasetError, match="the server answered 503"):
         datasets.load("adult")
@@ -246,13 +247,13 @@ def test_a_busy_server_does_not_cost_what_is_there(offered: Server, cache: Path)
 
 
 def test_a_rest_that_begins_elsewhere_is_not_taken(offered: Server, cache: Path) -> None:
-    broken_off(offered, cache)
+    interrupt_download(offered, cache)
     offered.starts_elsewhere = True
     check_whole(offered, cache)
 
 
 def test_more_than_the_server_has_is_thrown_away(offered: Server, cache: Path) -> None:
-    broken_off(offered, cache)
+    interrupt_download(offered, cache)
     (cache / "adult/adult.zip.part").write_bytes(b"x" * 999_999)
     check_whole(offered, cache)
 
@@ -284,7 +285,7 @@ def test_an_address_that_is_gone_is_told_with_what_to_do(offered: Server, cache:
 
 @pytest.mark.usefixtures("cache")
 def test_offline_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = "http://127.0.0.1:9/adult.zip"  # the discard port, where nobody listens
+    nowhere = "http://127.0.0.1:9/adult.zip"  # the discard port, which is closed
     monkeypatch.setattr(adult, "UCI", made_up_rows.with_content(adult.UCI, nowhere, b"x"))
     by_hand = BY_HAND.format("adult/adult.zip")
     with pytest.raises(
@@ -301,7 +302,7 @@ def test_a_folder_without_the_file_is_named(
     monkeypatch.setenv("FETA_DATA_DIR", str(mine))
     offered.contents.clear()
     with pytest.raises(
-        DatasetError, match=r"put it into FETA_DATA_DIR \(.*mine\) as ipums/adult_rec"
+        DatasetError, match=r"save it in FETA_DATA_DIR \(.*mine\) as ipums/adult_rec"
     ):
         datasets.load("ipums")
     assert files_in(cache) == []
@@ -309,7 +310,7 @@ def test_a_folder_without_the_file_is_named(
 
 @pytest.mark.usefixtures("offered")
 def test_a_cache_that_cannot_be_written_is_told(cache: Path) -> None:
-    cache.write_text("a file where the folder should be")
+    cache.write_text("a file where the folder belongs")
     with pytest.raises(DatasetError, match=r"could not be stored in .*adult"):
         datasets.load("adult")
 

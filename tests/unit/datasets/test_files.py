@@ -1,4 +1,4 @@
-"""The three datasets that are not in the package: made-up rows everywhere, the real files where they are."""
+"""The three datasets outside the package: made-up rows, and the real files if available."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ def assert_all_inside(dataset: Dataset) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_uci_adult_is_both_files_without_rows_that_miss_something() -> None:
+def test_uci_adult_is_both_files_without_rows_with_missing_values() -> None:
     dataset = datasets.load("adult")
     assert dataset.title == "UCI Adult"
     assert dataset.frame["age"].tolist() == [41, 90, 17, 52]
@@ -62,16 +62,16 @@ def test_both_adults_have_the_papers_space(name: str) -> None:
     space = datasets.load(name).space
     assert space.width == 103
     assert space.lattice.size == 212_380
-    sensitive = {one.name for one in space.sensitive}
+    sensitive = {attribute.name for attribute in space.sensitive}
     assert sensitive == {"age", "marital_status", "race", "sex", "native_country"}
 
 
 @pytest.mark.usefixtures("folder")
-def test_law_school_has_the_papers_space_and_tells_its_dirt() -> None:
+def test_law_school_has_the_papers_space_and_notes_invalid_scores() -> None:
     dataset = datasets.load("law")
     assert dataset.space.width == 37
     assert dataset.space.lattice.size == 6
-    assert [one.name for one in dataset.space.sensitive] == ["race", "gender"]
+    assert [attribute.name for attribute in dataset.space.sensitive] == ["race", "gender"]
     assert dataset.frame["lsat"].tolist() == [150, 184, 121]
     assert dataset.labels.tolist() == [True, False, True]
     assert dataset.notes == (
@@ -90,12 +90,12 @@ def test_a_part_of_law_school_is_called_a_part_and_the_whole_comes_first(folder:
     assert np.array_equal(part.labels, whole.labels)
 
 
-def test_uci_s_archive_will_do_as_well(folder: Path) -> None:
-    apart = datasets.load("adult")
+def test_uci_s_archive_is_read_too(folder: Path) -> None:
+    separate = datasets.load("adult")
     for file in ("adult.data", "adult.test"):
         (folder / "adult" / file).unlink()
     (folder / "adult/adult.zip").write_bytes(made_up_rows.adult_zip())
-    assert datasets.load("adult").frame.equals(apart.frame)
+    assert datasets.load("adult").frame.equals(separate.frame)
 
 
 def replaced(path: Path, old: bytes, new: bytes) -> None:
@@ -107,19 +107,85 @@ def replaced(path: Path, old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "old", "new", "message"),
     [
-        ("adult", "adult/adult.data", b"90,", b"91,", r"adult\.data: row 2: 'age' must be .* to 90, got 91"),
-        ("adult", "adult/adult.test", b"Hong", b"Mars", r"adult\.test: row 1: 'native_country' must be one of"),
-        ("adult", "adult/adult.data", b"41,", b"x,", r"row 1: 'age' must be a number, got 'x'"),
-        ("adult", "adult/adult.data", b" >50K", b" rich", r"row 2: 'income' must be '<=50K' or '>50K', got 'rich'"),
-        ("adult", "adult/adult.data", b", 1000", b"", r"adult\.data: a row must have 15 columns|comma"),
-        ("adult", "adult/adult.data", made_up_rows.ADULT_DATA, b"", r"adult\.data: it must be a table"),
-        ("ipums", "ipums/adult_reconstruction.csv", b"gender", b"G", r"must have the column 'sex'.*the right file\?"),
-        ("ipums", "ipums/adult_reconstruction.csv", b"30001", b"", r"row 2: 'income' must be a number, got ''"),
-        ("law", "law/lawschool_part.csv", b"184", b"185", r"row 2: 'lsat' must be a number from 120 to 184, got 185"),
-        ("law", "law/lawschool_part.csv", b"Ohio State", b"Oslo", r"row 8: 'college' must be one of"),
-        ("law", "law/lawschool_part.csv", b"200x,0,1", b"200x,0,2", r"'admit' must be 0 or 1"),
+        (
+            "adult",
+            "adult/adult.data",
+            b"90,",
+            b"91,",
+            r"adult\.data: row 2: invalid value for 'age': got 91; expected .* to 90",
+        ),
+        (
+            "adult",
+            "adult/adult.test",
+            b"Hong",
+            b"Mars",
+            r"adult\.test: row 1: invalid value for 'native_country': got 'Mars'; expected one of",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            b"41,",
+            b"x,",
+            r"row 1: invalid value for 'age': got 'x'; expected a number",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            b" >50K",
+            b" rich",
+            r"row 2: invalid value for 'income': got 'rich'; expected '<=50K' or '>50K'",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            b", 1000",
+            b"",
+            r"adult\.data: wrong number of columns: got .*; expected 15|comma",
+        ),
+        (
+            "adult",
+            "adult/adult.data",
+            made_up_rows.ADULT_DATA,
+            b"",
+            r"adult\.data: expected a comma-separated table",
+        ),
+        (
+            "ipums",
+            "ipums/adult_reconstruction.csv",
+            b"gender",
+            b"G",
+            r"must have the column 'sex'.*the right file\?",
+        ),
+        (
+            "ipums",
+            "ipums/adult_reconstruction.csv",
+            b"30001",
+            b"",
+            r"row 2: invalid value for 'income': got ''; expected a number",
+        ),
+        (
+            "law",
+            "law/lawschool_part.csv",
+            b"184",
+            b"185",
+            r"row 2: invalid value for 'lsat': got 185.*; expected a number from 120 to 184",
+        ),
+        (
+            "law",
+            "law/lawschool_part.csv",
+            b"Ohio State",
+            b"Oslo",
+            r"row 8: invalid value for 'college': got 'Oslo'; expected one of",
+        ),
+        (
+            "law",
+            "law/lawschool_part.csv",
+            b"200x,0,1",
+            b"200x,0,2",
+            r"invalid value for 'admit'; expected 0 or 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_another_file_is_refused_by_row_and_column(
     folder: Path, *, name: str, file: str, old: bytes, new: bytes, message: str
 ) -> None:
@@ -130,17 +196,21 @@ def test_another_file_is_refused_by_row_and_column(
 
 def test_a_broken_stata_file_and_a_broken_archive_are_refused(folder: Path) -> None:
     (folder / "law/lawschs1_1.dta").write_bytes(b"not Stata's")
-    with pytest.raises(DatasetError, match=r"lawschs1_1\.dta: it cannot be read"):
+    with pytest.raises(DatasetError, match=r"lawschs1_1\.dta: the file cannot be read"):
         datasets.load("law")
     (folder / "adult/adult.data").unlink()
     (folder / "adult/adult.zip").write_bytes(made_up_rows.adult_zip()[:-30])
-    with pytest.raises(DatasetError, match=r"must be a zip with adult\.data and adult\.test"):
+    with pytest.raises(
+        DatasetError, match=r"expected a zip archive with adult\.data and adult\.test"
+    ):
         datasets.load("adult")
 
 
 def test_a_folder_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FETA_DATA_DIR", str(tmp_path / "nowhere"))
-    with pytest.raises(DatasetError, match=r"FETA_DATA_DIR must name a folder, got .*nowhere"):
+    with pytest.raises(
+        DatasetError, match=r"invalid FETA_DATA_DIR: got .*nowhere'; expected a folder"
+    ):
         datasets.load("law")
 
 

@@ -13,7 +13,7 @@ def test_german_credit_is_the_papers() -> None:
     assert int(dataset.labels.sum()) == 700
     assert dataset.space.width == 61
     assert dataset.space.lattice.size == 456
-    assert [one.name for one in dataset.space.sensitive] == [
+    assert [attribute.name for attribute in dataset.space.sensitive] == [
         "personal_status",
         "age",
         "foreign_worker",

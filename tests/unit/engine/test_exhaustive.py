@@ -19,25 +19,25 @@ from feta import (
     VoteWeights,
     WorstAt,
 )
-from feta.engine import blocks
-from feta.engine.exhaustive import Exhaustive
-from feta.network.points import Rows
+from feta.engine import counterparts
+from feta.engine.exhaustive import ExhaustiveEngine
 from feta.rule import Rule
+from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 from tests.strategies import Edge, random_case
 
-ENGINE = Exhaustive()
+ENGINE = ExhaustiveEngine()
 FREE = Budget()
 UNFAIR = linear(age=1.0, bias=-31.0)  # from 31 on favorable
 
 
-@pytest.mark.parametrize("numbers", [1, 7, 2**16])
+@pytest.mark.parametrize("block_numbers", [1, 7, 2**16])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_blocks_size_changes_no_answer(
-    numbers: int, seed: int, monkeypatch: pytest.MonkeyPatch
+def test_the_block_size_changes_no_verdict(
+    block_numbers: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", block_numbers)
     case = random_case(np.random.default_rng(seed), "tie")
     for person in case.people:
         fair = isinstance(ENGINE.solve(FairAt(case.model, person), FREE), Fair)
@@ -45,23 +45,23 @@ def test_the_blocks_size_changes_no_answer(
         worst = ENGINE.solve(WorstAt(case.model, person), FREE)
         assert isinstance(worst, Fair) == fair
         if isinstance(worst, Unfair):
-            found = oracle.gap(
+            gap = oracle.gap(
                 case.model, worst.counterexample.person, worst.counterexample.counterpart
             )
-            assert found == oracle.worst_gap(case.model, person)
+            assert gap == oracle.worst_gap(case.model, person)
     counts = ENGINE.tally(case.model, case.people, FREE, until="all")
-    assert counts.by_class.tolist() == [oracle.tally(case.model, one) for one in case.people]
+    assert counts.by_class.tolist() == [oracle.tally(case.model, person) for person in case.people]
 
 
 @pytest.mark.parametrize(
     ("model", "age", "sex"),
     [
-        (UNFAIR, 90, "female"),  # both sexes score alike: the first of them
+        (UNFAIR, 90, "female"),  # both sexes have the same score: the first one
         (linear(female=-1.0, male=1.0), 18, "male"),
         (linear(age=2.0**-60, bias=-31 * 2.0**-60), 90, "female"),
     ],
 )
-def test_the_farthest_is_the_first_of_those_that_tie(model: Model, age: int, sex: str) -> None:
+def test_the_worst_is_the_first_among_equals(model: Model, age: int, sex: str) -> None:
     verdict = ENGINE.solve(WorstAt(model, PERSON), FREE)
     assert isinstance(verdict, Unfair)
     assert verdict.optimal
@@ -72,8 +72,8 @@ def test_the_farthest_is_the_first_of_those_that_tie(model: Model, age: int, sex
     }
 
 
-def test_the_farthest_is_found_below_float64s_resolution() -> None:
-    """The two sexes' scores differ by 2^-80, which float64 cannot see beside 1."""
+def test_the_worst_is_found_below_float64s_resolution() -> None:
+    """The two sexes' scores differ by 2^-80, which float64 cannot represent next to 1."""
     model = linear(age=1.0, male=2.0**-80, bias=-31.0)
     verdict = ENGINE.solve(WorstAt(model, PERSON), FREE)
     assert isinstance(verdict, Unfair)
@@ -88,7 +88,7 @@ def test_the_farthest_is_found_below_float64s_resolution() -> None:
         (linear(), "sensitive"),
     ],
 )
-def test_fair_says_whether_the_source_is_sure_to_agree(model: Model, runtime: str) -> None:
+def test_fair_states_whether_the_source_provably_agrees(model: Model, runtime: str) -> None:
     for query in (FairAt(model, PERSON), WorstAt(model, PERSON)):
         verdict = ENGINE.solve(query, FREE)
         assert isinstance(verdict, Fair)
@@ -112,15 +112,15 @@ def test_a_spent_budget_is_unknown_with_its_reason(budget: Budget, reason: Reaso
         assert verdict.reason == reason
     counts = ENGINE.tally(UNFAIR, PERSON[None, :], budget, until="all")
     assert counts.undecided.tolist() == [146]
-    assert not counts.safe.any()
+    assert not counts.runtime_safe.any()
 
 
-def test_a_budget_that_just_suffices_suffices() -> None:
+def test_a_budget_that_is_just_large_enough_suffices() -> None:
     assert isinstance(ENGINE.solve(WorstAt(UNFAIR, PERSON), Budget(evaluations=146)), Unfair)
 
 
-def test_a_half_spent_search_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 40)
+def test_an_interrupted_search_returns_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", 40)
     verdict = ENGINE.solve(WorstAt(UNFAIR, PERSON), Budget(evaluations=80))
     assert isinstance(verdict, Unknown)
     assert verdict.best is not None
@@ -135,13 +135,13 @@ def test_a_half_spent_search_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_counting_may_stop_once_the_majority_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 10)
+    monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", 10)
     model = linear(age=-1.0)  # nobody is favorable
     whole = ENGINE.tally(model, PERSON[None, :], FREE, until="all")
     early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")
     assert whole.unfavorable.tolist() == [146]
     assert early.unfavorable.tolist() == [80]
-    assert early.settled.all()
+    assert early.decided.all()
     assert early.decision.tolist() == whole.decision.tolist() == [False]
 
 
@@ -177,13 +177,13 @@ def test_only_lattices_below_2_to_the_62_are_accepted(high: int, *, accepted: bo
     assert ENGINE.accepts(model) is accepted
 
 
-@pytest.mark.parametrize("numbers", [1, 7, 2**16])
+@pytest.mark.parametrize("block_numbers", [1, 7, 2**16])
 @pytest.mark.parametrize("edge", ["free", "tie", "ulp"])
 @pytest.mark.parametrize("seed", range(6))
-def test_every_rule_activation_and_weight_is_answered_as_by_the_book(
-    seed: int, edge: Edge, numbers: int, monkeypatch: pytest.MonkeyPatch
+def test_every_rule_activation_and_weight_matches_the_oracle(
+    seed: int, edge: Edge, block_numbers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", block_numbers)
     case = random_case(np.random.default_rng([seed, 3]), edge, plain=False)
     for person in case.people:
         fair = isinstance(ENGINE.solve(FairAt(case.model, person), FREE), Fair)
@@ -191,18 +191,18 @@ def test_every_rule_activation_and_weight_is_answered_as_by_the_book(
         worst = ENGINE.solve(WorstAt(case.model, person), FREE)
         assert isinstance(worst, Fair) == fair
         if isinstance(worst, Unfair):
-            found = oracle.gap(
+            gap = oracle.gap(
                 case.model, worst.counterexample.person, worst.counterexample.counterpart
             )
-            assert found == oracle.worst_gap(case.model, person)
+            assert gap == oracle.worst_gap(case.model, person)
     if isinstance(case.model.rule, Tolerance):
         spread = ENGINE.spread(case.model, case.people, FREE, weights=case.weights)
-        due = [oracle.fair_decision(case.model, one, case.weights) for one in case.people]
-        assert spread.median.tolist() == [float(one) for one in due]
+        medians = [oracle.fair_decision(case.model, row, case.weights) for row in case.people]
+        assert spread.median.tolist() == [float(median) for median in medians]
         return
     counts = ENGINE.tally(case.model, case.people, FREE, until="all", weights=case.weights)
     assert counts.by_class.tolist() == [
-        oracle.tally(case.model, one, case.weights) for one in case.people
+        oracle.tally(case.model, person, case.weights) for person in case.people
     ]
 
 
@@ -214,10 +214,10 @@ def test_weights_count_only_the_assignments_they_list() -> None:
         UNFAIR, PERSON[None, :], Budget(evaluations=2), until="all", weights=weights
     )
     assert cheap.undecided.tolist() == [0]
-    dear = ENGINE.tally(
+    expensive = ENGINE.tally(
         UNFAIR, PERSON[None, :], Budget(evaluations=1), until="all", weights=weights
     )
-    assert dear.undecided.tolist() == [5]
+    assert expensive.undecided.tolist() == [5]
 
 
 @pytest.mark.parametrize(
@@ -238,20 +238,20 @@ def test_weights_count_only_the_assignments_they_list() -> None:
 def test_the_median_is_the_lower_one_of_all_votes(votes: dict[int, int], median: float) -> None:
     model = Model(SPACE, Network.from_layers([([[1.0, 0, 0, 0]], [0.0])]), Tolerance(1.0))
     weights = VoteWeights.of(SPACE, {(age, "male"): count for age, count in votes.items()})
-    found = ENGINE.spread(model, PERSON[None, :], FREE, weights=weights)
-    assert found.median.tolist() == [median]
-    assert found.lowest.tolist() == [float(min(votes))]
-    assert found.highest.tolist() == [float(max(votes))]
+    spread = ENGINE.spread(model, PERSON[None, :], FREE, weights=weights)
+    assert spread.median.tolist() == [median]
+    assert spread.lowest.tolist() == [float(min(votes))]
+    assert spread.highest.tolist() == [float(max(votes))]
 
 
 def test_a_median_is_chosen_below_float64s_resolution() -> None:
-    """All scores look alike to float64; the median's own is rounded once, and not that of 1."""
+    """All scores are equal in float64; the median is selected exactly and rounded once."""
     space = FeatureSpace((Integer("n", -1, 1, sensitive=True), Real("x", 0, 1)))
     network = Network.from_layers([([[2.0**-80, 1.0]], [-1.0])])
-    found = ENGINE.spread(Model(space, network, Tolerance(0.0)), np.array([[0.0, 1.0]]), FREE)
-    assert found.lowest.tolist() == [-(2.0**-80)]
-    assert found.median.tolist() == [0.0]
-    assert found.highest.tolist() == [2.0**-80]
+    spread = ENGINE.spread(Model(space, network, Tolerance(0.0)), np.array([[0.0, 1.0]]), FREE)
+    assert spread.lowest.tolist() == [-(2.0**-80)]
+    assert spread.median.tolist() == [0.0]
+    assert spread.highest.tolist() == [2.0**-80]
 
 
 def test_nobody_has_an_empty_spread() -> None:
@@ -259,15 +259,15 @@ def test_nobody_has_an_empty_spread() -> None:
 
 
 def test_several_classes_stop_once_the_winner_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 30)  # ten counterparts at a time
+    monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", 30)  # ten counterparts at a time
     network = Network.from_layers([(np.zeros((3, 4)), [0.0, 1.0, 0.0])])
     model = Model(SPACE, network, Argmax(("a", "b", "c")))
     early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")
     assert early.by_class.tolist() == [[0, 80, 0]]
-    assert (early.winner.tolist(), early.settled.tolist()) == ([1], [True])
+    assert (early.winner.tolist(), early.decided.tolist()) == ([1], [True])
 
 
-def test_the_farthest_is_found_for_large_scores() -> None:
+def test_the_worst_is_found_for_large_scores() -> None:
     space = FeatureSpace((Integer("n", 2**40, 2**40 + 2, sensitive=True),))
     network = Network.from_layers([([[2.0**30]], [2.0**30])])
     model = Model(space, network, Tolerance(2.0**30))
@@ -277,7 +277,7 @@ def test_the_farthest_is_found_for_large_scores() -> None:
 
 
 @pytest.mark.parametrize("rule", [Argmax(("a", "b", "c")), OneVsRest(("a", "b", "c"), "a")])
-def test_a_source_that_may_overflow_leaves_answers_sensitive_but_not_wrong(rule: Rule) -> None:
+def test_a_source_that_may_overflow_makes_verdicts_sensitive_but_not_wrong(rule: Rule) -> None:
     """10^39 is beyond float32, so nothing is known of the source's first score."""
     space = FeatureSpace((Integer("n", 0, 3, sensitive=True),))
     network = Network.from_layers([([[1e39], [2.0], [-1.0]], [0.0, 1.0, 2.0])])
@@ -290,8 +290,8 @@ def test_a_source_that_may_overflow_leaves_answers_sensitive_but_not_wrong(rule:
     assert ENGINE.tally(model, np.zeros((1, 1)), FREE, until="all").undecided.tolist() == [0]
 
 
-def test_fair_within_a_tolerance_counts_that_the_persons_own_score_is_off_too() -> None:
-    """The source may err on both scores, so a margin that covers only one of them is not safe."""
+def test_runtime_safe_covers_the_errors_of_both_scores() -> None:
+    """The source may round both scores, so a margin that covers only one of them is not safe."""
     space = FeatureSpace((Integer("age", 1, 2, sensitive=True),))
     network = Network.from_layers([([[0.1]], [3.0])])
     pair = np.array([[1.0], [2.0]])

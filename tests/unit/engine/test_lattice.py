@@ -1,4 +1,4 @@
-"""The compiled engine: what is its own; its answers are compared in tests/properties."""
+"""The lattice engine; tests/properties compares its verdicts with the oracle."""
 
 from fractions import Fraction
 from typing import Any
@@ -8,12 +8,12 @@ import pytest
 
 import feta
 from campaigns.lattice import differences, on_a_score, random_model, random_people
-from feta.engine import compiled
-from feta.engine.exhaustive import Exhaustive
-from feta.engine.lattice import Lattice
+from feta.engine.exhaustive import ExhaustiveEngine
+from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import EngineError
+from feta.scorer.network import native_kernel
 from feta.verdict.certificate import LatticeProof
 from feta.verdict.verdict import Reason
 from tests.examples import PERSON, SPACE, linear
@@ -21,24 +21,24 @@ from tests.strategies import random_case
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_instruction_set_and_thread_count_gives_the_reference_answers(seed: int) -> None:
+def test_every_instruction_set_and_thread_count_gives_the_reference_result(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = random_model(rng, plain=seed % 2 == 0)
     people = random_people(rng, model, 4)
     assert differences(on_a_score(rng, model, people[0]), people) == []
 
 
-def test_auto_takes_it() -> None:
+def test_auto_chooses_it() -> None:
     assert choose(linear(age=1.0)).name == "lattice"
 
 
-def test_without_the_kernel_auto_takes_exhaustive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "native", None)
-    compiled.warn_without_kernel.cache_clear()
+def test_without_the_kernel_auto_chooses_exhaustive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_kernel, "native", None)
+    native_kernel.warn_without_kernel.cache_clear()
     with pytest.warns(RuntimeWarning, match=r"kernel is missing: .* 460 times .*`pip install"):
         assert choose(linear(age=1.0)).name == "exhaustive"
     assert choose(linear(age=1.0)).name == "exhaustive"  # a second warning would be an error here
-    with pytest.raises(EngineError, match=r"'lattice' cannot answer: .* compiler"):
+    with pytest.raises(EngineError, match=r"'lattice' is not available: .* compiler"):
         choose(linear(age=1.0), "lattice")
 
 
@@ -65,7 +65,7 @@ def terms_of(kind: str, n_values: int) -> np.ndarray:
 @pytest.mark.parametrize("n_values", [1, 2, 3, 57])
 def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int, kind: str) -> None:
     terms = terms_of(kind, n_values)
-    tree = compiled.native.split_axis(terms, np.ones(5))
+    tree = native_kernel.native.split_axis(terms, np.ones(5))
     assert sorted(tree["order"].tolist()) == list(range(n_values))
     for node in range(len(tree["begin"])):
         center, generator, rest = (
@@ -73,21 +73,21 @@ def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int, k
             for name in ("center", "generator", "rest")
         )
         for value in tree["order"][tree["begin"][node] : tree["end"][node]]:
-            # One number from −1 to 1 along the generator must do for all neurons.
+            # One number from −1 to 1 along the generator must fit all neurons.
             low, high = Fraction(-1), Fraction(1)
             for n, term in enumerate(map(Fraction, terms[value].tolist())):
-                away = term - center[n]
+                offset = term - center[n]
                 if generator[n] == 0:
-                    assert abs(away) <= rest[n]
+                    assert abs(offset) <= rest[n]
                     continue
-                ends = [(away - rest[n]) / generator[n], (away + rest[n]) / generator[n]]
+                ends = [(offset - rest[n]) / generator[n], (offset + rest[n]) / generator[n]]
                 low, high = max(low, min(ends)), min(high, max(ends))
             assert low <= high
         if tree["left"][node] >= 0:
             assert tree["end"][tree["left"][node]] == tree["begin"][tree["right"][node]]
 
 
-def test_a_lattice_of_billions_is_answered_by_bounds_alone() -> None:
+def test_a_lattice_of_billions_is_decided_by_bounds_alone() -> None:
     axes = tuple(feta.Integer(f"a{n}", 0, 999, sensitive=True) for n in range(4))
     space = feta.FeatureSpace((*axes, feta.Real("income", 0, 1)))
     network = feta.Network.from_layers([([[1e-4, -1e-4, 2e-4, 1e-5, 1.0]], [3.0])])
@@ -106,25 +106,25 @@ def test_a_lattice_of_billions_on_the_edge_is_unknown_in_time() -> None:
     model = feta.Model(space, network, threshold=0.0)
     counts = feta.tally(model, np.zeros((1, 4)), engine="lattice", budget=Budget(seconds=0.2))
     assert counts.undecided[0] > 0  # how many depends on the machine
-    assert not counts.settled[0]
+    assert not counts.decided[0]
 
 
 def test_a_spent_budget_of_evaluations_leaves_people_undecided() -> None:
     model = linear(age=1.0, female=3.0, bias=-50.0)
-    counts = Lattice().tally(model, PERSON[None, :], Budget(evaluations=1), until="all")
+    counts = LatticeEngine().tally(model, PERSON[None, :], Budget(evaluations=1), until="all")
     assert counts.undecided.tolist() == [SPACE.lattice.size]
-    verdict = Lattice().solve(feta.WorstAt(model, PERSON), Budget(evaluations=1))
+    verdict = LatticeEngine().solve(feta.WorstAt(model, PERSON), Budget(evaluations=1))
     assert isinstance(verdict, feta.Unknown)
 
 
 @pytest.mark.parametrize(("bias", "expected"), [(-50.0, [12, 3]), (-38.0, [5, 10])])
-def test_votes_listed_in_any_order_are_counted_alike(bias: float, expected: list[int]) -> None:
-    """With -38 the last one listed lies exactly on the threshold, and is settled exactly."""
+def test_the_order_of_listed_votes_does_not_matter(bias: float, expected: list[int]) -> None:
+    """With -38 the last one listed lies exactly on the threshold, and is decided exactly."""
     model = linear(age=1.0, bias=bias)
-    numbers = np.array([120, 3, 77, 40])
+    assignment_ids = np.array([120, 3, 77, 40])
     votes = np.array([1, 5, 2, 7])
     for engine in ("lattice", "exhaustive"):
-        weights = feta.VoteWeights(numbers, votes, model.space)
+        weights = feta.VoteWeights(assignment_ids, votes, model.space)
         counts = choose(model, engine).tally(
             model, PERSON[None, :], UNLIMITED, until="all", weights=weights
         )
@@ -132,15 +132,15 @@ def test_votes_listed_in_any_order_are_counted_alike(bias: float, expected: list
 
 
 @pytest.mark.parametrize("evaluations", [0, 1, 20])
-def test_a_proof_cut_short_never_calls_the_runtime_safe(evaluations: int) -> None:
+def test_an_interrupted_proof_never_calls_the_runtime_safe(evaluations: int) -> None:
     short, proved = Budget(evaluations=evaluations), 0
     for seed in range(60):
         case = random_case(np.random.default_rng([5, seed]), "ulp", plain=False)
         for person in case.people:
             query = feta.WorstAt(case.model, person)
-            verdict = Lattice().solve(query, short)
+            verdict = LatticeEngine().solve(query, short)
             if isinstance(verdict, feta.Fair):
-                full = Exhaustive().solve(query, UNLIMITED)
+                full = ExhaustiveEngine().solve(query, UNLIMITED)
                 assert isinstance(full, feta.Fair)
                 assert verdict.runtime != "safe" or full.runtime == "safe"
                 proved += 1
@@ -149,38 +149,38 @@ def test_a_proof_cut_short_never_calls_the_runtime_safe(evaluations: int) -> Non
     assert proved
 
 
-def test_people_counted_in_parts_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_a_group_does_not_change_the_tally(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     model = random_model(rng, plain=True)
     people = random_people(rng, model, 150)
     model = on_a_score(rng, model, people[0])
-    whole = Lattice().tally(model, people, UNLIMITED, until="all")
-    monkeypatch.setattr("feta.engine.lattice.OPEN_AT_A_TIME", 1)
-    parts = Lattice().tally(model, people, UNLIMITED, until="all")
-    np.testing.assert_array_equal(whole.by_class, parts.by_class)
-    np.testing.assert_array_equal(whole.safe, parts.safe)
-    assert len(Lattice().tally(model, people[:0], UNLIMITED, until="all").by_class) == 0
+    whole = LatticeEngine().tally(model, people, UNLIMITED, until="all")
+    monkeypatch.setattr("feta.engine.lattice_kernel.MAX_UNDECIDED_PER_CALL", 1)
+    grouped = LatticeEngine().tally(model, people, UNLIMITED, until="all")
+    np.testing.assert_array_equal(whole.by_class, grouped.by_class)
+    np.testing.assert_array_equal(whole.runtime_safe, grouped.runtime_safe)
+    assert len(LatticeEngine().tally(model, people[:0], UNLIMITED, until="all").by_class) == 0
 
 
 class Watched:
-    """The kernel, which notes how many undecided counterparts each call hands back."""
+    """The kernel, with a record of how many undecided counterparts each call returns."""
 
     def __init__(self, native: Any) -> None:  # noqa: ANN401 - compiled
-        self.native, self.held = native, []  # type: ignore[var-annotated]
+        self.native, self.returned = native, []  # type: ignore[var-annotated]
 
     def tally(self, *arguments: object) -> dict[str, Any]:
-        return self.noted(self.native.tally(*arguments))
+        return self.record(self.native.tally(*arguments))
 
     def tally_listed(self, *arguments: object) -> dict[str, Any]:
-        return self.noted(self.native.tally_listed(*arguments))
+        return self.record(self.native.tally_listed(*arguments))
 
-    def noted(self, answers: dict[str, Any]) -> dict[str, Any]:
-        self.held.append(sum(len(numbers) for numbers in answers["open"].values()))
-        return answers
+    def record(self, result: dict[str, Any]) -> dict[str, Any]:
+        self.returned.append(sum(len(assignment_ids) for assignment_ids in result["open"].values()))
+        return result
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_undecided_counterparts_are_held_for_few_people_at_a_time(
+def test_a_call_returns_undecided_counterparts_of_few_people(
     monkeypatch: pytest.MonkeyPatch, weighted: bool
 ) -> None:
     model = feta.Model(SPACE, feta.Network.from_layers([([[0.0] * 4], [0.25])]), threshold=0.25)
@@ -190,35 +190,35 @@ def test_undecided_counterparts_are_held_for_few_people_at_a_time(
     weights = None
     if weighted:
         weights = feta.VoteWeights.from_people(SPACE, next(SPACE.lattice.counterparts(PERSON)))
-    engine = Lattice()
+    engine = LatticeEngine()
     watched = Watched(engine._kernel(model).native)
     engine._kernel(model).native = watched
-    monkeypatch.setattr("feta.engine.lattice.OPEN_AT_A_TIME", 4 * size)
-    found = engine.tally(model, people, UNLIMITED, until="all", weights=weights)
-    assert found.favorable.tolist() == [size] * 70
-    assert sum(watched.held) == 70 * size  # nothing but exact arithmetic decides these
-    assert max(watched.held) <= 4 * size
+    monkeypatch.setattr("feta.engine.lattice_kernel.MAX_UNDECIDED_PER_CALL", 4 * size)
+    counts = engine.tally(model, people, UNLIMITED, until="all", weights=weights)
+    assert counts.favorable.tolist() == [size] * 70
+    assert sum(watched.returned) == 70 * size  # only exact arithmetic decides these
+    assert max(watched.returned) <= 4 * size
 
 
 def test_a_constant_score_on_the_threshold_is_a_tie_for_everybody() -> None:
     model = feta.Model(SPACE, feta.Network.from_layers([([[0.0] * 4], [0.25])]), threshold=0.25)
-    tally = Lattice().tally(model, np.tile(PERSON, (3, 1)), UNLIMITED, until="all")
+    tally = LatticeEngine().tally(model, np.tile(PERSON, (3, 1)), UNLIMITED, until="all")
     assert tally.favorable.tolist() == [SPACE.lattice.size] * 3
-    assert isinstance(Lattice().solve(feta.WorstAt(model, PERSON), UNLIMITED), feta.Fair)
+    assert isinstance(LatticeEngine().solve(feta.WorstAt(model, PERSON), UNLIMITED), feta.Fair)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_rows_alike_are_decided_alike_by_any_number_of_threads(threads: int) -> None:
+def test_the_majority_does_not_depend_on_the_number_of_threads(threads: int) -> None:
     network = feta.Network.from_layers([([[0.1, 1.0, -1.0, 0.1]], [-10.03])])
     model = feta.Model(SPACE, network, threshold=0.0)
     rng = np.random.default_rng(0)
     people = np.tile(PERSON, (700, 1))
-    people[:, 0] = rng.integers(18, 91, 700)  # nobody's own age matters
+    people[:, 0] = rng.integers(18, 91, 700)  # the person's age does not matter
     people[:, 3] = rng.integers(0, 101, 700)
-    found = Lattice(threads=threads).majority(model, people)
-    assert found is not None
-    due = feta.tally(model, people, engine="exhaustive").decision
-    assert 0 < due.sum() < 700
-    assert found.tolist() == due.tolist()
+    decisions = LatticeEngine(threads=threads).majority(model, people)
+    assert decisions is not None
+    expected = feta.tally(model, people, engine="exhaustive").decision
+    assert 0 < expected.sum() < 700
+    assert decisions.tolist() == expected.tolist()
     people[699, 3] = np.nan
-    assert Lattice(threads=threads).majority(model, people) is None
+    assert LatticeEngine(threads=threads).majority(model, people) is None

@@ -8,20 +8,24 @@ from feta import Budget, SchemaError
 @pytest.mark.parametrize(
     ("seconds", "evaluations", "message"),
     [
-        (-1.0, None, r"a budget of seconds must be 0 or more, and finite, got -1\.0"),
-        (float("nan"), None, "a budget of seconds must be 0 or more, and finite, got nan"),
-        (None, float("inf"), "a budget of evaluations must be 0 or more, and finite, got inf"),
-        (None, -1, "a budget of evaluations must be 0 or more, and finite, got -1"),
+        (-1.0, None, r"invalid budget of seconds: got -1\.0; expected a finite number"),
+        (float("nan"), None, "invalid budget of seconds: got nan; expected a finite number"),
+        (None, float("inf"), "invalid budget of evaluations: got inf; expected a finite number"),
+        (
+            None,
+            -1,
+            "invalid budget of evaluations: got -1; expected a finite number that is not negative",
+        ),
     ],
 )
-def test_a_budget_that_cannot_be_is_refused(
+def test_an_invalid_budget_is_rejected(
     seconds: float | None, evaluations: int | None, message: str
 ) -> None:
     with pytest.raises(SchemaError, match=message):
         Budget(seconds, evaluations)
 
 
-def test_no_limit_is_a_deadline_that_never_comes() -> None:
+def test_without_a_limit_the_deadline_is_infinite() -> None:
     assert Budget().deadline() == float("inf")
     assert Budget(seconds=0).deadline() <= time.monotonic()
     before = time.monotonic()

@@ -6,14 +6,14 @@ import pytest
 
 from feta import EngineError, FairAt, FeatureSpace, Integer, Model, Network, verify
 from feta.engine import registry
-from feta.engine.exhaustive import Exhaustive
+from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.registry import choose, engines, is_ours
-from feta.network.network import Columns, Table
+from feta.scorer.network.network import Columns, LookupTable
 from tests.examples import PERSON, SPACE, linear
 
 
 def wide(n_columns: int, n_values: int) -> Model:
-    """Make a model with n_values^n_columns counterparts."""
+    """Return a model with n_values^n_columns counterparts."""
     space = FeatureSpace(
         tuple(Integer(f"n{n}", 1, n_values, sensitive=True) for n in range(n_columns))
     )
@@ -28,14 +28,14 @@ TABLED = Model(
     replace(
         REAL.network,
         first=Columns(
-            np.zeros(1), np.zeros((1, 4)), (Table(3, np.array([50.0]), np.ones((1, 1))),)
+            np.zeros(1), np.zeros((1, 4)), (LookupTable(3, np.array([50.0]), np.ones((1, 1))),)
         ),
     ),
 )
 
 
-class Picky(Exhaustive):
-    """A plugin's engine that takes nothing."""
+class Picky(ExhaustiveEngine):
+    """A plugin's engine that accepts no model."""
 
     def accepts(self, model: Model) -> bool:  # noqa: ARG002 - the protocol's
         return False
@@ -43,12 +43,12 @@ class Picky(Exhaustive):
 
 @dataclass(frozen=True)
 class Point:
-    """An entry point, as importlib.metadata gives it."""
+    """An entry point, as in importlib.metadata."""
 
     name: str
-    engine: type[Exhaustive]
+    engine: type[ExhaustiveEngine]
 
-    def load(self) -> type[Exhaustive]:
+    def load(self) -> type[ExhaustiveEngine]:
         return self.engine
 
 
@@ -62,7 +62,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Point]]:
 
 
 @pytest.mark.parametrize("name", ["auto", "exhaustive"])
-def test_a_finite_lattice_is_taken(name: str) -> None:
+def test_a_finite_lattice_is_accepted(name: str) -> None:
     assert choose(linear(), name).accepts(linear())
 
 
@@ -74,54 +74,54 @@ def test_a_finite_lattice_is_taken(name: str) -> None:
         (
             TABLED,
             "auto",
-            "no engine can answer for this model: .* table or bands must be finite and have at most",
+            "no engine accepts this model: .* table or bands .* expected a finite one with at most",
         ),
         (
             wide(2, 2**40),
             "exhaustive",
-            r"'exhaustive' cannot answer for this model: everybody has over 2\^80 counterparts",
+            r"'exhaustive' does not accept this model: got over 2\^80 counterparts per person",
         ),
         (
             REAL,
             "exhaustive",
-            "'exhaustive' cannot answer for this model: .* real-valued; declare it integer",
+            "'exhaustive' does not accept this model: got a real-valued .* declare it integer",
         ),
     ],
 )
-def test_an_engine_that_cannot_answer_is_refused(model: Model, name: str, message: str) -> None:
+def test_an_unsuitable_engine_is_rejected(model: Model, name: str, message: str) -> None:
     with pytest.raises(EngineError, match=message):
         choose(model, name)
 
 
-def test_a_question_no_engine_takes_is_refused_not_guessed() -> None:
+def test_a_model_that_no_engine_accepts_is_rejected() -> None:
     with pytest.raises(EngineError, match="narrow its domain"):
         verify(FairAt(TABLED, PERSON))
 
 
 @pytest.mark.parametrize("model", [wide(2, 2**31), wide(2, 2**31 - 1), wide(21, 2**52)])
-def test_what_cannot_be_counted_goes_to_the_solver(model: Model) -> None:
+def test_lattices_too_large_to_count_are_left_to_the_solver(model: Model) -> None:
     assert choose(model).name == "milp"
 
 
-def test_a_lattice_too_long_for_the_kernel_is_enumerated_while_it_is_small() -> None:
+def test_a_lattice_too_long_for_the_kernel_is_enumerated_if_it_is_small() -> None:
     assert choose(wide(1, 10**6)).name == "exhaustive"
     assert choose(wide(1, 10**8 + 1)).name == "milp"
 
 
-def test_a_plugin_is_found_and_passed_over_when_it_refuses(plugins: list[Point]) -> None:
+def test_a_plugin_is_found_and_skipped_if_it_does_not_accept(plugins: list[Point]) -> None:
     plugins.append(Point("picky", Picky))
     assert isinstance(engines()["picky"], Picky)
     assert not isinstance(choose(linear()), Picky)
-    with pytest.raises(EngineError, match="the engine 'picky' cannot answer"):
+    with pytest.raises(EngineError, match="the engine 'picky' does not accept this model"):
         choose(linear(), "picky")
 
 
 def test_ours_wins_a_clash_of_names(plugins: list[Point]) -> None:
     plugins.append(Point("exhaustive", Picky))
-    assert type(choose(linear(), "exhaustive")) is Exhaustive
+    assert type(choose(linear(), "exhaustive")) is ExhaustiveEngine
 
 
 def test_only_our_own_engines_are_ours() -> None:
     assert all(is_ours(engine) for engine in engines().values())
     assert not is_ours(Picky())
-    assert not is_ours(Exhaustive())  # not the one in the registry
+    assert not is_ours(ExhaustiveEngine())  # not the one in the registry

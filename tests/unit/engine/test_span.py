@@ -8,7 +8,7 @@ import pytest
 import feta
 from feta.checker.prove import prove
 from feta.engine.span import HIGHEST, LOWEST, Span
-from feta.network.points import Rows
+from feta.scorer.network.evaluation import Rows
 from tests.examples import PERSON, SPACE
 
 ENGINES = ["exhaustive", "lattice", "milp"]
@@ -38,16 +38,16 @@ def test_an_end_may_be_replaced_by_an_equal_one() -> None:
     other = np.array([30.0, *PERSON[[2, 1, 3]]])
     span.widen(other[None])
     assert span.ends[1] is PERSON
-    span.reach(HIGHEST, other)
+    span.set_optimum(HIGHEST, other)
     assert span.ends[1] is other
-    span.reach(LOWEST, other)
+    span.set_optimum(LOWEST, other)
     assert span.pair() is None
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("step", [-1, 0, 1])
 def test_the_exact_span_decides_below_float64_s_resolution(engine: str, step: int) -> None:
-    """Scores 2^-80 apart beside 1: float64 sees no difference between them."""
+    """Scores near 1 that differ by 2^-80, which float64 cannot represent."""
     space = feta.FeatureSpace((feta.Integer("n", -1, 1, sensitive=True), feta.Real("x", 0, 1)))
     network = feta.Network.from_layers([([[2.0**-80, 1.0]], [0.0])])
     epsilon = float(2.0**-79 * (1 + step * 2.0**-52))
@@ -69,14 +69,14 @@ def test_the_exact_span_decides_below_float64_s_resolution(engine: str, step: in
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_safe_covers_what_the_source_may_add_at_both_ends(engine: str) -> None:
+def test_safe_covers_the_errors_of_the_source_at_both_ends(engine: str) -> None:
     space = feta.FeatureSpace((feta.Integer("age", 1, 2, sensitive=True),))
     network = feta.Network.from_layers([([[0.1]], [3.0])])
     pair = np.array([[1.0], [2.0]])
     some = feta.Model(space, network, feta.Tolerance(0.0))
     bounded = some.runtime_scores(Rows(some.exact, pair))
     distance = float(bounded.values[1, 0] - bounded.values[0, 0])
-    for epsilon, due in (
+    for epsilon, runtime in (
         (distance + 1.9 * float(bounded.errors.max()), "sensitive"),
         (distance + 40 * float(bounded.errors.max()), "safe"),
     ):
@@ -84,11 +84,11 @@ def test_safe_covers_what_the_source_may_add_at_both_ends(engine: str) -> None:
         for kind in (feta.FairAt, feta.WorstAt):
             verdict = feta.verify(kind(model, pair[0]), engine=engine)
             assert isinstance(verdict, feta.Fair)
-            assert verdict.runtime == due
+            assert verdict.runtime == runtime
 
 
 def plateau(bias: float, epsilon: float) -> feta.Model:
-    """Score bias + max(0, n − 999) over a million counterparts: nearly all are equal."""
+    """Return a model with nearly a million equal scores: bias + max(0, n − 998)."""
     space = feta.FeatureSpace(
         tuple(feta.Integer(name, 0, 999, sensitive=True) for name in ("n", "m"))
     )
@@ -97,7 +97,7 @@ def plateau(bias: float, epsilon: float) -> feta.Model:
 
 
 @pytest.mark.parametrize(("epsilon", "fair"), [(1.5, True), (0.5, False)])
-def test_a_million_equal_scores_are_bounded_at_once(epsilon: float, *, fair: bool) -> None:
+def test_a_million_equal_scores_are_bounded_together(epsilon: float, *, fair: bool) -> None:
     model = plateau(0.3, epsilon)
     verdict = feta.verify(feta.FairAt(model, np.zeros(2)), engine="lattice")
     assert isinstance(verdict, feta.Fair if fair else feta.Unfair)
@@ -124,7 +124,7 @@ def test_the_best_pair_so_far_is_kept_when_the_budget_is_spent() -> None:
     assert verdict.best.gap > 1.0
 
 
-BENT = feta.Network.from_layers(
+PEAKED = feta.Network.from_layers(
     [([[1.0, 0.0], [-1.0, 0.0]], [-45.0, 45.0]), ([[-1.0, -1.0]], [1.0])]
 )  # 1 − |age − 45|: from −24 to 1
 
@@ -138,7 +138,7 @@ def test_a_real_valued_attribute_has_a_span(
     space = feta.FeatureSpace(
         (feta.Real("age", 20, 70, sensitive=True), feta.Real("income", 0, 10))
     )
-    model = feta.Model(space, BENT, feta.Tolerance(epsilon))
+    model = feta.Model(space, PEAKED, feta.Tolerance(epsilon))
     for kind in (feta.FairAt, feta.WorstAt):
         query = kind(model, np.array([age, 3.0]))
         verdict = feta.verify(query, engine=engine)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from feta import Schema, SchemaError
 from feta.estimators.ce_fair_classifier import CEFairClassifier
-from feta.space.schema_file import Decision, SchemaFile
+from feta.io.schema_file import Decision, SchemaFile
 from tests.unit.train.people import CLASSES, LABELS, RECORDS, SPACE
 
 X = pd.DataFrame(RECORDS)
@@ -47,7 +47,7 @@ def test_the_networks_own_decisions_can_be_asked_for() -> None:
     chances = own.predict_proba(X)
     assert np.allclose(chances.sum(axis=1), 1.0)
     assert (own.classes_[np.argmax(chances, axis=1)] == own.predict(X)).all()
-    assert own.guarantee_.startswith("the network's own decisions")
+    assert own.guarantee_.startswith("decisions of the network itself")
     several = quick(enforce=False).fit(X, CLASSES)
     assert several.predict_proba(X).shape == (160, 3)
     assert (np.argmax(several.predict_proba(X), axis=1) == several.predict(X)).all()
@@ -73,8 +73,8 @@ def test_a_grid_search_finds_settings() -> None:
     assert isinstance(search.best_estimator_, CEFairClassifier)
 
 
-def test_a_seed_that_is_no_number_is_refused() -> None:
-    with pytest.raises(SchemaError, match="random_state must be a whole number, got None"):
+def test_a_seed_that_is_no_integer_is_rejected() -> None:
+    with pytest.raises(SchemaError, match="invalid random_state: got None; expected an integer"):
         quick(random_state=None).fit(X, Y)
 
 
@@ -85,17 +85,18 @@ def test_a_seed_that_is_no_number_is_refused() -> None:
         )
     ],
     expected_failed_checks=lambda _: {
-        "check_estimators_nan_inf": "it wants broken sensitive values refused by predict, which never reads them"
+        "check_estimators_nan_inf": "predict does not read sensitive values, so it cannot "
+        "reject invalid ones"
     },
 )
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks(
+def test_it_passes_the_checks_of_scikit_learn(
     estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
 ) -> None:
     check(estimator)
 
 
-def test_a_schema_is_refused_since_its_threshold_would_be_lost() -> None:
+def test_a_schema_is_rejected() -> None:
     schema = Schema(SchemaFile(SPACE, {}, {}, {}, Decision(probability=0.8)))
-    with pytest.raises(SchemaError, match=r"give it schema\.space"):
+    with pytest.raises(SchemaError, match=r"pass schema\.space"):
         CEFairClassifier(schema).fit(X, Y)  # type: ignore[arg-type]  # that is the test

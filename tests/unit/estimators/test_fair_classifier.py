@@ -36,8 +36,8 @@ from feta import (
     VoteWeights,
 )
 from feta.estimators.fair_classifier import FairClassifier
+from feta.io.schema_file import Decision, SchemaFile
 from feta.space.attribute import Value
-from feta.space.schema_file import Decision, SchemaFile
 
 # Said of every estimator that FETA cannot read; one test here is about it.
 pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
@@ -157,7 +157,8 @@ def linear(slopes: list[float], bias: float) -> FrozenEstimator:
         FairClassifier(DecisionTreeClassifier(random_state=0), sensitive=["x0"]),
     ],
     expected_failed_checks=lambda _: {
-        "check_estimators_nan_inf": "it wants broken sensitive values refused by predict, which never reads them"
+        "check_estimators_nan_inf": "predict does not read sensitive values, so it cannot "
+        "reject invalid ones"
     },
 )
 def test_it_is_a_scikit_learn_estimator(
@@ -261,14 +262,14 @@ def test_what_is_learned_has_its_names() -> None:
 def test_an_estimator_that_cannot_be_read_says_so(estimator: BaseEstimator, words: str) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     assert fair.model_ is None
-    assert fair.guarantee_.startswith("fair as long as the predict of")
+    assert fair.guarantee_.startswith("fair if the predict of")
     assert words in fair.guarantee_
     with pytest.raises(EngineError, match=r"explain needs an estimator that FETA can read: .+; "):
         fair.explain(X)
 
 
 def test_a_weaker_guarantee_is_warned_of_with_its_reason_and_the_remedy() -> None:
-    said = r"the weaker guarantee holds: fair as long as .+ train it with activation='relu'"
+    said = r"the weaker guarantee holds: fair if .+ train it with activation='relu'"
     with pytest.warns(UserWarning, match=said):
         FairClassifier(perceptron(activation="tanh"), SPACE).fit(X, Y)
 
@@ -306,7 +307,9 @@ def test_a_column_that_a_trained_pipeline_drops_need_not_be_in_the_space() -> No
         fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
     )
     less = FeatureSpace(tuple(one for one in SPACE.attributes if one.name != "town"))
-    with pytest.raises(SchemaError, match="reads 'town': the space must have the column 'town'"):
+    with pytest.raises(
+        SchemaError, match="reads a column that the space does not have: got 'town'"
+    ):
         FairClassifier(FrozenEstimator(trained), less).fit(X)
 
 
@@ -458,7 +461,7 @@ def test_classes_in_another_order_than_the_estimators_are_refused() -> None:
 
 
 def test_a_threshold_that_votes_by_predict_would_miss_is_refused() -> None:
-    with pytest.raises(SchemaError, match="needs an estimator that FETA can read"):
+    with pytest.raises(SchemaError, match="threshold does not apply"):
         FairClassifier(pipeline(Normalizer()), schema(probability=0.8)).fit(X, Y)
 
 
@@ -472,7 +475,7 @@ def test_empty_cells_are_left_to_a_pipeline_and_explained_elsewhere() -> None:
     everyone = holes.loc[[8] * 8].assign(age=range(18, 26))
     assert shares[8, 1] == np.mean(fair.estimator_.predict(everyone) == "yes")
     with pytest.raises(
-        DomainError, match=r"'income' .+ got nan; fill the empty cells, .+missing=True"
+        DomainError, match=r"'income' is missing: got nan; .*; fill the empty cells, .+missing=True"
     ):
         FairClassifier(logistic(), sensitive=["age"]).fit(holes, Y)
 
@@ -489,7 +492,7 @@ def test_people_may_come_as_dicts(estimator: BaseEstimator) -> None:
     assert fair.predict(records[3]).tolist() == fair.predict(SOME)[3:4].tolist()
     assert fair.predict_proba(records).tolist() == fair.predict_proba(SOME).tolist()
     with pytest.raises(
-        DomainError, match=r"'town' must be one of .+ got 'Rom'; .+ add it .+\(row 1\)"
+        DomainError, match=r"'town' is invalid: got 'Rom'; .+ add the value .+\(row 1\)"
     ):
         fair.predict([records[0], records[1] | {"town": "Rom"}])
 
@@ -680,7 +683,7 @@ def test_a_pipeline_with_code_of_ones_own_is_labelled_as_sampled() -> None:
     fair = FairClassifier(pipeline(halved), SPACE).fit(X, Y)
     assert fair.model_ is not None
     assert "its preprocessing was sampled, not proved" in fair.guarantee_
-    assert {one.reading for one in fair.explain(SOME)} == {"sampled"}
+    assert {one.provenance for one in fair.explain(SOME)} == {"sampled"}
 
 
 def test_a_frozen_estimator_that_knows_its_columns_by_name_is_asked_by_name() -> None:
@@ -697,7 +700,8 @@ def test_a_frozen_estimator_with_its_columns_in_another_order_is_refused() -> No
     trained = logistic().fit(X[["income", "age"]], Y)
     with pytest.raises(
         SchemaError,
-        match="'age' must be column 1 of the space, as in the estimator's training, got column 0; put the attributes in that order",
+        match=r"'age' is in the wrong position: got column 0 .*; expected column 1, as in the "
+        r"estimator's training; put the attributes in that order",
     ):
         FairClassifier(FrozenEstimator(trained), space).fit(X)
 
@@ -708,7 +712,7 @@ def test_a_frozen_estimator_must_be_fitted() -> None:
 
 
 def test_a_frozen_estimator_of_another_width_is_refused() -> None:
-    with pytest.raises(SchemaError, match="the network must read the space's 7 columns, got 2"):
+    with pytest.raises(SchemaError, match="wrong number of network inputs: got 2; expected 7"):
         FairClassifier(linear([1.0, 1.0], 0.0), SPACE).fit(X)
 
 
@@ -746,22 +750,23 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(space=SPACE),
             Y,
-            r"estimator must be a classifier, got None; for example FairClassifier\(LogisticRegression\(\), space\)",
+            r"got None; expected a classifier; "
+            r"for example FairClassifier\(LogisticRegression\(\), sp",
         ),
         (
             FairClassifier(LogisticRegression()),
             Y,
-            r"a space or the names of the sensitive columns must be given, got neither; write FairClassifier\(estimator, sensitive=\[\.\.\.\]\)",
+            r"got neither a space nor .*; write FairClassifier\(estimator, sensitive=\[\.\.\.\]\)",
         ),
         (
             FairClassifier(LogisticRegression(), sensitive="age"),
             Y,
-            r"sensitive must be a list of column names, got 'age'; write \['age'\]",
+            r"invalid sensitive: got 'age'; expected a list of column names; write \['age'\]",
         ),
         (
             FairClassifier(LogisticRegression(), "schema.toml"),  # type: ignore[arg-type]  # the mistake
             Y,
-            "space must be a FeatureSpace or a Schema, got str",
+            "invalid space: got str; expected a FeatureSpace or a Schema",
         ),
         (
             FairClassifier(LogisticRegression(), SPACE),
@@ -771,12 +776,12 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(LogisticRegression(), SPACE),
             np.full(60, "yes"),
-            "y must hold two classes or more, got 1 class: .*'yes'",
+            "invalid y: got 1 class, .*'yes'.*; expected two classes or more",
         ),
         (
             FairClassifier(LinearRegression(), FLIP),
             Y == "yes",
-            r"the estimator must be a classifier of two or more classes, got LinearRegression with the classes \(\)",
+            r"got LinearRegression with the classes \(\); expected a classifier of two or more",
         ),
         (
             FairClassifier(Rule(len, classes=("a",)), SPACE),
@@ -786,7 +791,8 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(LogisticRegression(), SPACE, weights={(18, "male"): 1}),  # type: ignore[arg-type]  # the mistake
             Y,
-            r"weights must be VoteWeights, got dict; feta\.VoteWeights\.of\(space, votes\) makes them",
+            r"invalid weights: got dict; expected VoteWeights; "
+            r"use feta\.VoteWeights\.of\(space, votes\)",
         ),
         (
             FairClassifier(
@@ -800,11 +806,12 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(LogisticRegression(), REALS),
             Y,
-            "'income' has uncountably many values: declare it integer, or give a step",
+            "'income' has uncountably many values: got a real number; .*; declare it integer, or "
+            "give a step",
         ),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(
+def test_invalid_arguments_of_fit_are_rejected(
     fair: FairClassifier, labels: NDArray[Any] | None, message: str
 ) -> None:
     table = X if fair.space is not FLIP else X.assign(s=X["age"] % 2, n=1.0)
@@ -859,12 +866,14 @@ def test_votes_by_predict_need_no_limits() -> None:
 def test_people_outside_the_space_are_refused_with_column_and_row() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
     with pytest.raises(
-        DomainError, match=r"'income' must be a number from 0 to 100, got inf.*row 1"
+        DomainError, match=r"'income' is invalid: got inf; expected a number from 0 to 100.*row 1"
     ):
         fair.predict(pd.DataFrame({"town": ["Bonn", "Kiel"], "income": [5.0, np.inf]}))
     with pytest.raises(DomainError, match="must have the column 'income'"):
         fair.predict(X[["town"]])
-    with pytest.raises(DomainError, match=r"'age' must be a whole number from 18 to 25, got 17"):
+    with pytest.raises(
+        DomainError, match=r"'age' is invalid: got 17; expected an integer from 18 to 25"
+    ):
         fair.fit(X.assign(age=17), Y)
 
 
@@ -879,12 +888,16 @@ def test_an_array_must_have_all_columns_since_they_have_no_names() -> None:
     [
         (
             lambda _: ["maybe", "no"],
-            r"'no'.* or .*'yes'.* for each of 2 rows, got 2 answers, the first \['maybe', 'no'\]",
+            r"got 2 answers, the first \['maybe', 'no'\]; "
+            r"expected .*'no'.* or .*'yes'.* for each of 2",
         ),
-        (lambda _: ["no"], r"for each of 2 rows, got 1 answers, the first \['no'\]"),
+        (
+            lambda _: ["no"],
+            r"got 1 answers, the first \['no'\]; expected one answer for each of 2 rows",
+        ),
     ],
 )
-def test_votes_for_anything_else_are_refused(
+def test_invalid_answers_of_predict_are_rejected(
     answers: Callable[[object], list[str]], message: str
 ) -> None:
     fair = FairClassifier(Rule(answers, classes=("no", "yes")), FLIP)

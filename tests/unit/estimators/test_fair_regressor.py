@@ -33,7 +33,7 @@ from feta import (
     VoteWeights,
 )
 from feta.estimators.fair_regressor import FairRegressor
-from feta.space.schema_file import Decision, SchemaFile
+from feta.io.schema_file import Decision, SchemaFile
 
 pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 
@@ -101,7 +101,8 @@ class Scorer(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         FairRegressor(DecisionTreeRegressor(random_state=0), sensitive=["x0"]),
     ],
     expected_failed_checks=lambda _: {
-        "check_estimators_nan_inf": "it wants broken sensitive values refused by predict, which never reads them"
+        "check_estimators_nan_inf": "predict does not read sensitive values, so it cannot "
+        "reject invalid ones"
     },
 )
 def test_it_is_a_scikit_learn_estimator(
@@ -173,16 +174,18 @@ def test_explain_gives_verdicts_by_epsilon() -> None:
         voted.explain(SOME)
 
 
-def test_a_schema_brings_its_tolerance_along() -> None:
-    told = Schema(SchemaFile(SPACE, {}, {}, {}, Decision(tolerance=100.0)))
-    fair = FairRegressor(LinearRegression(), told).fit(X, Y)
+def test_the_tolerance_of_a_schema_is_used() -> None:
+    schema = Schema(SchemaFile(SPACE, {}, {}, {}, Decision(tolerance=100.0)))
+    fair = FairRegressor(LinearRegression(), schema).fit(X, Y)
     assert fair.model_ is not None
     assert fair.model_.rule == Tolerance(100.0)
-    with pytest.raises(SchemaError, match="epsilon must be left out"):
-        FairRegressor(LinearRegression(), told, epsilon=5.0).fit(X, Y)
-    told = Schema(SchemaFile(SPACE, {}, {}, {}, Decision()))
-    with pytest.raises(SchemaError, match="needs a tolerance"):
-        FairRegressor(LinearRegression(), told).fit(X, Y)
+    with pytest.raises(
+        SchemaError, match=r"two tolerances: got epsilon 5\.0 and 100\.0 in the schema"
+    ):
+        FairRegressor(LinearRegression(), schema, epsilon=5.0).fit(X, Y)
+    schema = Schema(SchemaFile(SPACE, {}, {}, {}, Decision()))
+    with pytest.raises(SchemaError, match="got classes or a threshold; expected a tolerance"):
+        FairRegressor(LinearRegression(), schema).fit(X, Y)
 
 
 def test_a_frozen_estimator_is_not_fitted_again() -> None:
@@ -205,28 +208,33 @@ def test_a_grid_search_reaches_estimator_and_epsilon() -> None:
         (
             FairRegressor(space=SPACE),
             Y,
-            r"estimator must be a regressor, got None; for example FairRegressor\(LinearRegression\(\), space\)",
+            r"got None; expected a regressor; "
+            r"for example FairRegressor\(LinearRegression\(\), space\)",
         ),
         (
             FairRegressor(LinearRegression()),
             Y,
-            r"got neither; write FairRegressor\(estimator, sensitive=\[\.\.\.\]\)",
+            r"got neither a space nor .*; write FairRegressor\(estimator, sensitive=\[\.\.\.\]\)",
         ),
         (
             FairRegressor(LogisticRegression(), SPACE),
             Y > 900,
-            "the estimator must be a regressor, got LogisticRegression; FairClassifier takes classifiers",
+            "got LogisticRegression; expected a regressor; use FairClassifier for classifiers",
         ),
         (FairRegressor(LinearRegression(), SPACE), None, "but the target y is None"),
-        (FairRegressor(LinearRegression(), SPACE), X["sex"], "y must hold numbers, got '"),
+        (
+            FairRegressor(LinearRegression(), SPACE),
+            X["sex"],
+            "invalid y: got '.*'; expected numbers",
+        ),
         (
             FairRegressor(LinearRegression(), SPACE, epsilon=-1.0),
             Y,
-            r"a tolerance must be a finite number, 0 or more, got -1\.0",
+            r"invalid tolerance: got -1\.0; expected a finite number, 0 or more",
         ),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(
+def test_invalid_arguments_of_fit_are_rejected(
     fair: FairRegressor, targets: "pd.Series[Any] | None", message: str
 ) -> None:
     with pytest.raises(SchemaError, match=message):
@@ -236,15 +244,15 @@ def test_what_cannot_be_fitted_is_refused(
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (lambda _: [1.0], "must answer once for each of 16 rows, got 1 answers, the first"),
+        (lambda _: [1.0], "got 1 answers, the first .*; expected one answer for each of 16 rows"),
         (
             lambda table: np.full(len(table), np.nan),
-            r"must answer a finite number for each of 16 rows, got 16 answers, the first \[nan, nan, nan\]",
+            r"got 16 answers, the first \[nan, nan, nan\]; expected a finite number for each of 16",
         ),
-        (lambda table: ["x"] * len(table), r"must answer a finite number .*\['x', 'x', 'x'\]"),
+        (lambda table: ["x"] * len(table), r"\['x', 'x', 'x'\]; expected a finite number"),
     ],
 )
-def test_answers_that_are_no_numbers_are_refused(
+def test_invalid_answers_of_predict_are_rejected(
     score: Callable[[Any], object], message: str
 ) -> None:
     fair = FairRegressor(Scorer(score), SPACE).fit(X, Y)

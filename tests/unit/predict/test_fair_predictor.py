@@ -18,7 +18,7 @@ from feta import (
     Undecided,
     VoteWeights,
 )
-from feta.engine import blocks
+from feta.engine import counterparts
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from tests import oracle
@@ -29,20 +29,20 @@ TIE = linear(female=-1.0, male=1.0)
 OLD = linear(age=1.0, bias=-54.0)  # 37 of the 73 ages are favorable
 
 
-def test_a_tie_is_favorable_for_both_halves_alike() -> None:
+def test_a_tie_is_favorable_for_everyone() -> None:
     people = SPACE.encode([{"age": 40, "sex": sex, "income": 1} for sex in ("female", "male")])
     assert TIE.decide(people).tolist() == [False, True]
     assert FairPredictor(TIE).decide(people).tolist() == [True, True]
 
 
 @pytest.mark.parametrize(("bias", "decision"), [(-54.0, True), (-55.0, False)])
-def test_one_counterpart_more_makes_the_majority(bias: float, *, decision: bool) -> None:
+def test_one_more_counterpart_makes_the_majority(bias: float, *, decision: bool) -> None:
     predictor = FairPredictor(linear(age=1.0, bias=bias))
     assert predictor.decide(PERSON[None, :]).tolist() == [decision]
 
 
 def test_duplicates_are_counted_once() -> None:
-    """The budget is enough for one person's counterparts, and no more."""
+    """The budget is enough for the counterparts of one person only."""
     people = np.repeat(PERSON[None, :], 5, axis=0)
     people[:, 0] = (18, 30, 30, 50, 90)
     predictor = FairPredictor(OLD, "exhaustive", budget=Budget(evaluations=146))
@@ -52,13 +52,13 @@ def test_duplicates_are_counted_once() -> None:
         predictor.decide(people)
 
 
-def test_negative_zero_is_no_other_person() -> None:
+def test_negative_zero_is_the_same_person() -> None:
     people = np.array([[30.0, 1.0, 0.0, 0.0], [30.0, 1.0, 0.0, -0.0]])
     predictor = FairPredictor(OLD, "exhaustive", budget=Budget(evaluations=146))
     assert predictor.decide(people).tolist() == [True, True]
 
 
-def test_answers_come_in_the_order_of_the_rows() -> None:
+def test_answers_are_in_the_order_of_the_rows() -> None:
     network = Network.from_layers([([[0.0, 0.0, 0.0, 1.0]], [-50.0])])
     people = np.repeat(PERSON[None, :], 5, axis=0)
     people[:, 3] = (60, 40, 50, 40, 100)
@@ -67,7 +67,7 @@ def test_answers_come_in_the_order_of_the_rows() -> None:
 
 
 @pytest.mark.parametrize("budget", [Budget(seconds=0), Budget(evaluations=0)])
-def test_undecided_rows_are_named_and_nobody_is_guessed(budget: Budget) -> None:
+def test_undecided_rows_are_named_and_not_guessed(budget: Budget) -> None:
     people = np.repeat(PERSON[None, :], 3, axis=0)
     people[1, 3] = 7.0
     message = r"3 people could not be decided \(rows 0, 1, 2\): the .*budget.* ran out"
@@ -76,8 +76,8 @@ def test_undecided_rows_are_named_and_nobody_is_guessed(budget: Budget) -> None:
     assert refused.value.rows == (0, 1, 2)
 
 
-def test_only_the_rows_left_open_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 146)  # one person at a time
+def test_only_undecided_rows_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", 146)  # one person at a time
     people = np.repeat(PERSON[None, :], 4, axis=0)
     people[:, 3] = (2, 1, 2, 1)
     with pytest.raises(Undecided) as refused:
@@ -88,14 +88,12 @@ def test_only_the_rows_left_open_are_named(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("income", "message"),
     [
-        (np.nan, r"'income' must be a number from 0 to 100, got nan \(row 1\)"),
+        (np.nan, r"'income' is invalid: got nan; expected a number from 0 to 100 \(row 1\)"),
         (np.inf, "got inf"),
         (1e300, "is outside the schema's limits: got 1e.300; expected a number from 0 to 100"),
     ],
 )
-def test_what_is_not_sensitive_must_be_a_number_that_can_be_decided(
-    income: float, message: str
-) -> None:
+def test_an_invalid_shared_column_is_rejected(income: float, message: str) -> None:
     people = np.stack([PERSON, PERSON])
     people[1, 3] = income
     with pytest.raises(DomainError, match=message):
@@ -103,23 +101,23 @@ def test_what_is_not_sensitive_must_be_a_number_that_can_be_decided(
 
 
 @pytest.mark.parametrize("junk", [np.nan, np.inf, -1e9, 0.5])
-def test_sensitive_columns_may_hold_anything(junk: float) -> None:
+def test_sensitive_columns_may_contain_anything(junk: float) -> None:
     people = np.stack([PERSON, PERSON])
     people[1, :3] = junk
     assert FairPredictor(OLD).decide(people).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("shape", [(4,), (1, 3)])
-def test_people_of_the_wrong_shape_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(DomainError, match="people must be a matrix with 4 columns"):
+def test_people_of_the_wrong_shape_are_rejected(shape: tuple[int, ...]) -> None:
+    with pytest.raises(DomainError, match="expected a matrix with 4 columns"):
         FairPredictor(OLD).decide(np.zeros(shape))
 
 
-def test_nobody_gets_no_decision() -> None:
+def test_no_people_give_no_decisions() -> None:
     assert FairPredictor(OLD).decide(np.zeros((0, 4))).shape == (0,)
 
 
-def test_where_every_column_is_sensitive_all_are_decided_alike() -> None:
+def test_if_every_column_is_sensitive_everyone_gets_the_same_decision() -> None:
     space = FeatureSpace((Integer("age", 0, 9, sensitive=True),))
     model = Model(space, Network.from_layers([([[1.0]], [-7.0])]))
     assert FairPredictor(model).decide(np.array([[1.0], [9.0]])).tolist() == [False, False]
@@ -132,16 +130,16 @@ SCORES = Network.from_layers([([[1.0, 0, 0, 0.5]], [0.0])])
 
 
 def weighted(*votes: int) -> VoteWeights:
-    """Give so many votes to women of 18, men of 18, women of 19, and so on."""
-    held = [(number, count) for number, count in enumerate(votes) if count]
-    return VoteWeights(np.array([n for n, _ in held]), np.array([c for _, c in held]), SPACE)
+    """Return the votes of women of 18, men of 18, women of 19, and so on."""
+    counts = [(number, count) for number, count in enumerate(votes) if count]
+    return VoteWeights(np.array([n for n, _ in counts]), np.array([c for _, c in counts]), SPACE)
 
 
-def test_several_classes_are_decided_by_the_most_votes() -> None:
+def test_the_class_with_most_votes_is_chosen() -> None:
     predictor = FairPredictor(Model(SPACE, BY_AGE, ABC))
     assert predictor.decide(PERSON[None, :]).tolist() == [1]  # 36 ages are below 54, 37 are not
     counts = predictor.votes(PERSON[None, :])
-    assert counts.settled.tolist() == [True]
+    assert counts.decided.tolist() == [True]
     assert counts.by_class[0, 2] == 0
 
 
@@ -163,7 +161,7 @@ def test_one_class_against_the_rest_is_decided_by_the_majority(chosen: str) -> N
         ((0, 1), 1, True),
     ],
 )
-def test_each_assignment_has_its_votes_and_ties_follow_the_rule(
+def test_votes_are_weighted_and_ties_follow_the_rule(
     votes: tuple[int, int], first: int, *, yes: bool
 ) -> None:
     by_sex = Network.from_layers([([[0, 1.0, 0, 0], [0, 0, 1.0, 0], [0.0] * 4], [0.0] * 3)])
@@ -186,11 +184,11 @@ def test_a_regression_is_decided_by_the_lower_median() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_rule_is_enforced_as_by_the_book(seed: int) -> None:
+def test_fair_decisions_match_the_oracle_for_every_rule(seed: int) -> None:
     case = random_case(np.random.default_rng([seed, 9]), "tie", plain=False)
     predictor = FairPredictor(case.model, weights=case.weights)
-    due = [oracle.fair_decision(case.model, person, case.weights) for person in case.people]
-    assert predictor.decide(case.people).tolist() == [float(one) for one in due]
+    expected = [oracle.fair_decision(case.model, person, case.weights) for person in case.people]
+    assert predictor.decide(case.people).tolist() == [float(answer) for answer in expected]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +198,7 @@ def test_every_rule_is_enforced_as_by_the_book(seed: int) -> None:
 @pytest.mark.parametrize(
     "model", [Model(SPACE, SCORES, Tolerance(1.0)), Model(SPACE, BY_AGE, ABC), OLD]
 )
-def test_a_spent_budget_decides_nobody_whatever_the_rule(
+def test_a_spent_budget_decides_nobody_for_every_rule(
     model: Model, budget: Budget, reason: str
 ) -> None:
     message = rf"1 person could not be decided \(rows 0\): .*{reason}"
@@ -209,26 +207,27 @@ def test_a_spent_budget_decides_nobody_whatever_the_rule(
 
 
 @pytest.mark.parametrize("model", [Model(SPACE, SCORES, Tolerance(1.0)), Model(SPACE, BY_AGE, ABC)])
-def test_nobody_gets_no_answer_whatever_the_rule(model: Model) -> None:
+def test_no_people_give_no_answers_for_every_rule(model: Model) -> None:
     assert FairPredictor(model).decide(np.zeros((0, 4))).shape == (0,)
 
 
 def test_a_regression_has_no_votes() -> None:
-    message = "a regression model has scores, not votes; use medians"
+    message = "^votes are for decisions: got a regression model; .*; use medians$"
     with pytest.raises(EngineError, match=message):
         FairPredictor(Model(SPACE, SCORES, Tolerance(1.0))).votes(PERSON[None, :])
 
 
 def test_several_scores_have_no_median() -> None:
-    with pytest.raises(EngineError, match="medians are for regression"):
+    message = "^medians are for regression: got a model with decisions; .*; use votes$"
+    with pytest.raises(EngineError, match=message):
         FairPredictor(Model(SPACE, BY_AGE, ABC)).medians(PERSON[None, :])
 
 
-def test_weights_of_another_space_are_refused() -> None:
+def test_weights_of_another_space_are_rejected() -> None:
     sexes = Categorical("sex", ("male", "female"), sensitive=True)  # in another order
-    ages = Integer("age", 17, 89, sensitive=True)  # as many, but others
+    ages = Integer("age", 17, 89, sensitive=True)  # the same number of other values
     for changed in (sexes, ages):
-        attributes = [changed if one.name == changed.name else one for one in SPACE.attributes]
+        attributes = [changed if a.name == changed.name else a for a in SPACE.attributes]
         other = VoteWeights(np.array([1]), np.array([1]), FeatureSpace(tuple(attributes)))
         with pytest.raises(
             SchemaError, match=r"vote weights belong to another space: .* expected 'age' \("
@@ -243,12 +242,13 @@ def test_weights_of_another_space_are_refused() -> None:
             feta.audit(OLD, [{"age": 30, "sex": "male", "income": 5.0}], weights=other)
 
 
-def test_weights_hold_wherever_the_sensitive_attributes_are_the_same() -> None:
+def test_weights_are_valid_for_every_space_with_the_same_sensitive_attributes() -> None:
     other = FeatureSpace((*SPACE.sensitive, Integer("children", 0, 9)))
     weights = VoteWeights(np.array([1]), np.array([1]), other)
     assert FairPredictor(OLD, weights=weights).decide(PERSON[None, :]).tolist() == [False]
 
 
-def test_raw_records_are_sent_to_be_encoded_first() -> None:
-    with pytest.raises(DomainError, match=r"people must come encoded: space\.encode"):
+def test_raw_records_are_rejected() -> None:
+    message = r"^people are not encoded: got dict; expected an array of rows; use space\.encode"
+    with pytest.raises(DomainError, match=message):
         FairPredictor(OLD).decide({"income": 5})  # type: ignore[arg-type]  # the mistake itself

@@ -1,16 +1,17 @@
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import feta
-from feta.cli.app import exit_code_of
+from feta.cli.run_command import run_command
 from feta.errors import SchemaError
 from feta.report.audited import read_audit
 from feta.report.diff import compare
-from feta.report.gate import Gate, Outcome, conclusion
+from feta.report.gate import Gate, GateResult, conclusion
 from feta.report.matching import match
 
 SPACE = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
@@ -25,7 +26,7 @@ def audited(tmp_path: Path) -> Callable[..., Path]:
     def make(name: str, *options: str, rows: list[str] = ROWS) -> Path:
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,age,income", *rows]))
         data = ["--data", str(tmp_path / f"{name}.csv"), "--out", str(tmp_path / name)]
-        assert exit_code_of(["audit", str(tmp_path / "m.feta"), *data, *options]) == 1
+        assert run_command(["audit", str(tmp_path / "m.feta"), *data, *options]) == 1
         return tmp_path / name
 
     return make
@@ -50,24 +51,24 @@ def edit(out: Path, change: Callable[[dict[str, Any]], object]) -> None:
         ("one_attribute_is_enough", [], "expected an object of counts"),
     ],
 )
-def test_a_summary_that_no_audit_writes_is_refused(
+def test_an_invalid_summary_is_rejected(
     audited: Callable[..., Path], key: str, value: object, message: str
 ) -> None:
     out = audited("out")
     edit(out, lambda content: content["summary"].update({key: value}))
     with pytest.raises(SchemaError, match=message):
         read_audit(out)
-    assert exit_code_of(["diff", str(out), str(audited("other"))]) == 2
+    assert run_command(["diff", str(out), str(audited("other"))]) == 2
 
 
-def test_a_missing_or_repeated_key_is_refused(audited: Callable[..., Path]) -> None:
+def test_a_missing_or_repeated_key_is_rejected(audited: Callable[..., Path]) -> None:
     out = audited("out")
     edit(out, lambda content: content["summary"].pop("unfair"))
-    with pytest.raises(SchemaError, match=r"'summary.unfair' is missing; audit again"):
+    with pytest.raises(SchemaError, match=r"missing key 'summary.unfair'; audit again"):
         read_audit(out)
     text = (audited("other") / "audit.json").read_text().replace('"fair":', '"fair": 1, "fair":', 1)
     (out / "audit.json").write_text(text)
-    with pytest.raises(SchemaError, match="the key 'fair' occurs twice"):
+    with pytest.raises(SchemaError, match="repeated key: got 'fair' twice"):
         read_audit(out)
 
 
@@ -92,15 +93,15 @@ def test_people_who_cannot_be_matched_are_not_compared(
     columns = [["--id", name] if name else [] for name in options]
     old = read_audit(audited("old", *columns[0]))
     new = read_audit(audited("new", *columns[1], rows=rows))
-    (found,) = match(old, new).reasons
-    assert reason in found
+    (obstacle,) = match(old, new).reasons
+    assert reason in obstacle
     diff = compare(old, new)
-    assert Gate().outcome(diff) == Outcome.NOT_MATCHED
+    assert Gate().outcome(diff) == GateResult.NOT_MATCHED
     assert reason in conclusion(diff, Gate())
-    assert Gate(rate_only=True).outcome(diff) != Outcome.NOT_MATCHED
+    assert Gate(rate_only=True).outcome(diff) != GateResult.NOT_MATCHED
 
 
-def test_verdicts_that_were_edited_are_not_compared_even_by_rate(
+def test_edited_verdicts_are_not_compared_even_by_rate(
     audited: Callable[..., Path],
 ) -> None:
     old, out = read_audit(audited("old")), audited("new")
@@ -108,13 +109,13 @@ def test_verdicts_that_were_edited_are_not_compared_even_by_rate(
     verdicts.write_text(verdicts.read_text().replace('"unfair"', '"fair"', 1))
     new = read_audit(out)
     assert new.doubt == "verdicts.csv changed after audit.json was written"
-    assert Gate(rate_only=True).outcome(compare(old, new)) == Outcome.NOT_MATCHED
+    assert Gate(rate_only=True).outcome(compare(old, new)) == GateResult.NOT_MATCHED
     edit(out, lambda content: content.pop("files"))
     assert read_audit(out).doubt == "verdicts.csv has 3 people fair, and audit.json 2"
     verdicts.unlink()
     new = read_audit(out)
     assert new.doubt == "verdicts.csv is missing"
-    assert Gate().outcome(compare(old, new)) == Outcome.NOT_MATCHED
+    assert Gate().outcome(compare(old, new)) == GateResult.NOT_MATCHED
     gate = Gate(rate_only=True)
     assert "only the rates were compared, not who is unfair" in conclusion(compare(old, new), gate)
 
@@ -134,18 +135,43 @@ def test_verdicts_that_were_edited_are_not_compared_even_by_rate(
         ),
     ],
 )
-def test_a_weaker_question_is_another_one(
+def test_a_weaker_question_is_a_different_question(
     audited: Callable[..., Path], change: dict[str, object], words: str
 ) -> None:
     old, out = read_audit(audited("old")), audited("new")
     edit(out, lambda content: content["model"].update(change))
     diff = compare(old, read_audit(out))
     assert diff.question_changes == (words,)
-    assert Gate().outcome(diff) == Outcome.NOT_COMPARABLE
+    assert Gate().outcome(diff) == GateResult.NOT_COMPARABLE
 
 
-def test_a_stronger_question_is_no_obstacle(audited: Callable[..., Path]) -> None:
+def test_a_stronger_question_is_the_same_question(audited: Callable[..., Path]) -> None:
     old, new = audited("old", "--seconds", "5"), read_audit(audited("new"))
     edit(old, lambda content: content["model"].update(reading="sampled"))
     diff = compare(read_audit(old), new)
-    assert (diff.question_changes, Gate().outcome(diff)) == ((), Outcome.NOT_WORSE)
+    assert (diff.question_changes, Gate().outcome(diff)) == ((), GateResult.NOT_WORSE)
+
+
+def _set_domain(content: dict[str, Any], domain: str) -> None:
+    content["model"]["sensitive"]["age"] = domain
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("a whole number from 18 to 90", "an integer from 18 to 90", True),
+        ("a whole number from 18 to 90 or missing", "an integer from 18 to 90 or missing", True),
+        ("a whole number from 18 to 90", "an integer from 18 to 90 or missing", False),
+        ("a whole number from 18 to 90", "an integer from 18 to 75", False),
+        ("a whole number from 18 to 90", "a number from 18 to 90", False),
+        ("one of 'a', 'b'", "one of 'a', 'c'", False),
+    ],
+)
+def test_the_wording_of_a_domain_does_not_change_the_question(
+    audited: Callable[..., Path], before: str, after: str, *, same: bool
+) -> None:
+    old, new = audited("old"), audited("new")
+    for folder, domain in ((old, before), (new, after)):
+        edit(folder, partial(_set_domain, domain=domain))
+    changes = compare(read_audit(old), read_audit(new)).question_changes
+    assert changes == (() if same else (f"the domain of age was {before} and is {after}",))

@@ -1,4 +1,4 @@
-"""No name or value comes alive in what is handed over."""
+"""No name or value becomes active content in a report."""
 
 import pytest
 
@@ -27,8 +27,8 @@ from tests.payloads import PAYLOADS, evil_report
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
-# Runs in the page around the reports: what became of each, as a browser reads it.
-LOOK = """
+# Runs in the page around the reports: lists the elements of each as the browser parsed them.
+INSPECT = """
 addEventListener("load", () => {
   const seen = [...document.querySelectorAll("iframe")].map((frame) => {
     const tags = {}, names = {};
@@ -44,7 +44,7 @@ addEventListener("load", () => {
 
 
 def shape(page: str) -> tuple[Counter[str], set[str]]:
-    """Count a page's elements, read as the HTML standard says; breaks in long words go without saying."""
+    """Count the elements of a page, parsed by the HTML standard, without breaks in long words."""
     tree = html5lib.parse(page, namespaceHTMLElements=False)
     elements = [one for one in tree.iter() if isinstance(one.tag, str)]
     tags = Counter(one.tag.split("}")[-1] for one in elements)
@@ -55,23 +55,23 @@ def shape(page: str) -> tuple[Counter[str], set[str]]:
 HARMLESS = shape(html(evil_report("harmless")))
 
 
-def test_there_are_more_than_forty_payloads() -> None:
+def test_there_are_at_least_fifty_payloads() -> None:
     assert len(set(PAYLOADS)) >= 50
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_no_payload_is_alive_in_any_format(payload: str) -> None:
+def test_no_payload_is_active_in_any_format(payload: str) -> None:
     report = evil_report(payload)
     assert report.pairs
     page = html(report)
     assert shape(page) == HARMLESS
     assert not {"script", "img", "iframe", "a", "link", "object"} & set(HARMLESS[0])
-    for text in (page, markdown(report), junit(report)):
-        assert all(one.isprintable() or one == "\n" for one in text)
-    told = markdown(report)
-    assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", told, re.IGNORECASE)
-    assert {line.count("|") for line in told.splitlines() if line.startswith("|")} == {5}
-    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(told)
+    for output in (page, markdown(report), junit(report)):
+        assert all(one.isprintable() or one == "\n" for one in output)
+    text = markdown(report)
+    assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", text, re.IGNORECASE)
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {5}
+    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     page_of = {"html", "head", "body"}
     bland = {"h1", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
     assert set(shape(rendered)[0]) <= bland | page_of
@@ -80,32 +80,33 @@ def test_no_payload_is_alive_in_any_format(payload: str) -> None:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_no_payload_is_alive_in_a_diff(payload: str) -> None:
+def test_no_payload_is_active_in_a_diff(payload: str) -> None:
     counts = [("people", 2, 2), ("unfair", 0, 1), ("undecided", 0, 0), ("not_audited", 0, 0)]
     figures = (*counts, (f"{payload} alone", 0, 1))
-    found = Diff(figures, True, True, (payload,), False, ((payload, "unfair", 1),), (payload,))
-    told = diff_markdown(found, Gate())
-    assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", told, re.IGNORECASE)
-    assert {line.count("|") for line in told.splitlines() if line.startswith("|")} == {5}
-    suite = ET.fromstring(diff_junit(found, Gate()))
+    diff = Diff(figures, True, True, (payload,), False, ((payload, "unfair", 1),), (payload,))
+    text = diff_markdown(diff, Gate())
+    assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", text, re.IGNORECASE)
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {5}
+    suite = ET.fromstring(diff_junit(diff, Gate()))
     assert {one.tag for one in suite.iter()} <= {"testsuite", "testcase", "error", "system-out"}
-    for text in (told, diff_junit(found, Gate())):
-        assert all(one.isprintable() or one == "\n" for one in text)
+    for output in (text, diff_junit(diff, Gate())):
+        assert all(one.isprintable() or one == "\n" for one in output)
 
 
 def seen_by_a_browser(
     pages: list[str], folder: Path
 ) -> tuple[list[tuple[dict[str, int], list[str]]], list[int]]:
-    """Open pages side by side with scripts on; give their elements, and which of them ran something."""
+    """Open pages with scripts enabled; return their elements, and which of them ran a script."""
     frames = []
-    for place, page in enumerate(pages):
-        spy = f"<script>alert = () => parent.alive.push({place}); document.currentScript.remove()</script>"
+    for index, page in enumerate(pages):
+        report_alert = f"alert = () => parent.alive.push({index});"
+        spy = f"<script>{report_alert} document.currentScript.remove()</script>"
         frames.append(
             f'<iframe srcdoc="{escape(page.replace("<head>", f"<head>{spy}", 1))}"></iframe>'
         )
     around = folder / "around.html"
     around.write_text(
-        f"<body><script>alive = [];{LOOK}</script>{''.join(frames)}", encoding="utf-8"
+        f"<body><script>alive = [];{INSPECT}</script>{''.join(frames)}", encoding="utf-8"
     )
     assert CHROMIUM
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'user'}"]
@@ -116,9 +117,9 @@ def seen_by_a_browser(
         check=True,
         timeout=600,
     )
-    told = re.search(r"SEEN(.*)SEEN", done.stdout, re.DOTALL)
-    assert told, done.stderr
-    seen, alive = json.loads(told.group(1))
+    output = re.search(r"SEEN(.*)SEEN", done.stdout, re.DOTALL)
+    assert output, done.stderr
+    seen, alive = json.loads(output.group(1))
     return [(tags, names) for tags, names in seen], alive
 
 
@@ -126,12 +127,12 @@ def seen_by_a_browser(
 def test_no_payload_runs_in_a_browser(tmp_path: Path) -> None:
     pages = [html(evil_report(one)) for one in ["harmless", *PAYLOADS]]
     assert all(POLICY.search(page) for page in pages)
-    # Without the policy, which alone would already keep everything from running.
+    # Without the policy, which by itself would prevent every script.
     pages = [POLICY.sub("", page) for page in pages]
-    told = "<p>harmless" + PAYLOADS[0] + PAYLOADS[1]
-    caught = pages[0].replace("<h1>", f"<h1>{told}", 1)
+    active = "<p>harmless" + PAYLOADS[0] + PAYLOADS[1]
+    caught = pages[0].replace("<h1>", f"<h1>{active}", 1)
     seen, alive = seen_by_a_browser([*pages, caught], tmp_path)
-    assert set(alive) == {len(pages)}  # the one that shows that this test would notice
+    assert set(alive) == {len(pages)}  # the page that proves that this test can fail
     for tags, _ in seen:
         tags.pop("wbr", None)
     assert all(one == seen[0] for one in seen[:-1])

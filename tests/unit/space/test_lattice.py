@@ -16,19 +16,19 @@ SPACE = FeatureSpace(
 PERSON = SPACE.encode({"income": 4, "age": 2, "sex": "m", "hours": -0.5})[0]
 
 
-def test_the_first_axis_moves_slowest() -> None:
+def test_the_first_axis_varies_slowest() -> None:
     decoded = [
         SPACE.decode(SPACE.lattice.counterpart(PERSON, n)) for n in range(SPACE.lattice.size)
     ]
-    assert [(one["age"], one["sex"], one["hours"]) for one in decoded] == [
+    assert [(record["age"], record["sex"], record["hours"]) for record in decoded] == [
         (age, sex, hours) for age in (1, 2, 3) for sex in "fm" for hours in (-0.5, 2.0)
     ]
 
 
-def test_a_derived_attribute_moves_with_its_source() -> None:
+def test_a_derived_attribute_changes_with_its_source() -> None:
     for number in range(SPACE.lattice.size):
-        other = SPACE.decode(SPACE.lattice.counterpart(PERSON, number))
-        assert other["band"] == ("old" if other["age"] == 3 else "young")
+        record = SPACE.decode(SPACE.lattice.counterpart(PERSON, number))
+        assert record["band"] == ("old" if record["age"] == 3 else "young")
 
 
 def test_counterparts_include_the_person_once_and_share_the_rest() -> None:
@@ -40,27 +40,27 @@ def test_counterparts_include_the_person_once_and_share_the_rest() -> None:
     SPACE.check(block)
 
 
-def test_a_number_names_one_assignment() -> None:
+def test_assignment_ids_identify_assignments() -> None:
     lattice = SPACE.lattice
     (block,) = lattice.counterparts(PERSON)
-    assert lattice.numbers(block).tolist() == list(range(lattice.size))
-    own = int(lattice.numbers(PERSON[None, :])[0])
-    assert (lattice.counterpart(PERSON, own) == PERSON).all()
-    assert lattice.numbers(block[:0]).shape == (0,)
+    assert lattice.assignment_ids(block).tolist() == list(range(lattice.size))
+    assignment_id = int(lattice.assignment_ids(PERSON[None, :])[0])
+    assert (lattice.counterpart(PERSON, assignment_id) == PERSON).all()
+    assert lattice.assignment_ids(block[:0]).shape == (0,)
 
 
-def test_a_counterpart_leaves_the_person_alone() -> None:
+def test_a_counterpart_is_a_copy() -> None:
     before = PERSON.tobytes()
     SPACE.lattice.counterpart(PERSON, 0)[:] = 0.0
     assert PERSON.tobytes() == before
 
 
-def test_each_person_moves_to_an_assignment_of_their_own() -> None:
+def test_each_person_may_get_another_assignment() -> None:
     people = np.stack([PERSON, PERSON])
     people[1, 2] = 7.0  # income
     moved = SPACE.lattice.moved(people, np.array([0, 11]))
-    assert SPACE.lattice.numbers(moved).tolist() == [0, 11]
-    assert [SPACE.decode(one)["income"] for one in moved] == [4, 7]
+    assert SPACE.lattice.assignment_ids(moved).tolist() == [0, 11]
+    assert [SPACE.decode(person)["income"] for person in moved] == [4, 7]
     SPACE.check(moved)
 
 
@@ -81,6 +81,6 @@ def test_counterparts_come_in_blocks(size: int) -> None:
     np.testing.assert_array_equal(np.concatenate(blocks)[:, 0], np.arange(1, size + 1))
 
 
-def test_a_size_beyond_64_bits_is_still_told() -> None:
+def test_a_size_beyond_64_bits_is_exact() -> None:
     wide = FeatureSpace(tuple(Integer(f"n{i}", 1, 2**40, sensitive=True) for i in range(2)))
     assert wide.lattice.size == 2**80

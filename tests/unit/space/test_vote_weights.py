@@ -9,8 +9,8 @@ from tests.examples import PERSON, SPACE
 WIDE = FeatureSpace(tuple(Integer(f"n{n}", 1, 2**40, sensitive=True) for n in range(2)))
 
 
-def weights(numbers: list[int], votes: list[int]) -> VoteWeights:
-    return VoteWeights(np.array(numbers), np.array(votes), SPACE)
+def weights(assignment_ids: list[int], votes: list[int]) -> VoteWeights:
+    return VoteWeights(np.array(assignment_ids), np.array(votes), SPACE)
 
 
 def people(*ages: int) -> np.ndarray:
@@ -18,24 +18,24 @@ def people(*ages: int) -> np.ndarray:
 
 
 def test_each_assignment_has_the_votes_of_the_people_who_have_it() -> None:
-    found = VoteWeights.from_people(SPACE, np.concatenate([people(90, 18, 90), PERSON[None, :]]))
-    assert found.numbers.tolist() == [1, 24, 145]  # 18 male, 30 female, 90 male
-    assert found.votes.tolist() == [1, 1, 2]
-    assert found.total == 4
+    result = VoteWeights.from_people(SPACE, np.concatenate([people(90, 18, 90), PERSON[None, :]]))
+    assert result.assignment_ids.tolist() == [1, 24, 145]  # 18 male, 30 female, 90 male
+    assert result.votes.tolist() == [1, 1, 2]
+    assert result.total == 4
 
 
-def test_votes_may_be_given_by_the_sensitive_values() -> None:
-    found = VoteWeights.of(SPACE, {(90, "male"): 2, (18, "female"): 5})
-    assert found.numbers.tolist() == [145, 0]
-    assert found.votes.tolist() == [2, 5]
-    assert found.total == 7
+def test_votes_may_be_passed_by_sensitive_values() -> None:
+    result = VoteWeights.of(SPACE, {(90, "male"): 2, (18, "female"): 5})
+    assert result.assignment_ids.tolist() == [145, 0]
+    assert result.votes.tolist() == [2, 5]
+    assert result.total == 7
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
-def test_any_kind_of_whole_number_counts(kind: type[np.integer]) -> None:
-    found = VoteWeights(np.array([3, 0], dtype=kind), np.array([1, 2], dtype=kind), SPACE)
-    assert found.numbers.dtype == found.votes.dtype == np.int64
-    assert found.total == 3
+def test_all_integer_types_are_accepted(kind: type[np.integer]) -> None:
+    result = VoteWeights(np.array([3, 0], dtype=kind), np.array([1, 2], dtype=kind), SPACE)
+    assert result.assignment_ids.dtype == result.votes.dtype == np.int64
+    assert result.total == 3
 
 
 @pytest.mark.parametrize(
@@ -43,55 +43,70 @@ def test_any_kind_of_whole_number_counts(kind: type[np.integer]) -> None:
     [
         (
             lambda: VoteWeights(np.array([0.0]), np.array([1]), SPACE),
-            "vote weights must be whole numbers",
+            "^invalid vote weights: got arrays of float64 and int64; expected integers",
         ),
         (
             lambda: VoteWeights(np.array([0]), np.array([1.5]), SPACE),
-            "vote weights must be whole numbers",
+            "^invalid vote weights: got arrays of int64 and float64; expected integers",
         ),
         (
             lambda: VoteWeights(np.array([0]), np.array([True]), SPACE),
-            "vote weights must be whole numbers",
+            "^invalid vote weights: got arrays of int64 and bool; expected integers",
         ),
         (
             lambda: weights([0, 1], [1]),
-            r"must list assignments and one count each, got the shapes \(2,\) and \(1,\)",
+            r"^invalid vote weights: got arrays of the shapes \(2,\) and \(1,\); expected a list",
         ),
         (
             lambda: VoteWeights(np.array([[0]]), np.array([[1]]), SPACE),
-            r"must list assignments and one count each, got the shapes \(1, 1\) and \(1, 1\)",
+            r"got arrays of the shapes \(1, 1\) and \(1, 1\); expected a list of assignments",
         ),
         (
             lambda: VoteWeights.from_people(SPACE, people(18)[:0]),
-            r"must list assignments and one count each, got the shapes \(0,\) and \(0,\)",
+            r"got arrays of the shapes \(0,\) and \(0,\); expected .* one count each",
         ),
-        (lambda: weights([0], [0]), r"must have one vote or more, at most 2\^53 in all"),
-        (lambda: weights([0, 1], [5, -1]), "each assignment listed must have one vote or more"),
-        (lambda: weights([0], [2**53 + 1]), r"one vote or more, at most 2\^53 in all"),
-        (lambda: weights([0, 1], [2**53, 1]), r"one vote or more, at most 2\^53 in all"),
+        (
+            lambda: weights([0], [0]),
+            r"got counts from 0 to 0; expected one vote or more .*, and at most 2\^53 in all",
+        ),
+        (
+            lambda: weights([0, 1], [5, -1]),
+            "got counts from -1 to 5; expected one vote or more for each",
+        ),
+        (
+            lambda: weights([0], [2**53 + 1]),
+            r"expected one vote or more .*, and at most 2\^53 in all",
+        ),
+        (
+            lambda: weights([0, 1], [2**53, 1]),
+            r"expected one vote or more .*, and at most 2\^53 in all",
+        ),
         (lambda: weights([0, 1, 2], [2**62, 2**62, 2**62]), r"at most 2\^53 in all"),
-        (lambda: weights([4, 4], [1, 1]), "each assignment must be listed once"),
-        (lambda: weights([-1], [1]), "each assignment must be listed once"),
+        (
+            lambda: weights([4, 4], [1, 1]),
+            "^invalid assignment ids: .*; expected each assignment once",
+        ),
+        (lambda: weights([-1], [1]), "^invalid assignment ids: .*; expected each assignment once"),
         (
             lambda: VoteWeights.of(SPACE, {(18,): 1}),
-            r"an assignment must give values for \['age', 'sex'\], got \(18,\)",
+            r"^invalid assignment: got \(18,\); expected values for \['age', 'sex'\]",
         ),
         (
             lambda: VoteWeights.of(SPACE, {(18, "male", 50.0): 1}),
-            r"an assignment must give values for \['age', 'sex'\], got \(18, 'male', 50\.0\)",
+            r"^invalid assignment: got \(18, 'male', 50\.0\); expected values for \['age', 'sex'\]",
         ),
         (
             lambda: weights([0, 146], [1, 1]),
-            "an assignment's number must be below 146, got 146",
+            "^invalid assignment id: got 146; expected a number below 146",
         ),
     ],
 )
-def test_weights_that_cannot_be_are_refused(make: Callable[[], object], message: str) -> None:
+def test_invalid_weights_are_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         make()
 
 
-def test_two_to_the_53_votes_are_just_enough() -> None:
+def test_two_to_the_53_votes_are_accepted() -> None:
     assert weights([0, 1], [2**53 - 1, 1]).total == 2**53
     weights([0, 145], [1, 1]).check(SPACE)
 
@@ -99,16 +114,22 @@ def test_two_to_the_53_votes_are_just_enough() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: VoteWeights.of(SPACE, {(17, "male"): 1}), "'age' must be a whole number from 18"),
-        (lambda: VoteWeights.of(SPACE, {("male", 18): 1}), "'age' must be .*got 'male'"),
+        (
+            lambda: VoteWeights.of(SPACE, {(17, "male"): 1}),
+            "'age' is invalid: got 17; expected an integer",
+        ),
+        (
+            lambda: VoteWeights.of(SPACE, {("male", 18): 1}),
+            "'age' is invalid: got 'male'; expected",
+        ),
         (lambda: VoteWeights.of(SPACE, {(18, "mle"): 1}), r"'sex' .* did you mean 'male'\?"),
         (
             lambda: VoteWeights.from_people(SPACE, np.array([[17.0, 0.0, 1.0, 2.0]])),
-            r"'age' must be a whole number from 18 to 90, got 17\.0 \(row 0\)",
+            r"'age' is invalid: got 17\.0; expected an integer from 18 to 90 \(row 0\)",
         ),
     ],
 )
-def test_an_assignment_nobody_can_have_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_impossible_assignment_is_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         make()
 
@@ -119,8 +140,10 @@ def test_a_real_valued_sensitive_attribute_has_no_weights() -> None:
         VoteWeights.from_people(space, PERSON[None, :])
 
 
-def test_no_votes_at_all_are_refused_for_what_they_are() -> None:
-    with pytest.raises(SchemaError, match="must list assignments and one count each"):
+def test_empty_weights_are_rejected() -> None:
+    with pytest.raises(
+        SchemaError, match=r"^invalid vote weights: .*; expected a list of assignments, one or more"
+    ):
         VoteWeights.of(SPACE, {})
 
 
@@ -132,9 +155,9 @@ def test_no_votes_at_all_are_refused_for_what_they_are() -> None:
         lambda: VoteWeights(np.array([2**63], dtype=np.uint64), np.array([1]), SPACE),
     ],
 )
-def test_an_assignment_whose_number_int64_cannot_hold_is_refused(
+def test_an_assignment_id_beyond_int64_is_rejected(
     make: Callable[[], VoteWeights],
 ) -> None:
-    """Number 2^24 · 2^40 + 6 would wrap around to 6, another assignment's."""
+    """The id 2^24 · 2^40 + 6 would wrap around to 6, the id of another assignment."""
     with pytest.raises(SchemaError, match=r"assignment|counterparts"):
         make()

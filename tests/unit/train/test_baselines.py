@@ -78,15 +78,15 @@ def test_the_most_accurate_fair_predictor_is_chosen_with_the_reason() -> None:
     assert (choice.name, choice.predictor) == ("right", right)
     assert choice.accuracies == {"wrong": 0.0, "right": 1.0}
     assert (
-        choice.reason
-        == "'right' is right for 100.0% of 160 people; all are fair for everybody by construction, so accuracy alone decides; next is 'wrong' with 0.0%"
+        choice.reason == "'right' is right for 100.0% of 160 people; all are fair for everybody by "
+        "construction, so accuracy alone decides; next is 'wrong' with 0.0%"
     )
     tied = choose_fair({"a": right, "b": right}, PEOPLE, LABELS)
     assert tied.name == "a"
     assert "which may be chance: one standard error is" in tied.reason
     alone = choose_fair({"a": right}, PEOPLE, LABELS)
     assert "next" not in alone.reason
-    with pytest.raises(SchemaError, match="there must be a fair predictor to choose, got none"):
+    with pytest.raises(SchemaError, match="no candidates: got none; expected at least one"):
         choose_fair({}, PEOPLE, LABELS)
 
 

@@ -17,8 +17,7 @@ from feta import (
 )
 from feta.train import checkpoint_file
 from feta.train.plain import PlainTrainer
-from feta.train.split import Split
-from feta.train.subset import draw
+from feta.train.split import Split, draw
 from feta.train.task import Task
 from tests.extras import needs
 from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE
@@ -143,23 +142,26 @@ def test_another_trainings_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match="its data or settings differ; delete it"):
         single.train(PEOPLE, ~LABELS, checkpoint=path)
     path.write_bytes(b"nothing of the kind")
-    with pytest.raises(NetworkError, match="must be a checkpoint of a training"):
+    with pytest.raises(NetworkError, match="the file is not a checkpoint of a training"):
         single.train(PEOPLE, LABELS, checkpoint=path)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"epochs": 0}, "epochs must be a whole number above 0, got 0"),
-        ({"epochs": True}, "epochs must be a whole number above 0, got True"),
-        ({"sample_fraction": 0.0}, "sample_fraction must be above 0 and at most 1, got 0.0"),
+        ({"epochs": 0}, "invalid epochs: got 0; expected an integer above 0"),
+        ({"epochs": True}, "invalid epochs: got True; expected an integer above 0"),
+        (
+            {"sample_fraction": 0.0},
+            "invalid sample_fraction: got 0.0; expected a number above 0 and at most 1",
+        ),
         ({"epoch": "first"}, "epoch must be one of 'best', 'last', got 'first'"),
         ({"subset": "new"}, "subset must be one of 'fresh', 'fixed', got 'new'"),
-        ({"learning_rates": ()}, r"learning rates must be above 0, got \(\)"),
-        ({"learning_rates": (-1.0,)}, "learning rates must be above 0"),
-        ({"batch_sizes": ()}, "a batch size must be a whole number above 0"),
-        ({"hidden": (0,)}, "a hidden layer's width must be a whole number above 0, got 0"),
-        ({"activation": "maxout"}, "an activation to train must be one of .* got 'maxout'"),
+        ({"learning_rates": ()}, r"invalid learning_rates: got \(\); expected numbers above 0"),
+        ({"learning_rates": (-1.0,)}, "invalid learning_rates: got .*; expected numbers above 0"),
+        ({"batch_sizes": ()}, "invalid batch size: got .*; expected an integer above 0"),
+        ({"hidden": (0,)}, "invalid width of a hidden layer: got 0; expected an integer above 0"),
+        ({"activation": "maxout"}, "activation must be one of .* got 'maxout'"),
         ({"rule": feta.OneVsRest(("a", "b"), "a")}, "training needs all classes"),
     ],
 )
@@ -170,15 +172,23 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, object], messag
 
 @needs("torch")
 def test_people_and_labels_are_checked() -> None:
-    with pytest.raises(feta.DomainError, match=r"labels must be 0 to 1, got 2 \(row 3\)"):
+    with pytest.raises(
+        feta.DomainError, match="invalid label in row 3: got 2; expected an integer from 0 to 1"
+    ):
         TRAINER.train(PEOPLE, [0, 1, 1, 2] + [0] * 156)
-    with pytest.raises(feta.DomainError, match="labels must be 160 numbers or booleans"):
+    with pytest.raises(
+        feta.DomainError, match=r"invalid labels: got .*; expected 160 numbers or booleans"
+    ):
         TRAINER.train(PEOPLE, ["yes"] * 160)
-    with pytest.raises(feta.DomainError, match=r"labels must be finite, got nan \(row 0\)"):
+    with pytest.raises(
+        feta.DomainError, match="invalid label in row 0: got nan; expected a finite number"
+    ):
         replace(TRAINER, rule=Tolerance(1.0)).train(PEOPLE, [np.nan] * 160)
-    with pytest.raises(feta.DomainError, match="'age' must be a whole number from 18 to 30"):
+    with pytest.raises(
+        feta.DomainError, match=r"'age' is invalid: .*; expected an integer from 18 to 30"
+    ):
         TRAINER.train(PEOPLE + 50, LABELS)
-    with pytest.raises(feta.DomainError, match="got 160 and 0"):
+    with pytest.raises(feta.DomainError, match="got 160 for training and 0 for validation"):
         TRAINER.train(PEOPLE, LABELS, validation=(PEOPLE[:0], LABELS[:0]))
     sensitive = FeatureSpace((Integer("age", 18, 30, sensitive=True),))
     with pytest.raises(SchemaError, match="a blind network needs a column that is not sensitive"):

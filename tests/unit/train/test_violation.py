@@ -4,11 +4,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feta import Argmax, FeatureSpace, Integer, Model, Network, Real, Threshold, Tolerance
-from feta.network.bounded import largest_error
 from feta.rounding import SOURCE_FLOAT32
-from feta.train.farthest import Numbers
+from feta.scorer.network.error_bounds import largest_error
 from feta.train.task import Task
 from feta.train.violation import violations
+from feta.train.worst_counterparts import Numbers
 from tests import oracle
 from tests.strategies import random_case
 
@@ -25,7 +25,7 @@ def test_counterexamples_are_the_oracles(seed: int, edge: str) -> None:
         if not isinstance(model.rule, Tolerance):
             assert found.decisions[row] == oracle.decide(model, person)
         worst = oracle.worst_gap(model, person)
-        assert found.apart[row] == (worst is not None)
+        assert found.differs[row] == (worst is not None)
         if worst is not None:
             gap = oracle.gap(model, person, found.counterparts[row])
             if isinstance(model.rule, Tolerance):  # the end of the span farther from the person
@@ -49,7 +49,7 @@ def test_nearly_is_exact_about_who_and_near_about_how_far(seed: int, edge: str) 
     task = Task(model.rule)
     exact = violations(model.space, model.network, task, case.people, numbers="integer")
     near = violations(model.space, model.network, task, case.people, numbers="integer", nearly=True)
-    assert (near.apart == exact.apart).all()
+    assert (near.differs == exact.differs).all()
     assert (near.decisions == exact.decisions).all()
     sizes = 1 + np.abs(model.network(exact.counterparts)).max(axis=1)
     assert (near.gaps <= exact.gaps + 1e-9 * sizes).all()
@@ -73,6 +73,6 @@ def test_a_plateau_of_one_score_is_on_one_side(bias: float, apart: bool, numbers
             space, plateau(bias), Task(Threshold(0.0)), people, numbers=numbers, nearly=nearly
         )
         assert found.decisions.tolist() == [1.0, 1.0]
-        assert found.apart.tolist() == [apart] * 2
+        assert found.differs.tolist() == [apart] * 2
         if apart:
             assert found.gaps.tolist() == [30.0, 10.0]

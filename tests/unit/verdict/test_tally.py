@@ -22,12 +22,12 @@ def test_the_majority_decides_and_a_tie_is_favorable(
 ) -> None:
     counts = tally(favorable, unfavorable, 0)
     assert counts.decision.tolist() == [decision]
-    assert counts.settled.tolist() == [True]
+    assert counts.decided.tolist() == [True]
     assert (counts.favorable.tolist(), counts.unfavorable.tolist()) == ([favorable], [unfavorable])
 
 
 @pytest.mark.parametrize(
-    ("favorable", "unfavorable", "undecided", "settled"),
+    ("favorable", "unfavorable", "undecided", "decided"),
     [
         (3, 1, 2, True),  # a tie at worst, and a tie is favorable
         (3, 1, 3, False),
@@ -36,10 +36,10 @@ def test_the_majority_decides_and_a_tie_is_favorable(
         (0, 0, 1, False),
     ],
 )
-def test_a_majority_is_settled_when_the_undecided_cannot_turn_it(
-    favorable: int, unfavorable: int, undecided: int, *, settled: bool
+def test_a_majority_is_decided_when_the_undecided_cannot_change_it(
+    favorable: int, unfavorable: int, undecided: int, *, decided: bool
 ) -> None:
-    assert tally(favorable, unfavorable, undecided).settled.tolist() == [settled]
+    assert tally(favorable, unfavorable, undecided).decided.tolist() == [decided]
 
 
 def several(counts: list[int], undecided: int, ties_to: Ties) -> Tally:
@@ -61,46 +61,46 @@ def test_the_class_with_most_votes_wins_and_ties_go_where_the_rule_says(
     counts: list[int], first: int, last: int
 ) -> None:
     for ties_to, winner in (("first", first), ("last", last)):
-        found = several(counts, 0, cast("Ties", ties_to))
-        assert found.winner.tolist() == [winner]
-        assert found.settled.tolist() == [True]
+        votes = several(counts, 0, cast("Ties", ties_to))
+        assert votes.winner.tolist() == [winner]
+        assert votes.decided.tolist() == [True]
 
 
 @pytest.mark.parametrize(
     ("counts", "undecided", "first", "last"),
     [
-        ([3, 1, 0], 2, True, False),  # the second can just tie
+        ([3, 1, 0], 2, True, False),  # the second class can only tie
         ([3, 1, 0], 1, True, True),
         ([3, 1, 0], 3, False, False),
         ([0, 1, 3], 2, False, True),
         ([0, 1, 3], 1, True, True),
-        ([1, 3, 1], 2, False, False),  # one that wins ties is on either side
+        ([1, 3, 1], 2, False, False),  # with either rule, another class wins ties
         ([1, 3, 1], 1, True, True),
-        ([2, 2, 0], 1, False, False),  # whoever gets the last vote wins
+        ([2, 2, 0], 1, False, False),  # the last vote decides
         ([2, 2, 0], 0, True, True),
         ([0, 0, 0], 1, False, False),
     ],
 )
-def test_a_winner_of_several_is_settled_when_no_other_can_catch_up(
+def test_a_winner_of_several_classes_is_decided_when_no_other_can_catch_up(
     counts: list[int], undecided: int, *, first: bool, last: bool
 ) -> None:
-    assert several(counts, undecided, "first").settled.tolist() == [first]
-    assert several(counts, undecided, "last").settled.tolist() == [last]
+    assert several(counts, undecided, "first").decided.tolist() == [first]
+    assert several(counts, undecided, "last").decided.tolist() == [last]
 
 
 @pytest.mark.parametrize("ties_to", ["first", "last"])
 @pytest.mark.parametrize("undecided", range(5))
-def test_settled_is_what_trying_every_end_of_the_count_says(undecided: int, ties_to: Ties) -> None:
+def test_decided_matches_every_possible_end_of_the_count(undecided: int, ties_to: Ties) -> None:
     for counts in product(range(4), repeat=3):
         winners = {
             int(several([a + b for a, b in zip(counts, more, strict=True)], 0, ties_to).winner[0])
             for more in product(range(undecided + 1), repeat=3)
             if sum(more) == undecided
         }
-        found = several(list(counts), undecided, ties_to)
-        assert found.settled.tolist() == [len(winners) == 1]
+        votes = several(list(counts), undecided, ties_to)
+        assert votes.decided.tolist() == [len(winners) == 1]
         if len(winners) == 1:
-            assert set(found.winner.tolist()) == winners
+            assert set(votes.winner.tolist()) == winners
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_unanimous_tally_has_one_class_only(counts: list[int], *, unanimous: b
 
 @pytest.mark.parametrize("name", ["favorable", "unfavorable", "decision"])
 def test_favorable_needs_two_classes(name: str) -> None:
-    message = "favorable and unfavorable need two classes, got 3; use by_class"
+    message = "no favorable class in this tally: got 3 classes; expected 2; use by_class"
     with pytest.raises(EngineError, match=message):
         getattr(several([1, 1, 1], 0, "first"), name)
 
@@ -122,4 +122,4 @@ def test_people_are_counted_row_by_row() -> None:
         np.array([[2, 2, 0], [0, 1, 5]]), np.array([1, 1]), np.array([True, True]), "first"
     )
     assert counts.winner.tolist() == [0, 2]
-    assert counts.settled.tolist() == [False, True]
+    assert counts.decided.tolist() == [False, True]

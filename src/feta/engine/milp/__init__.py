@@ -1,1 +1,1 @@
-"""The paper's encoding on a MILP solver, whose word is never taken for proof."""
+"""The paper's mixed-integer program on a solver, whose claims are never taken as proofs."""

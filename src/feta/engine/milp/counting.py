@@ -1,8 +1,8 @@
-"""Counting: how many counterparts are decided each way, by witnesses that were replayed one by one.
+"""Counts of decisions by witnesses, each replayed.
 
-Both ways of the paper: a cut for each counterpart found (Eq. NoGood), or a solution pool where the
-solver has one. A search that ends proves nothing: what was not witnessed stays undecided, unless
-bounds leave a single decision.
+Two methods of the paper find the witnesses: one cut per counterpart (Eq. NoGood), or a solution
+pool if the solver has one. The end of a search proves nothing: counterparts without a witness
+remain undecided, unless bounds rule out all decisions but one.
 """
 
 import math
@@ -10,27 +10,28 @@ from typing import Literal
 
 import numpy as np
 
-from feta.arrays import Counts, Flags, Matrix, Vector
-from feta.bounds.first_layer import MOST_ROWS
+from feta.arrays import Matrix, Vector
+from feta.bounds.first_layer import MAX_ROWS
+from feta.cells.cells import Cells
+from feta.engine.budget_tracker import BudgetTracker
+from feta.engine.counterparts import MAX_COUNTERPARTS
 from feta.engine.milp.backends.protocol import Status
 from feta.engine.milp.encoding import Encoded
 from feta.engine.milp.solver import Solver
-from feta.engine.protocol import Budget, Until
-from feta.engine.question import Meter
+from feta.engine.protocol import Budget, Until, uncountable
 from feta.errors import EngineError
 from feta.model import Model
-from feta.network.points import Rows
 from feta.rule import Tolerance
-from feta.space.parts import Parts
-from feta.verdict.tally import Tally
+from feta.scorer.network.evaluation import Rows
+from feta.verdict.tally import Tally, complete_tally
 
 Counting = Literal["cuts", "pool"]
 
-# Counterparts looked at to guess which decision most have; that one is counted first.
+# Counterparts sampled to guess the most frequent decision, which is counted first.
 GUESSES = 16
 
-# Witnesses kept of one person: a hundred thousand solver calls take a quarter of an hour.
-MOST_WITNESSES = 10**5
+# Witnesses per person: a hundred thousand solver calls take a quarter of an hour.
+MAX_WITNESSES = 10**5
 
 
 def count(
@@ -43,140 +44,159 @@ def count(
     until: Until,
 ) -> Tally:
     """Count each person's counterparts by witnesses."""
-    assert not isinstance(model.rule, Tolerance)  # the front door refuses it
+    rule = model.rule
+    assert not isinstance(rule, Tolerance)  # the public functions reject it
     _check_countable(model, solver)
-    meter = Meter(budget)
-    counts = np.zeros((len(people), model.rule.n_classes), dtype=np.int64)
-    safe = np.zeros(len(people), dtype=bool)
+    budget_tracker = BudgetTracker(budget)
+    counts = np.zeros((len(people), rule.n_classes), dtype=np.int64)
+    runtime_safe = np.zeros(len(people), dtype=bool)
     for row, person in enumerate(people):
-        one = _Count(model, solver, counting, person, meter)
+        counter = _Counter(model, solver, person, budget_tracker, counting=counting, until=until)
         with solver.lock:
-            one.run(until)
-        counts[row], safe[row] = one.counts, one.safe
-    return _tally(model, counts, safe)
+            counter.run()
+        counts[row], runtime_safe[row] = counter.counts, counter.runtime_safe
+    return complete_tally(counts, model.space.lattice.size, runtime_safe, ties_to=rule.ties_to)
 
 
 def _check_countable(model: Model, solver: Solver) -> None:
-    for one in solver.terms.dimensions:
-        name = one.attribute.name
-        if one.real:
-            message = f"{name!r} has uncountably many values: declare it integer, or give a step"
-            raise EngineError(message)
-        if one.ends[1] >= MOST_ROWS:
-            message = f"counting takes at most {MOST_ROWS} values of {name!r}, got {int(one.ends[1]) + 1}; narrow its domain"
-            raise EngineError(message)
-    if model.space.lattice.size >= 2**62:
+    for dimension in solver.terms.dimensions:
+        name = dimension.attribute.name
+        if dimension.real:
+            raise uncountable(name)
+        n_values = int(dimension.ends[1]) + 1
+        if n_values > MAX_ROWS:
+            raise EngineError(
+                f"too many values to count: got {n_values} of {name!r}; "
+                f"expected at most {MAX_ROWS}; narrow its domain"
+            )
+    size = model.space.lattice.size
+    if size >= MAX_COUNTERPARTS:
         raise EngineError(
-            "counting takes fewer than 2^62 counterparts; narrow the sensitive domains"
+            f"too many counterparts to count: got {size}; expected fewer than 2^62; "
+            "narrow the sensitive domains"
         )
 
 
-def _tally(model: Model, counts: Counts, safe: Flags) -> Tally:
-    assert not isinstance(model.rule, Tolerance)
-    undecided = model.space.lattice.size - counts.sum(axis=1)
-    return Tally(counts, undecided, safe & (undecided == 0), model.rule.ties_to)
-
-
-class _Count:
-    """One person's counterparts under way."""
+class _Counter:
+    """Count of one person's counterparts in progress."""
 
     def __init__(
-        self, model: Model, solver: Solver, counting: Counting, person: Vector, meter: Meter
+        self,
+        model: Model,
+        solver: Solver,
+        person: Vector,
+        budget_tracker: BudgetTracker,
+        *,
+        counting: Counting,
+        until: Until,
     ) -> None:
         assert not isinstance(model.rule, Tolerance)
-        self.model, self.solver, self.counting, self.meter = model, solver, counting, meter
+        self.model, self.solver, self.budget_tracker = model, solver, budget_tracker
+        self.counting, self.until = counting, until
         self.rule, self.person = model.rule, np.where(model.space.sensitive_columns, 0.0, person)
-        self.parts = Parts.whole(solver.terms.dimensions)
-        self.sizes = [int(one.ends[1]) + 1 for one in solver.terms.dimensions]
-        self.seen: set[int] = set()
+        self.cells = Cells.whole(solver.terms.dimensions)
+        self.sizes = [int(dimension.ends[1]) + 1 for dimension in solver.terms.dimensions]
+        self.n_counterparts = math.prod(self.sizes)
+        self.seen: set[int] = set()  # assignment IDs of all witnesses
         self.counts = np.zeros(model.rule.n_classes, dtype=np.int64)
-        self.safe = True
+        self.runtime_safe = True
 
-    def run(self, until: Until) -> None:
-        """Count decision after decision, the likeliest first."""
-        overs = [
-            self.solver.over(self.model, self.person, self.rule.reaching(decision))
+    def run(self) -> None:
+        """Count one decision after the other, the most frequent first."""
+        bounds = [
+            self.solver.bound(self.model, self.person, self.rule.reaching(decision))
             for decision in range(len(self.counts))
         ]
-        possible = [decision for decision, over in enumerate(overs) if not over.alike.all()]
-        if len(possible) == 1:  # bounds rule out all others, so nobody needs to be found
-            others = [over for over in overs if over.alike.all()]
-            self.counts[possible[0]] = math.prod(self.sizes)
-            self.safe = all(bool(over.safe().all()) for over in others)
+        possible = [decision for decision, over in enumerate(bounds) if not over.agrees.all()]
+        if len(possible) == 1:  # bounds rule out all others, so no witness is needed
+            others = [over for over in bounds if over.agrees.all()]
+            self.counts[possible[0]] = self.n_counterparts
+            self.runtime_safe = all(bool(over.runtime_safe().all()) for over in others)
             return
         programs = [
-            self.solver.encode(overs[decision], self.person, maximize=False, listed=True)
-            for decision in sorted(possible, key=self._guess, reverse=True)
+            self.solver.encode(bounds[decision], self.person, maximize=False, listed=True)
+            for decision in sorted(possible, key=self._frequency, reverse=True)
         ]
         if self.counting == "cuts":
             for encoded in programs:
-                if not self._enough(until):
-                    self._by_cuts(encoded, until)
+                if not self._is_done():
+                    self._count_by_cuts(encoded)
             return
-        # Half of all is often enough; a pool that is too small may miss some, and is made larger.
-        size = math.prod(self.sizes)
-        for most in (size // 2 + 1, size) if until == "majority" else (size,):
+        # Half of all is often enough; a pool that is too small may miss some, and is enlarged.
+        size = self.n_counterparts
+        for limit in (size // 2 + 1, size) if self.until == "majority" else (size,):
             for encoded in programs:
-                if not self._enough(until):
-                    self._by_pool(encoded, min(most, MOST_WITNESSES))
+                if not self._is_done():
+                    self._count_by_pool(encoded, min(limit, MAX_WITNESSES))
 
-    def _guess(self, decision: int) -> int:
+    def _frequency(self, decision: int) -> int:
+        """Estimate how frequent a decision is, from a few counterparts."""
         rng = np.random.default_rng(0)
-        at = np.stack([rng.integers(0, size, GUESSES) for size in self.sizes], axis=1)
-        found = self.model.settle(self._rows(at.astype(np.float64)), self.rule).decisions
-        return int((found == decision).sum())
+        indices = np.stack([rng.integers(0, size, GUESSES) for size in self.sizes], axis=1)
+        batch = self.model.resolve(self._rows(indices.astype(np.float64)), self.rule)
+        return int((batch.decisions == decision).sum())
 
-    def _by_cuts(self, encoded: Encoded, until: Until) -> None:
-        """Forbid each counterpart found, and ask again (Eq. NoGood, one row a counterpart)."""
+    def _count_by_cuts(self, encoded: Encoded) -> None:
+        """Find one counterpart at a time, each with a cut for every earlier one (Eq. NoGood)."""
         session = self.solver.session("count")
-        outcome = session.solve(encoded.program, seconds=self.meter.left())
-        met: set[int] = set()  # in this search; a counterpart on the threshold is met in two
-        while outcome.status is Status.OPTIMAL:
-            places = encoded.places(outcome.point)
-            if places is None or self._number(places) in met:
+        result = session.solve(encoded.program, seconds=self.budget_tracker.seconds_left())
+        # Per search: a counterpart on the threshold is a point of two programs.
+        visited: set[int] = set()
+        while result.status is Status.OPTIMAL:
+            indices = encoded.indices(result.point)
+            if indices is None or self._assignment_id(indices) in visited:
                 return
-            met.add(self._number(places))
-            self._witness(places[None, :])
-            if self._enough(until):
+            visited.add(self._assignment_id(indices))
+            self._add_witnesses(indices[None, :])
+            if self._is_done():
                 return
-            chosen = [one.columns[int(at)] for one, at in zip(encoded.inputs, places, strict=True)]
-            forbidden = np.array(chosen, dtype=np.int32)
-            outcome = session.solve_again(forbidden, seconds=self.meter.left())
+            selectors = [
+                inputs.columns[int(index)]
+                for inputs, index in zip(encoded.inputs, indices, strict=True)
+            ]
+            forbidden = np.array(selectors, dtype=np.int32)
+            result = session.solve_again(forbidden, seconds=self.budget_tracker.seconds_left())
 
-    def _by_pool(self, encoded: Encoded, most: int) -> None:
-        """Let the solver enumerate."""
+    def _count_by_pool(self, encoded: Encoded, limit: int) -> None:
+        """Let the solver enumerate counterparts."""
         session = self.solver.session("count")
-        pool = session.pool(
-            encoded.program, encoded.selectors, most=most, seconds=self.meter.left()
-        )
-        places = [encoded.places(point) for point in pool.points]
-        found = [one for one in places if one is not None]
-        if found:
-            self._witness(np.stack(found))
+        seconds = self.budget_tracker.seconds_left()
+        pool = session.pool(encoded.program, encoded.selectors, limit=limit, seconds=seconds)
+        points = [encoded.indices(point) for point in pool.points]
+        indices = [row for row in points if row is not None]
+        if indices:
+            self._add_witnesses(np.stack(indices))
 
-    def _witness(self, places: Matrix) -> None:
-        """Replay counterparts, and count those that are new."""
-        numbers = [self._number(one) for one in places]
-        new = {number: row for row, number in enumerate(numbers) if number not in self.seen}
-        settled = self.model.settle(
-            self._rows(places[list(new.values())]), self.rule, deadline=self.meter.deadline
+    def _add_witnesses(self, indices: Matrix) -> None:
+        """Replay counterparts, and count the new ones."""
+        assignment_ids = [self._assignment_id(row) for row in indices]
+        new = {key: row for row, key in enumerate(assignment_ids) if key not in self.seen}
+        batch = self.model.resolve(
+            self._rows(indices[list(new.values())]),
+            self.rule,
+            deadline=self.budget_tracker.deadline,
         )
-        decided = settled.decisions >= 0
-        self.counts += np.bincount(settled.decisions[decided], minlength=len(self.counts))
-        self.safe = self.safe and bool(settled.safe.all())
+        decided = batch.decisions >= 0
+        self.counts += np.bincount(batch.decisions[decided], minlength=len(self.counts))
+        self.runtime_safe = self.runtime_safe and bool(batch.runtime_safe.all())
         self.seen.update(new)
 
-    def _number(self, places: Vector) -> int:
-        number = 0
-        for size, place in zip(self.sizes, places, strict=True):
-            number = number * size + int(place)
-        return number
+    def _assignment_id(self, indices: Vector) -> int:
+        assignment_id = 0
+        for size, index in zip(self.sizes, indices, strict=True):
+            assignment_id = assignment_id * size + int(index)
+        return assignment_id
 
-    def _rows(self, places: Matrix) -> Rows:
-        return Rows(self.model.exact, self.parts.people(places, self.person))
+    def _rows(self, indices: Matrix) -> Rows:
+        return Rows(self.model.exact, self.cells.people(indices, self.person))
 
-    def _enough(self, until: Until) -> bool:
-        if self.meter.late() or len(self.seen) >= MOST_WITNESSES:
+    def _is_done(self) -> bool:
+        if self.budget_tracker.late() or len(self.seen) >= MAX_WITNESSES:
             return True
-        so_far = _tally(self.model, self.counts[None, :], np.ones(1, dtype=bool))
-        return bool(so_far.undecided[0] == 0 or (until == "majority" and so_far.settled[0]))
+        so_far = complete_tally(
+            self.counts[None, :],
+            self.model.space.lattice.size,
+            np.ones(1, dtype=bool),
+            ties_to=self.rule.ties_to,
+        )
+        return bool(so_far.undecided[0] == 0 or (self.until == "majority" and so_far.decided[0]))

@@ -1,7 +1,8 @@
-"""Encoding: a network over a person's counterparts as linear rows; one equation a function.
+"""Encoding of a network over a person's counterparts as a mixed-integer program.
 
-Neurons are those of the equilibrated network. Questions are relaxed (≥, never > with an ε): a point
-on the threshold is found, and exact arithmetic tells what it is.
+Each function writes one equation, for the neurons of the equilibrated network. The objective is
+bounded by ≥, never by > with an ε: so points on the threshold are found, and exact arithmetic
+decides them.
 """
 
 import math
@@ -12,84 +13,88 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.bounds import interval
-from feta.bounds.first_layer import MOST_ROWS, FirstLayer, Sloped, Tabled
-from feta.box import Box
+from feta.bounds.first_layer import MAX_ROWS, FirstLayer, Sloped, Tabled
+from feta.cells.cells import Cells, Dimension
 from feta.engine.milp.equilibrate import Equilibrated
-from feta.engine.milp.program import Places, Program, ProgramBuilder
-from feta.network.activation import Activation
-from feta.network.network import Affine
+from feta.interval_box import IntervalBox
+from feta.program import Places, Program, ProgramBuilder
 from feta.rounding import DIFFERENCE, FLOAT64
 from feta.rule import Objective
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine
 from feta.space.attribute import Integer, Levels
-from feta.space.parts import Dimension, Parts
 
-# Whole numbers beyond this are left continuous and rounded afterwards: solvers take a number for
-# whole when it is within 1e-6 of one, and lose that digit beside larger ones.
-LARGEST_WHOLE = 2.0**20
+# Larger integers are left continuous and rounded afterwards: solvers accept a number within 1e-6 of
+# an integer, and lose that digit next to larger numbers.
+LARGEST_INTEGER = 2.0**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The columns of one attribute: its own number, or a selector for each of its values."""
+    """The columns of one attribute: its number, or one binary selector per value."""
 
     dimension: Dimension
     columns: Places
-    selects: bool = False  # whether there is a column a value
-    unit: float = 1.0  # what a number's column is counted in, a power of two
+    selects: bool = False  # whether the columns are selectors
+    unit: float = 1.0  # the number is in multiples of this power of two
 
-    def place(self, point: Vector) -> float:
-        """Round what a solver gives into the attribute's domain: a place, or a real number."""
+    def index(self, point: Vector) -> float:
+        """Round a solver's point into the attribute's domain: an index, or a real number."""
         values, (low, high) = point[self.columns], self.dimension.ends
         if self.selects:
             return float(np.argmax(values))
         attribute, number = self.dimension.attribute, float(values[0]) * self.unit
         if isinstance(attribute, Levels):
             return float(np.argmin(np.abs(np.array(attribute.numbers) - number)))
-        place = np.rint(number - attribute.low) if isinstance(attribute, Integer) else number
-        return float(np.clip(place, low, high))
+        index = np.rint(number - attribute.low) if isinstance(attribute, Integer) else number
+        return float(np.clip(index, low, high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """A program, and where to read the counterpart in its points."""
+    """A program, and the columns that describe the counterpart."""
 
     program: Program
     inputs: tuple[Inputs, ...]
 
-    def places(self, point: Vector | None) -> Vector | None:
-        """Read a point: each attribute's place, or its number where it is real-valued."""
+    def indices(self, point: Vector | None) -> Vector | None:
+        """Return each attribute's index at a point, or its number if it is real-valued.
+
+        Return None for an invalid point.
+        """
         if point is None or point.shape != self.program.cost.shape or not np.isfinite(point).all():
             return None
-        return np.array([one.place(point) for one in self.inputs])
+        return np.array([inputs.index(point) for inputs in self.inputs])
 
     @property
     def selectors(self) -> Places:
-        """All selectors together; only where every value has one."""
-        return np.concatenate([one.columns for one in self.inputs])
+        """All selectors; only if every value of every attribute has one."""
+        return np.concatenate([inputs.columns for inputs in self.inputs])
 
 
 def encode(
     network: Equilibrated,
     first: FirstLayer,
-    boxes: list[Box],
-    goal: Objective,
+    boxes: list[IntervalBox],
+    objective: Objective,
     *,
     maximize: bool,
     listed: bool = False,
 ) -> Encoded:
-    """Ask for a counterpart that reaches the goal's level (Eq. ce), or the farthest (Eq. vio_obj).
+    """Write the program for a counterpart at the objective's level or above (Eq. ce).
 
-    `boxes` bound the network's own layers over one part; `listed` gives every value a selector.
+    `maximize` selects the worst one (Eq. vio_obj). `boxes` bound the layers of the network before
+    scaling, over one cell. `listed` gives every value a selector.
     """
     program = ProgramBuilder()
     inputs = tuple(
-        encode_attribute(program, first, place, listed=listed)
-        for place in range(len(first.terms.each))
+        encode_attribute(program, first, index, listed=listed)
+        for index in range(len(first.terms.each))
     )
     z, scaled = encode_layers(program, network, first, boxes, inputs)
-    reached = encode_goal(program, z, scaled[-1], network.output, goal)
+    value = encode_objective(program, z, scaled[-1], network.output, objective)
     cost = np.zeros(program.n_columns)
-    cost[reached] = -1.0 if maximize else 0.0
+    cost[value] = -1.0 if maximize else 0.0
     return Encoded(program.program(cost), inputs)
 
 
@@ -97,12 +102,13 @@ def encode_layers(
     program: ProgramBuilder,
     network: Equilibrated,
     first: FirstLayer,
-    boxes: list[Box],
+    boxes: list[IntervalBox],
     inputs: tuple[Inputs, ...],
-) -> tuple[Places, list[Box]]:
-    """Write the layers that have a box; give the last one's columns, and all boxes as scaled."""
+) -> tuple[Places, list[IntervalBox]]:
+    """Write the layers that have a box; return the last one's columns, and the scaled boxes."""
     scaled = [
-        Box(box.lower[0], box.upper[0]) * f for box, f in zip(boxes, network.factors, strict=False)
+        IntervalBox(box.lower[0], box.upper[0]) * factors
+        for box, factors in zip(boxes, network.factors, strict=False)
     ]
     z = encode_first(program, first, network.factors[0], scaled[0], inputs)
     steps = zip(network.network.steps, scaled, scaled[1:], strict=False)
@@ -113,40 +119,40 @@ def encode_layers(
 
 
 def encode_attribute(
-    program: ProgramBuilder, first: FirstLayer, place: int, *, listed: bool
+    program: ProgramBuilder, first: FirstLayer, index: int, *, listed: bool
 ) -> Inputs:
-    """Columns for one sensitive attribute: exactly one selector is 1, whole numbers are whole."""
-    dimension, term = first.terms.dimensions[place], first.terms.each[place]
-    low, high = first.parts.lower[0, place], first.parts.upper[0, place]
+    """Add the columns of one sensitive attribute: selectors, or an integer or real number."""
+    dimension, term = first.terms.dimensions[index], first.terms.each[index]
+    low, high = first.cells.lower[0, index], first.cells.upper[0, index]
     attribute = dimension.attribute
-    few = isinstance(attribute, Levels) and attribute.n_values <= MOST_ROWS
+    few = isinstance(attribute, Levels) and attribute.n_values <= MAX_ROWS
     if isinstance(term, Tabled) or few or listed:
         values = np.arange(dimension.ends[1] + 1)
         allowed = ((values >= low) & (values <= high)).astype(float)
-        chosen = program.columns(Box(np.zeros_like(values), allowed), whole=True)
+        chosen = program.columns(IntervalBox(np.zeros_like(values), allowed), whole=True)
         program.rows([(chosen, np.ones((1, len(values))))], lower=1.0, upper=1.0, n_rows=1)
         return Inputs(dimension, chosen, selects=True)
-    numbers = term.numbers(first.parts, place)
-    ends = term.numbers(Parts.whole(first.terms.dimensions), place)
+    numbers = term.numbers(first.cells, index)
+    ends = term.numbers(Cells.whole(first.terms.dimensions), index)
     low, high, largest = float(numbers.lower[0]), float(numbers.upper[0]), float(ends.size[0])
-    whole = isinstance(attribute, Integer) and largest <= LARGEST_WHOLE
-    unit = 1.0 if whole or not largest else 2.0 ** round(math.log2(largest))
-    limits = Box(np.array([low / unit]), np.array([high / unit]))
-    return Inputs(dimension, program.columns(limits, whole=whole), unit=unit)
+    integer = isinstance(attribute, Integer) and largest <= LARGEST_INTEGER
+    unit = 1.0 if integer or not largest else 2.0 ** round(math.log2(largest))
+    limits = IntervalBox(np.array([low / unit]), np.array([high / unit]))
+    return Inputs(dimension, program.columns(limits, whole=integer), unit=unit)
 
 
 def encode_first(
     program: ProgramBuilder,
     first: FirstLayer,
     factors: Vector,
-    box: Box,
+    box: IntervalBox,
     inputs: tuple[Inputs, ...],
 ) -> Places:
-    """Columns z with z = c + Σ_j t_j(s_j): the person's other columns are a constant."""
+    """Add columns z = c + Σ_j t_j(s_j); the person's shared columns give the constant c."""
     z = program.columns(box)
     terms: list[tuple[Places, Matrix | Vector | float]] = [(z, 1.0)]
-    for term, one in zip(first.terms.each, inputs, strict=True):
-        terms.append((one.columns, -_weights(term, one) * factors[:, None]))
+    for term, attribute in zip(first.terms.each, inputs, strict=True):
+        terms.append((attribute.columns, -_weights(term, attribute) * factors[:, None]))
     error = first.error[0] * 2 * factors
     constant = first.constant * factors
     program.rows(terms, lower=constant, upper=constant, slack=error, n_rows=len(z))
@@ -154,7 +160,7 @@ def encode_first(
 
 
 def _weights(term: Sloped | Tabled, inputs: Inputs) -> Matrix:
-    """Say what each of an attribute's columns adds to each first-layer neuron."""
+    """Return the weight of each of an attribute's columns in each first-layer neuron."""
     if isinstance(term, Tabled):
         return term.rows.T
     if not inputs.selects:
@@ -164,43 +170,45 @@ def _weights(term: Sloped | Tabled, inputs: Inputs) -> Matrix:
 
 
 def encode_activation(
-    program: ProgramBuilder, activation: Activation, z: Places, box: Box
+    program: ProgramBuilder, activation: Activation, z: Places, box: IntervalBox
 ) -> Places:
-    """Columns a = s_0·z + t_0 + Σ_k (s_k − s_{k−1})·max(0, z − b_k), whatever the pieces."""
-    bends = [
-        encode_bend(program, z, at, box)
+    """Add columns a = s_0·z + t_0 + Σ_k (s_k − s_{k−1})·max(0, z − b_k), for any pieces."""
+    hinges = [
+        encode_hinge(program, z, at, box)
         for at in np.broadcast_to(activation.breaks, (activation.n_pieces - 1, len(z)))
     ]
-    order_bends(program, [active for _, active in bends])
+    order_hinges(program, [active for _, active in hinges])
     slopes = np.broadcast_to(activation.slopes, (activation.n_pieces, len(z)))
     rises = np.diff(slopes, axis=0)
-    is_relu = len(bends) == 1 and not slopes[0].any() and (rises == 1).all()
+    is_relu = len(hinges) == 1 and not slopes[0].any() and (rises == 1).all()
     if is_relu and not activation.intercepts[0].any():
-        return bends[0][0]
-    bent = interval.activate(activation, Box(box.lower[None], box.upper[None]))
-    a = program.columns(Box(bent.lower[0], bent.upper[0]))
+        return hinges[0][0]
+    activated = interval.activate(activation, IntervalBox(box.lower[None], box.upper[None]))
+    a = program.columns(IntervalBox(activated.lower[0], activated.upper[0]))
     terms: list[tuple[Places, Matrix | Vector | float]] = [(a, 1.0), (z, -slopes[0])]
-    terms += [(over, -rise) for (over, _), rise in zip(bends, rises, strict=True)]
-    farthest = box.size + np.abs(activation.breaks).max(axis=0, initial=0.0)
-    reach = (np.abs(slopes[0]) + np.abs(rises).sum(axis=0)) * farthest
+    terms += [(hinge, -rise) for (hinge, _), rise in zip(hinges, rises, strict=True)]
+    largest = box.size + np.abs(activation.breaks).max(axis=0, initial=0.0)
+    size = (np.abs(slopes[0]) + np.abs(rises).sum(axis=0)) * largest
     intercept = np.broadcast_to(activation.intercepts[0], len(z))
-    slack = 2 * DIFFERENCE * reach + FLOAT64.tiny  # a rise is the difference of two slopes
+    slack = 2 * DIFFERENCE * size + FLOAT64.tiny  # a rise is the difference of two slopes
     program.rows(terms, lower=intercept, upper=intercept, slack=slack, n_rows=len(z))
     return a
 
 
-def encode_bend(program: ProgramBuilder, z: Places, at: Vector, box: Box) -> tuple[Places, Places]:
-    """Columns r with r = max(0, z − b), for z within its box (Eq. 2b), and δ.
+def encode_hinge(
+    program: ProgramBuilder, z: Places, at: Vector, box: IntervalBox
+) -> tuple[Places, Places]:
+    """Add columns r = max(0, z − b), for z within its box (Eq. 2b), and binary columns δ.
 
-    The binary δ says whether z is beyond the break b. Bounds that settle it cost no search.
+    δ is 1 where z is beyond the break b. Where the box decides δ, the solver need not branch.
     """
     slack = DIFFERENCE * (box.size + np.abs(at)) + FLOAT64.tiny
     lower, upper = box.lower - at, box.upper - at
-    # No tiny widths: solvers stumble over them.
+    # Where r is 0, its box has no width: solvers cannot handle tiny widths.
     highest = np.where(upper > 0, upper + slack, 0.0)
-    r = program.columns(Box(np.maximum(lower - slack, 0), highest))
-    must, may = (lower >= 0).astype(float), (upper > 0).astype(float)
-    delta = program.columns(Box(must, np.maximum(must, may)), whole=True)
+    r = program.columns(IntervalBox(np.maximum(lower - slack, 0), highest))
+    always, possibly = (lower >= 0).astype(float), (upper > 0).astype(float)
+    delta = program.columns(IntervalBox(always, np.maximum(always, possibly)), whole=True)
     n_rows = len(z)
     low, high = np.minimum(lower, 0), np.maximum(upper, 0)
     program.rows([(r, 1.0), (z, -1.0)], lower=-at, n_rows=n_rows)  #           r ≥ z − b
@@ -210,42 +218,42 @@ def encode_bend(program: ProgramBuilder, z: Places, at: Vector, box: Box) -> tup
     return r, delta
 
 
-def order_bends(program: ProgramBuilder, active: list[Places]) -> None:
-    """Say that a neuron beyond one break is beyond those before it: δ_k ≥ δ_{k+1}."""
-    for one, after in pairwise(active):
-        program.rows([(one, 1.0), (after, -1.0)], lower=0.0, n_rows=len(one))
+def order_hinges(program: ProgramBuilder, active: list[Places]) -> None:
+    """Add δ_k ≥ δ_{k+1}: a neuron beyond one break is beyond those before it."""
+    for before, after in pairwise(active):
+        program.rows([(before, 1.0), (after, -1.0)], lower=0.0, n_rows=len(before))
 
 
-def encode_affine(program: ProgramBuilder, layer: Affine, a: Places, box: Box) -> Places:
-    """Columns z with z = W·a + b (Eq. 2a)."""
+def encode_affine(program: ProgramBuilder, layer: Affine, a: Places, box: IntervalBox) -> Places:
+    """Add columns z = W·a + b (Eq. 2a)."""
     z = program.columns(box)
     program.rows([(z, 1.0), (a, -layer.weight)], lower=layer.bias, upper=layer.bias, n_rows=len(z))
     return z
 
 
-def encode_goal(
-    program: ProgramBuilder, z: Places, box: Box, factor: float, goal: Objective
+def encode_objective(
+    program: ProgramBuilder, z: Places, box: IntervalBox, factor: float, objective: Objective
 ) -> Places:
-    """Add v, how far apart a counterpart is at least: at the level or above (Eq. ce).
+    """Add v, a lower bound of the objective that is at the level or above (Eq. ce).
 
-    The smallest of several margins is v ≤ each; the largest is v ≤ one of them, which a selector
-    chooses.
+    If the objective is the smallest of several margins, v ≤ each of them. If it is the largest,
+    v ≤ the one that a selector chooses.
     """
-    offsets = np.broadcast_to(goal.offsets.floats(), len(goal.directions)) * factor
-    positive, negative = np.maximum(goal.directions, 0), np.minimum(goal.directions, 0)
+    offsets = np.broadcast_to(objective.offsets.floats(), len(objective.directions)) * factor
+    positive, negative = np.maximum(objective.directions, 0), np.minimum(objective.directions, 0)
     highs = positive @ box.upper + negative @ box.lower + offsets
     lows = positive @ box.lower + negative @ box.upper + offsets
-    level = goal.level * factor
-    highest = max(float(highs.min() if goal.least else highs.max()), level)
-    v = program.columns(Box(np.array([level]), np.array([highest])))
-    each = np.repeat(v, len(highs))
-    if goal.least or len(highs) == 1:
-        program.rows([(each, 1.0), (z, -goal.directions)], upper=offsets, n_rows=len(highs))
+    level = objective.level * factor
+    highest = max(float(highs.min() if objective.least else highs.max()), level)
+    v = program.columns(IntervalBox(np.array([level]), np.array([highest])))
+    values = np.repeat(v, len(highs))
+    if objective.least or len(highs) == 1:
+        program.rows([(values, 1.0), (z, -objective.directions)], upper=offsets, n_rows=len(highs))
         return v
-    chosen = program.columns(Box(np.zeros(len(highs)), np.ones(len(highs))), whole=True)
+    chosen = program.columns(IntervalBox(np.zeros(len(highs)), np.ones(len(highs))), whole=True)
     program.rows([(chosen, np.ones((1, len(highs))))], lower=1.0, upper=1.0, n_rows=1)
     room = np.maximum(highest - lows, 0.0)
     terms: list[tuple[Places, Matrix | Vector | float]]
-    terms = [(each, 1.0), (z, -goal.directions), (chosen, room)]
+    terms = [(values, 1.0), (z, -objective.directions), (chosen, room)]
     program.rows(terms, upper=offsets + room, n_rows=len(highs))
     return v

@@ -1,7 +1,7 @@
-"""Milp: the paper's mixed-integer program on a solver that never gets the last word.
+"""MILP engine: the paper's mixed-integer program, with every claim of the solver verified.
 
-What the solver finds is rounded into the space and replayed exactly. What it says does not exist is
-proved by bounds (`cover.py`), or stays Unknown.
+A solver's point is rounded into the space and replayed exactly. If the solver claims that no point
+exists, branch and bound must prove it; otherwise the verdict is Unknown.
 """
 
 from dataclasses import replace
@@ -12,24 +12,25 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.bounds.first_layer import tabulable
-from feta.engine.cover import MOST_MOVES, MOST_PARTS, Cover
-from feta.engine.milp.backends.protocol import Backend, Outcome, Status
+from feta.engine.branch_and_bound import MAX_CELLS, MAX_MOVES, BranchAndBound
+from feta.engine.milp.backends.protocol import Backend, SolverResult, Status
 from feta.engine.milp.counting import Counting, count
 from feta.engine.milp.solver import Bounds, Solver
 from feta.engine.protocol import Budget, Until
-from feta.engine.question import Question
+from feta.engine.query_state import QueryState
 from feta.engine.span import Span
 from feta.errors import EngineError, MissingExtra
 from feta.model import Model
-from feta.network.points import Rows
 from feta.query import Query, WorstAt
 from feta.rounding import FLOAT64
+from feta.scorer.network.evaluation import Rows
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 
+# The reason of Unknown where neither the solver nor the bounds decide.
 REASONS = {
     Status.OPTIMAL: Reason.NOT_REPRODUCED,
     Status.INFEASIBLE: Reason.SOLVER_INFEASIBLE,
@@ -39,11 +40,11 @@ REASONS = {
 }
 
 
-class Milp:
-    """An engine for each solver: "milp" is HiGHS.
+class MilpEngine:
+    """An engine on one solver: "milp" is HiGHS.
 
-    `bounds` says what programs are written from (`solver.py`), `counting` how witnesses are found, and
-    `most_parts` how far bounds go on where a solver's word is not enough.
+    `bounds` selects how programs are bounded (`solver.py`), `counting` how witnesses are found, and
+    `max_cells` limits branch and bound.
     """
 
     def __init__(
@@ -53,29 +54,32 @@ class Milp:
         *,
         bounds: Bounds = "parts",
         counting: Counting | None = None,
-        most_parts: int = MOST_PARTS,
+        max_cells: int = MAX_CELLS,
     ) -> None:
         self.name, self.backend, self.bounds = name, backend, bounds
-        self.most_parts = most_parts
+        self.max_cells = max_cells
         self.counting: Counting = counting or ("pool" if backend.pools else "cuts")
-        self.about = f"verify, worst, tally, also of real-valued and huge sensitive domains: {backend.name} finds, bounds prove"
+        self.about = (
+            "verify, worst, tally, also of real-valued and huge sensitive domains: "
+            f"{backend.name} finds, bounds prove"
+        )
         self._solvers: WeakKeyDictionary[Model, Solver] = WeakKeyDictionary()
 
     def available(self) -> bool:
-        """Say whether the solver is installed; it is not imported to find out."""
+        """Return whether the solver is installed, without importing it."""
         return find_spec(self.backend.package) is not None
 
     def accepts(self, model: Model) -> bool:
-        """Take every model whose tables are not too long."""
+        """Accept every model whose tables are short enough."""
         return tabulable(model)
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
-        """Answer one question."""
-        question = Question(query, budget, self.name)
-        search = _Search(self.solver(query.model), question, self.most_parts)
+        """Answer one query."""
+        state = QueryState(query, budget, self.name)
+        search = _MilpSearch(self.solver(query.model), state, self.max_cells)
         worst = isinstance(query, WorstAt)
-        if question.span is not None:
-            return search.span(question.span, worst=worst)
+        if state.span is not None:
+            return search.span(state.span, worst=worst)
         return search.worst() if worst else search.any()
 
     def tally(
@@ -87,128 +91,135 @@ class Milp:
         until: Until,
         weights: VoteWeights | None = None,
     ) -> Tally:
-        """Count by witnesses, each replayed: what no witness was found for stays undecided."""
+        """Count replayed witnesses; counterparts without a witness remain undecided."""
         if weights is not None:
-            message = f"{self.name!r} counts every counterpart once; vote weights need 'lattice' or 'exhaustive'"
-            raise EngineError(message)
+            raise EngineError(
+                f"the engine {self.name!r} counts every counterpart once: got vote weights; "
+                "expected none; use the engine 'lattice' or 'exhaustive'"
+            )
         return count(model, self.solver(model), people, budget, counting=self.counting, until=until)
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
-        """Refuse: a median needs the score of every counterpart."""
+        """Raise: a median needs the score of every counterpart."""
         del model, people, budget, weights
-        message = f"{self.name!r} finds and counts counterparts, but a median needs all their scores; use 'lattice' or 'exhaustive', on a finite sensitive domain"
-        raise EngineError(message)
+        raise EngineError(
+            f"the engine {self.name!r} cannot compute a median: it does not score every "
+            "counterpart; use the engine 'lattice' or 'exhaustive', on a finite sensitive domain"
+        )
 
     def solver(self, model: Model) -> Solver:
-        """Give what is kept of a model from person to person."""
+        """Return the prepared solver of a model."""
         if not self.available():
-            assert self.backend.extra is not None  # the others come with FETA
+            assert self.backend.extra is not None  # FETA depends on the other solvers
             raise MissingExtra(self.backend.package, self.backend.extra)
         if model not in self._solvers:
             self._solvers[model] = Solver(model, self.backend, self.bounds)
         return self._solvers[model]
 
 
-class _Search:
-    """One question about one person."""
+class _MilpSearch:
+    """Search for one query about one person."""
 
-    def __init__(self, solver: Solver, question: Question, most_parts: int) -> None:
-        self.solver, self.question = solver, question
-        self.cover = Cover(question, solver.terms, most_parts)
-        self.over = solver.over(question.model, question.query.person, question.objective)
+    def __init__(self, solver: Solver, state: QueryState, max_cells: int) -> None:
+        self.solver, self.state = solver, state
+        self.branch_and_bound = BranchAndBound(state, solver.terms, max_cells)
+        self.bounds = solver.bound(state.model, state.query.person, state.objective)
 
     def any(self) -> Verdict:
-        """Find a counterpart treated apart, or prove that there is none."""
-        if self.over.alike.all():
-            return self._fair_at_once()
-        outcome, found = self._ask(maximize=False)
-        if found is None and outcome.status is Status.OPTIMAL:
-            # On the threshold within the solver's tolerance; the farthest may be beyond it.
-            outcome, found = self._ask(maximize=True)
-        if found is None:
-            return self._prove(outcome)
-        return Unfair(found, effort=self.question.meter.effort())
+        """Find a counterpart with a different decision, or prove that there is none."""
+        if self.bounds.agrees.all():
+            return self._fair_by_bounds()
+        result, pair = self._run_solver(maximize=False)
+        if pair is None and result.status is Status.OPTIMAL:
+            # The point is on the threshold up to the solver's tolerance; the worst may be beyond.
+            result, pair = self._run_solver(maximize=True)
+        if pair is None:
+            return self._prove(result)
+        return Unfair(pair, effort=self.state.budget_tracker.effort())
 
     def worst(self) -> Verdict:
-        """Find the counterpart farthest on the other side, and prove that none is farther."""
-        if self.over.alike.all():
-            return self._fair_at_once()
-        near = self._raise_level() if self.solver.by_parts else None
-        outcome, found = self._ask(maximize=True)
-        found = found or near
-        if found is None:
-            verdict = self._prove(outcome)
+        """Find the counterexample with the largest gap, and prove that it is optimal."""
+        if self.bounds.agrees.all():
+            return self._fair_by_bounds()
+        sampled = self._raise_level() if self.solver.by_cells else None
+        result, pair = self._run_solver(maximize=True)
+        pair = pair or sampled
+        if pair is None:
+            verdict = self._prove(result)
             if not isinstance(verdict, Unfair):
                 return verdict
-            found = verdict.counterexample
-        best, optimal = self.cover.improve(found)
-        return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
+            pair = verdict.counterexample
+        best, optimal = self.branch_and_bound.improve(pair)
+        return Unfair(best, optimal=optimal, effort=self.state.budget_tracker.effort())
 
     def span(self, span: Span, *, worst: bool) -> Verdict:
         """Find the lowest and the highest score, or prove that all lie in a band.
 
-        Who is farthest from the middle of the scores known is an end of the span. So a few programs,
-        each around what was found before, give both ends.
+        The score farthest from the middle of the known scores is an end of the span. So a few
+        programs, each around the scores known so far, give both ends.
         """
-        person = self.question.query.person
-        span.widen(self._extremes(self.over.likeliest(person)))
-        found = span.pair()
-        while found is None:
-            self.over = self.solver.over(span.model, person, self.question.objective)
-            if self.over.alike.all():
-                return self._fair_at_once()
+        person = self.state.query.person
+        span.widen(self._extremes(self.bounds.likeliest(person)))
+        pair = span.pair()
+        while pair is None:
+            self.bounds = self.solver.bound(span.model, person, self.state.objective)
+            if self.bounds.agrees.all():
+                return self._fair_by_bounds()
             moves = span.moves
-            outcome, found = self._ask(maximize=True)
-            if found is None and (span.moves == moves or span.moves > MOST_MOVES):
-                verdict = self._prove(outcome)
+            result, pair = self._run_solver(maximize=True)
+            if pair is None and (span.moves == moves or span.moves > MAX_MOVES):
+                verdict = self._prove(result)
                 if not isinstance(verdict, Unfair):
                     return verdict
-                found = verdict.counterexample
-        best, optimal = self.cover.improve(found) if worst else (found, False)
-        return Unfair(best, optimal=optimal, effort=self.question.meter.effort())
+                pair = verdict.counterexample
+        best, optimal = self.branch_and_bound.improve(pair) if worst else (pair, False)
+        return Unfair(best, optimal=optimal, effort=self.state.budget_tracker.effort())
 
     def _extremes(self, people: Matrix) -> Matrix:
-        """Choose the lowest and the highest of some people, as float64 has them."""
-        scores = Rows(self.question.model.exact, people).scores(FLOAT64).values[:, 0]
+        """Select the lowest and the highest of some people by their float64 scores."""
+        scores = Rows(self.state.model.exact, people).scores(FLOAT64).values[:, 0]
         return people[[int(np.argmin(scores)), int(np.argmax(scores))]]
 
     def _raise_level(self) -> Counterexample | None:
-        """Ask only for what is farther than the farthest of a few; that one is given, if apart."""
-        goal, model = self.over.goal, self.question.model
-        few = self.over.likeliest(self.question.query.person)
-        lows = goal.range(Rows(model.exact, few).scores(FLOAT64))[0]
-        place = int(np.argmax(lows))
-        if not lows[place] > goal.level:
+        """Raise the level of the objective to the worst of a few counterparts.
+
+        So the solver must find a worse one. Return that counterpart if its decision differs.
+        """
+        objective, model = self.bounds.goal, self.state.model
+        sample = self.bounds.likeliest(self.state.query.person)
+        lows = objective.range(Rows(model.exact, sample).scores(FLOAT64))[0]
+        index = int(np.argmax(lows))
+        if not lows[index] > objective.level:
             return None
-        self.over = replace(self.over, goal=replace(goal, level=float(lows[place])))
-        return self.question.witness(few[place])
+        self.bounds = replace(self.bounds, goal=replace(objective, level=float(lows[index])))
+        return self.state.witness(sample[index])
 
-    def _fair_at_once(self) -> Fair:
-        safe = bool(self.over.safe().all())
-        return self.question.fair(safe=safe, proof=self.solver.partition.proof())
+    def _fair_by_bounds(self) -> Fair:
+        runtime_safe = bool(self.bounds.runtime_safe().all())
+        return self.state.fair(runtime_safe=runtime_safe, proof=self.solver.tree.proof())
 
-    def _ask(self, *, maximize: bool) -> tuple[Outcome, Counterexample | None]:
-        """Ask the solver, and replay what it finds."""
-        meter = self.question.meter
-        person = self.question.query.person
-        encoded = self.solver.encode(self.over, person, maximize=maximize)
-        meter.solver_calls += 1
+    def _run_solver(self, *, maximize: bool) -> tuple[SolverResult, Counterexample | None]:
+        """Run the solver, and replay its point."""
+        budget_tracker = self.state.budget_tracker
+        person = self.state.query.person
+        encoded = self.solver.encode(self.bounds, person, maximize=maximize)
+        budget_tracker.solver_calls += 1
         with self.solver.lock:
-            session = self.solver.session("ask")
-            outcome = session.solve(encoded.program, seconds=meter.left())
-        places = encoded.places(outcome.point)
-        if places is None:
-            return outcome, None
-        found = self.over.first.parts.people(places[None, :], person)[0]
-        return outcome, self.question.witness(found)
+            session = self.solver.session("search")
+            result = session.solve(encoded.program, seconds=budget_tracker.seconds_left())
+        indices = encoded.indices(result.point)
+        if indices is None:
+            return result, None
+        counterpart = self.bounds.first.cells.people(indices[None, :], person)[0]
+        return result, self.state.witness(counterpart)
 
-    def _prove(self, outcome: Outcome) -> Verdict:
-        """Take the question to the bounds; a solver that found nothing proves nothing."""
-        verdict = self.cover.settle()
+    def _prove(self, result: SolverResult) -> Verdict:
+        """Decide by branch and bound; a solver that finds no point proves nothing."""
+        verdict = self.branch_and_bound.resolve()
         if verdict is not None:
             return verdict
-        meter = self.question.meter
-        reason = meter.reason or REASONS[outcome.status]
-        return Unknown(reason, effort=meter.effort(), solver=self.solver.backend.name)
+        budget_tracker = self.state.budget_tracker
+        reason = budget_tracker.reason or REASONS[result.status]
+        return Unknown(reason, effort=budget_tracker.effort(), solver=self.solver.backend.name)

@@ -1,7 +1,7 @@
-"""Equilibrate: neurons rescaled by powers of two, so that all of them are about as large as 1.
+"""Rescaling of neurons by powers of two, so that all values have a magnitude of about 1.
 
-It is the same function, exactly, and the solvers' absolute tolerances mean something again: on networks
-whose neurons differ by 2^±30 all of them "prove" what is false.
+The function stays exactly the same, and the solvers' absolute tolerances become meaningful. On
+networks whose neurons differ by 2^±30, all solvers "prove" false claims.
 """
 
 from dataclasses import dataclass, replace
@@ -11,17 +11,17 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
 from feta.model import Model
-from feta.network.activation import Activation
-from feta.network.network import Affine, Network
 from feta.rounding import FLOOR
+from feta.scorer.network.activation import Activation
+from feta.scorer.network.network import Affine, Network
 
-# Exponents are kept here, so that no factor and no quotient of two overflows.
+# Exponents are limited, so that no factor and no quotient of two factors overflows.
 LARGEST_EXPONENT = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equilibrated:
-    """A network, and by which factors its layers' values were multiplied; the last one is a number."""
+    """A rescaled network and the factors of its layers' values; all scores have one factor."""
 
     network: Network
     factors: tuple[Vector, ...]
@@ -33,7 +33,7 @@ class Equilibrated:
 
 
 def equilibrate(model: Model) -> Equilibrated:
-    """Rescale a model's network; where a number would fall below float64, it stays as it is."""
+    """Rescale a model's network; return it unscaled if that would round a number."""
     network = model.network
     sizes = _typical_sizes(model)
     factors = [_power(size) for size in sizes[:-1]]
@@ -42,32 +42,33 @@ def equilibrate(model: Model) -> Equilibrated:
     try:
         with np.errstate(over="ignore"):
             scaled = _rescaled(network, factors)
-            exact = _same(network, _rescaled(scaled, [1 / factor for factor in factors]))
-    except NetworkError:  # a number beyond float64
+            restored = _rescaled(scaled, [1 / factor for factor in factors])
+            exact = _has_equal_numbers(network, restored)
+    except NetworkError:  # a number overflowed
         return unscaled
     return Equilibrated(scaled, tuple(factors)) if exact else unscaled
 
 
 def _typical_sizes(model: Model) -> list[Vector]:
-    """Guess how large each neuron gets, as if its terms were independent of each other."""
+    """Estimate the magnitude of each neuron, as if its terms were independent."""
     first = model.network.first
     rows = [(first.slopes * model.space.magnitudes).T, first.bias[None, :]]
     rows += [np.abs(table.rows).max(axis=0)[None, :] for table in first.tables]
     sizes = [_norms(np.vstack(rows))]
     for activation, layer in model.network.steps:
-        reach = activation.steepest * sizes[-1] + activation.lift
-        sizes.append(_norms(np.vstack([(layer.weight * reach).T, layer.bias])))
+        radius = activation.steepest * sizes[-1] + activation.lift
+        sizes.append(_norms(np.vstack([(layer.weight * radius).T, layer.bias])))
     return sizes
 
 
 def _norms(rows: Matrix) -> Vector:
-    """Give each column's Euclidean norm, without overflow."""
+    """Return each column's Euclidean norm, without overflow."""
     largest = np.maximum(np.abs(rows).max(axis=0), FLOOR)
     return np.asarray(largest * np.sqrt(((rows / largest) ** 2).sum(axis=0)))
 
 
 def _power(sizes: Vector) -> Vector:
-    """Give the powers of two that bring sizes near 1."""
+    """Return the powers of two that scale sizes to about 1."""
     usable = np.isfinite(sizes) & (sizes > 0)
     exponents = np.round(np.log2(np.where(usable, sizes, 1.0)))
     return np.ldexp(1.0, -np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT).astype(np.int64))
@@ -75,35 +76,37 @@ def _power(sizes: Vector) -> Vector:
 
 def _rescaled(network: Network, factors: list[Vector]) -> Network:
     first = network.first
-    tables = tuple(replace(one, rows=one.rows * factors[0]) for one in first.tables)
+    tables = tuple(replace(table, rows=table.rows * factors[0]) for table in first.tables)
     slopes = first.slopes * factors[0][:, None]
     first = replace(first, bias=first.bias * factors[0], slopes=slopes, tables=tables)
     layers, activations = [], []
-    for place, (activation, layer) in enumerate(network.steps):
-        before, after = factors[place], factors[place + 1]
-        activations.append(_bent(activation, before))
+    for index, (activation, layer) in enumerate(network.steps):
+        before, after = factors[index], factors[index + 1]
+        activations.append(_rescaled_activation(activation, before))
         layers.append(Affine(layer.weight / before * after[:, None], layer.bias * after))
     return replace(network, first=first, activations=tuple(activations), layers=tuple(layers))
 
 
-def _bent(activation: Activation, factors: Vector) -> Activation:
-    """Move breaks and intercepts with their neurons; slopes stay."""
+def _rescaled_activation(activation: Activation, factors: Vector) -> Activation:
+    """Scale breaks and intercepts with their neurons; slopes do not change."""
     slopes = np.broadcast_to(activation.slopes, (activation.n_pieces, len(factors)))
     return Activation(
         activation.name, activation.breaks * factors, slopes, activation.intercepts * factors
     )
 
 
-def _same(one: Network, other: Network) -> bool:
+def _has_equal_numbers(network: Network, other: Network) -> bool:
+    first, other_first = network.first, other.first
     pairs: list[tuple[Matrix, Matrix]] = [
-        (one.first.slopes, other.first.slopes),
-        (one.first.bias, other.first.bias),
-        *((a.rows, b.rows) for a, b in zip(one.first.tables, other.first.tables, strict=True)),
+        (first.slopes, other_first.slopes),
+        (first.bias, other_first.bias),
+        *((a.rows, b.rows) for a, b in zip(first.tables, other_first.tables, strict=True)),
     ]
-    for (bend, layer), (bent, moved) in zip(one.steps, other.steps, strict=True):
-        pairs += [(layer.weight, moved.weight), (layer.bias, moved.bias)]
+    for (before, layer), (after, other_layer) in zip(network.steps, other.steps, strict=True):
+        pairs += [(layer.weight, other_layer.weight), (layer.bias, other_layer.bias)]
+        # Adding zeros gives both the same shape.
         pairs += [
-            (bend.breaks + 0 * bent.breaks, bent.breaks),
-            (bend.intercepts + 0 * bent.intercepts, bent.intercepts),
+            (before.breaks + 0 * after.breaks, after.breaks),
+            (before.intercepts + 0 * after.intercepts, after.intercepts),
         ]
     return all(np.array_equal(left, right) for left, right in pairs)

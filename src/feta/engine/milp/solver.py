@@ -1,69 +1,107 @@
-"""Solver: what is kept of a model from person to person: terms, scaled network, the solver's own model."""
+"""Data of one model for one solver, reused from person to person."""
 
 from threading import Lock
 from typing import Literal
 
+import numpy as np
+
 from feta.arrays import Vector
 from feta.bounds import interval, linear
+from feta.bounds.cell_bounds import CellBounds
 from feta.bounds.first_layer import FirstLayer, Terms
 from feta.bounds.linear import Layer
-from feta.bounds.over_parts import OverParts
-from feta.box import Box
+from feta.cells.cells import Cells
 from feta.engine.milp.backends.protocol import Backend, Session
 from feta.engine.milp.encoding import Encoded, encode
 from feta.engine.milp.equilibrate import equilibrate
 from feta.engine.milp.tighten import tighten
-from feta.engine.partition import partition
+from feta.interval_box import IntervalBox
 from feta.model import Model
 from feta.rule import Objective
+from feta.scorer.network.network import Network
+from feta.verdict.certificate import CutTree
 
-# "interval" and "linear" bound all counterparts as one; "parts", linear bounds over many parts, leaves
-# out those that are settled; "lp" adds a linear program a neuron.
+# How the neurons are bounded before a program is written. "interval" and "linear" bound all
+# counterparts as one cell. "parts" bounds many cells linearly and omits those that the bounds
+# decide. "lp" adds two linear programs per neuron.
 Bounds = Literal["interval", "linear", "parts", "lp"]
 
-# Bounded in one go: twice as many bring little more.
-N_PARTS = 64
+# Cells bounded at once: twice as many improve the bounds only a little.
+N_CELLS = 64
 
 
 class Solver:
-    """A model made ready for one backend; it does not hold the model itself, which may be dropped."""
+    """A model prepared for one backend; it holds no reference to the model, which may be freed."""
 
     def __init__(self, model: Model, backend: Backend, bounds: Bounds) -> None:
         self.network, self.backend, self.bounds = model.network, backend, bounds
         self.terms = Terms.of(model)
         self.scaled = equilibrate(model)
-        self.by_parts = bounds in ("parts", "lp")
-        n_parts = N_PARTS if self.by_parts else 1
-        self._parts, self.partition = partition(model.network, self.terms, n_parts)
+        self.by_cells = bounds in ("parts", "lp")
+        n_cells = N_CELLS if self.by_cells else 1
+        self._cells, self.tree = _partition(model.network, self.terms, n_cells)
         self._sessions: dict[str, Session] = {}
-        self.lock = Lock()  # a session's program is one person's at a time
+        self.lock = Lock()  # a session holds the program of one person at a time
 
     def session(self, kind: str) -> Session:
-        """Give the session of a kind of question."""
+        """Return the session for one kind of search."""
         if kind not in self._sessions:
             self._sessions[kind] = self.backend.session()
         return self._sessions[kind]
 
-    def over(self, model: Model, person: Vector, goal: Objective) -> OverParts:
-        """Bound an objective over all counterparts of a person, part by part."""
-        return OverParts.of(model, self.terms, person, self._parts, goal)
+    def bound(self, model: Model, person: Vector, objective: Objective) -> CellBounds:
+        """Bound an objective over all counterparts of a person, cell by cell."""
+        return CellBounds.of(model, self.terms, person, self._cells, objective)
 
     def encode(
-        self, over: OverParts, person: Vector, *, maximize: bool, listed: bool = False
+        self, bounds: CellBounds, person: Vector, *, maximize: bool, listed: bool = False
     ) -> Encoded:
-        """Write the program of one person and one objective."""
-        part, hidden = over.open()
-        first = self.terms.at(person, part)
+        """Write the program for one person over the cells that the bounds leave undecided."""
+        cell, hidden = bounds.open()
+        first = self.terms.at(person, cell)
         boxes = self._boxes(first, hidden)
-        return encode(self.scaled, first, boxes, over.goal, maximize=maximize, listed=listed)
+        return encode(self.scaled, first, boxes, bounds.goal, maximize=maximize, listed=listed)
 
-    def _boxes(self, first: FirstLayer, hidden: list[Box]) -> list[Box]:
-        """Bound all layers as the engine was told to; `hidden` are the linear bounds but the last."""
+    def _boxes(self, first: FirstLayer, hidden: list[IntervalBox]) -> list[IntervalBox]:
+        """Bound all layers; `hidden` has the linear bounds of all but the last."""
         if not self.network.layers:
             return [first.box()]
         if self.bounds == "interval":
             return interval.forward(self.network, first.box())
         if self.bounds == "lp":
             return tighten(self.network, self.scaled, first, hidden)
-        layers = [Layer.of(*one) for one in zip(self.network.activations, hidden, strict=True)]
+        layers = [Layer.of(*pair) for pair in zip(self.network.activations, hidden, strict=True)]
         return [*hidden, linear.next_box(self.network, first, layers)]
+
+
+def _partition(network: Network, terms: Terms, n_cells: int) -> tuple[Cells, CutTree]:
+    """Split all counterparts into cells where the first layer varies most.
+
+    The cells are the same for all people. Bounds over small cells are much tighter, and bounding
+    many cells costs little more than bounding one.
+    """
+    weights, tree = _importance(network), CutTree()
+    cells, nodes = Cells.whole(terms.dimensions), np.zeros(1, dtype=np.int64)
+    while len(cells) < n_cells:
+        spreads = np.stack(
+            [term.spread(cells, index) @ weights for index, term in enumerate(terms.each)], axis=1
+        )
+        middles = np.stack([cells.middles(row) for row in range(len(cells))])
+        spreads = np.where(np.isnan(middles), -1.0, spreads)
+        row, dimension = np.unravel_index(np.argmax(spreads), spreads.shape)
+        if spreads[row, dimension] < 0:
+            break
+        at = float(middles[row, dimension])
+        children = tree.cut(int(nodes[row]), int(dimension), at)
+        rest = np.delete(np.arange(len(cells)), row)
+        cells = cells[rest].followed_by(cells.cut(int(row), int(dimension), at))
+        nodes = np.concatenate([nodes[rest], children])
+    return cells, tree
+
+
+def _importance(network: Network) -> Vector:
+    """Bound how much each first-layer neuron can change the scores."""
+    weights = np.ones(network.outputs)
+    for activation, layer in reversed(list(network.steps)):
+        weights = (np.abs(layer.weight).T @ weights) * activation.steepest
+    return weights

@@ -1,7 +1,7 @@
-"""Tighten: one linear program a neuron and side, over the layers before it (after Planet).
+"""Bounds of neurons by linear programs over the layers before them, as in Planet.
 
-A solver's optimum is not taken for a bound. Whatever the duals, weak duality gives one, which is
-computed again here and rounded outward.
+There are two programs per neuron, one for each side. A solver's optimum is not taken as a bound.
+Weak duality gives one for any duals; it is computed here and rounded outward.
 """
 
 import numpy as np
@@ -11,52 +11,54 @@ from feta.bounds import linear
 from feta.bounds.first_layer import FirstLayer
 from feta.bounds.linear import Layer
 from feta.bounds.relaxation import stable_pieces
-from feta.box import Box
 from feta.engine.milp.backends.highs import HighsSession
 from feta.engine.milp.encoding import encode_attribute, encode_layers
 from feta.engine.milp.equilibrate import Equilibrated
-from feta.engine.milp.program import Places, Program, ProgramBuilder
-from feta.network.network import Network
+from feta.interval_box import IntervalBox
+from feta.program import Places, Program, ProgramBuilder
 from feta.rounding import FLOAT64, FLOOR, upward
+from feta.scorer.network.network import Network
 
 
 def tighten(
-    network: Network, scaled: Equilibrated, first: FirstLayer, hidden: list[Box]
-) -> list[Box]:
-    """Bound all layers over one part: what is known of them, then a program a neuron left open."""
+    network: Network, scaled: Equilibrated, first: FirstLayer, hidden: list[IntervalBox]
+) -> list[IntervalBox]:
+    """Bound all layers over one cell: linear bounds, then programs for unstable neurons."""
     boxes, layers = hidden[:1], []
     for depth, activation in enumerate(network.activations, start=1):
         layers.append(Layer.of(activation, boxes[-1]))
         box = linear.next_box(network, first, layers)
         box = box & hidden[depth] if depth < len(hidden) else box
         program, z = _relaxation(scaled, first, [*boxes, box])
-        wanted = _open(network, box, depth)
-        boxes.append(_tightened(program, z, box, scaled.factors[depth], wanted))
+        unstable = _unstable(network, box, depth)
+        boxes.append(_tightened(program, z, box, scaled.factors[depth], unstable))
     return boxes
 
 
-def _open(network: Network, box: Box, depth: int) -> Flags:
-    """Say which neurons are worth a program: those that bounds leave on several pieces, and scores."""
+def _unstable(network: Network, box: IntervalBox, depth: int) -> Flags:
+    """Return the neurons worth a program: those that may be on several pieces, and all scores."""
     if depth == len(network.layers):
         return np.ones(box.lower.shape[1], dtype=bool)
     return ~np.asarray(stable_pieces(network.activations[depth], box)[1][0], dtype=bool)
 
 
 def _relaxation(
-    scaled: Equilibrated, first: FirstLayer, boxes: list[Box]
+    scaled: Equilibrated, first: FirstLayer, boxes: list[IntervalBox]
 ) -> tuple[Program, Places]:
     builder = ProgramBuilder()
-    each = range(len(first.terms.each))
-    inputs = tuple(encode_attribute(builder, first, place, listed=False) for place in each)
+    attributes = range(len(first.terms.each))
+    inputs = tuple(encode_attribute(builder, first, index, listed=False) for index in attributes)
     z, _ = encode_layers(builder, scaled, first, boxes, inputs)
     return builder.program(), z
 
 
-def _tightened(program: Program, z: Places, box: Box, factors: Vector, wanted: Flags) -> Box:
+def _tightened(
+    program: Program, z: Places, box: IntervalBox, factors: Vector, unstable: Flags
+) -> IntervalBox:
     session = HighsSession()
     lower, upper = np.array(box.lower), np.array(box.upper)
     keep = False
-    for neuron in np.flatnonzero(wanted):
+    for neuron in np.flatnonzero(unstable):
         for sign in (1.0, -1.0):
             cost = np.zeros(len(program.cost))
             cost[z[neuron]] = sign
@@ -67,14 +69,14 @@ def _tightened(program: Program, z: Places, box: Box, factors: Vector, wanted: F
                 lower[0, neuron] = max(lower[0, neuron], bound)
             else:
                 upper[0, neuron] = min(upper[0, neuron], -bound)
-    return Box(lower, upper)
+    return IntervalBox(lower, upper)
 
 
 def dual_bound(program: Program, cost: Vector, duals: Vector) -> float:
-    """Bound cost · x from below for every x that the program stands for, whatever the duals.
+    """Return a lower bound of cost · x over all x that the program represents, for any duals y.
 
-    cost · x = y · (A·x) + (cost − Aᵀ·y) · x, and both parts are bounded by limits; a dual whose limit
-    is infinite is dropped.
+    cost · x = y · (A·x) + (cost − Aᵀ·y) · x, and the limits bound both terms. A dual whose limit is
+    infinite is set to 0.
     """
     limits, box = program.limits, program.columns
     if duals.shape != program.slack.shape or not np.isfinite(duals).all():
@@ -83,12 +85,12 @@ def dual_bound(program: Program, cost: Vector, duals: Vector) -> float:
     at = np.where(y > 0, limits.lower, limits.upper)
     at = np.where(y == 0, 0.0, at)
     weights = program.entries * y[program.entry_rows]
-    pulled = np.bincount(program.entry_columns, weights, len(cost))
+    products = np.bincount(program.entry_columns, weights, len(cost))  # Aᵀ·y
     sizes = np.bincount(program.entry_columns, np.abs(weights), len(cost)) + np.abs(cost)
-    rest = cost - pulled
-    least = y @ at + np.minimum(rest * box.lower, rest * box.upper).sum()
-    # Every sum above has at most this many terms, each off by its own rounding.
+    rest = cost - products
+    lowest = y @ at + np.minimum(rest * box.lower, rest * box.upper).sum()
+    # Every sum above has at most this many terms, each with its own rounding error.
     n_terms = len(y) + len(cost) + 4
     size = (np.abs(y) + FLOOR) @ (np.abs(at) + FLOOR) + (sizes + FLOOR) @ (box.size + FLOOR)
     error = np.abs(y) @ program.slack * upward(n_terms) + FLOAT64.gamma(n_terms) * size
-    return float(least - (error + n_terms * FLOAT64.tiny) * upward(n_terms))
+    return float(lowest - (error + n_terms * FLOAT64.tiny) * upward(n_terms))

@@ -7,29 +7,29 @@ from hypothesis import given, settings
 import feta
 from feta.arrays import Vector
 from feta.bounds.first_layer import Terms
+from feta.cells.cells import Cells, dimensions
 from feta.engine.milp.backends.highs import Highs, HighsSession
 from feta.engine.milp.backends.protocol import Status
 from feta.engine.milp.encoding import Encoded, Inputs
 from feta.engine.milp.solver import Solver
 from feta.engine.protocol import UNLIMITED
-from feta.engine.question import Question
-from feta.space.parts import Parts, dimensions
+from feta.engine.query_state import QueryState
 from tests import oracle
 from tests.examples import PERSON, SPACE
 from tests.strategies import Case, cases
 
 
-def fixed(encoded: Encoded, places: Vector) -> Encoded:
-    """Leave only one counterpart."""
+def fixed(encoded: Encoded, indices: Vector) -> Encoded:
+    """Restrict a program to one counterpart."""
     box = encoded.program.columns
     lower, upper = np.array(box.lower), np.array(box.upper)
-    for one, place in zip(encoded.inputs, places, strict=True):
-        if one.selects:
-            lower[one.columns] = upper[one.columns] = 0.0
-            lower[one.columns[int(place)]] = upper[one.columns[int(place)]] = 1.0
+    for inputs, index in zip(encoded.inputs, indices, strict=True):
+        if inputs.selects:
+            lower[inputs.columns] = upper[inputs.columns] = 0.0
+            lower[inputs.columns[int(index)]] = upper[inputs.columns[int(index)]] = 1.0
         else:
-            number = one.dimension.codes(np.array([place]))[0, 0] / one.unit
-            lower[one.columns] = upper[one.columns] = number
+            number = inputs.dimension.codes(np.array([index]))[0, 0] / inputs.unit
+            lower[inputs.columns] = upper[inputs.columns] = number
     return replace(
         encoded, program=replace(encoded.program, columns=replace(box, lower=lower, upper=upper))
     )
@@ -37,47 +37,47 @@ def fixed(encoded: Encoded, places: Vector) -> Encoded:
 
 @given(case=cases(plain=False))
 @settings(max_examples=25, deadline=None)
-def test_a_program_holds_every_counterpart_treated_apart_and_how_far_it_is(case: Case) -> None:
+def test_a_program_contains_every_counterexample_and_its_objective(case: Case) -> None:
     model, person = case.model, case.people[0]
-    question = Question(feta.FairAt(model, person), UNLIMITED, "test")
+    state = QueryState(feta.FairAt(model, person), UNLIMITED, "test")
     solver = Solver(model, Highs(), "linear")
-    over = solver.over(model, person, question.objective)
-    if over.alike.all():
+    bounds = solver.bound(model, person, state.objective)
+    if bounds.agrees.all():
         return
-    goal, factor = question.objective, solver.scaled.output
+    objective, factor = state.objective, solver.scaled.output
     for listed in (False, True):
-        encoded = solver.encode(over, person, maximize=True, listed=listed)
+        encoded = solver.encode(bounds, person, maximize=True, listed=listed)
         column = int(np.flatnonzero(encoded.program.cost)[0])
         for other in oracle.counterparts(model, person)[:6]:
             if not oracle.apart(model, person, other):
                 continue
             axes = model.space.lattice.axes
-            places = np.array([axis.places(other[None, :])[0] for axis in axes], dtype=float)
-            outcome = HighsSession().solve(fixed(encoded, places).program, seconds=600)
-            assert outcome.status is Status.OPTIMAL
-            assert outcome.point is not None
-            np.testing.assert_array_equal(encoded.places(outcome.point), places)
-            scores = np.array([float(one) for one in oracle.scores(model, other)])
-            each = goal.directions @ scores + goal.offsets.floats()
-            value = each.min() if goal.least else each.max()
-            assert outcome.point[column] == pytest.approx(value * factor, abs=1e-4)
+            indices = np.array([axis.indices(other[None, :])[0] for axis in axes], dtype=float)
+            result = HighsSession().solve(fixed(encoded, indices).program, seconds=600)
+            assert result.status is Status.OPTIMAL
+            assert result.point is not None
+            np.testing.assert_array_equal(encoded.indices(result.point), indices)
+            scores = np.array([float(score) for score in oracle.scores(model, other)])
+            values = objective.directions @ scores + objective.offsets.floats()
+            value = values.min() if objective.least else values.max()
+            assert result.point[column] == pytest.approx(value * factor, abs=1e-4)
 
 
 def test_stable_neurons_cost_no_binary() -> None:
-    """The first neuron is never active, the second always; only the third is open."""
+    """The first neuron is never active, the second always; only the third is unstable."""
     rows = [[1.0, 0, 0, 0], [1.0, 0, 0, 0], [1.0, 0, 0, 0]]
     layers = [(rows, [-100.0, -1.0, -50.0]), ([[1.0, 1.0, 1.0]], [-40.0])]
     model = feta.Model(SPACE, feta.Network.from_layers(layers), threshold=0.0)
     solver = Solver(model, Highs(), "linear")
-    question = Question(feta.FairAt(model, PERSON), UNLIMITED, "test")
-    over = solver.over(model, PERSON, question.objective)
-    program = solver.encode(over, PERSON, maximize=False).program
+    state = QueryState(feta.FairAt(model, PERSON), UNLIMITED, "test")
+    bounds = solver.bound(model, PERSON, state.objective)
+    program = solver.encode(bounds, PERSON, maximize=False).program
     free = program.whole & (program.columns.lower < program.columns.upper)
     assert free.sum() == 4  # age, two selectors of sex, one neuron
 
 
 @pytest.mark.parametrize(
-    ("attribute", "point", "place"),
+    ("attribute", "point", "index"),
     [
         (feta.Integer("n", -3, 9, sensitive=True), [-3.4], 0.0),
         (feta.Integer("n", -3, 9, sensitive=True), [2.4999], 5.0),
@@ -87,21 +87,21 @@ def test_stable_neurons_cost_no_binary() -> None:
     ],
 )
 def test_numbers_are_rounded_into_the_domain(
-    attribute: feta.Integer | feta.Real, point: list[float], place: float
+    attribute: feta.Integer | feta.Real, point: list[float], index: float
 ) -> None:
     dimension = dimensions(feta.FeatureSpace((attribute,)))[0]
-    assert Inputs(dimension, np.array([0], dtype=np.int32)).place(np.array(point)) == place
+    assert Inputs(dimension, np.array([0], dtype=np.int32)).index(np.array(point)) == index
 
 
 @pytest.mark.parametrize("point", [None, np.full(3, 0.0), np.array([np.nan])])
-def test_junk_is_read_as_nothing(point: Vector | None) -> None:
+def test_an_invalid_point_has_no_indices(point: Vector | None) -> None:
     model = feta.Model(SPACE, feta.Network.from_layers([([[1.0, 0, 0, 0]], [-40.0])]))
     solver = Solver(model, Highs(), "linear")
-    question = Question(feta.FairAt(model, PERSON), UNLIMITED, "test")
-    encoded = solver.encode(solver.over(model, PERSON, question.objective), PERSON, maximize=False)
+    state = QueryState(feta.FairAt(model, PERSON), UNLIMITED, "test")
+    encoded = solver.encode(solver.bound(model, PERSON, state.objective), PERSON, maximize=False)
     if point is not None and len(point) == 1:
         point = np.full(len(encoded.program.cost), np.nan)
-    assert encoded.places(point) is None
+    assert encoded.indices(point) is None
 
 
 def test_programs_of_different_people_have_one_pattern() -> None:
@@ -113,16 +113,16 @@ def test_programs_of_different_people_have_one_pattern() -> None:
     programs = []
     for income in (1.0, 40.0, 99.0):
         person = np.array([30.0, 1.0, 0.0, income])
-        question = Question(feta.FairAt(model, person), UNLIMITED, "test")
-        over = solver.over(model, person, question.objective)
-        if not over.alike.all():
-            programs.append(solver.encode(over, person, maximize=False).program)
+        state = QueryState(feta.FairAt(model, person), UNLIMITED, "test")
+        bounds = solver.bound(model, person, state.objective)
+        if not bounds.agrees.all():
+            programs.append(solver.encode(bounds, person, maximize=False).program)
     assert len(programs) > 1
-    assert all(programs[0].has_pattern_of(one) for one in programs[1:])
+    assert all(programs[0].has_pattern_of(program) for program in programs[1:])
 
 
-def test_the_first_layer_s_terms_are_the_network_s() -> None:
+def test_the_constant_of_the_first_layer_includes_the_shared_columns() -> None:
     model = feta.Model(SPACE, feta.Network.from_layers([([[1.0, 2.0, 3.0, 4.0]], [5.0])]))
     terms = Terms.of(model)
-    first = terms.at(PERSON, Parts.whole(terms.dimensions))
+    first = terms.at(PERSON, Cells.whole(terms.dimensions))
     assert first.constant.tolist() == [205.0]

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import feta
-from feta.audit.auditor import Auditor
-from feta.audit.finding import Finding
+from feta.auditing.auditor import Auditor
+from feta.auditing.finding import Finding
 from feta.checker.prove import prove
 from feta.engine.milp import engine as engine_module
 from feta.engine.milp.backends.gurobi import Gurobi
 from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.backends.protocol import Status
 from feta.engine.milp.backends.scip import Scip
-from feta.engine.milp.engine import REASONS, Milp
+from feta.engine.milp.engine import REASONS, MilpEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.model import Model
 from feta.verdict.certificate import BoundsProof, Certificate
@@ -33,7 +33,7 @@ REAL = Model(
 
 
 def bumpy() -> Model:
-    """Somebody aged 54 is treated apart, in a network that bounds over the whole leave open."""
+    """Return a model where only age 54 differs; bounds over one cell do not decide it."""
     layers = [
         ([[1.0, 0, 0, 0], [1.0, 0, 0, 0], [1.0, 0, 0, 0]], [-53.0, -54.0, -55.0]),
         ([[1.0, -2.0, 1.0]], [-0.5]),
@@ -41,10 +41,10 @@ def bumpy() -> Model:
     return Model(SPACE, feta.Network.from_layers(layers), threshold=0.0)
 
 
-@pytest.mark.parametrize("liar", LIARS, ids=lambda one: f"{one.status.name} {one.filling}")
+@pytest.mark.parametrize("liar", LIARS, ids=lambda liar: f"{liar.status.name} {liar.filling}")
 def test_a_backend_that_lies_makes_no_verdict_wrong(liar: Liar) -> None:
-    """Bounds prove, bounds find: the solver was only asked to be quicker."""
-    engine = Milp("liar", liar)
+    """Bounds both prove and find; the solver only makes the search faster."""
+    engine = MilpEngine("liar", liar)
     for kind in (feta.FairAt, feta.WorstAt):
         assert isinstance(engine.solve(kind(FAIR, PERSON), UNLIMITED), feta.Fair)
         verdict = engine.solve(kind(bumpy(), PERSON), UNLIMITED)
@@ -62,10 +62,8 @@ def test_a_backend_that_lies_makes_no_verdict_wrong(liar: Liar) -> None:
         (Status.OPTIMAL, Reason.NOT_REPRODUCED),
     ],
 )
-def test_a_solver_s_word_alone_is_unknown_and_the_solver_is_named(
-    status: Status, reason: Reason
-) -> None:
-    engine = Milp("liar", Liar(status), bounds="linear", most_parts=1)
+def test_a_solver_s_claim_alone_gives_unknown_with_its_name(status: Status, reason: Reason) -> None:
+    engine = MilpEngine("liar", Liar(status), bounds="linear", max_cells=1)
     for kind in (feta.FairAt, feta.WorstAt):
         verdict = engine.solve(kind(bumpy(), PERSON), UNLIMITED)
         assert isinstance(verdict, feta.Unknown)
@@ -78,19 +76,21 @@ def test_every_status_has_a_reason() -> None:
     assert set(REASONS) == set(Status)
 
 
-def test_a_point_that_replays_but_is_not_the_farthest_is_not_called_optimal() -> None:
-    """The solver gives age 18 (everything 0), which replays; nobody proves that none is farther."""
+def test_a_point_that_replays_without_a_proof_is_not_called_optimal() -> None:
+    """The solver returns age 18 (all zeros), which replays but is not proved to be the worst."""
     model = linear(age=-1.0, bias=25.5)
-    engine = Milp("liar", Liar(Status.OPTIMAL, 0.0), most_parts=1)
+    engine = MilpEngine("liar", Liar(Status.OPTIMAL, 0.0), max_cells=1)
     verdict = engine.solve(feta.WorstAt(model, PERSON), UNLIMITED)
     assert isinstance(verdict, feta.Unfair)
     assert not verdict.optimal
-    better = Milp("liar", Liar(Status.OPTIMAL, 0.0)).solve(feta.WorstAt(model, PERSON), UNLIMITED)
+    better = MilpEngine("liar", Liar(Status.OPTIMAL, 0.0)).solve(
+        feta.WorstAt(model, PERSON), UNLIMITED
+    )
     assert isinstance(better, feta.Unfair)
     assert better.optimal
 
 
-def test_fair_comes_with_a_proof_that_is_gone_through_again() -> None:
+def test_fair_has_a_proof_that_can_be_re_checked() -> None:
     for model, kind in ((FAIR, feta.FairAt), (FAIR, feta.WorstAt), (REAL, feta.FairAt)):
         person = PERSON if model is FAIR else np.array([18.0, 1.0, 0.0, 0.0])
         query = kind(model, person)
@@ -110,7 +110,7 @@ def test_fair_on_the_threshold_is_proved_and_called_sensitive() -> None:
     assert verdict.runtime == "sensitive"
 
 
-def test_real_valued_attributes_are_verified_and_the_farthest_is_proved() -> None:
+def test_real_valued_attributes_are_verified_and_the_worst_is_proved() -> None:
     verdict = feta.worst(REAL, np.array([18.0, 1.0, 0.0, 0.0]))  # auto
     assert isinstance(verdict, feta.Unfair)
     assert verdict.optimal
@@ -119,7 +119,7 @@ def test_real_valued_attributes_are_verified_and_the_farthest_is_proved() -> Non
 
 
 def test_a_real_witness_of_an_ulp_is_found_or_nothing_is_claimed() -> None:
-    """Only age 90 itself, the last number, is treated apart."""
+    """Only the last number, age 90, gets a different decision."""
     space = feta.FeatureSpace((feta.Real("age", 18, 90, sensitive=True),))
     for value, kind in ((90.0, feta.Unfair), (np.nextafter(90.0, 91.0), feta.Fair)):
         model = Model(space, feta.Network.from_layers([([[1.0]], [0.0])]), threshold=value)
@@ -162,42 +162,42 @@ def test_several_classes_over_a_real_attribute(rule: feta.Argmax | feta.OneVsRes
         verdict = feta.worst(model, np.array([x]))
         assert isinstance(verdict, feta.Unfair)
         assert verdict.optimal
-        grid = [np.array([one]) for one in np.linspace(-4, 4, 321)]
-        apart = [one for one in grid if oracle.apart(model, np.array([x]), one)]
-        farthest = max(oracle.gap(model, np.array([x]), one) for one in apart)
-        assert verdict.counterexample.gap >= float(farthest) * (1 - 1e-9)
+        grid = [np.array([value]) for value in np.linspace(-4, 4, 321)]
+        differs = [other for other in grid if oracle.apart(model, np.array([x]), other)]
+        worst = max(oracle.gap(model, np.array([x]), other) for other in differs)
+        assert verdict.counterexample.gap >= float(worst) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("request_", "message"),
     [
         (
             lambda: feta.tally(REAL, PERSON[None, :], engine="milp"),
-            "'age' has .* values|'income' has uncountably many values: declare it integer, or give",
+            "got 'income', which has uncountably many values; .* declare it integer, or give",
         ),
         (
             lambda: feta.FairPredictor(REAL).decide(PERSON[None, :]),
-            "has uncountably many values: declare it integer, or give a step",
+            "which has uncountably many values; .* declare it integer, or give a step",
         ),
         (
             lambda: feta.spread(FAIR, PERSON[None, :], engine="milp:scip"),
-            "'milp:scip' finds and counts counterparts, but a median needs all their scores; use",
+            "'milp:scip' cannot compute a median: it does not score every counterpart; use",
         ),
         (
             lambda: feta.FairPredictor(
                 FAIR, "milp", weights=feta.VoteWeights(np.array([0]), np.array([1]), FAIR.space)
             ).decide(PERSON[None, :]),
-            "'milp' counts every counterpart once; vote weights need 'lattice' or 'exhaustive'",
+            "'milp' counts every counterpart once: got vote weights; .*'lattice' or 'exhaustive'",
         ),
         (
             lambda: feta.tally(_long(5000), np.zeros((1, 1)), engine="milp"),
-            "counting takes at most 4096 values of 'n', got 5000; narrow its domain",
+            "got 5000 of 'n'; expected at most 4096; narrow its domain",
         ),
     ],
 )
-def test_what_it_cannot_do_is_refused_by_name(ask: Callable[[], object], message: str) -> None:
+def test_unsupported_requests_are_rejected(request_: Callable[[], object], message: str) -> None:
     with pytest.raises(feta.EngineError, match=message):
-        ask()
+        request_()
 
 
 def _long(n_values: int) -> Model:
@@ -205,12 +205,12 @@ def _long(n_values: int) -> Model:
     return Model(space, feta.Network.from_layers([([[1.0]], [-3.5])]), threshold=0.0)
 
 
-def test_too_many_counterparts_to_number_are_refused() -> None:
+def test_too_many_counterparts_to_count_are_rejected() -> None:
     space = feta.FeatureSpace(
         tuple(feta.Integer(f"n{n}", 0, 4095, sensitive=True) for n in range(6))
     )
     model = Model(space, feta.Network.from_layers([([[1.0] * 6], [-3.5])]), threshold=0.0)
-    with pytest.raises(feta.EngineError, match=r"fewer than 2\^62 counterparts; narrow"):
+    with pytest.raises(feta.EngineError, match=r"expected fewer than 2\^62; narrow"):
         feta.tally(model, np.zeros((1, 6)), engine="milp")
 
 
@@ -218,11 +218,13 @@ def test_too_many_counterparts_to_number_are_refused() -> None:
 def test_a_missing_solver_names_its_extra(
     backend: Scip | Gurobi, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        engine_module, "find_spec", lambda name: None if name == backend.package else found(name)
+        engine_module,
+        "find_spec",
+        lambda name: None if name == backend.package else find_spec(name),
     )
-    engine = Milp("here", backend)
+    engine = MilpEngine("here", backend)
     assert not engine.available()
     message = rf"{backend.package} is not installed; pip install 'feta-fair\[{extra}\]'"
     with pytest.raises(feta.MissingExtra, match=message):
@@ -234,61 +236,69 @@ def test_no_solver_is_imported_before_it_is_used(monkeypatch: pytest.MonkeyPatch
 
     def refuse(name: str, *rest: object) -> object:
         assert name.split(".", maxsplit=1)[0] not in ("highspy", "pyscipopt", "gurobipy")
-        return imported(name, *rest)  # type: ignore[arg-type]  # whatever was given
+        return imported(name, *rest)  # type: ignore[arg-type]  # passed on
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    for engine in (Milp("here", Highs()), Milp("here", Scip()), Milp("here", Gurobi())):
+    for engine in (
+        MilpEngine("here", Highs()),
+        MilpEngine("here", Scip()),
+        MilpEngine("here", Gurobi()),
+    ):
         if engine.available():
             assert isinstance(engine.solve(feta.FairAt(FAIR, PERSON), UNLIMITED), feta.Fair)
 
 
-def test_a_program_beyond_gurobi_s_licence_is_unknown_and_says_so() -> None:
+def test_a_program_beyond_gurobi_s_license_is_unknown_with_the_reason() -> None:
     pytest.importorskip("gurobipy", reason="gurobipy is not installed")
     rng = np.random.default_rng(0)
     space = feta.FeatureSpace(tuple(feta.Real(f"x{n}", -1, 1, sensitive=True) for n in range(4)))
     layers = [(rng.normal(size=(800, 4)), np.zeros(800)), (rng.normal(size=(1, 800)), np.zeros(1))]
     model = Model(space, feta.Network.from_layers(layers), threshold=60.0)
-    engine = Milp("here", Gurobi(), bounds="linear", most_parts=1)
+    engine = MilpEngine("here", Gurobi(), bounds="linear", max_cells=1)
     verdict = engine.solve(feta.FairAt(model, np.zeros(4)), UNLIMITED)
     if isinstance(verdict, feta.Unknown) and verdict.reason is not Reason.SOLVER_LIMIT:
-        pytest.skip("this machine has a Gurobi licence of its own")
+        pytest.skip("this machine has a full Gurobi license")
     assert isinstance(verdict, feta.Unknown)
     assert verdict.solver == "Gurobi"
-    assert "licence allows" in verdict.reason
+    assert "license allows" in verdict.reason
 
 
-def test_a_spent_budget_is_an_answer() -> None:
+def test_a_spent_budget_is_not_an_exception() -> None:
     for budget in (Budget(seconds=0), Budget(evaluations=0)):
-        verdict = Milp("here", Highs(), bounds="linear").solve(feta.FairAt(bumpy(), PERSON), budget)
+        verdict = MilpEngine("here", Highs(), bounds="linear").solve(
+            feta.FairAt(bumpy(), PERSON), budget
+        )
         assert isinstance(verdict, feta.Unknown | feta.Unfair)
-    counts = Milp("here", Highs()).tally(bumpy(), PERSON[None, :], Budget(seconds=0), until="all")
+    counts = MilpEngine("here", Highs()).tally(
+        bumpy(), PERSON[None, :], Budget(seconds=0), until="all"
+    )
     truth = np.array(oracle.tally(bumpy(), PERSON))
     assert (counts.by_class[0] <= truth).all()
 
 
 def test_a_majority_that_was_not_witnessed_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    liar = Milp("liar", Liar(Status.INFEASIBLE))
+    liar = MilpEngine("liar", Liar(Status.INFEASIBLE))
     monkeypatch.setattr("feta.predict.fair_predictor.choose", lambda *_: liar)
     with pytest.raises(feta.Undecided, match="too few counterparts to make the majority certain"):
         feta.FairPredictor(UNFAIR).decide(PERSON[None, :])
 
 
-def test_an_undecided_person_is_told_with_the_solver_s_name(
+def test_the_reason_of_an_undecided_person_names_the_solver(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    liar = Milp("liar", Liar(Status.INFEASIBLE), bounds="linear", most_parts=1)
+    liar = MilpEngine("liar", Liar(Status.INFEASIBLE), bounds="linear", max_cells=1)
     monkeypatch.setattr("feta.api.choose", lambda *_: liar)
     monkeypatch.setattr("feta.api.is_ours", lambda _: True)
-    found = Auditor(bumpy())._with_worst(Finding(0, "fair"), PERSON)
-    assert found.status == "undecided"
-    assert found.reason.startswith("Liar: the solver says that there is no counterexample")
+    finding = Auditor(bumpy())._with_worst(Finding(0, "fair"), PERSON)
+    assert finding.status == "undecided"
+    assert finding.reason.startswith("Liar: the solver claims that no counterexample exists")
 
 
-def test_liars_never_count_above_the_truth() -> None:
+def test_no_lie_counts_more_than_there_are() -> None:
     truth = np.array(oracle.tally(bumpy(), PERSON))
     for liar in LIARS:
         for counting in ("cuts", "pool"):
-            engine = Milp("liar", liar, counting="pool" if counting == "pool" else "cuts")
+            engine = MilpEngine("liar", liar, counting="pool" if counting == "pool" else "cuts")
             for until in ("all", "majority"):
                 counts = engine.tally(
                     bumpy(),

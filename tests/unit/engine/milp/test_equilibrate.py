@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import feta
 from feta.engine.milp.equilibrate import equilibrate
 from feta.model import Model
-from feta.network.network import Affine
+from feta.scorer.network.network import Affine
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
@@ -25,12 +25,12 @@ def test_it_is_the_same_function_exactly(case: Case, power: int, seed: int) -> N
     other = Model(model.space, scaled.network, model.rule)
     for person in case.people:
         factor = Fraction(scaled.output)
-        assert [one * factor for one in oracle.scores(model, person)] == oracle.scores(
+        assert [score * factor for score in oracle.scores(model, person)] == oracle.scores(
             other, person
         )
 
 
-def test_neurons_of_any_size_come_near_one() -> None:
+def test_neurons_of_any_size_are_scaled_to_about_one() -> None:
     rng = np.random.default_rng(0)
     space = feta.FeatureSpace((feta.Integer("a", 0, 9, sensitive=True), feta.Real("b", 0, 1)))
     sizes = 2.0 ** np.array([-30, 0, 30])
@@ -47,7 +47,7 @@ def test_neurons_of_any_size_come_near_one() -> None:
 
 
 @pytest.mark.parametrize("factor", [2.0**-1070, 2.0**-1000])
-def test_what_would_be_rounded_stays_as_it_is(factor: float) -> None:
+def test_numbers_that_would_be_rounded_are_not_scaled(factor: float) -> None:
     space = feta.FeatureSpace((feta.Integer("a", 0, 9, sensitive=True),))
     layers = [([[1.0], [2.0**200]], [factor, 0.0]), ([[1.0, 1.0]], [0.0])]
     model = Model(space, feta.Network.from_layers(layers), threshold=0.0)

@@ -6,15 +6,15 @@ import pytest
 import feta
 from feta.bounds import linear
 from feta.bounds.first_layer import Terms
-from feta.box import Box
+from feta.cells.cells import Cells
 from feta.engine.milp.backends.highs import Highs, HighsSession
-from feta.engine.milp.engine import Milp
+from feta.engine.milp.engine import MilpEngine
 from feta.engine.milp.equilibrate import equilibrate
-from feta.engine.milp.program import Program, ProgramBuilder
 from feta.engine.milp.tighten import dual_bound, tighten
 from feta.engine.protocol import UNLIMITED
+from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.space.parts import Parts
+from feta.program import Program, ProgramBuilder
 from tests import oracle
 from tests.examples import PERSON, SPACE
 from tests.strategies import random_case
@@ -22,9 +22,9 @@ from tests.unit.bounds.test_bounds import contains, layers_of
 
 
 def small() -> Program:
-    """x and y between 0 and 2, x + y ≥ 1, x − y ≤ 1/2."""
+    """Return a program: x and y from 0 to 2, x + y ≥ 1, x − y ≤ 1/2."""
     builder = ProgramBuilder()
-    columns = builder.columns(Box(np.zeros(2), np.full(2, 2.0)))
+    columns = builder.columns(IntervalBox(np.zeros(2), np.full(2, 2.0)))
     builder.rows([(columns, np.array([[1.0, 1.0]]))], lower=1.0, n_rows=1)
     builder.rows([(columns, np.array([[1.0, -1.0]]))], upper=0.5, n_rows=1)
     return builder.program()
@@ -35,14 +35,14 @@ def test_any_duals_give_a_bound_and_the_solver_s_give_the_optimum() -> None:
     for _ in range(200):
         cost = rng.normal(size=2)
         corners = [(0, 1), (0, 2), (2, 2), (2, 1.5), (0.75, 0.25)]
-        least = min(cost @ np.array(one) for one in corners)
+        least = min(cost @ np.array(corner) for corner in corners)
         assert dual_bound(program, cost, rng.normal(size=2) * 3) <= least
         duals = HighsSession().solve_lp(program, cost, keep=False)
         assert least - 1e-9 <= dual_bound(program, cost, duals) <= least
 
 
 @pytest.mark.parametrize("duals", [np.array([np.nan, 0.0]), np.zeros(3)])
-def test_junk_duals_bound_nothing(duals: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+def test_invalid_duals_bound_nothing(duals: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
     assert dual_bound(small(), np.ones(2), duals) == -np.inf
 
 
@@ -51,12 +51,12 @@ def test_tightened_bounds_hold_and_are_no_looser(seed: int) -> None:
     case = random_case(np.random.default_rng([9, seed]), "free", plain=seed % 2 == 0)
     model, person = case.model, case.people[0]
     terms = Terms.of(model)
-    parts = Parts.whole(terms.dimensions)
-    first = terms.at(person, parts)
+    cells = Cells.whole(terms.dimensions)
+    first = terms.at(person, cells)
     known = linear.forward(model.network, first)
     if not known:
         return
-    hidden = [one.box for one in known]
+    hidden = [layer.box for layer in known]
     boxes = tighten(model.network, equilibrate(model), first, hidden)
     linear_boxes = [*hidden, linear.next_box(model.network, first, known)]
     for tight, loose in zip(boxes, linear_boxes, strict=True):
@@ -67,8 +67,8 @@ def test_tightened_bounds_hold_and_are_no_looser(seed: int) -> None:
             assert contains(box, 0, values)
 
 
-def test_a_linear_program_sees_what_linear_bounds_cannot() -> None:
-    """Three ReLUs of one number, whose upper and lower lines cannot both be best at once."""
+def test_a_linear_program_is_tighter_than_linear_bounds() -> None:
+    """Three ReLUs of one number, whose upper and lower lines cannot both be tight at once."""
     layers = [
         ([[1.0, 0, 0, 0], [-1.0, 0, 0, 0], [1.0, 0, 0, 0]], [-40.0, 60.0, -50.0]),
         ([[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0]], [-20.0, -10.0]),
@@ -76,16 +76,18 @@ def test_a_linear_program_sees_what_linear_bounds_cannot() -> None:
     ]
     model = Model(SPACE, feta.Network.from_layers(layers), threshold=0.0)
     terms = Terms.of(model)
-    first = terms.at(PERSON, Parts.whole(terms.dimensions))
+    first = terms.at(PERSON, Cells.whole(terms.dimensions))
     known = linear.forward(model.network, first)
-    hidden = [one.box for one in known]
+    hidden = [layer.box for layer in known]
     tight = tighten(model.network, equilibrate(model), first, hidden)[-1]
     loose = linear.next_box(model.network, first, known)
     assert tight.upper[0, 0] < loose.upper[0, 0] - 0.1
     scores = [oracle.score(model, other) for other in oracle.counterparts(model, PERSON)]
     assert max(scores) <= Fraction(float(tight.upper[0, 0]))
     for bounds in ("interval", "linear", "parts", "lp"):
-        verdict = Milp("here", Highs(), bounds=bounds).solve(feta.WorstAt(model, PERSON), UNLIMITED)
+        verdict = MilpEngine("here", Highs(), bounds=bounds).solve(
+            feta.WorstAt(model, PERSON), UNLIMITED
+        )
         reference = feta.worst(model, PERSON, engine="exhaustive")
         assert type(verdict) is type(reference)
         if isinstance(verdict, feta.Unfair) and isinstance(reference, feta.Unfair):

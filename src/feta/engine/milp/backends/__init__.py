@@ -1,1 +1,1 @@
-"""One solver a file, imported when it is used."""
+"""Solvers, one per file; each is imported when it is used."""

@@ -1,14 +1,16 @@
-"""Gurobi, by gurobipy; the licence that comes with the package takes small programs only."""
+"""Gurobi, by gurobipy; the license that comes with the package allows small programs only."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from feta.arrays import Vector
-from feta.engine.milp.backends.protocol import Changes, Outcome, Pool, Status
-from feta.engine.milp.program import Places, Program
+from feta.engine.milp.backends.incremental import IncrementalSession
+from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
 from feta.errors import EngineError
+from feta.program import Places, Program
 
 # Gurobi's status codes. A limit is not a proof, and codes that are not listed are FAILED.
 STATUSES = {
@@ -25,14 +27,14 @@ STATUSES = {
     17: Status.STOPPED,  # memory
 }
 
-# Status: the user pressed Ctrl-C. Error: the program is larger than the licence.
+# The status after Ctrl-C, and the error of a program that is too large for the license.
 INTERRUPTED = 11
 TOO_LARGE = 10010
 
-# A pool is made at most this many times as large as was asked for.
-MOST_REPEATS = 16
+# A pool is enlarged up to this many times the requested size.
+MAX_REPEATS = 16
 
-# One thread: the programs are small. Gaps of zero: the farthest is asked for.
+# The programs are small, so one thread is enough. Gaps of zero: the worst one is required.
 PARAMETERS = {"OutputFlag": 0, "Threads": 1, "MIPGap": 0.0, "MIPGapAbs": 1e-9}
 
 
@@ -42,131 +44,116 @@ class Gurobi:
     name = "Gurobi"
     package = "gurobipy"
     extra = "gurobi"
-    limits = "2,000 variables and 2,000 rows, unless you have a licence of your own"
+    limits = "2,000 variables and 2,000 rows, unless you have a license of your own"
     pools = True
 
     def session(self) -> "GurobiSession":
-        """Start anew."""
+        """Start a new session."""
         return GurobiSession()
 
 
-class GurobiSession:
-    """One `gurobipy.Model`; from person to person only what changed is told."""
+class GurobiSession(IncrementalSession):
+    """One `gurobipy.Model`, updated from person to person."""
 
     def __init__(self) -> None:
         import gurobipy  # noqa: PLC0415 - only where it is used
 
+        super().__init__()
         self._gurobi: Any = gurobipy
         try:
             self._env: Any = gurobipy.Env(params={"OutputFlag": 0})
         except gurobipy.GurobiError as error:
-            message = f"Gurobi must have a valid licence, got {error}; use the engine 'milp' or 'milp:scip'"
-            raise EngineError(message) from None
-        self._model: Any = None
-        self._program: Program | None = None
-        self._cuts: list[Any] = []
+            raise EngineError(
+                f"Gurobi did not start: got {error}; expected a valid license; "
+                "use the engine 'milp' or 'milp:scip'"
+            ) from None
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
-        """Solve a program; what was forbidden before is allowed again."""
-        self._take(program)
-        return self._run(seconds)
+    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+        """Enumerate points that differ in some integer column (PoolSearchMode 2).
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
-        """Solve the same program, where these binary columns may no longer all be 1 (Eq. NoGood)."""
-        chosen = self._gurobi.quicksum(self._columns[int(one)] for one in forbidden)
-        self._cuts.append(self._model.addConstr(chosen <= len(forbidden) - 1))
-        return self._run(seconds)
-
-    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        """Enumerate points that differ in some whole column (PoolSearchMode 2).
-
-        Several may differ in others than the selectors: then more of them are asked for.
+        Several may differ only in columns that are not selectors: then the pool is enlarged.
         """
-        self._take(program)
-        parameters, ends = self._model.Params, time.monotonic() + seconds
-        parameters.PoolSearchMode, parameters.PoolSolutions = 2, most
+        self._load(program)
+        parameters, deadline = self._model.Params, time.monotonic() + seconds
+        parameters.PoolSearchMode, parameters.PoolSolutions = 2, limit
         while True:
-            outcome = self._run(ends - time.monotonic())
-            points = self._points() if outcome.point is not None else []
-            different = {np.rint(one[selectors]).tobytes(): one for one in points}
-            if len(different) >= most or len(points) < parameters.PoolSolutions:
+            result = self._run(deadline - time.monotonic())
+            points = self._points() if result.point is not None else []
+            distinct = {np.rint(point[selectors]).tobytes(): point for point in points}
+            if len(distinct) >= limit or len(points) < parameters.PoolSolutions:
                 break
-            if parameters.PoolSolutions >= most * MOST_REPEATS:
+            if parameters.PoolSolutions >= limit * MAX_REPEATS:
                 break
             parameters.PoolSolutions *= 2
         parameters.PoolSearchMode = 0
-        return Pool(outcome.status, tuple(different.values()))
+        return Pool(result.status, tuple(distinct.values()))
 
     def _points(self) -> list[Vector]:
         points = []
-        for number in range(self._model.SolCount):
-            self._model.Params.SolutionNumber = number
+        for index in range(self._model.SolCount):
+            self._model.Params.SolutionNumber = index
             points.append(np.array(self._model.getAttr("Xn", self._columns)))
         return points
 
-    def _take(self, program: Program) -> None:
+    def _new_model(self) -> Any:  # noqa: ANN401 - untyped package
+        model = self._gurobi.Model(env=self._env)
+        for name, value in PARAMETERS.items():
+            model.setParam(name, value)
+        return model
+
+    def _add_columns(self, program: Program) -> list[Any]:
+        columns = self._model.addVars(
+            len(program.cost),
+            lb=program.columns.lower.tolist(),
+            ub=program.columns.upper.tolist(),
+            obj=program.cost.tolist(),
+            vtype=np.where(program.whole, "I", "C").tolist(),
+        )
+        return list(columns.values())
+
+    def _add_row(self, entries: Vector, columns: Sequence[Any], lower: float, upper: float) -> Any:  # noqa: ANN401 - untyped package
+        sense, side = _side(lower, upper)
+        row = self._gurobi.LinExpr(entries.tolist(), columns)
+        return self._model.addLConstr(row, sense, side)
+
+    def _add_cut(self, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - untyped package
+        return self._model.addConstr(self._gurobi.quicksum(columns) <= len(columns) - 1)
+
+    def _remove_cuts(self) -> None:
         if self._cuts:
             self._model.remove(self._cuts)
-            self._cuts = []
-        if self._program is None or not program.has_pattern_of(self._program):
-            self._build(program)
-        else:
-            self._change(self._program, program)
-        self._program = program
 
-    def _build(self, program: Program) -> None:
-        self._model = self._gurobi.Model(env=self._env)
-        for name, value in PARAMETERS.items():
-            self._model.setParam(name, value)
-        box, limits = program.columns, program.limits
-        kinds = np.where(program.whole, "I", "C").tolist()
-        added = self._model.addVars(
-            len(program.cost),
-            lb=box.lower.tolist(),
-            ub=box.upper.tolist(),
-            obj=program.cost.tolist(),
-            vtype=kinds,
-        )
-        self._columns = list(added.values())
-        self._rows = []
-        starts = program.starts
-        for row in range(len(program.slack)):
-            entries = slice(starts[row], starts[row + 1])
-            columns = [self._columns[place] for place in program.entry_columns[entries]]
-            weighed = self._gurobi.LinExpr(program.entries[entries].tolist(), columns)
-            sense, side = _side(limits.lower[row], limits.upper[row])
-            self._rows.append(self._model.addLConstr(weighed, sense, side))
+    def _set_bounds(self, columns: Sequence[Any], lower: Vector, upper: Vector) -> None:
+        self._model.setAttr("LB", columns, lower.tolist())
+        self._model.setAttr("UB", columns, upper.tolist())
 
-    def _change(self, old: Program, new: Program) -> None:
-        changes = Changes.between(old, new)
-        model, limits, box = self._model, new.limits, new.columns
-        columns = [self._columns[place] for place in changes.columns]
-        model.setAttr("LB", columns, box.lower[changes.columns].tolist())
-        model.setAttr("UB", columns, box.upper[changes.columns].tolist())
-        model.setAttr("Obj", self._columns, new.cost.tolist())
-        rows = [self._rows[place] for place in changes.rows]
-        sides = [_side(limits.lower[row], limits.upper[row])[1] for row in changes.rows]
-        model.setAttr("RHS", rows, sides)
-        for entry in changes.entries:
-            row, column = self._rows[new.entry_rows[entry]], self._columns[new.entry_columns[entry]]
-            model.chgCoeff(row, column, new.entries[entry])
+    def _set_limits(self, rows: Sequence[Any], lower: Vector, upper: Vector) -> None:
+        sides = [_side(*limits)[1] for limits in zip(lower, upper, strict=True)]
+        self._model.setAttr("RHS", rows, sides)
 
-    def _run(self, seconds: float) -> Outcome:
+    def _set_entry(self, row: Any, column: Any, entry: float) -> None:  # noqa: ANN401 - untyped package
+        self._model.chgCoeff(row, column, entry)
+
+    def _set_cost(self, old: Vector, new: Vector) -> None:
+        del old
+        self._model.setAttr("Obj", self._columns, new.tolist())
+
+    def _run(self, seconds: float) -> SolverResult:
         self._model.Params.TimeLimit = min(max(seconds, 0.0), 1e100)  # Gurobi's infinity
         try:
             self._model.optimize()
         except self._gurobi.GurobiError as error:
-            return Outcome(Status.TOO_LARGE if error.errno == TOO_LARGE else Status.FAILED)
+            return SolverResult(Status.TOO_LARGE if error.errno == TOO_LARGE else Status.FAILED)
         if self._model.Status == INTERRUPTED:
-            raise KeyboardInterrupt  # Gurobi swallowed it
+            raise KeyboardInterrupt  # Gurobi has caught the signal
         status = STATUSES.get(self._model.Status, Status.FAILED)
         if not self._model.SolCount:
-            return Outcome(status)
-        return Outcome(status, np.array(self._model.getAttr("X", self._columns)))
+            return SolverResult(status)
+        return SolverResult(status, np.array(self._model.getAttr("X", self._columns)))
 
 
 def _side(lower: float, upper: float) -> tuple[str, float]:
-    """Say on which side a row is limited; no row has two limits that differ."""
+    """Return the sense of a row and its right-hand side; no row has two different limits."""
     if lower == upper:
         return "=", float(lower)
     return (">", float(lower)) if np.isfinite(lower) else ("<", float(upper))

@@ -1,28 +1,26 @@
-"""Backend: what a solver is to FETA, and the few ways it can end."""
+"""Interface of a solver, and the ways in which a search can end."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
-import numpy as np
-
-from feta.arrays import Counts, Vector
-from feta.engine.milp.program import Places, Program
+from feta.arrays import Vector
+from feta.program import Places, Program
 
 
 class Status(Enum):
-    """How a solver ended; only a point found is worth anything, and that is replayed."""
+    """How a search ended; none is a proof. Points are replayed, and all else is ignored."""
 
     OPTIMAL = auto()
     INFEASIBLE = auto()
-    STOPPED = auto()  # a limit: never a proof, with or without a point
-    TOO_LARGE = auto()  # the licence allows less
-    FAILED = auto()  # everything else, and every status a solver may add later
+    STOPPED = auto()  # a limit was reached, with or without a point
+    TOO_LARGE = auto()  # the license does not allow a program of this size
+    FAILED = auto()  # everything else, including statuses that a solver may add later
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """How it ended, and the best point found if any."""
+class SolverResult:
+    """The status, and the best point if there is one."""
 
     status: Status
     point: Vector | None = None
@@ -30,49 +28,49 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """Points found, one a row, and how the search for more of them ended."""
+    """Several points, and how the search for more of them ended."""
 
     status: Status
     points: tuple[Vector, ...]
 
 
 class Session(Protocol):
-    """A solver's own model, kept from person to person as long as only numbers change."""
+    """A model inside the solver, reused from person to person as long as only numbers change."""
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
-        """Solve a program; what was forbidden before is allowed again."""
+    def solve(self, program: Program, *, seconds: float) -> SolverResult:
+        """Solve a program; earlier cuts are removed."""
         ...
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
-        """Solve the same program, where these binary columns may no longer all be 1 (Eq. NoGood)."""
+    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
+        """Solve the same program after a cut: not all these binary columns are 1 (Eq. NoGood)."""
         ...
 
-    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        """Enumerate points that differ in the selectors; only where the backend `pools`."""
+    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+        """Enumerate points that differ in the selectors; only if the backend `pools`."""
         ...
 
 
 class Backend(Protocol):
-    """A solver: how it is called and imported, and what it can do."""
+    """A solver and its capabilities."""
 
     @property
     def name(self) -> str:
-        """As its makers write it."""
+        """The solver's name, as its authors write it."""
         ...
 
     @property
     def package(self) -> str:
-        """What is imported."""
+        """The Python package to import."""
         ...
 
     @property
     def extra(self) -> str | None:
-        """What installs it; None comes with FETA."""
+        """The extra that installs it; None if FETA itself depends on it."""
         ...
 
     @property
     def limits(self) -> str:
-        """What its licence allows, in words."""
+        """The limits of its license, in words."""
         ...
 
     @property
@@ -81,23 +79,5 @@ class Backend(Protocol):
         ...
 
     def session(self) -> Session:
-        """Start anew."""
+        """Start a new session."""
         ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Changes:
-    """Which columns, rows and entries of a program differ from another of the same pattern."""
-
-    columns: Counts
-    rows: Counts
-    entries: Counts
-
-    @classmethod
-    def between(cls, old: Program, new: Program) -> "Changes":
-        """Compare two programs of the same pattern."""
-        boxes = ((old.columns, new.columns), (old.limits, new.limits))
-        columns, rows = (
-            np.flatnonzero((a.lower != b.lower) | (a.upper != b.upper)) for a, b in boxes
-        )
-        return cls(columns, rows, np.flatnonzero(old.entries != new.entries))

@@ -1,13 +1,16 @@
 """SCIP, by pyscipopt."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from feta.engine.milp.backends.protocol import Changes, Outcome, Pool, Status
-from feta.engine.milp.program import Places, Program
+from feta.arrays import Vector
+from feta.engine.milp.backends.incremental import IncrementalSession
+from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
+from feta.program import Places, Program
 
-# A limit is not a proof, and words that SCIP may add later are FAILED.
+# SCIP's status names. A limit is not a proof, and names that are not listed are FAILED.
 STATUSES = {
     "optimal": Status.OPTIMAL,
     "infeasible": Status.INFEASIBLE,
@@ -26,7 +29,7 @@ STATUSES = {
     "restartlimit": Status.STOPPED,
 }
 
-# SCIP's own infinity.
+# SCIP's infinity.
 INFINITY = 1e20
 
 
@@ -40,154 +43,138 @@ class Scip:
     pools = True
 
     def session(self) -> "ScipSession":
-        """Start anew."""
+        """Start a new session."""
         return ScipSession()
 
 
-class ScipSession:
-    """One `pyscipopt.Model`; from person to person only what changed is told."""
+class ScipSession(IncrementalSession):
+    """One `pyscipopt.Model`, updated from person to person."""
 
     def __init__(self) -> None:
         import pyscipopt  # noqa: PLC0415 - only where it is used
 
+        super().__init__()
         self._scip: Any = pyscipopt
-        self._model: Any = None
-        self._program: Program | None = None
-        self._cuts: list[Any] = []
 
-    def solve(self, program: Program, *, seconds: float) -> Outcome:
-        """Solve a program; what was forbidden before is allowed again."""
-        self._take(program)
-        return self._run(seconds)
-
-    def solve_again(self, forbidden: Places, *, seconds: float) -> Outcome:
-        """Solve the same program, where these binary columns may no longer all be 1 (Eq. NoGood)."""
-        self._model.freeTransform()
-        chosen = self._scip.quicksum(self._columns[int(one)] for one in forbidden)
-        self._cuts.append(self._model.addCons(chosen <= len(forbidden) - 1))
-        return self._run(seconds)
-
-    def pool(self, program: Program, selectors: Places, *, most: int, seconds: float) -> Pool:
-        """Enumerate in one tree: every point is taken down, then cut off."""
-        model = self._build(program)
+    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+        """Enumerate in one search tree: every point is recorded, then cut off."""
+        self._build(program)
+        model = self._model
         for name in ("misc/allowweakdualreds", "misc/allowstrongdualreds"):
             model.setParam(name, False)  # they would keep one of several equally good points
         model.setParam("misc/usesymmetry", 0)
-        collector = _collector(self._scip, [self._columns[one] for one in selectors], most)
+        collector = _collector(self._scip, [self._columns[index] for index in selectors], limit)
         model.includeConshdlr(
             collector,
             "collector",
-            "takes down every point",
+            "records every point",
             chckpriority=-(10**7),
             enfopriority=-(10**7),
             needscons=False,
             eagerfreq=-1,
         )
-        self._program = None  # this model answers no other question
-        outcome = self._run(seconds)
+        self._program = None  # this model cannot be used for another query
+        result = self._run(seconds)
         points = []
-        for chosen in collector.found:
+        for values in collector.found:
             point = np.zeros(len(program.cost))
-            point[selectors] = chosen
+            point[selectors] = values
             points.append(point)
-        return Pool(outcome.status, tuple(points))
+        return Pool(result.status, tuple(points))
 
-    def _take(self, program: Program) -> None:
-        if self._program is None or not program.has_pattern_of(self._program):
-            self._build(program)
-        else:
-            self._model.freeTransform()
-            for cut in self._cuts:
-                self._model.delCons(cut)
-            self._cuts = []
-            self._change(self._program, program)
-        self._program = program
-
-    def _build(self, program: Program) -> Any:  # noqa: ANN401 - pyscipopt has no types
-        model = self._model = self._scip.Model()
+    def _new_model(self) -> Any:  # noqa: ANN401 - untyped package
+        model = self._scip.Model()
         model.hideOutput()
-        model.setParam("misc/catchctrlc", False)  # Python's own Ctrl-C must come through
-        self._cuts = []
-        box, limits = program.columns, program.limits
-        kinds = np.where(program.whole, "I", "C")
-        self._columns = [
-            model.addVar(lb=low, ub=high, obj=cost, vtype=kind)
-            for low, high, cost, kind in zip(box.lower, box.upper, program.cost, kinds, strict=True)
-        ]
-        self._rows = []
-        starts = program.starts
-        for row in range(len(program.slack)):
-            entries = range(starts[row], starts[row + 1])
-            weighed = self._scip.quicksum(
-                float(program.entries[one]) * self._columns[program.entry_columns[one]]
-                for one in entries
-            )
-            low, high = _finite(limits.lower[row]), _finite(limits.upper[row])
-            self._rows.append(model.addCons((low <= weighed) <= high))
+        model.setParam("misc/catchctrlc", False)  # Python must receive Ctrl-C
         return model
 
-    def _change(self, old: Program, new: Program) -> None:
-        changes, model = Changes.between(old, new), self._model
-        for place in changes.columns:
-            model.chgVarLb(self._columns[place], new.columns.lower[place])
-            model.chgVarUb(self._columns[place], new.columns.upper[place])
-        for place in changes.rows:
-            model.chgLhs(self._rows[place], _finite(new.limits.lower[place]))
-            model.chgRhs(self._rows[place], _finite(new.limits.upper[place]))
-        for entry in changes.entries:
-            row, column = self._rows[new.entry_rows[entry]], self._columns[new.entry_columns[entry]]
-            model.chgCoefLinear(row, column, new.entries[entry])
-        if (old.cost != new.cost).any():
-            weighed = zip(new.cost, self._columns, strict=True)
-            model.setObjective(self._scip.quicksum(float(cost) * one for cost, one in weighed))
+    def _add_columns(self, program: Program) -> list[Any]:
+        box, kinds = program.columns, np.where(program.whole, "I", "C")
+        return [
+            self._model.addVar(lb=low, ub=high, obj=cost, vtype=kind)
+            for low, high, cost, kind in zip(box.lower, box.upper, program.cost, kinds, strict=True)
+        ]
 
-    def _run(self, seconds: float) -> Outcome:
+    def _add_row(self, entries: Vector, columns: Sequence[Any], lower: float, upper: float) -> Any:  # noqa: ANN401 - untyped package
+        row = self._weighted_sum(entries, columns)
+        return self._model.addCons((_finite(lower) <= row) <= _finite(upper))
+
+    def _add_cut(self, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - untyped package
+        self._model.freeTransform()
+        return self._model.addCons(self._scip.quicksum(columns) <= len(columns) - 1)
+
+    def _remove_cuts(self) -> None:
+        self._model.freeTransform()
+        for cut in self._cuts:
+            self._model.delCons(cut)
+
+    def _set_bounds(self, columns: Sequence[Any], lower: Vector, upper: Vector) -> None:
+        for column, low, high in zip(columns, lower, upper, strict=True):
+            self._model.chgVarLb(column, low)
+            self._model.chgVarUb(column, high)
+
+    def _set_limits(self, rows: Sequence[Any], lower: Vector, upper: Vector) -> None:
+        for row, low, high in zip(rows, lower, upper, strict=True):
+            self._model.chgLhs(row, _finite(low))
+            self._model.chgRhs(row, _finite(high))
+
+    def _set_entry(self, row: Any, column: Any, entry: float) -> None:  # noqa: ANN401 - untyped package
+        self._model.chgCoefLinear(row, column, entry)
+
+    def _set_cost(self, old: Vector, new: Vector) -> None:
+        if (old != new).any():
+            self._model.setObjective(self._weighted_sum(new, self._columns))
+
+    def _weighted_sum(self, weights: Vector, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - untyped package
+        pairs = zip(weights, columns, strict=True)
+        return self._scip.quicksum(float(weight) * column for weight, column in pairs)
+
+    def _run(self, seconds: float) -> SolverResult:
         self._model.setParam("limits/time", min(seconds, INFINITY))
         self._model.optimize()
         status = STATUSES.get(self._model.getStatus(), Status.FAILED)
         if not self._model.getNSols():
-            return Outcome(status)
+            return SolverResult(status)
         best = self._model.getBestSol()
-        return Outcome(
-            status, np.array([self._model.getSolVal(best, one) for one in self._columns])
-        )
+        values = [self._model.getSolVal(best, column) for column in self._columns]
+        return SolverResult(status, np.array(values))
 
 
-def _collector(scip: Any, selectors: list[Any], most: int) -> Any:  # noqa: ANN401 - pyscipopt has no types
-    """Make SCIP's handler of a constraint that nothing satisfies, but that remembers what came by."""
+def _collector(scip: Any, selectors: list[Any], limit: int) -> Any:  # noqa: ANN401 - untyped package
+    """Return a constraint handler that no point satisfies, and that records every point."""
 
     class Collector(scip.Conshdlr):  # type: ignore[misc]  # pyscipopt has no types
-        """Takes down each point, and cuts it off."""
+        """Records each point and cuts it off."""
 
         def __init__(self) -> None:
             self.found: dict[tuple[float, ...], None] = {}
 
         def conscheck(self, constraints, solution, *args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN002, ANN003, ANN202, ARG002
-            self._take_down(solution)
+            self._record(solution)
             return {"result": scip.SCIP_RESULT.INFEASIBLE}
 
         def consenfolp(self, constraints, n_useful, infeasible):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, ARG002
-            self._cut_off(self._take_down(None))
+            self._cut_off(self._record(None))
             return {"result": scip.SCIP_RESULT.CONSADDED}
 
         def consenfops(self, constraints, n_useful, infeasible, objinfeasible):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, ARG002
-            self._cut_off(self._take_down(None))
+            self._cut_off(self._record(None))
             return {"result": scip.SCIP_RESULT.CONSADDED}
 
         def conslock(self, constraint, locktype, n_up, n_down):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, ARG002
-            for one in selectors:
-                self.model.addVarLocks(one, n_up + n_down, n_up + n_down)
+            for column in selectors:
+                self.model.addVarLocks(column, n_up + n_down, n_up + n_down)
 
-        def _take_down(self, solution: Any) -> tuple[float, ...]:  # noqa: ANN401 - pyscipopt has no types
-            chosen = tuple(round(self.model.getSolVal(solution, one)) for one in selectors)
-            self.found[chosen] = None
-            if len(self.found) >= most:
+        def _record(self, solution: Any) -> tuple[float, ...]:  # noqa: ANN401 - untyped package
+            values = tuple(round(self.model.getSolVal(solution, column)) for column in selectors)
+            self.found[values] = None
+            if len(self.found) >= limit:
                 self.model.interruptSolve()
-            return chosen
+            return values
 
-        def _cut_off(self, chosen: tuple[float, ...]) -> None:
-            on = [one for one, value in zip(selectors, chosen, strict=True) if value]
-            self.model.addCons(scip.quicksum(on) <= len(on) - 1)
+        def _cut_off(self, values: tuple[float, ...]) -> None:
+            ones = [column for column, value in zip(selectors, values, strict=True) if value]
+            self.model.addCons(scip.quicksum(ones) <= len(ones) - 1)
 
     return Collector()
 

@@ -1,1 +1,0 @@
-"""Audit: a table of people asked one by one; rates, pairs, what enforcing would cost."""

@@ -1,0 +1,190 @@
+"""The function `audit` and its result, for a table in memory.
+
+The command line audits larger tables in chunks, with the same parts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from feta.arrays import Matrix
+from feta.auditing.auditor import Auditor
+from feta.auditing.finding import Finding
+from feta.auditing.labels import read_label
+from feta.auditing.summary import AuditSummary
+from feta.engine.protocol import UNLIMITED, Budget
+from feta.errors import DomainError
+from feta.io.column_format import formats_of
+from feta.model import Model
+from feta.readers.comparison import Comparison, compare
+from feta.readers.runtime import Replay, Runtime
+from feta.rule import Outcome
+from feta.space.vote_weights import VoteWeights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from feta.space.records import Record
+
+# People audited in one block: enough to amortize numpy's overhead.
+BLOCK = 512
+
+# Maximum rows of a frame that are compared with the user's model. They are evenly spaced.
+COMPARED_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """The findings about each person of a table, and their summary.
+
+    `pairs` are the people with a counterexample, `undecided` those without an answer.
+    """
+
+    model: Model
+    findings: tuple[Finding, ...]
+    summary: AuditSummary
+    auditor: Auditor = field(repr=False)
+    people: Matrix = field(repr=False)
+    labels: tuple[Outcome, ...] | None = field(repr=False)
+    compared: Comparison | None = field(default=None, repr=False)  # with the user's model
+
+    @property
+    def ce_rate(self) -> float:
+        """The share of people with a counterexample."""
+        return self.summary.ce_rate
+
+    @property
+    def flip_rate(self) -> float:
+        """The share of people for whom the model's decision differs from the fair one."""
+        return self.summary.flip_rate
+
+    @property
+    def pairs(self) -> tuple[Finding, ...]:
+        """The people with a counterexample, the largest gap first."""
+        unfair = [finding for finding in self.findings if finding.pair is not None]
+        return tuple(sorted(unfair, key=lambda finding: -finding.pair.gap if finding.pair else 0.0))
+
+    @property
+    def undecided(self) -> tuple[Finding, ...]:
+        """The people without an answer."""
+        return tuple(finding for finding in self.findings if finding.status == "undecided")
+
+    def to_html(self, path: str | Path) -> None:
+        """Write the report as one HTML page that uses no network and no script."""
+        # Imported on call: `report` is a layer above `auditing`.
+        from feta.report.html import html  # noqa: PLC0415
+        from feta.report.report import ReportBuilder, ReportSource  # noqa: PLC0415
+
+        builder = ReportBuilder(self.auditor)
+        for finding in self.findings:
+            label = None if self.labels is None else self.labels[finding.row]
+            builder.take(finding, self.people[finding.row], label)
+        runtime = "" if self.compared is None else self.compared.runtime
+        source = ReportSource(runtime=runtime, compared=self.compared)
+        Path(path).write_text(html(builder.report(source)), encoding="utf-8")
+
+
+def audit(
+    model: Model,
+    frame: "pd.DataFrame | Sequence[Record]",
+    *,
+    labels: Sequence[object] | None = None,
+    engine: str = "auto",
+    budget: Budget = UNLIMITED,
+    replay: Replay | None = None,
+    weights: VoteWeights | None = None,
+) -> Audit:
+    """Audit every person of a table.
+
+    Parameters
+    ----------
+    model
+        The model to audit.
+    frame
+        People in raw columns. A person may be outside the limits of columns that are neither
+        sensitive nor strict, if the model's formula is known to hold there; `summary.outside`
+        counts these people. Anyone else outside is rejected, with column and reason.
+    labels
+        What each person should get, for accuracies. Two decisions: True or False, or the name of
+        the decision. Several classes: the name of the class. Regression: the score, for mean
+        absolute errors.
+    engine
+        The name of an engine, or "auto".
+    budget
+        Limits on the cost per person.
+    replay
+        The user's runtime, `feta.runtime_of(estimator, model)`; or any function that takes rows
+        as encoded by `space.encode` and returns decisions (True is favorable), for several classes
+        the class indices, for regression the scores.
+    weights
+        The votes of the counterparts in the fair decisions. Verdicts do not depend on them.
+
+    Returns
+    -------
+    Audit
+        One finding per person, and the summary.
+
+    Raises
+    ------
+    DomainError
+        If a person or a label is invalid.
+
+    Examples
+    --------
+    >>> import feta
+    >>> age = feta.Integer("age", 18, 90, sensitive=True)
+    >>> space = feta.FeatureSpace((age, feta.Real("income", 0, 9)))
+    >>> model = feta.Model(space, feta.Network.from_layers([([[0.1, 1.0]], [-5.0])]), threshold=0.0)
+    >>> result = feta.audit(model, [{"age": 18, "income": 2}, {"age": 60, "income": 8}])
+    >>> result.ce_rate, result.flip_rate, [finding.row for finding in result.pairs]
+    (0.5, 0.5, [0])
+    """
+    people = model.space.encode(frame, limits="open")
+    if labels is not None and len(labels) != len(people):
+        raise DomainError(
+            f"invalid number of labels: got {len(labels)}; expected one label per person, "
+            f"{len(people)}"
+        )
+    outcomes = None if labels is None else _read_labels(model, labels)
+    auditor = Auditor(model, engine, budget, replay, weights)
+    auditor.admit(people)
+    compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
+    summary = AuditSummary.of(model)
+    summary.count_outside(people)
+    findings: list[Finding] = []
+    for start in range(0, len(people), BLOCK):
+        findings += auditor.audit(people[start : start + BLOCK], start)
+    for finding in findings:
+        summary.add(finding, None if outcomes is None else outcomes[finding.row])
+    stored_labels = None if outcomes is None else tuple(outcomes)
+    return Audit(model, tuple(findings), summary, auditor, people, stored_labels, compared)
+
+
+def _compare(
+    model: Model, runtime: Runtime, frame: "pd.DataFrame | Sequence[Record]", people: Matrix
+) -> Comparison:
+    """Evaluate the user's model on the original frame; raise if it differs beyond rounding."""
+    import pandas as pd  # noqa: PLC0415 - keeps `import feta` fast
+
+    table = frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
+    columns = runtime.columns
+    complete = columns is not None and set(columns) <= set(map(str, table.columns))
+    named = table.set_axis([str(name) for name in table.columns], axis=1) if complete else None
+    rows = range(0, len(people), max(1, -(-len(people) // COMPARED_ROWS)))
+    part = None if named is None else named.iloc[list(rows)]
+    if named is not None:
+        formats_of(named[name] for name in columns or ())  # rejects two kinds of missing values
+    compared = compare(model, runtime, people[list(rows)], part, rows=list(rows))
+    compared.check()
+    return replace(compared, on_table=True)
+
+
+def _read_labels(model: Model, labels: Sequence[object]) -> list[Outcome]:
+    outcomes = []
+    for row, label in enumerate(labels):
+        try:
+            outcomes.append(read_label(model, label))
+        except DomainError as error:
+            raise DomainError(f"invalid label of row {row}: {error}", row=row) from None
+    return outcomes

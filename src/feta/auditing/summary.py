@@ -1,0 +1,246 @@
+"""The summary of an audit: counts, rates and sums over all findings."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Self
+
+from feta.arrays import Matrix
+from feta.auditing.finding import Finding
+from feta.model import Model
+from feta.rule import Outcome, Tolerance
+from feta.scorer.network.network import Provenance
+from feta.space.feature_space import FeatureSpace
+from feta.space.limits import Outside
+
+# Minimum number of people for a share to be meaningful.
+MIN_PEOPLE = 20
+
+
+@dataclass
+class AuditSummary:
+    """Counts and sums over findings, added one by one; memory does not grow with the table."""
+
+    attributes: tuple[str, ...]  # the sensitive ones
+    epsilon: float | None = None  # regression: maximum span of the counterparts' scores
+    outcomes: tuple[str, ...] = ("unfavorable", "favorable")  # names of the decisions
+    decisions: Counter[str] = field(default_factory=Counter)  # of the model, by name
+    fair_decisions: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+    alone: Counter[str] = field(default_factory=Counter)  # people for whom one attribute is enough
+    jointly: int = 0  # people for whom only several attributes together are enough
+    flips: int = 0
+    decided: int = 0  # people whose fair decision is known
+    violation_sum: float = 0.0
+    violation_max: float = 0.0
+    runtime_sensitive: int = 0
+    not_replayed: int = 0
+    labeled: int = 0
+    right: int = 0  # decisions of the model that equal the label
+    right_fair: int = 0  # fair decisions that equal the label
+    error_sum: float = 0.0  # regression: distances of the model's scores from the labels
+    error_fair_sum: float = 0.0  # regression: distances of the fair scores from the labels
+    spanned: int = 0  # regression: people whose span is known
+    span_sum: float = 0.0
+    span_max: float = 0.0
+    outside: Counter[Outside] = field(default_factory=Counter)  # people outside limits
+    unlisted: Counter[str] = field(default_factory=Counter)  # people with other texts, by column
+    space: FeatureSpace | None = None
+    provenance: Provenance = "proved"
+
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """Create the empty summary for a model."""
+        names = tuple(attribute.name for attribute in model.space.sensitive)
+        epsilon = model.rule.epsilon if isinstance(model.rule, Tolerance) else None
+        provenance = model.network.provenance
+        return cls(names, epsilon, model.outcomes, space=model.space, provenance=provenance)
+
+    def count_outside(self, people: Matrix) -> None:
+        """Count the people outside the limits of a column, or with a text that is not listed."""
+        assert self.space is not None  # `of` sets it
+        for outside, flags in self.space.open_limits.outside(people):
+            self.outside[outside] += int(flags.sum())
+        self.unlisted.update(self.space.unlisted(people))
+
+    def add(self, finding: Finding, label: Outcome | None = None) -> None:
+        """Add one person."""
+        self.statuses[finding.status] += 1
+        if finding.status == "not audited":
+            return
+        self.runtime_sensitive += finding.status != "undecided" and finding.runtime == "sensitive"
+        if finding.pair is not None:
+            self.alone.update(finding.alone)
+            self.jointly += not finding.alone
+            self.violation_sum += finding.pair.gap
+            self.violation_max = max(self.violation_max, finding.pair.gap)
+            self.not_replayed += finding.replayed is False
+        if finding.span is not None:
+            self.spanned += 1
+            self.span_sum += finding.span
+            self.span_max = max(self.span_max, finding.span)
+        if finding.decision is not None and finding.fair_decision is not None:
+            self._add_outcomes(finding.decision, finding.fair_decision, label)
+            self.flips += is_flip(finding, self.epsilon)
+
+    def _add_outcomes(self, decision: Outcome, fair: Outcome, label: Outcome | None) -> None:
+        self.decided += 1
+        if self.epsilon is None:
+            self.decisions[self.outcomes[int(decision)]] += 1
+            self.fair_decisions[self.outcomes[int(fair)]] += 1
+        if label is None:
+            return
+        self.labeled += 1
+        if self.epsilon is None:
+            self.labels[self.outcomes[int(label)]] += 1
+            self.right += decision == label
+            self.right_fair += fair == label
+        else:
+            self.error_sum += abs(decision - label)
+            self.error_fair_sum += abs(fair - label)
+
+    @property
+    def people(self) -> int:
+        """How many people were audited."""
+        return sum(self.statuses.values()) - self.statuses["not audited"]
+
+    @property
+    def ce_rate(self) -> float:
+        """The share of people with a counterexample; a lower bound if some are undecided."""
+        return _share(self.statuses["unfair"], self.people)
+
+    @property
+    def flip_rate(self) -> float:
+        """The share of people for whom the model's decision differs from the fair one.
+
+        Regression: for whom the two scores differ by more than epsilon.
+        """
+        return _share(self.flips, self.decided)
+
+    @property
+    def mean_violation(self) -> float:
+        """The mean gap of the worst pairs, over people with a counterexample.
+
+        Regression: the mean span of their counterparts' scores.
+        """
+        return _share(self.violation_sum, self.statuses["unfair"])
+
+    @property
+    def mean_violation_over_all(self) -> float:
+        """The mean gap over everybody; people without a counterexample count as 0."""
+        return _share(self.violation_sum, self.people)
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of labeled people for whom the model's decision equals the label."""
+        return self._per_label(self.right, regression=False)
+
+    @property
+    def fair_accuracy(self) -> float | None:
+        """The share of labeled people for whom the fair decision equals the label."""
+        return self._per_label(self.right_fair, regression=False)
+
+    @property
+    def mean_absolute_error(self) -> float | None:
+        """The mean absolute error of the model's scores; regression only."""
+        return self._per_label(self.error_sum, regression=True)
+
+    @property
+    def fair_mean_absolute_error(self) -> float | None:
+        """The mean absolute error of the fair scores; regression only."""
+        return self._per_label(self.error_fair_sum, regression=True)
+
+    def _per_label(self, total: float, *, regression: bool) -> float | None:
+        if not self.labeled or regression != (self.epsilon is not None):
+            return None
+        return total / self.labeled
+
+    @property
+    def mean_span(self) -> float | None:
+        """The mean span of the scores of a person's counterparts; regression only."""
+        return None if self.epsilon is None else _share(self.span_sum, self.spanned)
+
+    @property
+    def max_span(self) -> float | None:
+        """The largest span of the scores of a person's counterparts; regression only."""
+        return None if self.epsilon is None else self.span_max
+
+    @property
+    def doubts(self) -> list[str]:
+        """Signs that the schema does not describe this network, in words."""
+        doubts = []
+        if self.decided >= MIN_PEOPLE and len(self.decisions) == 1:
+            (name,) = self.decisions
+            doubts.append(
+                f"everybody gets the decision {name!r}: check whether a center or scale is "
+                "missing in the schema, and the order of its columns"
+            )
+        if self.accuracy is not None and self.labeled >= MIN_PEOPLE:
+            name, count = self.labels.most_common(1)[0]
+            if self.right <= count:
+                doubts.append(
+                    f"the model is no more accurate than the constant decision {name!r} "
+                    f"({count / self.labeled:.1%}): check the order of columns and values, "
+                    "centers and scales, and which outcome is the favorable one"
+                )
+        return doubts
+
+    @property
+    def everyone_fair(self) -> bool:
+        """Whether everybody in the table was audited and proved fair."""
+        return set(+self.statuses) == {"fair"}
+
+    def _outside(self) -> dict[str, dict[str, int]]:
+        """Count, by column, the people below and above its limits."""
+        counts: dict[str, dict[str, int]] = {}
+        for outside, count in self.outside.items():
+            sides = counts.setdefault(outside.column, {"below": 0, "above": 0})
+            sides[outside.side] += count
+        return counts
+
+    def as_dict(self) -> dict[str, object]:
+        """Return all figures by name, as in audit.json."""
+        return {
+            "people": self.people,
+            "fair": self.statuses["fair"],
+            "unfair": self.statuses["unfair"],
+            "undecided": self.statuses["undecided"],
+            "not_audited": self.statuses["not audited"],
+            "ce_rate": self.ce_rate,
+            "flip_rate": self.flip_rate,
+            "mean_violation": self.mean_violation,
+            "mean_violation_over_all": self.mean_violation_over_all,
+            "max_violation": self.violation_max,
+            "one_attribute_is_enough": {name: self.alone[name] for name in self.attributes},
+            "only_several_together": self.jointly,
+            "runtime_sensitive": self.runtime_sensitive,
+            "pairs_not_replayed": self.not_replayed,
+            "decisions": dict(self.decisions),
+            "fair_decisions": dict(self.fair_decisions),
+            "doubts": self.doubts,
+            "outside_limits": self._outside(),
+            "accuracy": self.accuracy,
+            "fair_accuracy": self.fair_accuracy,
+            "mean_span": self.mean_span,
+            "max_span": self.max_span,
+            "mean_absolute_error": self.mean_absolute_error,
+            "fair_mean_absolute_error": self.fair_mean_absolute_error,
+        }
+
+
+def is_flip(finding: Finding, epsilon: float | None) -> bool:
+    """Return whether the fair decision differs from the model's; regression: by more than epsilon.
+
+    A fair score is the score of a counterpart. So for a person proved fair it is within epsilon,
+    even if the difference of the two rounded scores is not.
+    """
+    decision, fair = finding.decision, finding.fair_decision
+    if decision is None or fair is None:
+        return False
+    if epsilon is None:
+        return decision != fair
+    return finding.status != "fair" and abs(decision - fair) > epsilon
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,105 @@
+"""Bounds on an objective over cells of one person's counterparts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from feta.arrays import Flags, Matrix, Vector
+from feta.bounds import linear
+from feta.bounds.first_layer import FirstLayer, Terms
+from feta.bounds.linear import Layer
+from feta.bounds.relaxation import stable_pieces
+from feta.cells.cells import Cells
+from feta.interval_box import IntervalBox
+from feta.model import Model
+from feta.rule import Objective
+from feta.scorer.network import error_bounds
+from feta.scorer.network.error_bounds import Bounded
+
+# A cell with at most this many counterparts, or corners, is decided by scoring them.
+MAX_CORNERS = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellBounds:
+    """Bounds on an objective, one row per cell."""
+
+    model: Model
+    first: FirstLayer
+    layers: list[Layer]
+    goal: Objective
+    highs: Vector  # upper bounds of the objective
+    rows: Matrix  # the weights of the first layer in the linear bounds
+
+    @classmethod
+    def of(
+        cls, model: Model, terms: Terms, person: Vector, cells: Cells, goal: Objective
+    ) -> "CellBounds":
+        """Bound an objective over cells."""
+        first = terms.at(person, cells)
+        layers = linear.forward(model.network, first)
+        highs, rows = linear.highest(model.network, first, layers, goal)
+        return cls(model, first, layers, goal, highs, rows)
+
+    def likeliest(self, person: Vector) -> Matrix:
+        """Return the counterpart in each cell where the linear bound is largest."""
+        return self.first.cells.people(self.first.argmax(self.rows), person)
+
+    def open(self) -> tuple[Cells, list[IntervalBox]]:
+        """Return one cell that encloses all undecided cells, and its boxes."""
+        rows, cells = np.flatnonzero(~self.agrees), self.first.cells
+        ends = (cells.lower[rows].min(axis=0), cells.upper[rows].max(axis=0))
+        boxes = [
+            IntervalBox(
+                layer.box.lower[rows].min(axis=0)[None], layer.box.upper[rows].max(axis=0)[None]
+            )
+            for layer in self.layers
+        ]
+        return Cells(cells.dimensions, ends[0][None], ends[1][None]), boxes
+
+    @property
+    def agrees(self) -> Flags:
+        """The cells in which all counterparts provably get the same decision."""
+        return np.asarray(self.highs < self.goal.level)
+
+    def runtime_safe(self) -> Flags:
+        """Return which of them provably get the same decision in the source's runtime, too."""
+        network, arithmetic = self.model.network, self.model.network.arithmetic
+        zeros = np.zeros_like(self.first.size)
+        errors = error_bounds.first_layer(network.first, zeros, self.first.size, arithmetic).errors
+        for known, (activation, layer) in zip(self.layers, network.steps, strict=True):
+            sizes = Bounded(known.box.size, errors)
+            errors = error_bounds.activate(activation, sizes, arithmetic).errors
+            errors = error_bounds.affine(
+                layer, Bounded(known.relaxed.size, errors), arithmetic
+            ).errors
+        # 0 · inf where nothing is known: NaN, which is not safe.
+        with np.errstate(invalid="ignore"):
+            radius = (errors + self.model.runtime_error) @ np.abs(self.goal.directions).T
+        return np.asarray(self.highs + 2 * radius.max(axis=1) < self.goal.level)
+
+    def deciding(self, row: int, person: Vector) -> Matrix | None:
+        """Return a few counterparts that decide for a whole cell, if there are such.
+
+        These are all counterparts if they are few. If no neuron can change its piece, scores are
+        affine in the real-valued attributes, and people with the same decision form a convex set,
+        unless the objective is the smallest of its directions. Then the corners decide for all.
+        """
+        cells = self.first.cells
+        is_small = cells.counts()[row] <= MAX_CORNERS
+        if is_small or (self._is_affine(row) and not self.goal.least):
+            return cells.corners(row, person, MAX_CORNERS)
+        return None
+
+    def _is_affine(self, row: int) -> bool:
+        return all(
+            bool(stable_pieces(activation, known.box)[1][row].all())
+            for activation, known in zip(self.model.network.activations, self.layers, strict=True)
+        )
+
+    def longest(self, row: int) -> int | None:
+        """Return the dimension along which to split a cell; None if it cannot be split."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
+            gains = np.nan_to_num(self.first.spread()[row] @ np.abs(self.rows[row]))
+        gains = np.where(np.isnan(self.first.cells.middles(row)), -1.0, gains)
+        return int(np.argmax(gains)) if gains.max() >= 0 else None

@@ -1,0 +1,1 @@
+"""Boxes of one person's counterparts."""

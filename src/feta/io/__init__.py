@@ -1,0 +1,1 @@
+"""Schema, table, model and journal files, and escaping of untrusted text."""

@@ -1,0 +1,194 @@
+"""Chunks: some rows of a table file, and their conversion to people."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feta.arrays import Matrix
+from feta.errors import DomainError, OutsideLimits
+from feta.io.cell_text import MAX_SHOWN, comma_hint, is_empty, parse_number, show_cell
+from feta.space.attribute import Attribute, Categorical, Derived, Integer
+from feta.space.cell_values import is_missing
+from feta.space.feature_space import FeatureSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some rows of a table: the cells of the requested columns.
+
+    `problems` describes the rows that could not be split into cells; their cells are empty. `frame`
+    contains the columns of the space as pandas reads them; without it, cells are read one by one.
+    """
+
+    path: Path
+    start: int  # the number of the first row, counted from 0
+    columns: dict[str, list[object]]
+    progress: float  # the fraction of the file that has been read
+    problems: dict[int, str] = field(default_factory=dict)  # by the row's index in the chunk
+    lines: tuple[int, ...] = ()  # the line in which each row ends, for text files
+    frame: "pd.DataFrame | None" = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def row(self, index: int) -> "Chunk":
+        """Return a chunk of one row."""
+        return self.take(range(index, index + 1))
+
+    def take(self, indices: range) -> "Chunk":
+        """Return a chunk of some rows; messages number them correctly if they are consecutive."""
+        cells = {name: [column[i] for i in indices] for name, column in self.columns.items()}
+        problems = {n: self.problems[i] for n, i in enumerate(indices) if i in self.problems}
+        lines = tuple(self.lines[i] for i in indices) if self.lines else ()
+        frame = None if self.frame is None else self.frame.iloc[list(indices)]
+        start = self.start + (indices[0] if len(indices) else 0)
+        return Chunk(self.path, start, cells, self.progress, problems, lines, frame)
+
+    def place_of(self, index: int, id_column: str | None = None) -> str:
+        """Return file, row and id of a row, and its line unless that follows from the row."""
+        row = self.start + index + 1
+        more = []
+        if self.lines and self.lines[index] != row + 1:  # not just the header before the rows
+            more.append(f"line {self.lines[index]}")
+        if id_column is not None and id_column in self.columns:
+            more.append(f"{id_column} {show_cell(self.columns[id_column][index])}")
+        return f"{self.path}, row {row}" + (f" ({', '.join(more)})" if more else "")
+
+    def check(self, id_column: str | None = None) -> None:
+        """Raise if a row could not be split into cells."""
+        for index, what in self.problems.items():
+            where = self.place_of(index, id_column)
+            raise DomainError(f"{where}: {what}", row=self.start + index, what=what)
+
+    def encode(
+        self,
+        space: FeatureSpace,
+        *,
+        ignore_sensitive: bool = False,
+        id_column: str | None = None,
+        admit: Callable[[Matrix], None] | None = None,
+    ) -> Matrix:
+        """Convert the rows to people; messages name file, row and column.
+
+        With `admit`, rows may be outside the limits of shared columns; it raises for people outside
+        the limits who cannot be decided.
+        """
+        self.check(id_column)
+        columns = {name: self._values(space, name) for name in self.columns}
+        try:
+            people = space.encode_columns(
+                columns,
+                sensitive="ignore" if ignore_sensitive else "check",
+                limits="check" if admit is None else "open",
+            )
+            if admit is not None:
+                admit(people)
+            return people
+        except DomainError as error:
+            raise self._with_place(error, space, id_column) from None
+
+    def encode_good(
+        self,
+        space: FeatureSpace,
+        *,
+        ignore_sensitive: bool = False,
+        admit: Callable[[Matrix], None] | None = None,
+    ) -> tuple[Matrix, list[int]]:
+        """Convert the valid rows to people; also return their indices in the chunk."""
+        encode = partial(Chunk.encode, space=space, ignore_sensitive=ignore_sensitive, admit=admit)
+        try:
+            return encode(self), list(range(len(self)))
+        except DomainError:
+            parts: list[Matrix] = [np.zeros((0, space.width))]
+        good: list[int] = []
+        for index in range(len(self)):
+            with suppress(DomainError):
+                parts.append(encode(self.row(index)))
+                good.append(index)
+        return np.concatenate(parts), good
+
+    def _values(self, space: FeatureSpace, name: str) -> Sequence[object]:
+        """Return a column as pandas reads it; texts that do not fit the attribute, from cells."""
+        cells = self.columns[name]
+        known = {attribute.name: attribute for attribute in space.attributes}
+        attribute = known.get(name)
+        if attribute is None or isinstance(attribute, Derived):
+            return cells
+        values = self._pandas_values(name)
+        if isinstance(attribute, Categorical):
+            return _category_values(attribute, cells, list(values))
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+            return values  # type: ignore[return-value]  # an array is a sequence here
+        return [parse_number(value) if isinstance(value, str) else value for value in values]
+
+    def _pandas_values(self, name: str) -> "Sequence[object] | np.ndarray[Any, Any]":
+        """Return a column as pandas reads it; the cells, if pandas did not read it."""
+        if self.frame is None or name not in self.frame.columns:
+            return [None if is_empty(cell) else cell for cell in self.columns[name]]
+        column = self.frame[name]
+        if getattr(column.dtype, "kind", "O") in "iuf" and isinstance(column.dtype, np.dtype):
+            return column.to_numpy()
+        return list(column.astype(object))
+
+    def _with_place(
+        self, error: DomainError, space: FeatureSpace, id_column: str | None
+    ) -> DomainError:
+        """Return an error that names file and row, and quotes the cell as the file contains it."""
+        if error.row is None or error.column is None:
+            return DomainError(f"{self.path}: {error}", column=error.column)
+        what = error.what
+        if not isinstance(error, OutsideLimits) and error.column in self.columns:
+            cell = self.columns[error.column][error.row]
+            attribute = space.attribute(error.column)
+            numeric = not isinstance(attribute, Categorical | Derived)
+            if numeric or is_empty(cell) or len(repr(cell)) > MAX_SHOWN:
+                got = f"got {show_cell(cell)}; expected {attribute.domain()}"
+                what = f"is invalid: {got}{_hint(cell, attribute)}"
+        message = f"{self.place_of(error.row, id_column)}: {error.column!r} {what}"
+        row = self.start + error.row
+        return DomainError(message, column=error.column, row=row, what=what)
+
+
+def _category_values(
+    attribute: Categorical, cells: Sequence[object], values: Sequence[object]
+) -> list[object]:
+    """Return the values of pandas where the attribute lists them, otherwise those of the texts.
+
+    If the schema lists "1" and pandas reads an integer, the text counts. That is correct for a
+    network with one input per value. `feta.readers` checks whether a pipeline agrees.
+    """
+    known = set(attribute.values)
+    by_text: dict[object, object] = {str(value): value for value in attribute.values}
+    results: list[object] = []
+    for cell, value in zip(cells, values, strict=True):
+        missing = is_missing(value)
+        if (missing and attribute.missing) or (not missing and _is_in(value, known)):
+            results.append(value)
+        else:
+            results.append(by_text.get(cell, value) if isinstance(cell, str) else value)
+    return results
+
+
+def _is_in(value: object, known: set[Any]) -> bool:
+    try:
+        return value in known
+    except TypeError:  # an unhashable cell, such as a list
+        return False
+
+
+def _hint(cell: object, attribute: Attribute) -> str:
+    """Return advice about a cell outside its domain."""
+    if is_empty(cell):
+        return "; fill it, or write missing = true for the column if the model takes empty cells"
+    number = parse_number(cell) if isinstance(cell, str) else cell
+    if isinstance(attribute, Integer) and isinstance(number, float) and number % 1:
+        return f'; round it, or declare {attribute.name!r} as type = "number" with a step'
+    return comma_hint(cell)

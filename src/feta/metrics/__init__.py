@@ -1,0 +1,1 @@
+"""Rates over many people, and associations between columns."""

@@ -1,1 +1,0 @@
-"""Absorb: fitted preprocessing made part of a network's first layer, in people's own units."""

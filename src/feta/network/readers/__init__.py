@@ -1,1 +1,0 @@
-"""Readers: one `read_…` a kind of model, each giving a Network."""

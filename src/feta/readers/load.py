@@ -1,0 +1,209 @@
+"""Models loaded from the user's files, with their runtime if it is installed."""
+
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feta.absorb.absorb import UnseenValueWarning
+from feta.errors import NetworkError, SchemaError
+from feta.io.column_format import Formats
+from feta.io.model_file import load_model, load_table_options
+from feta.io.sanitize import plain
+from feta.io.schema import Schema, read_schema
+from feta.io.table_file import TableFile
+from feta.io.table_options import TableOptions
+from feta.model import Model
+from feta.progress import Watch, unwatched
+from feta.readers.onnx.runtime import onnx_scores
+from feta.readers.runtime import Runtime, graph_runtime, runtime_of
+from feta.readers.sklearn.pipeline import raw_table, split_pipeline
+from feta.readers.sklearn.read import read_sklearn
+from feta.readers.source import ModelSource, SourceOptions, open_source
+from feta.readers.torch.read import torch_outputs
+from feta.rule import Argmax, Threshold
+from feta.scorer.network.network import Network
+from feta.space.attribute import Categorical, Derived
+from feta.space.feature_space import FeatureSpace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from feta.arrays import Matrix
+
+# Counts of counterparts are 64-bit integers.
+MAX_COUNTERPARTS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model, its original runtime, the table of people, and the formats of its columns."""
+
+    model: Model
+    runtime: Runtime | None = None
+    unit: str = ""  # of the scores
+    table: TableFile | None = None
+    formats: Formats = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # remarks for the user about how the model was read
+    options: TableOptions = field(default_factory=TableOptions)  # how pandas reads a table
+
+    @property
+    def runtime_name(self) -> str:
+        """The name of the runtime; empty if there is none."""
+        return "" if self.runtime is None else self.runtime.name
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleFile:
+    """The user's table, and whether its sensitive columns are ignored."""
+
+    path: Path
+    ignore_sensitive: bool = False
+    formats: Formats | None = None  # if they are already known
+
+
+def open_model(
+    path: Path,
+    schema: Path | None,
+    options: SourceOptions,
+    *,
+    one_vs_rest: str | None = None,
+    people: PeopleFile | None = None,
+    watch: Watch = unwatched,
+) -> LoadedModel:
+    """Open a model by the type of its file; `one_vs_rest` selects one of its classes.
+
+    A pipeline is evaluated on values of the types that pandas infers from the table of people.
+    """
+    if path.suffix.lower() == ".feta":
+        if schema is not None:
+            raise SchemaError(f"{path} contains its schema; remove --schema")
+        model = _select_view(path, load_model(path), one_vs_rest)
+        table_options = load_table_options(path)
+        table, formats = _open_table(model.space, table_options, people, watch)
+        return LoadedModel(model, table=table, formats=formats, options=table_options)
+    source = open_source(path, options)
+    if schema is None:
+        raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
+    declared = read_schema(schema)
+    table, formats = _open_table(declared.space, declared.file.table, people, watch)
+    try:
+        with warnings.catch_warnings(record=True) as recorded:
+            warnings.simplefilter("always", UnseenValueWarning)
+            network = source.network or _read_estimator(source.estimator, declared, formats)
+        model = _select_view(schema, declared.model(network), one_vs_rest)
+    except NetworkError as error:
+        raise NetworkError(f"{path} with {schema}: {error}") from None
+    except SchemaError as error:
+        raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
+    runtime = _find_runtime(path, source, declared, model, formats)
+    notes = [*source.notes, declared.score_note(network) if source.network else ""]
+    notes += [
+        str(warning.message) for warning in recorded if warning.category is UnseenValueWarning
+    ]
+    nonempty = tuple(note for note in notes if note)
+    unit, table_options = declared.decision.unit, declared.file.table
+    return LoadedModel(model, runtime, unit, table, formats, nonempty, table_options)
+
+
+def _open_table(
+    space: FeatureSpace, options: TableOptions, people: PeopleFile | None, watch: Watch
+) -> tuple[TableFile | None, Formats]:
+    """Open the table of people, and infer the formats of the space's columns with pandas."""
+    if people is None:
+        return None, {}
+    table = TableFile(people.path, options)
+    if people.formats is not None:
+        return table, people.formats
+    names = [
+        attribute.name
+        for attribute in space.attributes
+        if not isinstance(attribute, Derived)
+        and not (people.ignore_sensitive and space.is_sensitive(attribute))
+    ]
+    with watch(f"finding the types of {plain(table.path.name)}"):
+        formats = table.formats(names)
+    _check_number_columns(space, table, formats)
+    return table, formats
+
+
+def _check_number_columns(space: FeatureSpace, table: TableFile, formats: Formats) -> None:
+    """Reject columns of numbers that the user's program reads as texts, whatever they hold."""
+    for name, column_format in formats.items():
+        numbers = not isinstance(space.attribute(name), Categorical)
+        explicit = table.delimiter is None or name in table.options.dtype
+        if column_format.kind == "text" and numbers and explicit:
+            raise SchemaError(
+                f"column {name!r} has different types in table and schema: got texts in the table "
+                f"({column_format.dtype}); expected numbers; declare it as a category with its "
+                "texts, or read it as numbers"
+            )
+
+
+def _select_view(path: Path, model: Model, one_vs_rest: str | None) -> Model:
+    """Return the model, or its view of one class; reject models that no command supports."""
+    if one_vs_rest is not None:
+        if not isinstance(model.rule, Argmax):
+            raise SchemaError(
+                f"{path}: --one-vs-rest needs several classes: got {type(model.rule).__name__}; "
+                "expected Argmax; list the classes in [decision], classes = [...]"
+            )
+        model = model.one_vs_rest(one_vs_rest)
+    if model.space.finite and model.space.lattice.size > MAX_COUNTERPARTS:
+        raise SchemaError(
+            f"{path}: a person has too many counterparts: got {model.space.lattice.size:.2g}; "
+            "expected at most 2^62; narrow the sensitive columns' min and max"
+        )
+    return model
+
+
+def _read_estimator(estimator: Any, schema: Schema, formats: Formats) -> Network:  # noqa: ANN401 - scikit-learn ships no types
+    """Read an estimator with the schema's columns; reject a schema that does not fit it."""
+    steps, last = split_pipeline(estimator)
+    if steps is not None and schema.scaled:
+        message = "the pipeline scales its columns itself; remove center and scale from the schema"
+        raise SchemaError(message)
+    decision = schema.decision
+    regressor = not hasattr(last, "classes_")
+    if regressor and isinstance(schema.rule, Threshold) and decision.score is None:
+        raise SchemaError(
+            "a regressor gives no probability; write tolerance = … in [decision], "
+            "or score = … for a decision by its value"
+        )
+    schema.check_classes([str(name) for name in getattr(last, "classes_", [])])
+    if steps is None:
+        return read_sklearn(estimator, schema.space)
+    return read_sklearn(estimator, schema.space, table=raw_table(estimator, schema.space, formats))
+
+
+def _find_runtime(
+    path: Path, source: ModelSource, schema: Schema, model: Model, formats: Formats
+) -> Runtime | None:
+    """Return the user's runtime; None if it is not installed or the file has none."""
+    if source.estimator is not None:
+        if split_pipeline(source.estimator)[0] is None:
+            return _scale_rows(runtime_of(source.estimator, model), schema)
+        table = raw_table(source.estimator, model.space, formats)
+        return runtime_of(source.estimator, model, table=table)
+    network = source.network
+    assert network is not None
+    if source.module is not None:
+        outputs: Callable[[Matrix], Matrix] | None = torch_outputs(source.module)
+        name = "torch"
+    else:
+        outputs = onnx_scores(path) if path.suffix.lower() == ".onnx" else None
+        name = "onnxruntime"
+    if outputs is None:
+        return None
+    return graph_runtime(outputs, model, network, name=name, schema=schema)
+
+
+def _scale_rows(runtime: Runtime, schema: Schema) -> Runtime:
+    """Return a runtime that scales rows as a bare estimator expects them."""
+    if not schema.scaled:
+        return runtime
+    centers, scales = np.array(schema.centers), np.array(schema.scales)
+    table = runtime.table
+    return replace(runtime, table=lambda people: table((people - centers) / scales), columns=None)

@@ -1,0 +1,108 @@
+"""Structure of fitted scikit-learn pipelines: their steps and the raw columns that they read."""
+
+from typing import Any
+
+from feta.absorb.known_values import KnownValues, known_values, marker_formats
+from feta.errors import NetworkError, SchemaError, missing
+from feta.io.column_format import ColumnFormat, Formats
+from feta.io.raw_table import RawTable, with_markers
+from feta.space.feature_space import FeatureSpace
+
+Estimator = Any  # scikit-learn ships no types
+
+
+def split_pipeline(estimator: Estimator) -> tuple[Estimator, Estimator]:
+    """Return the preprocessing of a fitted estimator, or None, and its bare final estimator."""
+    kind = type(estimator)
+    # Only scikit-learn's exact types: other wrappers may change decisions.
+    name = kind.__name__ if kind.__module__.startswith("sklearn.") else ""
+    if name == "FrozenEstimator":
+        return split_pipeline(estimator.estimator)
+    if name.endswith("SearchCV") and hasattr(estimator, "best_estimator_"):
+        return split_pipeline(estimator.best_estimator_)
+    if name != "Pipeline":
+        return None, estimator
+    before, last = estimator[:-1], estimator.steps[-1][1]
+    inner, bare = split_pipeline(last)
+    if inner is not None:
+        before = type(before)([*before.steps, *inner.steps])
+    return before if before.steps else None, bare
+
+
+def check_order(space: FeatureSpace, estimator: Estimator) -> None:
+    """Reject an estimator whose named columns are in another order than the space's."""
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
+    for attribute in space.attributes:
+        index = space.columns_of(attribute).start
+        if attribute.name in names and names.index(attribute.name) != index:
+            raise SchemaError(
+                f"{attribute.name!r} is in the wrong position: got column {index} of the space; "
+                f"expected column {names.index(attribute.name)}, as in the estimator's training; "
+                "put the attributes in that order"
+            )
+
+
+def raw_table(
+    estimator: Estimator, space: FeatureSpace, formats: Formats | None = None
+) -> RawTable:
+    """Return the function that writes rows of a space as the table that an estimator reads.
+
+    `formats` are the column formats of the user's table. Without them, the values that the
+    estimator's encoders know determine the formats.
+    """
+    steps, _ = split_pipeline(estimator)
+    known = [attribute.name for attribute in space.attributes]
+    names = getattr(steps, "feature_names_in_", None)
+    if names is None:
+        count = getattr(steps, "n_features_in_", len(known))
+        if count != len(known):
+            raise NetworkError(
+                f"the pipeline was fitted on {count} columns without names: "
+                f"got {len(known)} in the schema; expected these, in order"
+            )
+        types = with_markers(formats or {}, marker_formats(steps, known))
+        return RawTable(space, tuple(known), as_frame=False, formats=types)
+    for name in _used_columns(steps):
+        if name not in known:
+            reason = missing(name, known).replace("the table must", "the schema must")
+            raise NetworkError(f"the pipeline reads {name!r}: {reason}")
+    fitted = [str(name) for name in names]
+    types = with_markers(formats or {}, marker_formats(steps, fitted))
+    return RawTable(space, tuple(fitted), formats=types)
+
+
+def read_columns(estimator: Estimator) -> list[str] | None:
+    """Return the raw columns that a pipeline reads; None if it was fitted without names."""
+    steps, _ = split_pipeline(estimator)
+    return _used_columns(steps) if hasattr(steps, "feature_names_in_") else None
+
+
+def encoder_values(estimator: Estimator) -> dict[str, KnownValues]:
+    """Return what a pipeline's encoders know about the raw columns; empty if it has no names."""
+    steps, _ = split_pipeline(estimator)
+    names = getattr(steps, "feature_names_in_", None)
+    return {} if names is None else known_values(steps, [str(name) for name in names])
+
+
+def encoder_markers(estimator: Estimator) -> dict[str, ColumnFormat]:
+    """Return formats for the raw columns in which a pipeline's encoders know None."""
+    steps, _ = split_pipeline(estimator)
+    names = getattr(steps, "feature_names_in_", None)
+    return {} if names is None else marker_formats(steps, [str(name) for name in names])
+
+
+def _used_columns(steps: Estimator) -> list[str]:
+    """Return the columns that preprocessing reads; a ColumnTransformer may drop some."""
+    names = [str(name) for name in steps.feature_names_in_]
+    first = steps.steps[0][1]
+    if type(first).__name__ != "ColumnTransformer":
+        return names
+    indices = first._transformer_to_input_indices  # noqa: SLF001 - there is no public name
+    used = {
+        index
+        for name, step, _ in first.transformers_
+        for index in (
+            indices.get(name, []) if not (isinstance(step, str) and step == "drop") else []
+        )
+    }
+    return [name for index, name in enumerate(names) if index in used]

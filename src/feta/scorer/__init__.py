@@ -1,0 +1,1 @@
+"""Models as exact real functions of an encoded person."""

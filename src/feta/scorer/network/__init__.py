@@ -1,0 +1,1 @@
+"""Piecewise-linear networks."""

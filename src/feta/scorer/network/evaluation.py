@@ -1,0 +1,175 @@
+"""Evaluation of people and counterparts, with an error bound or exactly.
+
+Every decision uses one of these two kinds of points. They differ only in the first layer.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from feta.arrays import Counts, Matrix
+from feta.dyadic import Dyadic, join_rows
+from feta.rounding import FLOAT64, Arithmetic
+from feta.scorer.network import error_bounds
+from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.network.exact import ExactNetwork, ExactRestriction
+from feta.scorer.network.network import Network
+from feta.space.lattice import Lattice
+
+# Longer axes are not tabulated; their terms are computed for each block of assignments.
+TABULATED_AXIS = 2**16
+
+
+class Points(Protocol):
+    """Points of a network's domain, indexed from 0."""
+
+    def __len__(self) -> int: ...
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+        """Compute float64 scores; the error bound also covers the given arithmetic."""
+        ...
+
+    def exact_scores(self, chosen: Counts) -> Dyadic:
+        """Compute exact scores, (points, outputs)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """People, one per row."""
+
+    exact: ExactNetwork
+    people: Matrix
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+        """Compute float64 scores; the error bound also covers the given arithmetic."""
+        network = self.exact.network
+        people = self.people if chosen is None else self.people[chosen]
+        values, sizes = network.first.terms(people, range(network.width))
+        first = error_bounds.first_layer(network.first, values, sizes, arithmetic)
+        return error_bounds.scores(network, first, arithmetic)
+
+    def exact_scores(self, chosen: Counts) -> Dyadic:
+        """Compute exact scores, (points, outputs)."""
+        return self.exact.scores(self.people[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """A network whose first layer is tabulated over the sensitive lattice, once per model."""
+
+    exact: ExactNetwork
+    lattice: Lattice
+    exact_tables: dict[int, Dyadic] = field(default_factory=dict)
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+        return self.exact.network
+
+    @cached_property
+    def shared(self) -> Counts:
+        """The columns that counterparts share."""
+        shared = np.ones(self.network.width, dtype=bool)
+        shared[list(self.lattice.columns)] = False
+        return np.flatnonzero(shared)
+
+    @cached_property
+    def tables(self) -> tuple[tuple[Matrix, Matrix] | None, ...]:
+        """The terms of each value and their sizes, (values, neurons), for each short axis."""
+        return tuple(
+            self.network.first.terms(axis.every_code, axis.columns)
+            if len(axis) <= TABULATED_AXIS
+            else None
+            for axis in self.lattice.axes
+        )
+
+    def _axis_terms(self, index: int, coordinates: Counts) -> tuple[Matrix, Matrix]:
+        axis = self.lattice.axes[index]
+        return self.network.first.terms(axis.codes(coordinates), axis.columns)
+
+    def terms(self, assignment_ids: Counts) -> tuple[Matrix, Matrix]:
+        """Return the sum of the assignments' terms, and the sum of their absolute values."""
+        width = self.network.first.outputs
+        values = np.zeros((len(assignment_ids), width))
+        sizes = np.zeros((len(assignment_ids), width))
+        for index, coordinates in enumerate(self.lattice.coordinates(assignment_ids)):
+            table = self.tables[index]
+            if table is None:
+                axis_values, axis_sizes = self._axis_terms(index, coordinates)
+            else:
+                axis_values, axis_sizes = table[0][coordinates], table[1][coordinates]
+            values += axis_values
+            sizes += axis_sizes
+        return values, sizes
+
+    def counterparts(self, people: Matrix, assignment_ids: Counts) -> "Counterparts":
+        """Return the counterparts of each person with these assignments."""
+        return Counterparts(self, people, assignment_ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Counterparts:
+    """Counterparts with these assignments of the first person, then of the second, and so on.
+
+    The sensitive columns of `people` are never read and may contain anything.
+    """
+
+    tabulated: Tabulated
+    people: Matrix
+    assignment_ids: Counts
+
+    def __len__(self) -> int:
+        return len(self.people) * len(self.assignment_ids)
+
+    def split(self, chosen: Counts) -> tuple[Counts, Counts]:
+        """Return the index of the person and the assignment of each point."""
+        people, indices = np.divmod(chosen, len(self.assignment_ids))
+        return people, self.assignment_ids[indices]
+
+    @cached_property
+    def _shared_terms(self) -> tuple[Matrix, Matrix]:
+        shared = self.tabulated.shared
+        return self.tabulated.network.first.terms(self.people[:, shared], shared.tolist())
+
+    def _first_layer(self, arithmetic: Arithmetic, chosen: Counts | None) -> Bounded:
+        values, sizes = self._shared_terms
+        network = self.tabulated.network
+        if chosen is None:
+            more_values, more_sizes = self.tabulated.terms(self.assignment_ids)
+            values = (values[:, None, :] + more_values).reshape(-1, network.first.outputs)
+            sizes = (sizes[:, None, :] + more_sizes).reshape(-1, network.first.outputs)
+        else:
+            people, assignment_ids = self.split(chosen)
+            more_values, more_sizes = self.tabulated.terms(assignment_ids)
+            values, sizes = values[people] + more_values, sizes[people] + more_sizes
+        return error_bounds.first_layer(network.first, values, sizes, arithmetic)
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+        """Compute float64 scores; the error bound also covers the given arithmetic."""
+        first = self._first_layer(arithmetic, chosen)
+        return error_bounds.scores(self.tabulated.network, first, arithmetic)
+
+    def trace(self, chosen: Counts) -> list[Bounded]:
+        """Compute the inputs of each activation and the scores in float64, with error bounds."""
+        first = self._first_layer(FLOAT64, chosen)
+        return list(error_bounds.forward(self.tabulated.network, first, FLOAT64))
+
+    def exact_scores(self, chosen: Counts) -> Dyadic:
+        """Compute exact scores, (points, outputs)."""
+        tabulated = self.tabulated
+        people, assignment_ids = self.split(chosen)
+        parts: list[tuple[Counts, Dyadic]] = []
+        for person in np.unique(people):
+            rows = np.flatnonzero(people == person)
+            trace = self.trace(chosen[rows])
+            restriction = ExactRestriction(
+                tabulated.exact, tabulated.lattice, self.people[person], tabulated.exact_tables
+            )
+            parts.append((rows, restriction.scores(assignment_ids[rows], trace)))
+        return join_rows(parts, (len(chosen), tabulated.network.outputs))

@@ -1,0 +1,48 @@
+"""Raw records of people as named columns."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from feta.errors import DomainError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Record = Mapping[str, object]
+
+
+def named_columns(
+    records: "pd.DataFrame | Record | Sequence[Record]",
+) -> dict[str, Sequence[object]]:
+    """Return the columns of a frame, of one record, or of a list of records."""
+    if isinstance(records, Mapping):
+        return {name: [value] for name, value in records.items()}
+    if not isinstance(records, Sequence):
+        return _frame_columns(records)
+    for row, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise _invalid_people(type(record).__name__, f" in row {row}")
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+def _frame_columns(frame: "pd.DataFrame") -> dict[str, Sequence[object]]:
+    if not hasattr(frame, "iloc"):
+        raise _invalid_people(type(frame).__name__)
+    names = [str(name) for name in frame.columns]
+    repeated = first_repeated(names)
+    if repeated is not None:
+        message = f"repeated column: got {repeated!r} twice; expected different names"
+        raise DomainError(message, column=repeated)
+    return {name: list(frame.iloc[:, index].to_numpy()) for index, name in enumerate(names)}
+
+
+def _invalid_people(kind: str, place: str = "") -> DomainError:
+    expected = "a pandas frame, a dict, or a list of dicts"
+    return DomainError(f"invalid people: got {kind}{place}; expected {expected}")
+
+
+def first_repeated(names: Sequence[str]) -> str | None:
+    """Return the first name that occurs more than once, if any."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)

@@ -1,0 +1,111 @@
+"""ONNX files as torch's two exporters write them."""
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("onnxscript", reason="onnxscript is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from feta import read_onnx
+from tests.unit.readers.onnx.test_onnx import PEOPLE, compare
+
+
+class Largest(nn.Module):
+    """Maxout as people write it."""
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values.view(-1, 3, 2).amax(dim=2)
+
+
+class Bent(nn.Module):
+    """An activation that is a function, not a module."""
+
+    def __init__(self, bend: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.bend = bend
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return self.bend(values)
+
+
+def exported(module: nn.Module, path: Path, *, dynamo: bool, batched: bool = True) -> Path:
+    """Export a module as torch does, in silence."""
+    file = path / "model.onnx"
+    options: dict[str, Any] = {"dynamo": dynamo}
+    if batched and dynamo:
+        options["dynamic_shapes"] = ({0: torch.export.Dim("rows")},)
+    elif batched:
+        options |= {"input_names": ["x"], "dynamic_axes": {"x": {0: "rows"}}}
+    if dynamo:
+        options |= {"external_data": False, "verbose": False}
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row = torch.randn(2 if batched else 1, 4)
+            torch.onnx.export(module.eval(), (row,), str(file), **options)
+    finally:
+        logging.disable(logging.NOTSET)
+    return file
+
+
+@pytest.mark.parametrize("dynamo", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.LeakyReLU(0.1),
+        lambda: nn.PReLU(),
+        lambda: nn.PReLU(6),
+        lambda: nn.ReLU6(),
+        lambda: nn.Hardtanh(-0.5, 0.75),
+        lambda: nn.Hardsigmoid(),
+        lambda: Bent(torch.abs),
+        lambda: Bent(lambda values: values.clamp(min=-0.3)),
+        lambda: Bent(lambda values: values.clamp(max=0.3)),
+        lambda: Bent(lambda values: torch.maximum(values, torch.tensor(0.2))),
+        lambda: Bent(lambda values: torch.minimum(values, torch.tensor(0.2))),
+        lambda: Largest(),
+    ],
+)
+def test_activations_are_read_as_torchs_exporters_write_them(
+    make: Callable[[], nn.Module], tmp_path: Path, *, dynamo: bool
+) -> None:
+    torch.manual_seed(1)
+    step = make()
+    width = 3 if isinstance(step, Largest) else 6
+    module = nn.Sequential(nn.Linear(4, 6), step, nn.Linear(width, 5), nn.ReLU(), nn.Linear(5, 2))
+    compare(exported(module, tmp_path, dynamo=dynamo), PEOPLE[:40])
+
+
+@pytest.mark.parametrize("dynamo", [False, True])
+@pytest.mark.parametrize("batched", [False, True])
+def test_both_of_torchs_exporters_are_read(tmp_path: Path, *, dynamo: bool, batched: bool) -> None:
+    torch.manual_seed(0)
+    norm = nn.BatchNorm1d(6)
+    layers = [
+        nn.Linear(4, 6),
+        norm,
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(6, 5),
+        nn.ReLU(),
+        nn.Linear(5, 1),
+    ]
+    module = nn.Sequential(*layers)
+    module(torch.randn(64, 4))
+    module.eval()
+    path = exported(module, tmp_path, dynamo=dynamo, batched=batched)
+    compare(path, PEOPLE[:40])
+    with torch.no_grad():
+        expected = module.double()(torch.from_numpy(PEOPLE)).numpy()
+    np.testing.assert_allclose(read_onnx(path)(PEOPLE), expected, rtol=1e-4, atol=1e-5)
