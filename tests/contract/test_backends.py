@@ -39,7 +39,7 @@ def session(backend: Backend) -> Session:
 def knapsack(room: float, *, values: tuple[float, ...] = (4.0, 5.0, 3.0)) -> Program:
     """Return a knapsack problem: three items with weights 2, 3 and 1."""
     builder = ProgramBuilder()
-    chosen = builder.columns(IntervalBox(np.zeros(3), np.ones(3)), whole=True)
+    chosen = builder.columns(IntervalBox(np.zeros(3), np.ones(3)), integral=True)
     builder.rows([(chosen, np.array([[2.0, 3.0, 1.0]]))], upper=room, n_rows=1)
     return builder.program(-np.array(values))
 
@@ -47,9 +47,9 @@ def knapsack(room: float, *, values: tuple[float, ...] = (4.0, 5.0, 3.0)) -> Pro
 def equality(side: float, low: float = 0.0) -> Program:
     """Return the program that maximizes an integer whose sum with a real number is given."""
     builder = ProgramBuilder()
-    whole = builder.columns(IntervalBox(np.array([low]), np.array([5.0])), whole=True)
+    integer = builder.columns(IntervalBox(np.array([low]), np.array([5.0])), integral=True)
     rest = builder.columns(IntervalBox(np.array([0.0]), np.array([0.75])))
-    builder.rows([(whole, 1.0), (rest, np.array([1.0]))], lower=side, upper=side, n_rows=1)
+    builder.rows([(integer, 1.0), (rest, np.array([1.0]))], lower=side, upper=side, n_rows=1)
     return builder.program(np.array([-1.0, 0.0]))
 
 
@@ -108,9 +108,9 @@ def test_cuts_enumerate_each_choice_once(session: Session) -> None:
 def selectors(n_values: int) -> Program:
     """Return a choice of one value, and a binary column that excludes the first value."""
     builder = ProgramBuilder()
-    chosen = builder.columns(IntervalBox(np.zeros(n_values), np.ones(n_values)), whole=True)
+    chosen = builder.columns(IntervalBox(np.zeros(n_values), np.ones(n_values)), integral=True)
     builder.rows([(chosen, np.ones((1, n_values)))], lower=1.0, upper=1.0, n_rows=1)
-    other = builder.columns(IntervalBox(np.zeros(2), np.ones(2)), whole=True)
+    other = builder.columns(IntervalBox(np.zeros(2), np.ones(2)), integral=True)
     builder.rows([(other, np.ones((1, 2)))], lower=1.0, upper=1.0, n_rows=1)
     builder.rows([(chosen[:1], 1.0), (other[:1], 1.0)], upper=1.0, n_rows=1)
     return builder.program()

@@ -72,7 +72,7 @@ def test_stable_neurons_cost_no_binary() -> None:
     state = QueryState(feta.FairAt(model, PERSON), UNLIMITED, "test")
     bounds = solver.bound(model, PERSON, state.objective)
     program = solver.encode(bounds, PERSON, maximize=False).program
-    free = program.whole & (program.columns.lower < program.columns.upper)
+    free = program.integral & (program.columns.lower < program.columns.upper)
     assert free.sum() == 4  # age, two selectors of sex, one neuron
 
 
