@@ -85,13 +85,13 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
 def test_no_counterpart_is_farther_than_the_objective_s_bound(case: Case) -> None:
     model, person = case.model, case.people[0]
     own = Rows(model.exact, person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
-    goal, cells = model.rule.objective(own), halves(model)
-    over = CellBounds.of(model, Terms.of(model), person, cells, goal)
+    objective, cells = model.rule.objective(own), halves(model)
+    over = CellBounds.of(model, Terms.of(model), person, cells, objective)
     runtime_safe = over.runtime_safe()
     for row in range(len(cells)):
         corners = cells.corners(row, person, 10**6)
         assert corners is not None
-        differs = [oracle.apart(model, person, other) for other in corners]
+        differs = [oracle.differs(model, person, other) for other in corners]
         gaps = [oracle.gap(model, person, other) for other in corners]
         if over.agrees[row]:
             assert not any(differs)

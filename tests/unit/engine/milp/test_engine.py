@@ -163,7 +163,7 @@ def test_several_classes_over_a_real_attribute(rule: feta.Argmax | feta.OneVsRes
         assert isinstance(verdict, feta.Unfair)
         assert verdict.optimal
         grid = [np.array([value]) for value in np.linspace(-4, 4, 321)]
-        differs = [other for other in grid if oracle.apart(model, np.array([x]), other)]
+        differs = [other for other in grid if oracle.differs(model, np.array([x]), other)]
         worst = max(oracle.gap(model, np.array([x]), other) for other in differs)
         assert verdict.counterexample.gap >= float(worst) * (1 - 1e-9)
 
