@@ -39,7 +39,7 @@ from feta.estimators.fair_classifier import FairClassifier
 from feta.io.schema_file import Decision, SchemaFile
 from feta.space.attribute import Value
 
-# Said of every estimator that FETA cannot read; one test here is about it.
+# `fit` warns about every estimator that FETA cannot read; one test checks the warning.
 pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 
 SPACE = FeatureSpace(
@@ -56,7 +56,7 @@ X = pd.DataFrame(
     {
         "age": RNG.integers(18, 26, 60),
         "sex": RNG.choice(["female", "male"], 60),
-        "town": RNG.choice(["Bonn", "Kiel"], 60),  # nobody from Ulm, though they may come
+        "town": RNG.choice(["Bonn", "Kiel"], 60),  # "Ulm" is in the space, but not in the table
         "income": RNG.uniform(0, 100, 60).round(1),
     }
 )
@@ -65,7 +65,7 @@ Y = np.where(X["income"] + 3 * X["age"] + 20 * (X["sex"] == "male") > 120, "yes"
 
 
 def pipeline(*more: BaseEstimator) -> BaseEstimator:
-    """Preprocessing, perhaps with more steps, and a model after it."""
+    """Return a pipeline: preprocessing, optional further steps, and a logistic regression."""
     columns = ColumnTransformer(
         [
             ("numbers", StandardScaler(), ["income", "age"]),
@@ -75,8 +75,8 @@ def pipeline(*more: BaseEstimator) -> BaseEstimator:
     return make_pipeline(columns, *more, LogisticRegression())
 
 
-class Voted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Another estimator in clothing that FETA does not know."""
+class Opaque(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A wrapper of an estimator that FETA cannot read."""
 
     def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = estimator
@@ -91,12 +91,12 @@ class Voted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-lea
 
 
 def logistic() -> LogisticRegression:
-    """One that settles in a few steps though the columns are not scaled."""
+    """Return a regression that converges in a few steps although the columns are not scaled."""
     return LogisticRegression(solver="newton-cholesky")
 
 
 def perceptron(**options: object) -> MLPClassifier:
-    """A small one; any progress is enough for it, so it stops early without a warning."""
+    """Return a small network with such a large tolerance that it stops early and never warns."""
     chosen = {"hidden_layer_sizes": (5,), "max_iter": 20, "tol": 1e9, "random_state": 0} | options
     return MLPClassifier(n_iter_no_change=10, **chosen)
 
@@ -113,7 +113,7 @@ KINDS = pytest.mark.parametrize(
 
 
 def counterparts(person: "pd.Series[Any]") -> pd.DataFrame:
-    """Everyone who differs from a person in age and sex at most."""
+    """Return everyone who differs from a person in age and sex at most."""
     rows = [{**person, "age": age, "sex": sex} for age, sex in product(range(18, 26), SEXES)]
     return pd.DataFrame(rows).astype(X.dtypes.to_dict())
 
@@ -122,14 +122,14 @@ SEXES = ("female", "male")
 
 
 class Rule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A classifier that decides by a function of the table, and remembers what it was given."""
+    """A classifier that decides by a function of the table, and records each table."""
 
     def __init__(self, favors: Callable[[Any], Any], classes: tuple[object, ...] = (0, 1)) -> None:
         self.favors = favors
         self.classes = classes
         self.seen: list[Any] = []
 
-    def fit(self, X: object, y: object) -> Self:  # noqa: ARG002 - it has nothing to learn
+    def fit(self, X: object, y: object) -> Self:  # noqa: ARG002 - nothing to learn
         self.classes_ = np.array(self.classes)
         self.seen.append(X)
         return self
@@ -139,16 +139,16 @@ class Rule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-lear
         return np.asarray(self.favors(X))
 
 
-# Everyone is decided alike here, but each of these needs to be fitted on two classes.
+# A small table; an estimator must be fitted on two classes, even if all get the same decision.
 TWO = pd.DataFrame({"s": [0, 1, 0, 1], "n": [0.0, 1.0, 2.0, 3.0]})
 FLIP = FeatureSpace((Integer("s", 0, 1, sensitive=True), Real("n", 0, 9)))
 
 
 def linear(slopes: list[float], bias: float) -> FrozenEstimator:
-    """A trained logistic regression over TWO with the numbers wanted."""
-    made = LogisticRegression().fit(TWO.to_numpy(), [0, 0, 1, 1])
-    made.coef_, made.intercept_ = np.array([slopes]), np.array([bias])
-    return FrozenEstimator(made)
+    """Return a trained logistic regression over TWO with these weights."""
+    trained = LogisticRegression().fit(TWO.to_numpy(), [0, 0, 1, 1])
+    trained.coef_, trained.intercept_ = np.array([slopes]), np.array([bias])
+    return FrozenEstimator(trained)
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
@@ -167,35 +167,35 @@ def test_it_is_a_scikit_learn_estimator(
     check(estimator)
 
 
-def test_nan_and_infinity_are_refused_where_they_are_read() -> None:
+def test_nan_and_infinity_are_rejected_in_columns_that_are_read() -> None:
     check_estimators_nan_inf(
         "FairClassifier", FairClassifier(LogisticRegression(), sensitive=["x1"])
     )
 
 
 @KINDS
-def test_all_counterparts_get_one_answer(estimator: BaseEstimator) -> None:
+def test_all_counterparts_get_the_same_decision(estimator: BaseEstimator) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     for _, person in X.head(8).iterrows():
         assert len(set(fair.predict(counterparts(person)))) == 1
 
 
 @KINDS
-def test_the_answer_is_what_most_counterparts_get_from_the_estimator(
+def test_the_decision_is_the_majority_of_the_estimators_decisions(
     estimator: BaseEstimator,
 ) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     takes_rows = not hasattr(estimator, "steps")
     for _, person in X.head(8).iterrows():
         everyone = counterparts(person)
-        own = fair.estimator_.predict(SPACE.encode(everyone) if takes_rows else everyone)
-        alone = person.to_frame().T
-        assert fair.predict_proba(alone)[0, 1] == np.mean(own == "yes")
-        assert fair.predict(alone)[0] == ("yes" if np.mean(own == "yes") >= 0.5 else "no")
+        decisions = fair.estimator_.predict(SPACE.encode(everyone) if takes_rows else everyone)
+        row, share = person.to_frame().T, np.mean(decisions == "yes")
+        assert fair.predict_proba(row)[0, 1] == share
+        assert fair.predict(row)[0] == ("yes" if share >= 0.5 else "no")
 
 
 @KINDS
-def test_the_sensitive_columns_may_be_missing_or_broken(estimator: BaseEstimator) -> None:
+def test_sensitive_columns_may_be_missing_or_invalid(estimator: BaseEstimator) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     answers, shares = fair.predict(SOME).tolist(), fair.predict_proba(SOME).tolist()
     broken = SOME.assign(age="who knows", sex=pd.Series([{"a": 1}] * len(SOME), dtype=object))
@@ -210,7 +210,7 @@ def test_the_sensitive_columns_may_be_missing_or_broken(estimator: BaseEstimator
 
 
 @KINDS
-def test_answers_hang_on_neither_batch_nor_order(estimator: BaseEstimator) -> None:
+def test_decisions_depend_on_neither_batch_nor_order(estimator: BaseEstimator) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     answers = fair.predict(SOME)
     assert [fair.predict(SOME.iloc[[row]])[0] for row in range(10)] == answers.tolist()
@@ -220,14 +220,14 @@ def test_answers_hang_on_neither_batch_nor_order(estimator: BaseEstimator) -> No
 
 
 @KINDS
-def test_nobody_is_decided_where_nobody_is_given(estimator: BaseEstimator) -> None:
+def test_an_empty_table_has_no_decisions(estimator: BaseEstimator) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     assert fair.predict(X.head(0)).shape == (0,)
     assert fair.predict_proba(X.head(0)).shape == (0, 2)
 
 
 @KINDS
-def test_people_may_come_whose_category_was_not_seen_in_fit(estimator: BaseEstimator) -> None:
+def test_a_category_that_fit_did_not_see_is_decided(estimator: BaseEstimator) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     assert set(fair.predict(SOME.assign(town="Ulm"))) <= {"yes", "no"}
 
@@ -239,7 +239,7 @@ def test_it_can_be_pickled(estimator: BaseEstimator) -> None:
     assert again.predict(SOME).tolist() == fair.predict(SOME).tolist()
 
 
-def test_what_is_learned_has_its_names() -> None:
+def test_fit_sets_the_documented_attributes() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
     assert fair.classes_.tolist() == ["no", "yes"]
     assert fair.n_features_in_ == 4
@@ -253,49 +253,52 @@ def test_what_is_learned_has_its_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("estimator", "words"),
+    ("estimator", "message"),
     [
         (pipeline(Normalizer()), "the predict of Pipeline is deterministic"),
         (perceptron(activation="tanh"), "'relu', got 'tanh'; train it with activation='relu'"),
     ],
 )
-def test_an_estimator_that_cannot_be_read_says_so(estimator: BaseEstimator, words: str) -> None:
+def test_an_unreadable_estimator_states_its_guarantee(
+    estimator: BaseEstimator, message: str
+) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     assert fair.model_ is None
     assert fair.guarantee_.startswith("fair if the predict of")
-    assert words in fair.guarantee_
+    assert message in fair.guarantee_
     with pytest.raises(EngineError, match=r"explain needs an estimator that FETA can read: .+; "):
         fair.explain(X)
 
 
-def test_a_weaker_guarantee_is_warned_of_with_its_reason_and_the_remedy() -> None:
-    said = r"the weaker guarantee holds: fair if .+ train it with activation='relu'"
-    with pytest.warns(UserWarning, match=said):
+def test_the_warning_of_a_weaker_guarantee_has_reason_and_remedy() -> None:
+    message = r"the weaker guarantee holds: fair if .+ train it with activation='relu'"
+    with pytest.warns(UserWarning, match=message):
         FairClassifier(perceptron(activation="tanh"), SPACE).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_trained_pipeline_gets_its_columns_by_name_whatever_their_order() -> None:
+def test_a_trained_pipeline_gets_its_columns_by_name_in_any_order() -> None:
     trained = pipeline().fit(X, Y)
     numbers = ["age", "income"]
     passing = make_pipeline(ColumnTransformer([("all", "passthrough", numbers)]), logistic())
     passing.fit(X[numbers], Y)
-    due = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
-    turned = X[X.columns[::-1]].assign(note="not in the space")
-    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(turned)
-    plain = FairClassifier(FrozenEstimator(passing), SPACE.with_sensitive(["age"])).fit(turned)
-    for one in (fair, plain):
-        assert one.guarantee_ == FairClassifier.promise
-    assert fair.predict_proba(turned).tolist() == due.predict_proba(X).tolist()
-    assert all(one.replayed for one in fair.explain(turned) if isinstance(one, Unfair))
-    own = passing.predict(counterparts(X.iloc[3])[numbers])[::2]  # a sex each
-    assert plain.predict_proba(turned.iloc[[3]])[0, 1] == np.mean(own == "yes")
+    expected = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
+    reordered = X[X.columns[::-1]].assign(note="not in the space")
+    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(reordered)
+    plain = FairClassifier(FrozenEstimator(passing), SPACE.with_sensitive(["age"])).fit(reordered)
+    for classifier in (fair, plain):
+        assert classifier.guarantee_ == FairClassifier.promise
+    assert fair.predict_proba(reordered).tolist() == expected.predict_proba(X).tolist()
+    verdicts = fair.explain(reordered)
+    assert all(verdict.replayed for verdict in verdicts if isinstance(verdict, Unfair))
+    decisions = passing.predict(counterparts(X.iloc[3])[numbers])[::2]  # one row per age
+    assert plain.predict_proba(reordered.iloc[[3]])[0, 1] == np.mean(decisions == "yes")
 
 
 @pytest.mark.filterwarnings("error")
-def test_whole_numbers_in_a_real_column_do_not_weaken_the_guarantee() -> None:
-    whole = X.assign(income=X["income"].round().astype(int))
-    fair = FairClassifier(FrozenEstimator(pipeline().fit(whole, Y)), SPACE).fit(whole)
+def test_integers_in_a_real_valued_column_do_not_weaken_the_guarantee() -> None:
+    integers = X.assign(income=X["income"].round().astype(int))
+    fair = FairClassifier(FrozenEstimator(pipeline().fit(integers, Y)), SPACE).fit(integers)
     assert fair.guarantee_ == FairClassifier.promise
     assert fair.predict(X).shape == (60,)
 
@@ -306,34 +309,34 @@ def test_a_column_that_a_trained_pipeline_drops_need_not_be_in_the_space() -> No
     assert (
         fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
     )
-    less = FeatureSpace(tuple(one for one in SPACE.attributes if one.name != "town"))
+    less = FeatureSpace(tuple(a for a in SPACE.attributes if a.name != "town"))
     with pytest.raises(
         SchemaError, match="reads a column that the space does not have: got 'town'"
     ):
         FairClassifier(FrozenEstimator(trained), less).fit(X)
 
 
-def test_a_bare_estimator_is_given_the_matrix_of_the_space() -> None:
+def test_a_bare_estimator_gets_encoded_rows() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
-    due = logistic().fit(SPACE.encode(X), Y)
-    np.testing.assert_allclose(fair.estimator_.coef_, due.coef_, rtol=1e-9)
+    expected = logistic().fit(SPACE.encode(X), Y)
+    np.testing.assert_allclose(fair.estimator_.coef_, expected.coef_, rtol=1e-9)
 
 
-def test_a_pipeline_is_given_the_table_as_it_came() -> None:
+def test_a_pipeline_gets_the_original_table() -> None:
     fair = FairClassifier(pipeline(), SPACE).fit(X, Y)
-    due = clone(pipeline()).fit(X, Y)
-    np.testing.assert_allclose(fair.estimator_[-1].coef_, due[-1].coef_, rtol=1e-9)
+    expected = clone(pipeline()).fit(X, Y)
+    np.testing.assert_allclose(fair.estimator_[-1].coef_, expected[-1].coef_, rtol=1e-9)
     assert fair.estimator_.feature_names_in_.tolist() == list(X.columns)
 
 
-def test_a_tie_goes_to_the_second_class_when_read() -> None:
-    # n + s − 1.5 > 0: at n = 1 one of the two counterparts is decided each way.
+def test_a_tie_goes_to_the_second_class_of_a_readable_estimator() -> None:
+    # n + s − 1.5 > 0: at n = 1 the two counterparts get different decisions.
     fair = FairClassifier(linear([1.0, 1.0], -1.5), FLIP).fit(TWO)
     assert fair.predict(pd.DataFrame({"n": [0.0, 1.0, 2.0]})).tolist() == [0, 1, 1]
     assert fair.predict_proba(pd.DataFrame({"n": [1.0]})).tolist() == [[0.5, 0.5]]
 
 
-def test_a_tie_goes_to_the_second_class_when_votes_are_taken() -> None:
+def test_a_tie_goes_to_the_second_class_of_an_unreadable_estimator() -> None:
     rule = Rule(lambda table: (table["s"] + table["n"] > 1.5).astype(int))
     fair = FairClassifier(rule, FLIP).fit(TWO, [0, 0, 1, 1])
     assert fair.predict(pd.DataFrame({"n": [0.0, 1.0, 2.0]})).tolist() == [0, 1, 1]
@@ -341,7 +344,7 @@ def test_a_tie_goes_to_the_second_class_when_votes_are_taken() -> None:
 
 
 def test_a_score_of_exactly_zero_is_a_vote_for_the_first_class() -> None:
-    # n − 1 does not hang on s: at n = 1 both counterparts score exactly 0, and 0 > 0 is false.
+    # n − 1 does not depend on s: at n = 1 both counterparts score exactly 0, and 0 > 0 is false.
     trained = linear([0.0, 1.0], -1.0)
     fair = FairClassifier(trained, FLIP).fit(TWO)
     people = pd.DataFrame({"n": [0.5, 1.0, 1.5]})
@@ -355,7 +358,7 @@ Z = THREE[np.digitize(X["income"] + 3 * X["age"] + 20 * (X["sex"] == "male"), [1
 
 
 @KINDS
-def test_several_classes_are_decided_by_their_votes(estimator: BaseEstimator) -> None:
+def test_the_class_with_most_votes_wins(estimator: BaseEstimator) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Z)
     assert fair.classes_.tolist() == THREE.tolist()
     takes_rows = not hasattr(estimator, "steps")
@@ -363,10 +366,10 @@ def test_several_classes_are_decided_by_their_votes(estimator: BaseEstimator) ->
     assert shares.shape == (10, 3)
     for row, (_, person) in enumerate(SOME.iterrows()):
         everyone = counterparts(person)
-        own = fair.estimator_.predict(SPACE.encode(everyone) if takes_rows else everyone)
-        due = [np.mean(own == one) for one in THREE]
-        assert shares[row].tolist() == due
-        assert answers[row] == THREE[int(np.argmax(due))]
+        decisions = fair.estimator_.predict(SPACE.encode(everyone) if takes_rows else everyone)
+        expected = [np.mean(decisions == label) for label in THREE]
+        assert shares[row].tolist() == expected
+        assert answers[row] == THREE[int(np.argmax(expected))]
     assert fair.predict(SOME.drop(columns=SENSITIVE)).tolist() == answers.tolist()
 
 
@@ -392,51 +395,54 @@ def test_votes_may_be_weighted(estimator: BaseEstimator) -> None:
     shares = fair.predict_proba(SOME)
     for row, (_, person) in enumerate(SOME.iterrows()):
         two = pd.DataFrame([{**person, "age": age, "sex": sex} for age, sex in votes])
-        own = fair.estimator_.predict(SPACE.encode(two) if takes_rows else two.astype(X.dtypes))
-        due = [(3 * (own[0] == one) + (own[1] == one)) / 4 for one in THREE]
-        assert shares[row].tolist() == due
-        assert fair.predict(SOME)[row] == own[0]
+        table = SPACE.encode(two) if takes_rows else two.astype(X.dtypes)
+        first, second = fair.estimator_.predict(table)
+        expected = [(3 * (first == label) + (second == label)) / 4 for label in THREE]
+        assert shares[row].tolist() == expected
+        assert fair.predict(SOME)[row] == first
 
 
-def schema(**told: Any) -> Schema:  # noqa: ANN401 - what [decision] may hold
-    return Schema(SchemaFile(SPACE, {}, {}, {}, Decision(**told)))
+def schema(**decision: Any) -> Schema:  # noqa: ANN401 - the fields of [decision]
+    return Schema(SchemaFile(SPACE, {}, {}, {}, Decision(**decision)))
 
 
 @pytest.mark.parametrize(
-    ("told", "sure"),
+    ("decision", "is_second_class"),
     [
-        ({"probability": 0.8}, lambda chance: chance > 0.8),
-        ({"probability": 0.8, "favorable": "yes"}, lambda chance: chance > 0.8),
-        ({"probability": 0.3, "favorable": "no", "favors": "below"}, lambda c: ~(c < 0.3)),
+        ({"probability": 0.8}, lambda p: p > 0.8),
+        ({"probability": 0.8, "favorable": "yes"}, lambda p: p > 0.8),
+        ({"probability": 0.3, "favorable": "no", "favors": "below"}, lambda p: ~(p < 0.3)),
     ],
 )
-def test_a_schema_brings_its_threshold_along(
-    told: dict[str, Any], sure: Callable[[NDArray[Any]], NDArray[Any]]
+def test_the_threshold_of_a_schema_is_used(
+    decision: dict[str, Any], is_second_class: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> None:
-    fair = pickle.loads(pickle.dumps(clone(FairClassifier(pipeline(), schema(**told))).fit(X, Y)))
+    fair = clone(FairClassifier(pipeline(), schema(**decision))).fit(X, Y)
+    fair = pickle.loads(pickle.dumps(fair))
     shares, answers = fair.predict_proba(SOME), fair.predict(SOME)
     for row, (_, person) in enumerate(SOME.iterrows()):
-        own = sure(fair.estimator_.predict_proba(counterparts(person))[:, 1])
-        assert shares[row].tolist() == [1 - np.mean(own), np.mean(own)]
-        favorable = 1 - np.mean(own) if told.get("favors") else np.mean(own)
-        assert answers[row] == fair.classes_[int((favorable >= 0.5) != ("favors" in told))]
+        probabilities = fair.estimator_.predict_proba(counterparts(person))[:, 1]
+        share = np.mean(is_second_class(probabilities))
+        assert shares[row].tolist() == [1 - share, share]
+        favorable = 1 - share if decision.get("favors") else share
+        assert answers[row] == fair.classes_[int((favorable >= 0.5) != ("favors" in decision))]
     half = FairClassifier(pipeline(), SPACE).fit(X, Y)
     assert half.predict_proba(X).tolist() != fair.predict_proba(X).tolist()
 
 
 def test_a_tie_goes_to_the_class_that_the_schema_favors() -> None:
-    told = Schema(SchemaFile(FLIP, {}, {}, {}, Decision(favors="below")))
+    below = Schema(SchemaFile(FLIP, {}, {}, {}, Decision(favors="below")))
     people = pd.DataFrame({"n": [0.0, 1.0, 2.0]})
-    read = FairClassifier(linear([1.0, 1.0], -1.5), told).fit(TWO)
+    readable = FairClassifier(linear([1.0, 1.0], -1.5), below).fit(TWO)
     rule = Rule(lambda table: (table["s"] + table["n"] > 1.5).astype(int))
-    voted = FairClassifier(rule, told).fit(TWO, [0, 0, 1, 1])
-    for fair in (read, voted):
+    unreadable = FairClassifier(rule, below).fit(TWO, [0, 0, 1, 1])
+    for fair in (readable, unreadable):
         assert fair.predict(people).tolist() == [0, 0, 1]
         assert fair.predict_proba(people).tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("make_schema", "message"),
     [
         (lambda: schema(favorable="no"), 'favorable = "no" needs favors = "below"'),
         (lambda: schema(tolerance=1.0), "decides between all classes"),
@@ -444,28 +450,28 @@ def test_a_tie_goes_to_the_class_that_the_schema_favors() -> None:
         (lambda: Schema(SchemaFile(SPACE, {"age": 1.0}, {}, {}, Decision())), "center or scale"),
     ],
 )
-def test_a_schema_that_does_not_fit_is_refused(made: Callable[[], Schema], words: str) -> None:
-    with pytest.raises(SchemaError, match=words):
-        FairClassifier(pipeline(), made()).fit(X, Y)
+def test_an_unsuitable_schema_is_rejected(make_schema: Callable[[], Schema], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        FairClassifier(pipeline(), make_schema()).fit(X, Y)
 
 
-def test_classes_in_another_order_than_the_estimators_are_refused() -> None:
-    told = schema(classes=("low", "middle", "high"))
+def test_classes_in_another_order_than_the_estimators_are_rejected() -> None:
+    wrong_order = schema(classes=("low", "middle", "high"))
     with pytest.raises(SchemaError, match=r"write classes = \['high', 'low', 'middle'\]"):
-        FairClassifier(pipeline(), told).fit(X, Z)
-    told = schema(classes=("high", "low", "middle"))
-    fair = FairClassifier(pipeline(), told).fit(X, Z)
+        FairClassifier(pipeline(), wrong_order).fit(X, Z)
+    right_order = schema(classes=("high", "low", "middle"))
+    fair = FairClassifier(pipeline(), right_order).fit(X, Z)
     assert (
         fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Z).predict(X).tolist()
     )
 
 
-def test_a_threshold_that_votes_by_predict_would_miss_is_refused() -> None:
+def test_a_threshold_that_predict_would_ignore_is_rejected() -> None:
     with pytest.raises(SchemaError, match="threshold does not apply"):
         FairClassifier(pipeline(Normalizer()), schema(probability=0.8)).fit(X, Y)
 
 
-def test_empty_cells_are_left_to_a_pipeline_and_explained_elsewhere() -> None:
+def test_empty_cells_are_passed_to_a_pipeline_and_otherwise_rejected() -> None:
     holes = X[["age", "income"]].copy()
     holes.loc[8, "income"] = np.nan
     filled = make_pipeline(SimpleImputer(), logistic())
@@ -485,7 +491,7 @@ def as_records(frame: pd.DataFrame) -> list[dict[str, object]]:
 
 
 @KINDS
-def test_people_may_come_as_dicts(estimator: BaseEstimator) -> None:
+def test_people_may_be_dicts(estimator: BaseEstimator) -> None:
     fair = FairClassifier(estimator, SPACE).fit(X, Y)
     records = as_records(SOME.drop(columns=SENSITIVE))
     assert fair.predict(records).tolist() == fair.predict(SOME).tolist()
@@ -497,13 +503,13 @@ def test_people_may_come_as_dicts(estimator: BaseEstimator) -> None:
         fair.predict([records[0], records[1] | {"town": "Rom"}])
 
 
-def test_explain_takes_dicts_too() -> None:
+def test_explain_accepts_dicts() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
-    due = [type(one) for one in fair.explain(SOME)]
-    assert [type(one) for one in fair.explain(as_records(SOME))] == due
+    expected = [type(verdict) for verdict in fair.explain(SOME)]
+    assert [type(verdict) for verdict in fair.explain(as_records(SOME))] == expected
 
 
-def test_votes_are_taken_on_one_fixed_table_for_each_distinct_person() -> None:
+def test_predict_is_evaluated_on_one_fixed_table_per_distinct_person() -> None:
     rule = Rule(lambda table: np.zeros(len(table), dtype=int))
     fair = FairClassifier(rule, FLIP).fit(TWO.astype({"s": "int8", "n": "float32"}), [0, 0, 1, 1])
     fitted, *_ = seen = fair.estimator_.seen
@@ -514,7 +520,7 @@ def test_votes_are_taken_on_one_fixed_table_for_each_distinct_person() -> None:
         assert table.dtypes.to_dict() == fitted.dtypes.to_dict() == {"s": "int8", "n": "float32"}
 
 
-def test_votes_about_an_array_are_taken_on_arrays() -> None:
+def test_an_estimator_fitted_on_an_array_gets_arrays() -> None:
     rule = Rule(lambda table: table[:, 0].astype(int))
     array = TWO.to_numpy(np.float32)
     fair = FairClassifier(rule, sensitive=["x0"]).fit(array, [0, 0, 1, 1])
@@ -524,7 +530,7 @@ def test_votes_about_an_array_are_taken_on_arrays() -> None:
     }
 
 
-def test_derived_columns_move_with_their_source_in_the_votes() -> None:
+def test_derived_columns_of_counterparts_match_their_source() -> None:
     space = FeatureSpace(
         (
             Integer("age", 18, 20, sensitive=True),
@@ -544,7 +550,7 @@ def test_derived_columns_move_with_their_source_in_the_votes() -> None:
     }
 
 
-def test_a_category_that_fit_did_not_see_is_no_missing_value_in_the_votes() -> None:
+def test_a_counterpart_with_a_category_that_fit_did_not_see_votes() -> None:
     space = FeatureSpace(
         (
             Categorical("sex", ("female", "male", "other"), sensitive=True),
@@ -562,7 +568,7 @@ def test_a_category_that_fit_did_not_see_is_no_missing_value_in_the_votes() -> N
     assert table["n"].tolist() == [7] * 3
 
 
-def test_columns_outside_the_space_are_left_alone() -> None:
+def test_columns_outside_the_space_are_ignored() -> None:
     frame, more = X.assign(note="hello"), SOME.assign(note="hello")
     for estimator in (logistic(), pipeline()):
         fair = FairClassifier(estimator, SPACE).fit(frame, Y)
@@ -581,7 +587,7 @@ def test_a_space_may_have_sensitive_columns_only() -> None:
     assert array.predict([[np.nan], [7.0]]).tolist() == [1, 1]
 
 
-def test_the_space_is_guessed_from_frame_and_array_alike() -> None:
+def test_the_space_is_inferred_from_frames_and_arrays() -> None:
     numbers = X[["age", "income"]]
     framed = FairClassifier(logistic(), sensitive=["age"]).fit(numbers, Y)
     array = FairClassifier(logistic(), sensitive=["x0"])
@@ -593,7 +599,7 @@ def test_the_space_is_guessed_from_frame_and_array_alike() -> None:
     assert array.predict(numbered[[1]]).tolist() == framed.predict(numbers).tolist()
 
 
-def test_broken_cells_in_the_sensitive_column_of_an_array_are_not_read() -> None:
+def test_invalid_cells_in_a_sensitive_column_of_an_array_are_not_read() -> None:
     array = X[["age", "income"]].to_numpy()
     fair = FairClassifier(logistic(), sensitive=["x0"]).fit(array, Y)
     broken = array.astype(object)
@@ -601,14 +607,14 @@ def test_broken_cells_in_the_sensitive_column_of_an_array_are_not_read() -> None
     assert fair.predict(broken).tolist() == fair.predict(array).tolist()
 
 
-def test_sensitive_names_overrule_those_of_the_space() -> None:
+def test_sensitive_names_override_those_of_the_space() -> None:
     fair = FairClassifier(logistic(), SPACE, sensitive=["sex"]).fit(X, Y)
     assert fair.space_.sensitive == (SPACE.attribute("sex"),)
     with pytest.raises(DomainError, match="must have the column 'age'"):
         fair.predict(X.drop(columns="age"))
 
 
-def test_explain_gives_the_verdict_of_each_person() -> None:
+def test_explain_returns_one_verdict_per_person() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
     verdicts = fair.explain(X)
     shares = fair.predict_proba(X)[:, 1]
@@ -618,7 +624,7 @@ def test_explain_gives_the_verdict_of_each_person() -> None:
     assert {type(verdict) for verdict in verdicts} == {Fair, Unfair}
 
 
-def test_explain_takes_arrays_too() -> None:
+def test_explain_accepts_arrays() -> None:
     fair = FairClassifier(linear([1.0, 1.0], -1.5), FLIP.with_sensitive(["s"])).fit(TWO)
     by_array = FairClassifier(linear([1.0, 1.0], -1.5), sensitive=["x0"]).fit(TWO.to_numpy())
     kinds = [type(verdict) for verdict in fair.explain(TWO)]
@@ -644,7 +650,7 @@ def test_a_frozen_estimator_is_not_fitted_again() -> None:
     assert fair.predict(X).tolist() == unfrozen.predict(X).tolist()
 
 
-def test_a_frozen_pipeline_is_read_and_is_not_fitted_again() -> None:
+def test_a_frozen_pipeline_is_read_and_not_fitted_again() -> None:
     trained = pipeline().fit(X, Y)
     fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
     assert (
@@ -653,40 +659,39 @@ def test_a_frozen_pipeline_is_read_and_is_not_fitted_again() -> None:
     assert fair.guarantee_.startswith("fair by construction")
 
 
-def test_a_pipeline_decides_as_the_votes_of_its_own_predict_would() -> None:
-    read, voted = FairClassifier(pipeline(), SPACE), FairClassifier(Voted(pipeline()), SPACE)
-    read.fit(X, Y)
-    voted.fit(X, Y)
-    assert read.model_ is not None
-    assert voted.model_ is None
-    assert read.predict(X).tolist() == voted.predict(X).tolist()
-    np.testing.assert_array_equal(read.predict_proba(X), voted.predict_proba(X))
+def test_a_pipeline_gets_the_same_votes_whether_read_or_evaluated() -> None:
+    readable = FairClassifier(pipeline(), SPACE).fit(X, Y)
+    unreadable = FairClassifier(Opaque(pipeline()), SPACE).fit(X, Y)
+    assert readable.model_ is not None
+    assert unreadable.model_ is None
+    assert readable.predict(X).tolist() == unreadable.predict(X).tolist()
+    np.testing.assert_array_equal(readable.predict_proba(X), unreadable.predict_proba(X))
 
 
-def test_pairs_of_a_pipeline_are_replayed_in_its_own_predict() -> None:
+def test_counterexamples_of_a_pipeline_are_replayed_in_its_predict() -> None:
     fair = FairClassifier(pipeline(), SPACE).fit(X, Y)
     verdicts = fair.explain(X)
-    unfair = [one for one in verdicts if isinstance(one, Unfair)]
+    unfair = [verdict for verdict in verdicts if isinstance(verdict, Unfair)]
     assert unfair
-    assert all(one.replayed for one in unfair)
+    assert all(verdict.replayed for verdict in unfair)
     wrong = FairClassifier(pipeline(), SPACE).fit(X, Y)
     last = wrong.estimator_.steps[-1][1]
-    last.coef_, last.intercept_ = -last.coef_, -last.intercept_  # behind FETA's back
+    last.coef_, last.intercept_ = -last.coef_, -last.intercept_  # after FETA has read it
     (again,) = wrong.explain(X.iloc[[verdicts.index(unfair[0])]])
     assert isinstance(again, Unfair)
     assert again.replayed is False
     assert again.runtime == "sensitive"
 
 
-def test_a_pipeline_with_code_of_ones_own_is_labelled_as_sampled() -> None:
+def test_a_pipeline_with_custom_code_is_labeled_as_sampled() -> None:
     halved = FunctionTransformer(lambda numbers: numbers / 2)
     fair = FairClassifier(pipeline(halved), SPACE).fit(X, Y)
     assert fair.model_ is not None
     assert "its preprocessing was sampled, not proved" in fair.guarantee_
-    assert {one.provenance for one in fair.explain(SOME)} == {"sampled"}
+    assert {verdict.provenance for verdict in fair.explain(SOME)} == {"sampled"}
 
 
-def test_a_frozen_estimator_that_knows_its_columns_by_name_is_asked_by_name() -> None:
+def test_a_frozen_estimator_with_column_names_gets_named_columns() -> None:
     space = FeatureSpace((Integer("age", 18, 25, sensitive=True), Real("income", 0, 100)))
     numbers = X[["age", "income"]].astype(float)
     for activation in ("relu", "tanh"):
@@ -695,7 +700,7 @@ def test_a_frozen_estimator_that_knows_its_columns_by_name_is_asked_by_name() ->
         assert set(fair.predict(numbers)) <= {"yes", "no"}
 
 
-def test_a_frozen_estimator_with_its_columns_in_another_order_is_refused() -> None:
+def test_a_frozen_estimator_with_columns_in_another_order_is_rejected() -> None:
     space = FeatureSpace((Integer("age", 18, 25, sensitive=True), Real("income", 0, 100)))
     trained = logistic().fit(X[["income", "age"]], Y)
     with pytest.raises(
@@ -711,25 +716,25 @@ def test_a_frozen_estimator_must_be_fitted() -> None:
         FairClassifier(FrozenEstimator(LogisticRegression()), SPACE).fit(X, Y)
 
 
-def test_a_frozen_estimator_of_another_width_is_refused() -> None:
+def test_a_frozen_estimator_of_another_width_is_rejected() -> None:
     with pytest.raises(SchemaError, match="wrong number of network inputs: got 2; expected 7"):
         FairClassifier(linear([1.0, 1.0], 0.0), SPACE).fit(X)
 
 
-def test_a_grid_search_reaches_the_estimator() -> None:
+def test_a_grid_search_sets_parameters_of_the_estimator() -> None:
     grid = {"estimator__alpha": [1e-4, 1.0], "engine": ["exhaustive"]}
     search = GridSearchCV(FairClassifier(perceptron(), SPACE), grid, cv=2).fit(X, Y)
     assert search.best_estimator_.estimator_.alpha in (1e-4, 1.0)
     assert search.predict(X.drop(columns=SENSITIVE)).shape == (60,)
 
 
-def test_cross_validation_and_pipelines_take_it() -> None:
+def test_cross_validation_and_pipelines_accept_it() -> None:
     fair = FairClassifier(logistic(), SPACE)
     scores = cross_val_score(make_pipeline(FunctionTransformer(), fair), X, Y, cv=3)
     assert scores.min() > 0.5
 
 
-def test_a_clone_has_the_same_parameters_and_nothing_learned() -> None:
+def test_a_clone_has_the_same_parameters_and_is_not_fitted() -> None:
     fair = FairClassifier(logistic(), SPACE, engine="exhaustive").fit(X, Y)
     copy = clone(fair)
     assert copy.space == SPACE
@@ -764,7 +769,7 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
             r"invalid sensitive: got 'age'; expected a list of column names; write \['age'\]",
         ),
         (
-            FairClassifier(LogisticRegression(), "schema.toml"),  # type: ignore[arg-type]  # the mistake
+            FairClassifier(LogisticRegression(), "schema.toml"),  # type: ignore[arg-type]  # the error under test
             Y,
             "invalid space: got str; expected a FeatureSpace or a Schema",
         ),
@@ -789,7 +794,7 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
             "got Rule with the classes .*'a'",
         ),
         (
-            FairClassifier(LogisticRegression(), SPACE, weights={(18, "male"): 1}),  # type: ignore[arg-type]  # the mistake
+            FairClassifier(LogisticRegression(), SPACE, weights={(18, "male"): 1}),  # type: ignore[arg-type]  # the error under test
             Y,
             r"invalid weights: got dict; expected VoteWeights; "
             r"use feta\.VoteWeights\.of\(space, votes\)",
@@ -831,18 +836,18 @@ def test_people_outside_the_limits_are_decided_with_a_warning(scaled: bool) -> N
     estimator = make_pipeline(numbers, logistic()) if scaled else logistic()
     fair = FairClassifier(estimator, SPACE).fit(towns, Y)
     person = pd.DataFrame({"town": ["Kiel", "Bonn"], "income": [140.0, 50.0]})
-    everybody = [
+    rows = [
         {"age": age, "sex": sex, "town": "Kiel", "income": 140.0}
         for age, sex in product(range(18, 26), ("female", "male"))
     ]
-    table = pd.DataFrame(everybody)
+    table = pd.DataFrame(rows)
     if scaled:
         votes = fair.estimator_.predict(table)
     else:
-        hot = {f"sex_{one}": table["sex"] == one for one in ("female", "male")}
-        hot |= {f"town_{one}": table["town"] == one for one in ("Bonn", "Kiel", "Ulm")}
-        rows = pd.DataFrame({"age": table["age"], **hot, "income": table["income"]})
-        votes = fair.estimator_.predict(rows.to_numpy(dtype=np.float64))
+        hot = {f"sex_{sex}": table["sex"] == sex for sex in ("female", "male")}
+        hot |= {f"town_{town}": table["town"] == town for town in ("Bonn", "Kiel", "Ulm")}
+        encoded = pd.DataFrame({"age": table["age"], **hot, "income": table["income"]})
+        votes = fair.estimator_.predict(encoded.to_numpy(dtype=np.float64))
     second = (votes == fair.classes_[1]).sum()
     with pytest.warns(UserWarning, match=OUTSIDE):
         shares = fair.predict_proba(person)
@@ -853,7 +858,7 @@ def test_people_outside_the_limits_are_decided_with_a_warning(scaled: bool) -> N
     assert isinstance(fair.explain(table[:1])[0], Fair if same else Unfair)
 
 
-def test_votes_by_predict_need_no_limits() -> None:
+def test_an_unreadable_estimator_decides_people_outside_the_limits() -> None:
     fair = FairClassifier(DecisionTreeClassifier(random_state=0), SPACE)
     encoded = make_pipeline(
         ColumnTransformer([("hot", OneHotEncoder(), ["sex"])], remainder="drop"), fair.estimator
@@ -863,7 +868,7 @@ def test_votes_by_predict_need_no_limits() -> None:
         fair.predict(pd.DataFrame({"town": ["Bonn"], "income": [1e9]}))
 
 
-def test_people_outside_the_space_are_refused_with_column_and_row() -> None:
+def test_people_outside_the_space_are_rejected_with_column_and_row() -> None:
     fair = FairClassifier(logistic(), SPACE).fit(X, Y)
     with pytest.raises(
         DomainError, match=r"'income' is invalid: got inf; expected a number from 0 to 100.*row 1"
@@ -877,7 +882,7 @@ def test_people_outside_the_space_are_refused_with_column_and_row() -> None:
         fair.fit(X.assign(age=17), Y)
 
 
-def test_an_array_must_have_all_columns_since_they_have_no_names() -> None:
+def test_an_array_must_have_all_columns() -> None:
     fair = FairClassifier(LogisticRegression(), sensitive=["x0"]).fit(TWO.to_numpy(), [0, 0, 1, 1])
     with pytest.raises(ValueError, match="X has 1 features, but FairClassifier is expecting 2"):
         fair.predict([[1.0]])
@@ -906,7 +911,7 @@ def test_invalid_answers_of_predict_are_rejected(
         fair.predict(TWO)
 
 
-def test_a_type_that_cannot_hold_all_counterparts_is_refused() -> None:
+def test_a_type_that_cannot_hold_all_counterparts_is_rejected() -> None:
     rule = Rule(lambda table: np.zeros(len(table), dtype=int))
     space = FeatureSpace((Integer("s", 0, 300, sensitive=True), Real("n", 0, 9)))
     fair = FairClassifier(rule, space)
@@ -916,7 +921,7 @@ def test_a_type_that_cannot_hold_all_counterparts_is_refused() -> None:
         fair.predict(TWO)
 
 
-def test_an_unknown_engine_is_refused() -> None:
+def test_an_unknown_engine_is_rejected() -> None:
     fair = FairClassifier(logistic(), SPACE, engine="exhaustiv").fit(X, Y)
     with pytest.raises(EngineError, match="did you mean 'exhaustive'"):
         fair.predict(X)
