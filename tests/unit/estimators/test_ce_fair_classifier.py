@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from feta import Schema, SchemaError
+from feta import Schema, SchemaError, Unfair
 from feta.estimators.ce_fair_classifier import CEFairClassifier
 from feta.io.schema_file import Decision, SchemaFile
+from tests import oracle
 from tests.unit.train.people import CLASSES, LABELS, RECORDS, SPACE
 
 X = pd.DataFrame(RECORDS)
@@ -52,6 +53,18 @@ def test_without_enforcement_the_network_itself_decides() -> None:
     several = quick(enforce=False).fit(X, CLASSES)
     assert several.predict_proba(X).shape == (160, 3)
     assert (np.argmax(several.predict_proba(X), axis=1) == several.predict(X)).all()
+
+
+def test_explain_returns_counterexamples_of_the_trained_network() -> None:
+    plain = quick(epochs=0).fit(X, Y)
+    verdicts = plain.explain(X)
+    unfair = [verdict for verdict in verdicts if isinstance(verdict, Unfair)]
+    assert unfair
+    assert {verdict.replayed for verdict in unfair} == {None}
+    for row, verdict in enumerate(verdicts):
+        assert isinstance(verdict, Unfair) != oracle.is_fair(
+            plain.model_, plain.space_.encode(X)[row]
+        )
 
 
 def test_without_the_second_training_there_is_no_curve() -> None:
