@@ -20,7 +20,8 @@ from feta import (
     tally,
 )
 from feta.io.schema import Schema
-from feta.io.schema_file import format_schema, parse_schema
+from feta.io.schema_file import parse_schema
+from feta.io.schema_writer import format_schema
 from feta.space.attribute import Attribute
 
 SPACE = FeatureSpace(
