@@ -228,39 +228,39 @@ def header_only(folder: Folder) -> list[str]:
     return folder.table("age,sex,income\n")
 
 
-@bad("data.csv, row 1003: the table must be CSV in UTF-8")
+@bad("data.csv, row 1003: the table is not CSV in UTF-8")
 def not_utf_8(folder: Folder) -> list[str]:
     rows = (ROWS[0] + "\n").encode() * 1002
     return folder.table(b"age,sex,income\n" + rows + "30,män,1\n".encode("latin-1") + rows)
 
 
-@bad("data.csv, the header: the table must be CSV in UTF-8")
+@bad("data.csv, the header: the table is not CSV in UTF-8")
 def utf_16(folder: Folder) -> list[str]:
     return folder.table(CSV.encode("utf-16"))
 
 
-@bad("data.csv, row 5: the table must be CSV in UTF-8, without NUL bytes")
+@bad("data.csv, row 5: the table is not CSV in UTF-8 without NUL bytes")
 def nul_bytes(folder: Folder) -> list[str]:
     return folder.table(CSV + "30,fe\0male,50\n")
 
 
-@bad("data.csv, the header: the table must be CSV in UTF-8, without NUL bytes")
+@bad("data.csv, the header: the table is not CSV in UTF-8 without NUL bytes")
 def nul_bytes_in_the_header(folder: Folder) -> list[str]:
     return folder.table("a\0ge,sex,income\n30,female,50\n")
 
 
-@bad("data.csv, row 5: a cell must have at most 1048576 characters")
+@bad("data.csv, row 5: a cell is too long; expected at most 1048576 characters")
 def field_of_20_mb(folder: Folder) -> list[str]:
     lines = "x\n" * 10_000_000
     return folder.table(f'{CSV}30,"{lines}",50\n')
 
 
-@bad("data.csv, row 5: the table must be CSV: a line must have fewer than")
+@bad("data.csv, row 5: the table is not valid CSV: a line is too long; expected fewer than")
 def line_of_20_mb(folder: Folder) -> list[str]:
     return folder.table(f"{CSV}30,{'x' * 20_000_000},50\n")
 
 
-@bad("data.csv, row 4: the table must be CSV: ", "look for a quote that is not closed")
+@bad("data.csv, row 4: the table is not valid CSV: ", "look for a quote that is not closed")
 def open_quote(folder: Folder) -> list[str]:
     return folder.table(CSV.replace("90,male", '90,"male'))
 
@@ -294,7 +294,7 @@ def damaged_parquet(folder: Folder) -> list[str]:
     return folder.table(b"PAR1" + bytes(100) + b"PAR1", "data.parquet")
 
 
-@bad("data.csv, the header: the table must be CSV in UTF-8")
+@bad("data.csv, the header: the table is not CSV in UTF-8")
 def spreadsheet_as_csv(folder: Folder) -> list[str]:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:

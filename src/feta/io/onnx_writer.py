@@ -73,7 +73,7 @@ class _Nodes:
         self.arrays.append(numpy_helper.from_array(rounded, name))
         return name
 
-    def add(self, operator: str, inputs: list[str], output: str, **attributes: int) -> str:
+    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:  # noqa: ANN401 - passed on
         """Add an operator; return the name of its output."""
         from onnx import helper  # noqa: PLC0415 - slow to import
 
