@@ -428,7 +428,7 @@ def percent_as_threshold(folder: Folder) -> list[str]:
     return folder.schema("threshold = 0.5", "threshold = 50")
 
 
-@bad("schema.toml: a person must have at most 2^62 counterparts, got 4.1e+62")
+@bad("schema.toml: a person has too many counterparts: got 4.1e+62; expected at most 2^62")
 def endless_lattice(folder: Folder) -> list[str]:
     column = f'{{ type = "integer", min = 1, max = {2**52}, sensitive = true }}'
     lines = [f"c{n} = {column}" for n in range(4)]
@@ -460,7 +460,7 @@ def empty_onnx(folder: Folder) -> list[str]:
     return folder.model(b"")
 
 
-@bad("model.onnx: the stored array 'W1' must be of moderate size, got the shape")
+@bad("model.onnx: the stored array 'W1' has an invalid size: got the shape [1099511627776, ")
 def huge_dimensions_without_data(folder: Folder) -> list[str]:
     model = good_model()
     model.graph.initializer[0].dims[:] = [2**40, 2**40]
@@ -679,7 +679,7 @@ def pickle_called_onnx(folder: Folder) -> list[str]:
     return _pickle(folder, "model.onnx")
 
 
-@bad("model.npz: 'fc.weight.npy' does not match its header: got 239 bytes of object")
+@bad("model.npz: 'fc.weight.npy' does not match its header: got ", " bytes of object")
 def pickle_inside_npz(folder: Folder) -> list[str]:
     array = np.array([Canary(folder.path / "canary")], dtype=object)
     content = io.BytesIO()
@@ -703,7 +703,7 @@ def npy(shape: tuple[int, ...], content: bytes, kind: str = "<f8") -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
 
 
-@bad("model.npz: the file must unpack to at most 128 MB")
+@bad("model.npz: the unpacked file is too large: got 150,994,944 bytes; expected")
 def zip_bomb(folder: Folder) -> list[str]:
     return folder.file("model.npz", npz({f"{n}.npy": bytes(2**24) for n in range(9)}))
 

@@ -408,9 +408,15 @@ def test_a_model_saved_whole_needs_no_schema(folder: Folder) -> None:
     assert figures(folder) == expected
     schema = ["--schema", str(folder.path / "schema.toml")]
     refused = run(*folder.audit(*schema, model="model.feta"))
-    assert (refused.returncode, "holds its own schema" in refused.stderr) == (2, True)
+    assert (refused.returncode, "contains its schema; remove --schema" in refused.stderr) == (
+        2,
+        True,
+    )
     files = [str(folder.path / name) for name in ("model.feta", "data.csv")]
-    assert "holds its own schema" in run("init", *files, "--sensitive", "age").stderr
+    assert (
+        "the file already contains a schema; run feta audit"
+        in run("init", *files, "--sensitive", "age").stderr
+    )
 
 
 def test_stored_layers_are_audited_by_name(folder: Folder) -> None:

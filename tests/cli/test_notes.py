@@ -85,7 +85,7 @@ def test_a_threshold_without_a_sigmoid_is_explained_everywhere(feta_: Run) -> No
     assert json.loads(Path("audit/audit.json").read_text())["model"]["notes"][0].startswith(NOTE)
     assert "threshold = 0.5 means score = 0.0" in Path("audit/report.html").read_text()
     _, out, _ = feta_("audit", *given, "--data", "people.csv", "--format", "md")
-    assert "threshold = 0.5 for score = 0.0" in out
+    assert "threshold = 0.5 means score = 0.0" in out
     _, _, err = feta_("predict", *given, "--data", "people.csv")
     assert NOTE in err
     _, out, _ = feta_("doctor", *given)

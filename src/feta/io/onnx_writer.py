@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "float64"]
 
-# The oldest versions that have every operator used here in float64, for the sake of old runtimes.
+# The first versions with all operators used here in float64, so that older runtimes can read them.
 OPSET = 17
 IR_VERSION = 8
 
