@@ -256,7 +256,10 @@ def test_what_is_learned_has_its_names() -> None:
     ("estimator", "words"),
     [
         (pipeline(Normalizer()), "the predict of Pipeline is deterministic"),
-        (perceptron(activation="tanh"), "'relu', got 'tanh'; train it with activation='relu'"),
+        (
+            perceptron(activation="tanh"),
+            "got 'tanh'; expected one of 'identity', 'relu'; train it with activation='relu'",
+        ),
     ],
 )
 def test_an_estimator_that_cannot_be_read_says_so(estimator: BaseEstimator, words: str) -> None:
