@@ -228,39 +228,39 @@ def header_only(folder: Folder) -> list[str]:
     return folder.table("age,sex,income\n")
 
 
-@bad("data.csv, row 1003: the table must be CSV in UTF-8")
+@bad("data.csv, row 1003: the table is not CSV in UTF-8")
 def not_utf_8(folder: Folder) -> list[str]:
     rows = (ROWS[0] + "\n").encode() * 1002
     return folder.table(b"age,sex,income\n" + rows + "30,män,1\n".encode("latin-1") + rows)
 
 
-@bad("data.csv, the header: the table must be CSV in UTF-8")
+@bad("data.csv, the header: the table is not CSV in UTF-8")
 def utf_16(folder: Folder) -> list[str]:
     return folder.table(CSV.encode("utf-16"))
 
 
-@bad("data.csv, row 5: the table must be CSV in UTF-8, without NUL bytes")
+@bad("data.csv, row 5: the table is not CSV in UTF-8 without NUL bytes")
 def nul_bytes(folder: Folder) -> list[str]:
     return folder.table(CSV + "30,fe\0male,50\n")
 
 
-@bad("data.csv, the header: the table must be CSV in UTF-8, without NUL bytes")
+@bad("data.csv, the header: the table is not CSV in UTF-8 without NUL bytes")
 def nul_bytes_in_the_header(folder: Folder) -> list[str]:
     return folder.table("a\0ge,sex,income\n30,female,50\n")
 
 
-@bad("data.csv, row 5: a cell must have at most 1048576 characters")
+@bad("data.csv, row 5: a cell is too long; expected at most 1048576 characters")
 def field_of_20_mb(folder: Folder) -> list[str]:
     lines = "x\n" * 10_000_000
     return folder.table(f'{CSV}30,"{lines}",50\n')
 
 
-@bad("data.csv, row 5: the table must be CSV: a line must have fewer than")
+@bad("data.csv, row 5: the table is not valid CSV: a line is too long; expected fewer than")
 def line_of_20_mb(folder: Folder) -> list[str]:
     return folder.table(f"{CSV}30,{'x' * 20_000_000},50\n")
 
 
-@bad("data.csv, row 4: the table must be CSV: ", "look for a quote that is not closed")
+@bad("data.csv, row 4: the table is not valid CSV: ", "look for a quote that is not closed")
 def open_quote(folder: Folder) -> list[str]:
     return folder.table(CSV.replace("90,male", '90,"male'))
 
@@ -284,7 +284,7 @@ def no_table(folder: Folder) -> list[str]:
     return folder.audit(data="nowhere.csv")
 
 
-@bad("null: there must be a regular file here")
+@bad("null: got a folder or a device; expected a regular file")
 def device_as_table(folder: Folder) -> list[str]:
     return folder.audit(data="/dev/null")
 
@@ -294,7 +294,7 @@ def damaged_parquet(folder: Folder) -> list[str]:
     return folder.table(b"PAR1" + bytes(100) + b"PAR1", "data.parquet")
 
 
-@bad("data.csv, the header: the table must be CSV in UTF-8")
+@bad("data.csv, the header: the table is not CSV in UTF-8")
 def spreadsheet_as_csv(folder: Folder) -> list[str]:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -335,40 +335,40 @@ def schema_left_out(folder: Folder) -> list[str]:
     return ["audit", model, "--data", data]
 
 
-@bad("schema.toml: the schema must be TOML")
+@bad("schema.toml: the schema is not valid TOML: ")
 def broken_schema(folder: Folder) -> list[str]:
     return folder.schema("[columns]", "[columns")
 
 
-@bad("schema.toml: the schema must be TOML, but is nested too deeply")
+@bad("schema.toml: the schema is not valid TOML: it is nested too deeply")
 def nested_schema(folder: Folder) -> list[str]:
     return folder.schema('"approved"', "[" * 100_000)
 
 
-@bad("schema.toml: there must be a regular file here, got a folder or a device")
+@bad("schema.toml: got a folder or a device; expected a regular file")
 def folder_as_schema(folder: Folder) -> list[str]:
     (folder.path / "schema.toml").unlink()
     (folder.path / "schema.toml").mkdir()
     return folder.audit()
 
 
-@bad("schema.toml: the schema must have at most 16 MB")
+@bad("schema.toml: the schema is too large: got 4096 MB; expected at most 16 MB")
 def enormous_schema(folder: Folder) -> list[str]:
     os.truncate(folder.path / "schema.toml", 2**32)
     return folder.audit()
 
 
-@bad("schema.toml: the schema must be TOML: ")
+@bad("schema.toml: the schema is not valid TOML: ")
 def number_of_5000_digits(folder: Folder) -> list[str]:
     return folder.schema("max = 100", "max = " + "9" * 5000)
 
 
-@bad("schema.toml: column 'age': center must be finite, got nan")
+@bad("schema.toml: column 'age': invalid center: got nan; expected a finite")
 def nan_center(folder: Folder) -> list[str]:
     return folder.schema("center = 50.0", "center = nan")
 
 
-@bad("schema.toml: derived column 'band': 'age' must have at most 2^30 values")
+@bad("schema.toml: derived column 'band': too many values in 'age': got 4,503,")
 def bands_of_an_endless_column(folder: Folder) -> list[str]:
     band = f'band = {{ from = "age", values = {{ "all" = [18, {2**52}] }} }}'
     text = SCHEMA.replace("max = 90", f"max = {2**52}") + band
@@ -376,33 +376,33 @@ def bands_of_an_endless_column(folder: Folder) -> list[str]:
     return folder.audit()
 
 
-@bad("schema.toml: the schema must be UTF-8 text")
+@bad("schema.toml: the schema is not UTF-8 text")
 def binary_schema(folder: Folder) -> list[str]:
     (folder.path / "schema.toml").write_bytes(b"\xff\xfe\0")
     return folder.audit()
 
 
-@bad("schema.toml: column 'age': type must be one of", "did you mean 'integer'?")
+@bad("schema.toml: column 'age': unknown type: got", "did you mean 'integer'?")
 def unknown_type(folder: Folder) -> list[str]:
     return folder.schema('"integer"', '"integers"')
 
 
-@bad("schema.toml: column 'age': type must be one of")
+@bad("schema.toml: column 'age': unknown type: got")
 def list_as_type(folder: Folder) -> list[str]:
     return folder.schema('"integer"', '["integer"]')
 
 
-@bad("schema.toml: column 'age': min must be an integer, got nan")
+@bad("schema.toml: column 'age': invalid min: got nan; expected an integer")
 def nan_limit(folder: Folder) -> list[str]:
     return folder.schema("min = 18", "min = nan")
 
 
-@bad("schema.toml: column 'income': max must be a number that float64 can hold")
+@bad("schema.toml: column 'income': invalid max: got an integer of 1329 bits")
 def enormous_limit(folder: Folder) -> list[str]:
     return folder.schema("max = 100", "max = 1" + "0" * 400)
 
 
-@bad("schema.toml: column 'income': a step must make at most 1,048,576 levels, got 1e-300")
+@bad("schema.toml: column 'income': too many levels: got step 1e-300")
 def tiny_step(folder: Folder) -> list[str]:
     return folder.schema("max = 100", "max = 100, step = 1e-300")
 
@@ -413,12 +413,12 @@ def nothing_sensitive(folder: Folder) -> list[str]:
     return folder.audit()
 
 
-@bad("schema.toml: the schema's columns make 5 network inputs", "but the network has 4")
+@bad("schema.toml: the network has the wrong number of inputs", "got 4; expected 5")
 def width_mismatch(folder: Folder) -> list[str]:
     return folder.schema('"male"]', '"male", "other"]')
 
 
-@bad("schema.toml: [decision]: favors must be one of 'above', 'below', got 'up'")
+@bad("schema.toml: [decision]: invalid favors: got 'up'; expected one of 'above', 'below'")
 def unknown_side(folder: Folder) -> list[str]:
     return folder.schema("threshold = 0.5", 'threshold = 0.5\nfavors = "up"')
 
@@ -437,7 +437,7 @@ def endless_lattice(folder: Folder) -> list[str]:
     return folder.audit()
 
 
-@bad("schema.toml: center and scale must leave the network's weights finite")
+@bad("schema.toml: center and scale are too extreme")
 def overflowing_scale(folder: Folder) -> list[str]:
     return folder.schema("center = 50.0, scale = 20.0", "center = 1e300, scale = 1e-300")
 
@@ -460,7 +460,7 @@ def empty_onnx(folder: Folder) -> list[str]:
     return folder.model(b"")
 
 
-@bad("model.onnx: the stored array 'W1' has an invalid size: got the shape")
+@bad("model.onnx: the stored array 'W1' has an invalid size: got the shape [1099511627776, ")
 def huge_dimensions_without_data(folder: Folder) -> list[str]:
     model = good_model()
     model.graph.initializer[0].dims[:] = [2**40, 2**40]
@@ -480,7 +480,7 @@ def constant_of_64_gb(folder: Folder) -> list[str]:
     return folder.nodes(helper.make_node("Constant", [], ["c"], value=tensor), *NODES)
 
 
-@bad("model.onnx: the file must have at most 128 MB, got 65536 MB")
+@bad("model.onnx: the file is too large: got 65536 MB; expected at most 128 MB")
 def sparse_file_of_64_gb(folder: Folder) -> list[str]:
     arguments = folder.audit()
     os.truncate(folder.path / "model.onnx", 2**36)
@@ -592,13 +592,13 @@ def external_data_by_symlink(folder: Folder) -> list[str]:
     return _external(folder, "link.bin", "--external-data")
 
 
-@bad("model.onnx: there must be a regular file here, got a folder or a device")
+@bad("model.onnx: got a folder or a device; expected a regular file")
 def external_data_in_a_pipe(folder: Folder) -> list[str]:
     os.mkfifo(folder.path / "pipe.bin")
     return _external(folder, "pipe.bin", "--external-data")
 
 
-@bad("model.onnx: there must be a regular file here, got a folder or a device")
+@bad("model.onnx: got a folder or a device; expected a regular file")
 def external_data_in_the_folder_above(folder: Folder) -> list[str]:
     return _external(folder, "..", "--external-data")
 
@@ -623,7 +623,7 @@ def external_data_with_a_lying_length(folder: Folder) -> list[str]:
     return _external(folder, "weights.bin", "--external-data", length="47")
 
 
-@bad("there must be a regular file here, got a folder or a device")
+@bad("got a folder or a device; expected a regular file")
 def device_as_model(folder: Folder) -> list[str]:
     (folder.path / "zero.onnx").symlink_to("/dev/zero")
     return folder.audit(model="zero.onnx")
@@ -669,7 +669,7 @@ def pickle_called_npz(folder: Folder) -> list[str]:
     return _pickle(folder, "model.npz")
 
 
-@bad("model.feta: the file must be a .feta model written by feta.save_model")
+@bad("model.feta: the file is not a .feta model")
 def pickle_called_feta(folder: Folder) -> list[str]:
     return _pickle(folder, "model.feta")
 
@@ -679,7 +679,7 @@ def pickle_called_onnx(folder: Folder) -> list[str]:
     return _pickle(folder, "model.onnx")
 
 
-@bad("model.npz: 'fc.weight.npy' does not match its header: got ")
+@bad("model.npz: 'fc.weight.npy' does not match its header: got ", " bytes of object")
 def pickle_inside_npz(folder: Folder) -> list[str]:
     array = np.array([Canary(folder.path / "canary")], dtype=object)
     content = io.BytesIO()
@@ -703,7 +703,7 @@ def npy(shape: tuple[int, ...], content: bytes, kind: str = "<f8") -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
 
 
-@bad("model.npz: the unpacked file is too large: got 150,994,944 bytes")
+@bad("model.npz: the unpacked file is too large: got 150,994,944 bytes; expected")
 def zip_bomb(folder: Folder) -> list[str]:
     return folder.file("model.npz", npz({f"{n}.npy": bytes(2**24) for n in range(9)}))
 
@@ -746,12 +746,12 @@ def layers_not_named(folder: Folder) -> list[str]:
     return folder.file("model.safetensors", safetensors_layers())
 
 
-@bad("model.safetensors: an array must be one of", "did you mean 'fc1.weight'?")
+@bad("model.safetensors: unknown array: got", "did you mean 'fc1.weight'?")
 def layer_misspelled(folder: Folder) -> list[str]:
     return folder.file("model.safetensors", safetensors_layers(), "--layers", "fc2,out")
 
 
-@bad("model.feta: the file must be a .feta model written by feta.save_model")
+@bad("model.feta: the file is not a .feta model")
 def random_feta(folder: Folder) -> list[str]:
     return folder.file("model.feta", np.random.default_rng(1).bytes(3000))
 

@@ -91,12 +91,6 @@ def missing(name: str, known: Iterable[str]) -> str:
     return f"the table must have the column {name!r}; it has {listed}{_suggestion(name, names)}"
 
 
-def one_of(name: object, known: Iterable[object]) -> str:
-    """Return "one of …, got …" for an unknown name, with the nearest choice."""
-    choices = list(known)
-    return f"one of {_join_quoted(choices)}, got {name!r}{_suggestion(name, choices)}"
-
-
 def unknown_choice(value: object, choices: Iterable[object]) -> str:
     """Return "got …; expected one of …" for an unknown value, with the nearest choice."""
     options = list(choices)

@@ -1,4 +1,4 @@
-"""The journal of a run: the results of its steps, so that an interrupted run resumes.
+"""Journal of a run: the results of its steps, so that an interrupted run resumes.
 
 A result whose digest is wrong counts as missing, and its step runs again. Networks are `.feta`
 files in the same folder. They are written before their result, and each has a fingerprint that is
@@ -23,46 +23,31 @@ CREATE TABLE sessions (number INTEGER PRIMARY KEY, seconds REAL NOT NULL);
 Key = tuple[str, int]
 
 
-class RunJournal:
+class RunJournal(JournalFile):
     """An open journal of one run; its results depend on nothing but `settings`."""
 
     def __init__(self, path: Path, settings: Mapping[str, object]) -> None:
-        self._file = JournalFile(path, TABLES, settings, work="run")
-        self.new, self.set_aside = self._file.new, self._file.set_aside
-        self._session = int(self._read("SELECT coalesce(max(number), 0) + 1 FROM sessions")[0][0])
-
-    def __enter__(self) -> "RunJournal":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file and keep it."""
-        self._file.close()
-
-    def _read(self, query: str) -> list[tuple[Any, ...]]:
-        with self._file.explained():
-            return self._file.base.execute(query).fetchall()
+        super().__init__(path, TABLES, settings, work="run")
+        self._session = int(self.select("SELECT coalesce(max(number), 0) + 1 FROM sessions")[0][0])
 
     def done(self) -> dict[Key, tuple[dict[str, Any], float]]:
         """Return the results so far as plain values, each with its seconds."""
-        rows = self._read("SELECT step, fold, outcome, seconds, digest FROM outcomes")
+        rows = self.select("SELECT step, fold, outcome, seconds, digest FROM outcomes")
         return {
             (step.decode(), fold): (json.loads(text), seconds)
             for step, fold, text, seconds, digest in rows
-            if digest == self._file.digest(step, fold, text, seconds)
+            if digest == self.digest(step, fold, text, seconds)
         }
 
     def note(self, key: Key, result: Mapping[str, object], seconds: float, elapsed: float) -> None:
         """Store a result, and the elapsed seconds of this session."""
         cells = (*key, json.dumps(result), float(seconds))
-        row, session = (*cells, self._file.digest(*cells)), (self._session, elapsed)
-        with self._file.explained(), self._file.transaction():
-            base = self._file.base
-            base.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", row)
-            base.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", session)
+        row, session = (*cells, self.digest(*cells)), (self._session, elapsed)
+        self.insert(
+            ("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", [row]),
+            ("INSERT OR REPLACE INTO sessions VALUES (?, ?)", [session]),
+        )
 
     def seconds(self) -> float:
         """Return the total time of all sessions, each up to its last result."""
-        return float(self._read("SELECT coalesce(sum(seconds), 0) FROM sessions")[0][0])
+        return float(self.select("SELECT coalesce(sum(seconds), 0) FROM sessions")[0][0])

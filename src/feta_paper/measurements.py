@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from feta.errors import SchemaError
-from feta.io.part_file import written_whole
+from feta.io.regular_file import atomic_write
 
 FORMAT, VERSION = "feta-reproduction", 1
 
@@ -49,5 +49,5 @@ class Measurements:
         """Write as JSON, atomically."""
         content = {"format": FORMAT, "version": VERSION, **asdict(self)}
         text = json.dumps(content, indent=1, sort_keys=True)
-        with written_whole(path) as part:
+        with atomic_write(path) as part:
             part.write_text(text + "\n", encoding="utf-8")

@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from feta.io.part_file import written_whole
+from feta.io.regular_file import atomic_write
 from feta.report.template import environment, short
 from feta_paper.agreement import agreement
 from feta_paper.claims import claims_table
@@ -27,7 +27,7 @@ MAX_TEXT = 2000  # characters of a note or setting
 def write_page(measured: Measurements, folder: Path) -> Path:
     """Write the page into a folder, atomically."""
     target = Path(folder) / NAME
-    with written_whole(target) as part:
+    with atomic_write(target) as part:
         part.write_text(html(measured), encoding="utf-8")
     return target
 

@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from feta.errors import SchemaError, one_of
+from feta.errors import SchemaError, unknown_choice
 from feta.train.chooser import SPAN
 
 # Number of folds that the people are split into; a run may use fewer of them.
@@ -129,7 +129,7 @@ PROTOCOLS["ipums"] = replace(PROTOCOLS["adult"], dataset="ipums")
 def protocol_of(dataset: str, *, quick: bool = False) -> Protocol:
     """Return the protocol of a data set; a quick one has few rows and epochs."""
     if dataset not in PROTOCOLS:
-        raise SchemaError(f"a data set to reproduce must be {one_of(dataset, PROTOCOLS)}")
+        raise SchemaError(f"unknown data set to reproduce: {unknown_choice(dataset, PROTOCOLS)}")
     protocol = PROTOCOLS[dataset]
     if not quick:
         return protocol

@@ -102,13 +102,9 @@ def _settings(run: Run, people: DatasetPeople) -> dict[str, object]:
 
 def _start(run: Run, journal: RunJournal) -> None:
     """Report a journal that cannot be used; remove checkpoints that have no journal."""
-    if journal.set_aside is not None:
-        typer.echo(
-            "note: the journal was damaged or written by another version: it was renamed to "
-            f"{plain(journal.set_aside)}, and none of it is used; all steps start again; "
-            "no further action is needed",
-            err=True,
-        )
+    note = journal.damage_note("steps")
+    if note:
+        typer.echo(f"note: {note}", err=True)
     if journal.new:
         run.tidy()  # they are of another run, whose journal was deleted
 

@@ -167,9 +167,9 @@ def test_init_says_what_looks_odd_and_strips_blanks_if_asked(folder: Folder) -> 
     done = run("init", *files, "--out", str(folder.path / "odd.toml"))
     assert done.returncode == 0, done.stderr
     for said in (
-        "'sex': '␠male', 'male' differ only in blanks; each is a value of its own and votes",
+        "'sex': '␠male', 'male' differ only in blanks; each is a separate value with its own vote",
         "'age' has the minimum -1, which looks impossible, and would become a counterpart",
-        "'income' is constant: every row holds 1",
+        "'income' is constant: every row has 1",
     ):
         assert said in done.stderr
     done = run("init", *files, "--strip", "--out", str(folder.path / "stripped.toml"))
@@ -336,7 +336,8 @@ def test_engines_are_listed_for_machines() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--engine", "exhaustiv"], "got 'exhaustiv'; did you mean 'exhaustive'?"),
+        (["--engine", "exhaustiv"], "unknown engine: got 'exhaustiv'; expected one of 'auto', "),
+        (["--engine", "exhaustiv"], "; did you mean 'exhaustive'?"),
         (["--seconds", "-1"], "invalid budget of seconds: got -1.0; expected a finite number"),
         (["--seconds", "soon"], "Invalid value for '--seconds'"),
         (["--secnds", "1"], "No such option: --secnds"),
@@ -407,9 +408,15 @@ def test_a_model_saved_whole_needs_no_schema(folder: Folder) -> None:
     assert figures(folder) == expected
     schema = ["--schema", str(folder.path / "schema.toml")]
     refused = run(*folder.audit(*schema, model="model.feta"))
-    assert (refused.returncode, "contains its schema" in refused.stderr) == (2, True)
+    assert (refused.returncode, "contains its schema; remove --schema" in refused.stderr) == (
+        2,
+        True,
+    )
     files = [str(folder.path / name) for name in ("model.feta", "data.csv")]
-    assert "already contains a schema" in run("init", *files, "--sensitive", "age").stderr
+    assert (
+        "the file already contains a schema; run feta audit"
+        in run("init", *files, "--sensitive", "age").stderr
+    )
 
 
 def test_stored_layers_are_audited_by_name(folder: Folder) -> None:

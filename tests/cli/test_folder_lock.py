@@ -9,7 +9,7 @@ import pytest
 
 from feta.cli.folder_lock import NAME, FolderLock
 from feta.errors import SchemaError
-from feta.io.part_file import part_of, written_whole
+from feta.io.regular_file import atomic_write, part_path
 from tests.cli.test_commands import run
 from tests.cli.test_handing_over import slow_audit
 
@@ -86,13 +86,13 @@ def test_a_second_audit_is_refused_and_touches_nothing(tmp_path: Path) -> None:
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    assert part_of(target) != part_of(target)
-    with written_whole(target) as part:
+    assert part_path(target) != part_path(target)
+    with atomic_write(target) as part:
         part.write_text("new")
         assert not target.exists()
 
     def fail() -> None:
-        with written_whole(target) as part:
+        with atomic_write(target) as part:
             part.write_text("half")
             raise OSError("full")
 

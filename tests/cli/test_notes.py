@@ -23,8 +23,8 @@ age = { type = "integer", min = 0, max = 9, sensitive = true }
 income = { type = "number", min = 0, max = 9 }
 """
 NOTE = (
-    "the model ends in no sigmoid, so its outputs are taken for logits, and "
-    "threshold = 0.5 for score = 0.0; write score = 0.0 in [decision] if that is "
+    "the model has no sigmoid at its end, so its outputs are treated as logits and "
+    "threshold = 0.5 means score = 0.0; write score = 0.0 in [decision] if that is "
     "right, or score = 0.5"
 )
 
@@ -83,9 +83,9 @@ def test_a_threshold_without_a_sigmoid_is_explained_everywhere(feta_: Run) -> No
     assert code == 1
     assert err.count(f"note: {NOTE}") == 1
     assert json.loads(Path("audit/audit.json").read_text())["model"]["notes"][0].startswith(NOTE)
-    assert "threshold = 0.5 for score = 0.0" in Path("audit/report.html").read_text()
+    assert "threshold = 0.5 means score = 0.0" in Path("audit/report.html").read_text()
     _, out, _ = feta_("audit", *given, "--data", "people.csv", "--format", "md")
-    assert "threshold = 0.5 for score = 0.0" in out
+    assert "threshold = 0.5 means score = 0.0" in out
     _, _, err = feta_("predict", *given, "--data", "people.csv")
     assert NOTE in err
     _, out, _ = feta_("doctor", *given)
@@ -114,7 +114,8 @@ def test_another_threshold_without_a_sigmoid_is_refused(feta_: Run, command: str
     code, _, err = feta_(command, "scores.onnx", "--schema", "more.toml", *data)
     assert code == 2
     assert (
-        "more.toml: [decision]: threshold = 0.7 is a probability, but the model ends in no" in err
+        "more.toml: [decision]: threshold = 0.7 is a probability, but the model has no sigmoid"
+        in err
     )
     assert "write score = 0.84729" in err
     assert "score = 0.7 if it compares the outputs themselves" in err

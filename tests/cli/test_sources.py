@@ -248,8 +248,8 @@ def test_the_favorable_class_must_be_on_its_side(folder: Path, feta_: Run) -> No
     code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
     assert code == 2
     assert (
-        "schema.toml: the model's high scores are for its second class, 'yes', so "
-        'favorable = "no" needs favors = "below" in [decision]' in told
+        "schema.toml: [decision]: high scores of the model mean its second class, 'yes', so "
+        'favorable = "no" needs favors = "below"' in told
     )
     schema.write_text(schema.read_text().replace("[columns]", 'favors = "below"\n[columns]'))
     code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml")

@@ -32,14 +32,14 @@ N_PEOPLE = 80
 
 
 def run(*words: object) -> int:
-    """Run a command in this process; a refusal is 2, as at the prompt."""
+    """Run a command in this process; return its exit code."""
     try:
         return int(app([str(word) for word in words], prog_name="feta", standalone_mode=False) or 0)
     except feta.FetaError:
         return 2
 
 
-def refusal(*words: object) -> str:
+def error_message(*words: object) -> str:
     with pytest.raises(feta.FetaError) as caught:
         app([str(word) for word in words], prog_name="feta", standalone_mode=False)
     return str(caught.value)
@@ -75,14 +75,14 @@ def fitted(frame: pd.DataFrame, encoder: object = None) -> Pipeline:
 
 
 def unfair_rows(pipeline: Pipeline, frame: pd.DataFrame, name: str) -> list[bool]:
-    """Let the pipeline decide everybody with every value that the column holds."""
-    answers = []
+    """Return whose decision the pipeline changes with some value of the column."""
+    decisions = []
     for value in frame[name].drop_duplicates():
         moved = frame.copy()
         cells = pd.Series([value] * len(frame), index=frame.index, dtype=frame[name].dtype)
         moved[name] = cells
-        answers.append(pipeline.predict(moved))
-    return [len(set(column)) > 1 for column in np.stack(answers, axis=1).tolist()]
+        decisions.append(pipeline.predict(moved))
+    return [len(set(row)) > 1 for row in np.stack(decisions, axis=1).tolist()]
 
 
 def audited(
@@ -109,7 +109,7 @@ ENCODERS = [
 
 
 @pytest.mark.filterwarnings("ignore:.*TargetEncoder.*:FutureWarning")
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)
 @pytest.mark.parametrize("spelling", [("True", "False"), ("TRUE", "FALSE"), ("true", "FALSE")])
 def test_booleans_are_booleans(tmp_path: Path, encoder: object, spelling: tuple[str, str]) -> None:
     people(list(spelling)).to_csv(tmp_path / "people.csv", index=False)
@@ -134,7 +134,7 @@ def test_decisions_use_booleans_that_are_not_sensitive(tmp_path: Path) -> None:
     out = tmp_path / "decisions.csv"
     assert run(*command, "--data", tmp_path / "shared.csv", "--trust-pickle", "--out", out) == 0
     decisions = pd.read_csv(out)["decision"].to_numpy()
-    votes = sum(pipeline.predict(shared.assign(sex=one)) for one in ("f", "m"))
+    votes = sum(pipeline.predict(shared.assign(sex=sex)) for sex in ("f", "m"))
     clear = votes != 1
     assert clear.sum() > N_PEOPLE / 2
     assert (decisions[clear] == votes[clear] / 2).all()
@@ -181,24 +181,24 @@ def test_none_is_not_nan() -> None:
     assert None in pipeline[0].transformers_[0][1].categories_[0].tolist()
     space = feta.FeatureSpace.from_frame(frame, sensitive=["group"], missing=True)
     model = feta.Model(space, feta.read_sklearn(pipeline, space))
-    found = feta.audit(model, frame, replay=feta.runtime_of(pipeline, model))
-    unfair = [one.status == "unfair" for one in found.findings]
+    result = feta.audit(model, frame, replay=feta.runtime_of(pipeline, model))
+    unfair = [finding.status == "unfair" for finding in result.findings]
     assert unfair == unfair_rows(pipeline, frame, "group")
-    assert found.compared is not None
-    assert found.compared.rows == N_PEOPLE
+    assert result.compared is not None
+    assert result.compared.rows == N_PEOPLE
 
 
-def test_two_kinds_of_missing_values_are_refused() -> None:
+def test_two_kinds_of_missing_values_are_rejected() -> None:
     frame = people(["x", None, float("nan"), "y"])
     pipeline = fitted(frame)
     space = feta.FeatureSpace.from_frame(frame, sensitive=["group"], missing=True)
     model = feta.Model(space, feta.read_sklearn(pipeline, space))
-    with pytest.raises(feta.DomainError, match=r"'group' holds two kinds .*NaN and None.*fillna"):
+    with pytest.raises(feta.DomainError, match=r"'group' has two kinds .*got NaN and None.*fillna"):
         feta.audit(model, frame, replay=feta.runtime_of(pipeline, model))
 
 
 def written(folder: Path, values: list[object], declared: str) -> tuple[object, ...]:
-    """Write a model, a table and a schema with this line for the group; return the output."""
+    """Write a model, a table and a schema with this group; return the arguments of commands."""
     people(values).to_csv(folder / "people.csv", index=False)
     joblib.dump(fitted(pd.read_csv(folder / "people.csv")), folder / "model.joblib")
     income = "income = { type = 'number', min = 0, max = 99 }"
@@ -209,29 +209,30 @@ def written(folder: Path, values: list[object], declared: str) -> tuple[object, 
     return (folder / "model.joblib", *where, "--trust-pickle")
 
 
-def test_values_of_another_type_are_refused_with_the_line_to_write(tmp_path: Path) -> None:
+def test_values_of_another_type_are_rejected_with_the_correct_line(tmp_path: Path) -> None:
     declared = "group = { type = 'category', values = ['1', '2', '3'], sensitive = true }"
     words = written(tmp_path, [1, 2, 3], declared)
     for command in ("audit", "doctor"):
-        message = refusal(command, *words)
-        assert "'group' are texts in the schema, but integers in the table" in message
+        message = error_message(command, *words)
+        assert "'group' has different types in schema and table: got texts in the schema" in message
+        assert "; expected integers, as in the table; " in message
         assert "without quotes" in message
     without_table = [word for word in words if word not in ("--data", tmp_path / "people.csv")]
-    message = refusal("doctor", *without_table)
+    message = error_message("doctor", *without_table)
     assert "values of the sensitive column 'group' that the" in message
     assert "expected 1, 2, 3" in message
     assert 'group = { type = "integer", min = 1, max = 3, sensitive = true }' in message
 
 
-def test_a_sensitive_value_that_the_encoder_never_saw_is_refused(tmp_path: Path) -> None:
+def test_a_sensitive_value_unknown_to_the_encoder_is_rejected(tmp_path: Path) -> None:
     declared = "group = { type = 'category', values = ['x', 'y', 'z'], sensitive = true }"
-    message = refusal("audit", *written(tmp_path, ["x", "y"], declared))
+    message = error_message("audit", *written(tmp_path, ["x", "y"], declared))
     assert "values of the sensitive column 'group' that the" in message
     assert "expected 'x', 'y'" in message
     assert 'write group = { type = "category", values = ["x", "y"], sensitive = true }' in message
 
 
-def test_other_values_that_the_encoder_never_saw_are_noticed(
+def test_other_values_unknown_to_the_encoder_get_a_notice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     declared = "group = { type = 'category', values = ['x', 'y', 'z', 'w'] }"
@@ -239,9 +240,9 @@ def test_other_values_that_the_encoder_never_saw_are_noticed(
     schema = (tmp_path / "schema.toml").read_text()
     (tmp_path / "schema.toml").write_text(schema.replace("'m'] }", "'m'], sensitive = true }"))
     assert run("audit", *words) in (0, 1)
-    said = " ".join(capsys.readouterr().err.split())
-    assert "column 'group': the schema allows 2 values" in said
-    assert "('z', 'w')" in said
+    notices = " ".join(capsys.readouterr().err.split())
+    assert "column 'group': the schema allows 2 values" in notices
+    assert "('z', 'w')" in notices
 
 
 def test_unlisted_texts_are_decided_with_other(tmp_path: Path) -> None:
@@ -275,9 +276,9 @@ def test_the_report_names_the_function_and_the_threshold(tmp_path: Path) -> None
     assert "predict_proba, compared with 0.6" in (tmp_path / "other" / "report.html").read_text()
 
 
-def swapped(network: Network, one: int, other: int) -> Network:
+def swapped(network: Network, first: int, second: int) -> Network:
     slopes = network.first.slopes.copy()
-    slopes[:, [one, other]] = slopes[:, [other, one]]
+    slopes[:, [first, second]] = slopes[:, [second, first]]
     return replace(network, first=replace(network.first, slopes=slopes))
 
 
@@ -292,53 +293,55 @@ def shifted(network: Network, by: float) -> Network:
 
 
 # The columns are: group False, group True, sex f, sex m, income.
-PLANTS = {
+MISREADINGS = {
     "two values of the sensitive column swapped": lambda network: swapped(network, 0, 1),
     "two values of another column swapped": lambda network: swapped(network, 2, 3),
     "a column scaled twice": lambda network: scaled(network, 4, 1 / 9),
-    "a column barely off": lambda network: scaled(network, 4, 1 + 1e-6),
+    "a column scaled slightly wrong": lambda network: scaled(network, 4, 1 + 1e-6),
     "a boolean dropped": lambda network: scaled(scaled(network, 0, 0.0), 1, 0.0),
     "one value dropped": lambda network: scaled(network, 1, 0.0),
     "a category dropped": lambda network: scaled(scaled(network, 2, 0.0), 3, 0.0),
-    "a sign turned": lambda network: scaled(network, 4, -1.0),
-    "the intercept forgotten": lambda network: shifted(network, 0.25),
+    "a wrong sign": lambda network: scaled(network, 4, -1.0),
+    "a wrong intercept": lambda network: shifted(network, 0.25),
     "another column's slope": lambda network: swapped(network, 3, 4),
 }
 
 
 @pytest.fixture(scope="module")
-def plantable(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
-    folder = tmp_path_factory.mktemp("plants")
+def arguments(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
+    folder = tmp_path_factory.mktemp("misreadings")
     declared = "group = { type = 'category', values = [false, true], sensitive = true }"
     return written(folder, ["True", "False"], declared)
 
 
-@pytest.mark.parametrize("plant", PLANTS)
-def test_a_planted_misreading_is_stopped(
-    plant: str, plantable: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("misreading", MISREADINGS)
+def test_a_misreading_is_detected(
+    misreading: str, arguments: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     read = feta.read_sklearn
 
     def misread(*words: object, **options: object) -> Network:
-        return PLANTS[plant](read(*words, **options))  # type: ignore[arg-type]  # passed through
+        return MISREADINGS[misreading](read(*words, **options))  # type: ignore[arg-type]  # passed through
 
-    assert run("audit", *plantable) in (0, 1)
+    assert run("audit", *arguments) in (0, 1)
     monkeypatch.setattr(feta.readers.load, "read_sklearn", misread)
-    monkeypatch.setattr("feta.readers.check_reading.compare_drawn", lambda loaded: _nothing(loaded))
-    assert "differs from FETA's reading" in refusal("audit", *plantable)
-    assert "differs from FETA's reading" in refusal("predict", *plantable)
-    assert "row " in refusal("export", *plantable, "--out", tmp_path / "model.feta")
-    assert run("doctor", *plantable) == 2
+    monkeypatch.setattr(
+        "feta.readers.check_reading.compare_drawn", lambda loaded: _empty_comparison(loaded)
+    )
+    assert "differs from FETA's reading" in error_message("audit", *arguments)
+    assert "differs from FETA's reading" in error_message("predict", *arguments)
+    assert "row " in error_message("export", *arguments, "--out", tmp_path / "model.feta")
+    assert run("doctor", *arguments) == 2
 
 
-def _nothing(loaded: feta.readers.load.LoadedModel) -> object:
-    """Take the people drawn from the schema out of the comparison: the table alone must do."""
-    from feta.readers.comparison import Comparison  # noqa: PLC0415 - of this test only
+def _empty_comparison(loaded: feta.readers.load.LoadedModel) -> object:
+    """Replace the comparison on sampled people: the table alone must detect the misreading."""
+    from feta.readers.comparison import Comparison  # noqa: PLC0415 - only here
 
     return Comparison(loaded.runtime_name)
 
 
-def test_a_feta_file_keeps_how_the_table_is_read(tmp_path: Path) -> None:
+def test_a_feta_file_stores_the_table_options(tmp_path: Path) -> None:
     frame = people(["01", "02", " 07"])
     frame.to_csv(tmp_path / "people.csv", index=False)
     stripped = frame.assign(group=frame["group"].str.strip())
@@ -357,7 +360,7 @@ def test_a_feta_file_keeps_how_the_table_is_read(tmp_path: Path) -> None:
     assert options == {"dtype": {"group": "str"}, "strip": True}
 
 
-def test_texts_that_differ_in_blanks_only_are_not_other_values(
+def test_texts_that_differ_only_in_blanks_are_not_other_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     frame = people(["White", "Black"])
@@ -365,7 +368,7 @@ def test_texts_that_differ_in_blanks_only_are_not_other_values(
     people(["White", " White", "Black"]).to_csv(tmp_path / "people.csv", index=False)
     words = ("init", tmp_path / "model.joblib", tmp_path / "people.csv", "--trust-pickle")
     schema = tmp_path / "schema.toml"
-    message = refusal(*words, "--sensitive", "group", "--out", schema)
+    message = error_message(*words, "--sensitive", "group", "--out", schema)
     assert "' White'" in message
     assert "only in spaces: run this again with --strip" in message
     assert run(*words, "--sensitive", "sex", "--out", schema) == 0
@@ -380,14 +383,14 @@ def test_a_column_without_any_value_is_read(tmp_path: Path) -> None:
     pipeline = fitted(pd.read_csv(tmp_path / "people.csv"), filled)
     audited(tmp_path, tmp_path / "people.csv", pipeline, sensitive="sex")
     frame.assign(group=None).head(3).to_csv(tmp_path / "empty.csv", index=False)
-    given = ("--schema", tmp_path / "schema.toml", "--data", tmp_path / "empty.csv")
+    files = ("--schema", tmp_path / "schema.toml", "--data", tmp_path / "empty.csv")
     out = tmp_path / "decisions.csv"
     model = tmp_path / "model.joblib"
-    assert run("predict", model, *given, "--trust-pickle", "--out", out) == 0
+    assert run("predict", model, *files, "--trust-pickle", "--out", out) == 0
     empty = pd.read_csv(tmp_path / "empty.csv")
-    votes = sum(pipeline.predict(empty.assign(sex=one)) for one in ("f", "m"))
+    votes = sum(pipeline.predict(empty.assign(sex=sex)) for sex in ("f", "m"))
     decisions = pd.read_csv(out)["decision"].to_numpy()
-    assert [one for one, vote in zip(decisions, votes, strict=True) if vote != 1] == [
+    assert [decision for decision, vote in zip(decisions, votes, strict=True) if vote != 1] == [
         vote / 2 for vote in votes if vote != 1
     ]
 
@@ -426,13 +429,13 @@ def test_the_order_of_categories_is_kept(tmp_path: Path) -> None:
     assert unfair == unfair_rows(pipeline, frame, "group")
     assert any(unfair)
     wrapped = FairClassifier(FrozenEstimator(pipeline), sensitive=["sex"])
-    decided = wrapped.fit(frame, right.astype(int)).predict(frame.drop(columns=["sex"]))
-    votes = sum(pipeline.predict(frame.assign(sex=one)) for one in ("f", "m"))
+    fair = wrapped.fit(frame, right.astype(int)).predict(frame.drop(columns=["sex"]))
+    votes = sum(pipeline.predict(frame.assign(sex=sex)) for sex in ("f", "m"))
     clear = votes != 1
-    assert (decided[clear] == votes[clear] / 2).all()
+    assert (fair[clear] == votes[clear] / 2).all()
 
 
-def refused_other(values: tuple[str, ...], encoder: object, column: list[object]) -> str:
+def message_about_other(values: tuple[str, ...], encoder: object, column: list[object]) -> str:
     frame = people(column)
     space = feta.FeatureSpace(
         (
@@ -448,35 +451,35 @@ def refused_other(values: tuple[str, ...], encoder: object, column: list[object]
 
 def test_other_values_must_be_unknown_to_the_encoder() -> None:
     ignoring = OneHotEncoder(handle_unknown="ignore")
-    message = refused_other(("x",), ignoring, ["x", "y", "z"])
+    message = message_about_other(("x",), ignoring, ["x", "y", "z"])
     assert "the model's encoder knows: got no 'y', 'z'; add them to values" in message
-    assert "add it to values" in refused_other(("x", "y"), ignoring, ["x", "y", "(other)"])
+    assert "add it to values" in message_about_other(("x", "y"), ignoring, ["x", "y", "(other)"])
     marked = make_pipeline(SimpleImputer(missing_values="?", strategy="most_frequent"), ignoring)
-    assert "may distinguish texts" in refused_other(("x", "y"), marked, ["x", "y", "?"])
+    assert "may distinguish texts" in message_about_other(("x", "y"), marked, ["x", "y", "?"])
 
 
-def test_numbers_that_are_read_as_texts_are_refused(tmp_path: Path) -> None:
+def test_numbers_that_are_read_as_texts_are_rejected(tmp_path: Path) -> None:
     declared = "group = { type = 'integer', min = 1, max = 3, sensitive = true }"
     words = written(tmp_path, [1, 2, 3], declared)
     schema = tmp_path / "schema.toml"
     schema.write_text(f"[table]\ndtype = {{ group = 'str' }}\n{schema.read_text()}")
-    message = refusal("audit", *words)
+    message = error_message("audit", *words)
     assert (
         "column 'group' has different types in table and schema: got texts in the table" in message
     )
     assert "declare it as a category" in message
 
 
-def test_a_model_that_fails_on_the_table_is_refused_in_words(tmp_path: Path) -> None:
+def test_the_message_about_a_model_that_fails_on_the_table(tmp_path: Path) -> None:
     people(["x", "None", "y"]).to_csv(tmp_path / "people.csv", index=False)
     frame = pd.read_csv(tmp_path / "people.csv", keep_default_na=False)
     pipeline = fitted(frame, OneHotEncoder())
     audited(tmp_path, tmp_path / "people.csv", pipeline)
     schema = tmp_path / "schema.toml"
     lines = schema.read_text().splitlines()
-    kept = [line for line in lines if "na_values" not in line and "keep_default_na" not in line]
-    schema.write_text("\n".join(kept) + "\n")
-    given = ("--schema", schema, "--data", tmp_path / "people.csv", "--trust-pickle")
-    message = refusal("audit", tmp_path / "model.joblib", *given)
+    others = [line for line in lines if "na_values" not in line and "keep_default_na" not in line]
+    schema.write_text("\n".join(others) + "\n")
+    files = ("--schema", schema, "--data", tmp_path / "people.csv", "--trust-pickle")
+    message = error_message("audit", tmp_path / "model.joblib", *files)
     assert "the pipeline's own predict fails on rows of the table" in message
     assert "keep_default_na" in message

@@ -91,7 +91,7 @@ def test_a_missing_data_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ),
         (
             ReproduceOptions("compas", None, False, 0, 1, None),
-            "a data set to reproduce must be one of",
+            "unknown data set to reproduce: got",
         ),
         (
             ReproduceOptions("german", None, True, 0, 1, Path(__file__)),

@@ -129,7 +129,7 @@ def test_a_damaged_journal_is_set_aside(tmp_path: Path) -> None:
         assert journal.set_aside == tmp_path / "journal.sqlite.damaged-1"
         journal.note(("step", 0), {"figures": {"x": 1.0}}, 2, 3.0)
         journal.note(("step", 1), {"figures": {"x": 2.0}}, 2.5, 3.0)
-        journal._file.base.execute("UPDATE outcomes SET outcome = '{}' WHERE fold = 1")
+        journal.base.execute("UPDATE outcomes SET outcome = '{}' WHERE fold = 1")
     with RunJournal(path, {}) as journal:  # a result with a wrong digest is missing
         assert journal.done() == {("step", 0): ({"figures": {"x": 1.0}}, 2.0)}
 

@@ -25,7 +25,8 @@ from feta import (
 from feta.auditing.auditor import Auditor
 from feta.auditing.journal import AuditJournal
 from feta.errors import OutsideLimits
-from feta.io.schema_file import format_schema, parse_schema
+from feta.io.schema_file import parse_schema
+from feta.io.schema_writer import format_schema
 from feta.scorer.network.fold import fold_scaling
 from feta.scorer.network.network import Measured
 from feta.wider_limits import groups
@@ -364,7 +365,7 @@ def test_a_model_file_whose_limits_were_edited_is_refused(tmp_path: Path) -> Non
         header_fields["network"]["measured"] = None
 
     edited(tmp_path / "model.feta", loaded)
-    with pytest.raises(NetworkError, match="must match its fingerprint"):
+    with pytest.raises(NetworkError, match="does not match its fingerprint"):
         feta.load_model(tmp_path / "model.feta")
 
 

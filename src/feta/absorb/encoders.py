@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feta.errors import NetworkError
-from feta.io.schema_file import column_line
+from feta.io.schema_writer import column_line
 from feta.space.attribute import OTHER, Attribute, Categorical, Integer, Levels, Real
 from feta.space.cell_values import is_missing
 

@@ -33,42 +33,22 @@ CREATE TABLE people (
 FIELDS = {"status", "decision", "fair_decision", "alone", "runtime", "replayed", "reason", "span"}
 
 
-class AuditJournal:
+class AuditJournal(JournalFile):
     """An open journal of one audit; its answers depend on the model and on `settings`."""
 
     def __init__(self, path: Path, model: Model, settings: Mapping[str, object] = {}) -> None:
-        self.path, self.model = path, model
+        self.model = model
         self._moving = model.space.sensitive_columns
         self._names = tuple(attribute.name for attribute in model.space.sensitive)
         self._session = secrets.token_bytes(16)
         known = {"model": model.fingerprint, "space": model.space.fingerprint, **settings}
         if isinstance(model.rule, Tolerance):  # version 0.1.0 stored answers to another query
             known["definition of the tolerance"] = DEFINITION
-        self._file = JournalFile(path, TABLES, known, work="audit")
+        super().__init__(path, TABLES, known, work="audit")
         self.empty = len(self) == 0
 
-    @property
-    def set_aside(self) -> Path | None:
-        """The new path of a damaged journal; None if there was none."""
-        return self._file.set_aside
-
-    def __enter__(self) -> "AuditJournal":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file without deleting it."""
-        self._file.close()
-
-    def remove(self) -> None:
-        """Close and delete the file: its audit is complete."""
-        self._file.remove()
-
     def __len__(self) -> int:
-        with self._file.explained():
-            return int(self._file.base.execute("SELECT count(*) FROM people").fetchone()[0])
+        return int(self.select("SELECT count(*) FROM people")[0][0])
 
     def known(self, people: Matrix) -> list[Finding | None]:
         """Return what is known about each of these people; None for people to audit."""
@@ -76,28 +56,26 @@ class AuditJournal:
 
     def known_since(self, people: Matrix) -> list[tuple[Finding | None, bool]]:
         """Return what is known, and whether this session stored it."""
-        found = []
+        results: list[tuple[Finding | None, bool]] = []
+        query = "SELECT finding, session, digest FROM people WHERE person = ?"
         for row, person in enumerate(people):
             key = self._key(person)
-            with self._file.explained():
-                cells = self._file.base.execute(
-                    "SELECT finding, session, digest FROM people WHERE person = ?", (key,)
-                ).fetchone()
-            finding = None
-            if cells is not None and cells[2] == self._file.digest(key, *cells[:2]):
-                finding = self._read(person, row, cells[0])
-            found.append((finding, cells is not None and cells[1] == self._session))
-        return found
+            finding, is_new = None, False
+            for text, session, digest in self.select(query, (key,)):
+                is_new = session == self._session
+                if digest == self.digest(key, text, session):
+                    finding = self._read(person, row, text)
+            results.append((finding, is_new))
+        return results
 
     def write(self, people: Matrix, findings: Sequence[Finding]) -> None:
         """Store what was found about these people, all of it or nothing."""
         rows = []
         for person, finding in zip(people, findings, strict=True):
             cells = self._key(person), self._text(finding), self._session
-            rows.append((*cells, self._file.digest(*cells)))
+            rows.append((*cells, self.digest(*cells)))
         self.empty = self.empty and not rows
-        with self._file.explained(), self._file.transaction():
-            self._file.base.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows)
+        self.insert(("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows))
 
     def _key(self, person: Vector) -> bytes:
         # + 0.0 makes −0.0 the 0.0 that it equals.

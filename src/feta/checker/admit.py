@@ -53,6 +53,5 @@ def _check_owner(query: Query, pair: Counterexample) -> None:
     if pair.person[compared].tobytes() != query.person[compared].tobytes():
         raise CertificateError(
             "the counterexample belongs to another person: "
-            f"got {query.model.space.decode(pair.person)}; "
-            f"expected {query.model.space.decode(query.person)}"
+            f"got {pair.person.tolist()}; expected {query.person.tolist()}"
         )

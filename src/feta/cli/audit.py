@@ -203,12 +203,9 @@ def _open_journal(folder: Path, loaded: LoadedModel, options: AuditOptions) -> A
         "version of FETA": version("feta-fair"),
     }
     journal = AuditJournal(folder / JOURNAL, loaded.model, settings)
-    if journal.set_aside is not None:
-        notice(
-            "the journal was damaged or written by another version: it was renamed to "
-            f"{plain(journal.set_aside)}, and none of it is used; all people start again; "
-            "no further action is needed"
-        )
+    note = journal.damage_note("people")
+    if note:
+        notice(note)
     if not journal.empty:
         notice(f"resuming with {len(journal):,} people known from {plain(journal.path)}")
     return journal

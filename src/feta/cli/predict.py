@@ -23,7 +23,7 @@ from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.io.bad_rows import BadRows, listed_kinds, note_all_problems
 from feta.io.chunk import Chunk
-from feta.io.part_file import part_of
+from feta.io.regular_file import part_path
 from feta.io.sanitize import json_text, plain, write_row
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
@@ -64,7 +64,7 @@ def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
     assert loaded.table is not None
     weights = read_vote_weights(options.vote_weights, loaded.model.space, loaded.table.options)
     predictor = FairPredictor(loaded.model, options.engine, weights=weights)
-    part = options.out and part_of(options.out)
+    part = options.out and part_path(options.out)
     with ExitStack() as stack:
         stream: IO[str]
         if part is not None:

@@ -4,7 +4,7 @@ from feta.datasets.adult import load_ipums_adult, load_uci_adult
 from feta.datasets.dataset import Dataset
 from feta.datasets.german import load_german
 from feta.datasets.law import load_law
-from feta.errors import SchemaError, one_of
+from feta.errors import SchemaError, unknown_choice
 
 __all__ = ["Dataset", "load"]
 
@@ -24,5 +24,5 @@ def load(name: str) -> Dataset:
     is downloaded once into the cache.
     """
     if name not in LOADERS:
-        raise SchemaError(f"a dataset must be {one_of(name, LOADERS)}")
+        raise SchemaError(f"unknown dataset: {unknown_choice(name, LOADERS)}")
     return LOADERS[name]()

@@ -11,7 +11,7 @@ from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.backends.scip import Scip
 from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import Engine
-from feta.errors import EngineError, one_of
+from feta.errors import EngineError, unknown_choice
 from feta.model import Model
 from feta.scorer.network import native_kernel
 
@@ -54,7 +54,7 @@ def choose(model: Model, name: str = "auto") -> Engine:
             native_kernel.warn_without_kernel()
         return _first_accepting(model)
     if name not in known:
-        raise EngineError(f"an engine must be {one_of(name, ['auto', *known])}")
+        raise EngineError(f"unknown engine: {unknown_choice(name, ['auto', *known])}")
     if name == LatticeEngine.name and not LatticeEngine.available():
         raise EngineError(f"the engine {name!r} is not available: {native_kernel.MISSING}")
     if not known[name].accepts(model):

@@ -277,7 +277,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         if self.space is None and self.sensitive is None:
             raise SchemaError(
                 "no sensitive columns: got neither a space nor their names; expected one of them; "
-                f"write {type(self).__name__}(estimator, sensitive=[...])"
+                "pass sensitive=[...]"
             )
         if self.space is None:
             assert self.sensitive is not None

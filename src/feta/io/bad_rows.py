@@ -1,13 +1,13 @@
-"""Bad rows: how many rows of a table cannot be read, by column and reason.
+"""Bad rows: the numbers of table rows that cannot be read, by column and reason.
 
-Reasons are short and stable, so that equal problems are counted together. The memory they take is
-bounded: of a column with very many different problems, the later ones are counted as one.
+Reasons are short and stable, so that equal problems are counted together. Their memory is bounded:
+if a column has too many different problems, the later ones are counted as one kind.
 """
 
 import math
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 from feta.arrays import Matrix
@@ -20,14 +20,14 @@ from feta.io.table_file import TableFile
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 
-# Different reasons kept per column, and columns with reasons; what exceeds them is counted as one.
+# Different reasons per column, and columns with reasons; further ones are counted together.
 MAX_REASONS = 20
 MAX_COLUMNS = 200
 
-# Kinds of problems that are listed for a reader.
+# Kinds of problems that are listed.
 MAX_LISTED = 12
 
-# Characters of a cell that a reason shows.
+# Characters at each end of a long text that a reason shows.
 SHOWN_CHARACTERS = 40
 
 # Raises for people outside the limits of shared columns who cannot be decided; see `Chunk.encode`.
@@ -40,7 +40,7 @@ WHOLE_ROW = "the row"
 
 @dataclass(frozen=True, slots=True)
 class BadKind:
-    """One column and one reason: how many rows, and the first one's number, counted from 1."""
+    """The rows with one reason in one column: how many, and the first, counted from 1."""
 
     column: str
     reason: str
@@ -48,14 +48,14 @@ class BadKind:
     first_row: int
 
     def __str__(self) -> str:
-        many = f"{self.rows:,} rows, the first is row" if self.rows > 1 else "row"
+        rows = f"{self.rows:,} rows, the first is row" if self.rows > 1 else "row"
         column = self.column if self.column in (WHOLE_ROW, OTHER_COLUMNS) else f"{self.column!r}"
-        return f"{column}: {self.reason} ({many} {self.first_row:,})"
+        return f"{column}: {self.reason} ({rows} {self.first_row:,})"
 
 
 @dataclass
 class BadRows:
-    """A count under way, of rows that do not fit a space."""
+    """A running count of the rows that do not fit a space."""
 
     space: FeatureSpace
     ignore_sensitive: bool = False
@@ -64,17 +64,17 @@ class BadRows:
     reasons: dict[str, dict[str, BadKind]] = field(default_factory=dict)  # by column, then reason
 
     def add(self, row: Chunk, error: DomainError) -> None:
-        """Count one row with everything that is wrong with it; `error` is what refused it."""
+        """Count a row with all its problems; `error` is the one that rejected it."""
         self.rows += 1
         number = row.start + 1
         if row.problems:
             self._count(WHOLE_ROW, row_reason(row.problems[0]), number)
             return
-        found = self._problems(row)
-        if not found:
+        problems = self._problems(row)
+        if not problems:
             column = error.column if error.column in row.columns else None
-            found = {column or WHOLE_ROW: self._reason(row, error, column)}
-        for column, reason in found.items():
+            problems = {column or WHOLE_ROW: self._reason(row, error, column)}
+        for column, reason in problems.items():
             self._count(column, reason, number)
 
     def _reason(self, row: Chunk, error: DomainError, column: str | None) -> str:
@@ -86,26 +86,30 @@ class BadRows:
         return _short(f"{outside}; {what.partition('because ')[2]}")
 
     def _problems(self, row: Chunk) -> dict[str, str]:
-        """Try each column alone, since reading stops at the first that is wrong."""
-        found: dict[str, str] = {}
+        """Return the reason of each invalid column.
+
+        Each column is read separately, because reading a row stops at the first problem.
+        """
+        problems: dict[str, str] = {}
         for name, (attribute, space) in self._columns.items():
             if name in row.columns:
                 try:
                     ignored = not self.space.is_sensitive(attribute)
-                    admit = _anybody if self.open_limits else None
+                    admit = _admit_everybody if self.open_limits else None
                     row.encode(space, ignore_sensitive=ignored, admit=admit)
                 except DomainError as error:
-                    found[name] = cell_reason(attribute, row.columns[name][0]) or _short(error.what)
-        return found
+                    reason = cell_reason(attribute, row.columns[name][0])
+                    problems[name] = reason or _short(error.what)
+        return problems
 
     @cached_property
     def _columns(self) -> dict[str, tuple[Attribute, FeatureSpace]]:
-        """The columns that are read, each with a space of its own."""
+        """The columns that are read, each with a space of this column only."""
         return {
-            one.name: (one, _alone(one))
-            for one in self.space.attributes
-            if not isinstance(one, Derived)
-            and not (self.ignore_sensitive and self.space.is_sensitive(one))
+            attribute.name: (attribute, _single_column_space(attribute))
+            for attribute in self.space.attributes
+            if not isinstance(attribute, Derived)
+            and not (self.ignore_sensitive and self.space.is_sensitive(attribute))
         }
 
     def _count(self, column: str, reason: str, row: int) -> None:
@@ -125,19 +129,19 @@ class BadRows:
         return tuple(sorted(listed, key=lambda kind: (-kind.rows, kind.first_row)))
 
 
-def survey(
+def count_bad_rows(
     table: TableFile,
-    wanted: Collection[str],
+    names: Collection[str],
     space: FeatureSpace,
     formats: Formats,
     *,
     ignore_sensitive: bool,
     admit: Admit = None,
 ) -> BadRows:
-    """Count the bad rows of a whole table, up to where it cannot be read any further."""
+    """Count the bad rows of a table, up to the point where it cannot be read any further."""
     bad = BadRows(space, ignore_sensitive, open_limits=admit is not None)
     with suppress(DomainError):
-        for chunk in table.chunks(wanted, typed=formats):
+        for chunk in table.chunks(names, typed=formats):
             try:
                 chunk.encode(space, ignore_sensitive=ignore_sensitive, admit=admit)
             except DomainError:
@@ -153,37 +157,39 @@ def survey(
 def note_all_problems(
     error: DomainError,
     table: TableFile,
-    wanted: Collection[str],
+    names: Collection[str],
     space: FeatureSpace,
     formats: Formats,
     *,
     ignore_sensitive: bool = False,
     admit: Admit = None,
 ) -> None:
-    """Add to an error about one row what else is wrong with its table."""
-    bad = survey(table, wanted, space, formats, ignore_sensitive=ignore_sensitive, admit=admit)
+    """Add notes about all bad rows of a table to an error about one of them."""
+    bad = count_bad_rows(
+        table, names, space, formats, ignore_sensitive=ignore_sensitive, admit=admit
+    )
     if len(bad.kinds) > 1 or bad.rows > 1:
         error.add_note(f"{bad.rows:,} rows of the table cannot be read, by column and reason:")
         for line in listed_kinds(bad.kinds):
             error.add_note(f"- {line}")
-        error.add_note("correct the table or the schema, or leave such rows out: --skip-bad-rows")
+        error.add_note("correct the table or the schema, or skip such rows with --skip-bad-rows")
 
 
 def listed_kinds(kinds: tuple[BadKind, ...]) -> list[str]:
-    """Return one line per kind of problem, the most frequent first, and how many are left out."""
+    """Return one line per kind of problem, and the number of kinds that are not listed."""
     more = len(kinds) - MAX_LISTED
     rest = [f"and {more:,} more kinds of problems"] if more > 0 else []
     return [*map(str, kinds[:MAX_LISTED]), *rest]
 
 
 def row_reason(problem: str) -> str:
-    """Return why a row could not be taken apart, in short."""
+    """Return a short reason why a row could not be split into cells."""
     return WRONG_CELLS if problem.startswith(WRONG_CELLS) else _short(problem)
 
 
 def cell_reason(attribute: Attribute, cell: object) -> str:
     """Return why a cell is outside an attribute's domain; empty if that is not the reason."""
-    if _empty(cell):
+    if _is_empty(cell):
         return "empty cell"
     if isinstance(attribute, Categorical):
         return f"not one of the listed values: {_short(repr(cell))}"
@@ -198,15 +204,15 @@ def cell_reason(attribute: Attribute, cell: object) -> str:
 def _number_reason(attribute: Attribute, number: float) -> str:
     match attribute:
         case Integer(low=low, high=high) | Real(low=low, high=high):
-            least, most = low, high
+            lowest, highest = low, high
         case Levels(numbers=numbers):
-            least, most = numbers[0], numbers[-1]
+            lowest, highest = numbers[0], numbers[-1]
         case _:
             return ""
-    if number < least:
-        return f"below the minimum {_plain_number(least)}"
-    if number > most:
-        return f"above the maximum {_plain_number(most)}"
+    if number < lowest:
+        return f"below the minimum {_plain_number(lowest)}"
+    if number > highest:
+        return f"above the maximum {_plain_number(highest)}"
     if isinstance(attribute, Integer) and number % 1:
         return "not an integer"
     if isinstance(attribute, Levels) and number not in attribute.numbers:
@@ -216,25 +222,22 @@ def _number_reason(attribute: Attribute, number: float) -> str:
 
 def bad_kinds_json(kinds: tuple[BadKind, ...]) -> list[Mapping[str, object]]:
     """Return the kinds as plain values."""
-    return [
-        {"column": one.column, "reason": one.reason, "rows": one.rows, "first_row": one.first_row}
-        for one in kinds
-    ]
+    return [asdict(kind) for kind in kinds]
 
 
-def _anybody(_people: Matrix) -> None:
-    """Admit people outside limits: that alone is no problem."""
+def _admit_everybody(_people: Matrix) -> None:
+    """Accept people outside the limits of shared columns."""
 
 
-def _alone(attribute: Categorical | Integer | Levels | Real) -> FeatureSpace:
-    """Make a space of one column; a space needs a sensitive one, which is then not read."""
+def _single_column_space(attribute: Categorical | Integer | Levels | Real) -> FeatureSpace:
+    """Return a space of one column, with a sensitive one that is not read if there must be one."""
     if attribute.sensitive:
         return FeatureSpace((attribute,))
     unread = Categorical(f"not {attribute.name}", ("",), sensitive=True)
     return FeatureSpace((attribute, unread))
 
 
-def _empty(cell: object) -> bool:
+def _is_empty(cell: object) -> bool:
     if isinstance(cell, str):
         return not cell.strip()
     return cell is None or str(cell) in ("nan", "NaT", "<NA>")

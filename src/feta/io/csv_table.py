@@ -133,7 +133,9 @@ class CsvTable:
         with self.path.open("rb") as file:
             while content := file.readline(LONGEST_LINE):
                 if len(content) == LONGEST_LINE:
-                    raise _LongLineError(f"a line must have fewer than {LONGEST_LINE} bytes")
+                    raise _LongLineError(
+                        f"a line is too long; expected fewer than {LONGEST_LINE} bytes"
+                    )
                 text = content.decode("utf-8-sig" if not self.bytes_read else "utf-8")
                 if "\0" in text:
                     raise UnicodeError
@@ -174,14 +176,14 @@ class CsvTable:
         where = f"row {number + 1}" if number >= 0 else "the header"
         if isinstance(error, UnicodeError):
             what = (
-                "the table must be CSV in UTF-8, without NUL bytes; "
+                "the table is not CSV in UTF-8 without NUL bytes; "
                 "save it as CSV UTF-8, or as .parquet"
             )
         elif isinstance(error, _LongLineError) or "field larger" not in str(error):
-            what = f"the table must be CSV: {error}; look for a quote that is not closed"
+            what = f"the table is not valid CSV: {error}; look for a quote that is not closed"
         else:
             what = (
-                f"a cell must have at most {LONGEST_CELL} characters; "
+                f"a cell is too long; expected at most {LONGEST_CELL} characters; "
                 "look for a quote that is not closed"
             )
         return DomainError(f"{self.path}, {where}: {what}", row=max(number, 0), what=what)

@@ -10,11 +10,13 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, Self
 
 from feta.errors import SchemaError
+from feta.io.sanitize import plain
 
 SETTINGS = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL);
@@ -36,13 +38,16 @@ class Damaged(Exception):
 
 
 class JournalFile:
-    """An open journal. Its content depends on `settings`; `work` is what users call the task."""
+    """An open journal, the base of all journals.
+
+    Its content depends on `settings`; `work` is what users call the task.
+    """
 
     def __init__(
         self, path: Path, tables: str, settings: Mapping[str, object], *, work: str
     ) -> None:
         self.path, self.work = path, work
-        self.set_aside: Path | None = None  # where a damaged journal was put
+        self.set_aside: Path | None = None  # the new path of a damaged journal
         self._settings = {name: json.dumps(value) for name, value in settings.items()}
         self._bond = hashlib.sha256(json.dumps(sorted(self._settings.items())).encode()).digest()
         try:
@@ -50,6 +55,12 @@ class JournalFile:
         except Damaged:
             self.set_aside = self._set_aside()
             self._open(SETTINGS + tables)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _open(self, tables: str) -> None:
         """Open or create the file; raise `Damaged` unless it is complete and of this version."""
@@ -176,6 +187,27 @@ class JournalFile:
                     "journal to start again"
                 )
                 raise SchemaError(message)
+
+    def damage_note(self, contents: str) -> str:
+        """Return a note about a damaged journal that was renamed; empty if there was none."""
+        if self.set_aside is None:
+            return ""
+        return (
+            "the journal was damaged or written by another version: it was renamed to "
+            f"{plain(self.set_aside)}, and none of it is used; all {contents} start again; "
+            "no further action is needed"
+        )
+
+    def select(self, query: str, parameters: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; texts are bytes."""
+        with self.explained():
+            return self.base.execute(query, parameters).fetchall()
+
+    def insert(self, *statements: tuple[str, Sequence[Sequence[Cell]]]) -> None:
+        """Execute each statement for all its rows; everything is stored, or nothing."""
+        with self.explained(), self.transaction():
+            for statement, rows in statements:
+                self.base.executemany(statement, rows)
 
     def digest(self, *cells: Cell) -> bytes:
         """Return the digest of a row: over its key and content, bound to the settings."""

@@ -1,7 +1,7 @@
-"""Model files: a model in one `.feta` file, without pickle; loading checks fingerprints.
+"""Model files: one model per `.feta` file, without pickle; loading checks fingerprints.
 
-The format is safetensors. JSON in the metadata contains the space, the rule and facts about the
-source of the network.
+The format is safetensors. JSON in the metadata describes the space, the rule and the source of the
+network.
 """
 
 import hashlib
@@ -15,8 +15,7 @@ import numpy as np
 
 from feta.arrays import Array
 from feta.errors import FetaError, NetworkError
-from feta.io.part_file import written_whole
-from feta.io.read_bytes import read_bytes
+from feta.io.regular_file import atomic_write, read_bytes
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json, parse_table_options
 from feta.model import Model
@@ -29,10 +28,11 @@ from feta.space.feature_space import FeatureSpace
 FORMAT = "feta-model"
 VERSION = 1
 
-CHANGED = "the file's content must match its fingerprint, but was changed; save it again"
+CHANGED = "the content of the file does not match its fingerprint; save it again"
+NOT_A_MODEL = "the file is not a .feta model; expected a file written by feta.save_model"
 
-# What building a model from a damaged description may raise.
-BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# Exceptions that a damaged description may cause when the model is built.
+DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 ATTRIBUTES: dict[str, type[Attribute]] = {
     kind.kind: kind for kind in (Categorical, Derived, Integer, Levels, Real)
@@ -46,90 +46,88 @@ RULES: dict[str, type[Rule]] = {
 def save_model(model: Model, path: str | Path, *, table: TableOptions | None = None) -> None:
     """Write a model to a `.feta` file; an existing file is replaced at once or not at all.
 
-    `table` says how pandas reads the user's CSV files, as a schema's `[table]` does.
+    `table` contains the options with which pandas reads the user's CSV files, like the `[table]`
+    section of a schema.
     """
     save = _safetensors()[0]
-    description = _description(model)
-    listed = options_json(table or TableOptions())
-    if listed:
-        description["table"] = listed
-        description["fingerprints"]["table"] = _digest(model.fingerprint, listed)
-    content = save(_arrays(model.network), {FORMAT: json.dumps(description)})
-    with written_whole(Path(path)) as part:
+    description = _describe_model(model)
+    options = options_json(table or TableOptions())
+    if options:
+        description["table"] = options
+        description["fingerprints"]["table"] = _digest(model.fingerprint, options)
+    content = save(_list_arrays(model.network), {FORMAT: json.dumps(description)})
+    with atomic_write(Path(path)) as part:
         part.write_bytes(content)
 
 
 def load_model(path: str | Path) -> Model:
     """Read a model from a `.feta` file."""
     try:
-        return _load(Path(path))
+        return _load_model(Path(path))
     except FetaError as error:
         raise NetworkError(f"{path}: {error}") from None
 
 
 def load_table_options(path: str | Path) -> TableOptions:
-    """Read from a `.feta` file how pandas reads the user's CSV files."""
+    """Read from a `.feta` file the options with which pandas reads the user's CSV files."""
     try:
-        description, _ = _parts(read_bytes(Path(path)))
-        listed = description.get("table")
-        if listed is None:
+        description, _ = _parse_content(read_bytes(Path(path)))
+        options = description.get("table")
+        if options is None:
             return TableOptions()
-        if description["fingerprints"].get("table") != _digest(
-            description["fingerprints"]["model"], listed
-        ):
+        fingerprints = description["fingerprints"]
+        if fingerprints.get("table") != _digest(fingerprints["model"], options):
             raise NetworkError(CHANGED)
-        return parse_table_options(listed)
+        return parse_table_options(options)
     except FetaError as error:
         raise NetworkError(f"{path}: {error}") from None
 
 
-def _load(path: Path) -> Model:
-    content = read_bytes(path)
-    description, arrays = _parts(content)
+def _load_model(path: Path) -> Model:
+    description, arrays = _parse_content(read_bytes(path))
     if description.get("version") != VERSION:
-        message = (
-            f"the file must have the format version {VERSION}, got {description.get('version')!r}; "
-            "update FETA, or save the model again"
+        raise NetworkError(
+            f"unsupported format version: got {description.get('version')!r}; "
+            f"expected {VERSION}; update FETA, or save the model again"
         )
-        raise NetworkError(message)
     try:
-        model = _model(description, arrays)
+        model = _build_model(description, arrays)
         changed = model.fingerprint != description["fingerprints"]["model"]
     except FetaError:
         raise
-    except BROKEN as error:
-        message = (
-            f"the file must be a complete .feta model, but is damaged ({type(error).__name__}); "
-            "save it again"
-        )
-        raise NetworkError(message) from None
+    except DAMAGE as error:
+        raise NetworkError(
+            f"the file is damaged: got {type(error).__name__}; "
+            "expected a complete .feta model; save it again"
+        ) from None
     if changed:
         raise NetworkError(CHANGED)
     return model
 
 
-def _parts(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
-    _, load, broken = _safetensors()
+def _parse_content(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the description of a model and its arrays."""
+    _, load, safetensors_error = _safetensors()
     try:
         arrays = dict(load(content))
         length = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + length])
         description = json.loads(header["__metadata__"][FORMAT])
-    except (broken, *BROKEN):
-        raise NetworkError("the file must be a .feta model written by feta.save_model") from None
+    except (safetensors_error, *DAMAGE):
+        raise NetworkError(NOT_A_MODEL) from None
     if not isinstance(description, dict):
-        raise NetworkError("the file must be a .feta model written by feta.save_model")
+        raise NetworkError(NOT_A_MODEL)
     return description, arrays
 
 
 def _safetensors() -> tuple[Callable[..., bytes], Callable[[bytes], Any], type[Exception]]:
-    from safetensors import SafetensorError  # noqa: PLC0415 - only where a file is touched
-    from safetensors.numpy import load, save  # noqa: PLC0415 - only where a file is touched
+    from safetensors import SafetensorError  # noqa: PLC0415 - only for files
+    from safetensors.numpy import load, save  # noqa: PLC0415 - only for files
 
     return save, load, SafetensorError
 
 
-def _arrays(network: Network) -> dict[str, Array]:
+def _list_arrays(network: Network) -> dict[str, Array]:
     first = network.first
     arrays = {
         "first.bias": first.bias,
@@ -147,11 +145,11 @@ def _arrays(network: Network) -> dict[str, Array]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _description(model: Model) -> dict[str, Any]:
+def _describe_model(model: Model) -> dict[str, Any]:
     network = model.network
     return {
         "version": VERSION,
-        "space": [{"kind": a.kind} | _entry(a) for a in model.space.attributes],
+        "space": [_describe_attribute(attribute) for attribute in model.space.attributes],
         "rule": {"kind": type(model.rule).__name__} | asdict(model.rule),
         "outcomes": list(model.outcomes),
         "network": {
@@ -161,96 +159,108 @@ def _description(model: Model) -> dict[str, Any]:
             "reading": network.provenance,
             "tables": [table.column for table in network.first.tables],
             "activations": [activation.name for activation in network.activations],
-            "measured": _measured(network),
+            "measured": _describe_measured(network),
         },
         "fingerprints": {
             "space": model.space.fingerprint,
             "network": network.fingerprint,
             "model": model.fingerprint,
-            "measured": _digest(model.fingerprint, _measured(network)),
+            "measured": _digest(model.fingerprint, _describe_measured(network)),
         },
     }
 
 
-def _measured(network: Network) -> dict[str, Any] | None:
-    """Describe which columns hold beyond their limits; None where all do."""
+def _describe_measured(network: Network) -> dict[str, Any] | None:
+    """Describe the columns whose slopes hold beyond the limits; None if all do."""
     if network.measured is None:
         return None
-    spans = [list(one) for one in network.measured.spans]
+    spans = [list(span) for span in network.measured.spans]
     return {"spans": spans, "largest": network.measured.largest}
 
 
-def _digest(fingerprint: str, measured: object) -> str:
-    """Guard what the model's own fingerprint leaves out, as files of older versions lack it."""
-    return hashlib.sha256(f"{fingerprint}\n{json.dumps(measured)}".encode()).hexdigest()
+def _digest(fingerprint: str, content: object) -> str:
+    """Return a digest of content that the model's fingerprint omits.
+
+    Files of older versions have no such content, and their fingerprints must remain valid.
+    """
+    return hashlib.sha256(f"{fingerprint}\n{json.dumps(content)}".encode()).hexdigest()
 
 
-def _read_measured(description: dict[str, Any]) -> Measured | None:
-    """Read which columns hold beyond their limits; files of older versions do not say: none."""
-    about = description["network"]
-    if "measured" not in about:
+def _parse_measured(description: dict[str, Any]) -> Measured | None:
+    """Read which columns hold beyond the limits; in files of older versions, none."""
+    facts = description["network"]
+    if "measured" not in facts:
         return Measured()
-    expected = _digest(description["fingerprints"]["model"], about["measured"])
+    expected = _digest(description["fingerprints"]["model"], facts["measured"])
     if description["fingerprints"].get("measured") != expected:
         raise NetworkError(CHANGED)
-    if about["measured"] is None:
+    if facts["measured"] is None:
         return None
-    return Measured(_tupled(about["measured"]["spans"]), float(about["measured"]["largest"]))
+    return Measured(_to_tuples(facts["measured"]["spans"]), float(facts["measured"]["largest"]))
 
 
-def _model(description: dict[str, Any], arrays: dict[str, Array]) -> Model:
-    if any(array.dtype != np.float64 for array in arrays.values()):
-        raise NetworkError("the file's arrays must be float64")
-    about = description["network"]
+def _build_model(description: dict[str, Any], arrays: dict[str, Array]) -> Model:
+    for name, array in arrays.items():
+        if array.dtype != np.float64:
+            raise NetworkError(
+                f"unsupported type of the array {name!r}: got {array.dtype}; expected float64"
+            )
+    network = _build_network(description, arrays)
+    outcomes = tuple(description["outcomes"])
+    if not all(isinstance(name, str) for name in outcomes):
+        raise NetworkError(f"invalid outcomes in the file: got {outcomes!r}; expected texts")
+    space = FeatureSpace(tuple(_build_attribute(entry) for entry in description["space"]))
+    return Model(space, network, _build_rule(description["rule"]), outcomes=outcomes)
+
+
+def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Network:
+    facts = description["network"]
     tables = tuple(
         LookupTable(int(column), arrays[f"table{index}.numbers"], arrays[f"table{index}.rows"])
-        for index, column in enumerate(about["tables"])
+        for index, column in enumerate(facts["tables"])
     )
     first = Columns(arrays["first.bias"], arrays["first.slopes"], tables, arrays["first.folded"])
-    indices = range(len(about["activations"]))
     activations = tuple(
         Activation(
             name, *(arrays[f"layer{index}.{field}"] for field in ("breaks", "slopes", "intercepts"))
         )
-        for index, name in enumerate(about["activations"])
+        for index, name in enumerate(facts["activations"])
     )
     layers = tuple(
         Affine(*(arrays[f"layer{index}.{field}"] for field in ("weight", "bias", "folded")))
-        for index in indices
+        for index in range(len(activations))
     )
-    network = Network(
+    return Network(
         first,
         activations,
         layers,
-        about["equality"],
-        about["source"],
-        bool(about["sigmoid"]),
-        about.get("reading", "proved"),
-        _read_measured(description),
+        facts["equality"],
+        facts["source"],
+        bool(facts["sigmoid"]),
+        facts.get("reading", "proved"),
+        _parse_measured(description),
     )
-    outcomes = tuple(description["outcomes"])
-    if not all(isinstance(name, str) for name in outcomes):
-        raise NetworkError(f"the file's outcomes must be texts, got {outcomes!r}")
-    space = FeatureSpace(tuple(_attribute(entry) for entry in description["space"]))
-    return Model(space, network, _rule(description["rule"]), outcomes=outcomes)
 
 
-def _rule(entry: dict[str, Any]) -> Rule:
+def _build_rule(entry: dict[str, Any]) -> Rule:
     kind = RULES[entry["kind"]]
-    return kind(**{field.name: _tupled(entry[field.name]) for field in fields(kind)})
+    return kind(**{field.name: _to_tuples(entry[field.name]) for field in fields(kind)})
 
 
-def _attribute(entry: dict[str, Any]) -> Attribute:
+def _build_attribute(entry: dict[str, Any]) -> Attribute:
     kind = ATTRIBUTES[entry["kind"]]
-    # Older files lack the fields that were added later.
-    known = [one.name for one in fields(kind) if one.name in entry or one.default is MISSING]
-    return kind(**{name: _tupled(entry[name]) for name in known})
+    # Files of older versions lack the fields that were added later.
+    names = [
+        field.name for field in fields(kind) if field.name in entry or field.default is MISSING
+    ]
+    return kind(**{name: _to_tuples(entry[name]) for name in names})
 
 
-def _entry(attribute: Attribute) -> dict[str, Any]:
-    entry = asdict(attribute)
+def _describe_attribute(attribute: Attribute) -> dict[str, Any]:
+    entry = {"kind": attribute.kind} | asdict(attribute)
+    # Versions that do not know `strict` can read a file in which nothing is strict.
     return {name: value for name, value in entry.items() if name != "strict" or value}
 
 
-def _tupled(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
+def _to_tuples(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    return tuple(_to_tuples(item) for item in value) if isinstance(value, list) else value

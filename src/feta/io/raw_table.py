@@ -1,4 +1,4 @@
-"""Raw table: encoded rows turned back into a table as the user's own program has it."""
+"""Raw tables: encoded people, converted back to tables in the format of the user's program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feta.arrays import Matrix
-from feta.io.column_format import ColumnFormat, Formats, formats_of, plain_values
+from feta.io.column_format import (
+    ColumnFormat,
+    Formats,
+    dtype_with_missing,
+    formats_of,
+    plain_values,
+)
 from feta.space.attribute import Attribute, Categorical, Derived, Integer
 from feta.space.feature_space import FeatureSpace
 
@@ -17,12 +23,13 @@ if TYPE_CHECKING:
 
 
 def raw_values(attribute: Attribute, codes: Matrix) -> NDArray[Any]:
-    """Turn an attribute's columns back into raw values; a missing one is NaN."""
+    """Convert encoded columns of an attribute to raw values; a missing value is NaN."""
     match attribute:
         case Categorical() | Derived():
-            named = [np.nan if value is None else value for value in plain_values(attribute, codes)]
-            values = np.empty(len(named), dtype=object)
-            values[:] = named
+            values = np.empty(len(codes), dtype=object)
+            values[:] = [
+                np.nan if value is None else value for value in plain_values(attribute, codes)
+            ]
             return values
         case _ if attribute.missing:
             return np.where(codes[:, 1] == 1.0, np.nan, codes[:, 0])
@@ -33,7 +40,7 @@ def raw_values(attribute: Attribute, codes: Matrix) -> NDArray[Any]:
 
 
 class TableMaker(Protocol):
-    """Turns a space's rows into a table that somebody's code takes."""
+    """A function that converts encoded people to the table that the user's model takes."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,16 +48,17 @@ class TableMaker(Protocol):
         ...
 
     def __call__(self, people: Matrix) -> "pd.DataFrame | NDArray[Any]":
-        """Turn rows into such a table."""
+        """Return the table of these people."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RawTable:
-    """Makes tables with these columns, in this order; those that the space lacks are all 0.
+    """Makes tables with these columns, in this order; columns that the space lacks are all 0.
 
-    `formats` defines how the user's table writes each column; otherwise pandas chooses the type
-    from all values of the attribute. `as_frame` makes a pandas frame, else an array.
+    `formats` contains the formats of the user's table; other columns get the type that pandas
+    chooses for all values of the attribute. With `as_frame` the table is a pandas frame, else an
+    array.
     """
 
     space: FeatureSpace
@@ -72,14 +80,14 @@ class RawTable:
         as_frame: bool = True,
         names: Sequence[str] | None = None,
     ) -> Self:
-        """Make tables like a frame; `names` are the columns that an estimator was trained on."""
+        """Make tables in the format of a frame; `names` are the columns of a trained estimator."""
         known = {attribute.name for attribute in space.attributes}
         formats = formats_of(frame[name] for name in frame.columns if name in known)
         chosen = [name for name in frame.columns if name in known] if names is None else names
         return cls(space, tuple(chosen), as_frame, formats)
 
     def __call__(self, people: Matrix) -> "pd.DataFrame | NDArray[Any]":
-        """Turn rows back into such a table."""
+        """Return the table of these people."""
         import pandas as pd  # noqa: PLC0415 - import feta stays light
 
         columns = {name: self._column(name, people) for name in self.names}
@@ -93,19 +101,21 @@ class RawTable:
             return pd.Series(np.zeros(len(people)))
         attribute = self.space.attribute(name)
         codes = people[:, self.space.columns_of(attribute)]
-        chosen = self.formats.get(name)
-        unfit = chosen is not None and chosen.kind == "text" and not _has_texts(attribute)
-        if chosen is None or unfit or chosen.kind == "empty":
+        column_format = self.formats.get(name)
+        if column_format is None or not _applies(column_format, attribute):
             return pd.Series(raw_values(attribute, codes), dtype=_default_type(attribute))
-        return chosen.series(attribute, plain_values(attribute, codes))
+        return column_format.series(attribute, plain_values(attribute, codes))
 
 
-def _has_texts(attribute: Attribute) -> bool:
-    return isinstance(attribute, Categorical | Derived)
+def _applies(column_format: ColumnFormat, attribute: Attribute) -> bool:
+    """Return whether values of an attribute can have a format; texts are no numbers."""
+    if column_format.kind == "text":
+        return isinstance(attribute, Categorical | Derived)
+    return column_format.kind != "empty"
 
 
 def _default_type(attribute: Attribute) -> Any:  # noqa: ANN401 - a type of pandas or numpy
-    """Choose the type by all that a category can be, not by the few that happen to be there."""
+    """Return the type that pandas chooses for all values of a category, or None for numbers."""
     import pandas as pd  # noqa: PLC0415 - import feta stays light
 
     if isinstance(attribute, Derived):
@@ -113,17 +123,14 @@ def _default_type(attribute: Attribute) -> Any:  # noqa: ANN401 - a type of pand
     if not isinstance(attribute, Categorical):
         return None
     dtype = pd.Series(list(attribute.values)).dtype
-    if attribute.missing and dtype.kind in "iu":
-        return np.dtype(np.float64)
-    return np.dtype(object) if attribute.missing and dtype.kind == "b" else dtype
+    return dtype_with_missing(dtype) if attribute.missing and isinstance(dtype, np.dtype) else dtype
 
 
 def with_markers(formats: Formats, markers: Formats) -> dict[str, ColumnFormat]:
-    """Add what an estimator's encoders show: where the table has no missing cell, their marker."""
-    made = dict(markers) | dict(formats)
-    for name, one in formats.items():
+    """Add the missing markers of an estimator's encoders for columns without missing cells."""
+    combined = dict(markers) | dict(formats)
+    for name, column_format in formats.items():
         known = markers.get(name)
-        if one.marker is None and known is not None and known.marker == "None":
-            dtype = np.dtype(object)
-            made[name] = ColumnFormat(dtype, one.kind, known.marker)
-    return made
+        if column_format.marker is None and known is not None and known.marker == "None":
+            combined[name] = ColumnFormat(np.dtype(object), column_format.kind, known.marker)
+    return combined

@@ -6,30 +6,32 @@ import re
 from collections.abc import Iterable
 from typing import IO
 
-# What a spreadsheet takes for the start of a formula; some take the wide forms too.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant
+# Characters with which a formula starts in a spreadsheet; some accept the wide forms too.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - on purpose
 
-# Blanks that cannot be seen in print, and how they are shown.
+# Blanks that a reader cannot see, and the character that shows them.
 BLANKS = re.compile(r"^ +| +$| {2,}")
 BLANK = "␠"
 
 
 def plain(value: object) -> str:
-    """Show a value with control, escape and direction characters spelled out."""
-    return "".join(one if one.isprintable() else _escaped(one) for one in str(value))
+    """Return a value as text, with control, escape and direction characters escaped."""
+    return "".join(
+        character if character.isprintable() else _escape(character) for character in str(value)
+    )
 
 
 def visible(value: object) -> str:
-    """Escape a value, and show blanks that are easy to overlook: leading, trailing, repeated."""
-    return BLANKS.sub(lambda found: BLANK * len(found.group()), plain(value))
+    """Return a value as text, escaped and with leading, trailing and repeated blanks shown."""
+    return BLANKS.sub(lambda match: BLANK * len(match.group()), plain(value))
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
 def csv_cell(value: object) -> object:
-    """Make a cell that no spreadsheet runs as a formula; numbers stay numbers."""
+    """Return a cell that no spreadsheet executes as a formula; numbers remain numbers."""
     if not isinstance(value, str):
         return value
     text = plain(value)
@@ -37,31 +39,30 @@ def csv_cell(value: object) -> object:
 
 
 def write_row(stream: IO[str], cells: Iterable[object]) -> None:
-    """Write a line of CSV; texts are quoted, so that no other separator takes them apart."""
+    """Write a line of CSV; texts are quoted, so that no other separator can split them."""
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow([csv_cell(cell) for cell in cells])
 
 
 def json_text(content: object, *, indent: int | None = None) -> str:
-    """Write JSON in ASCII, which no terminal or encoding interprets."""
+    """Return JSON in ASCII, which is safe for every terminal and encoding."""
     return json.dumps(content, indent=indent) + "\n"
 
 
-def shortened(message: str, most: int = 2000) -> str:
-    """Leave out the middle of a message that nobody would read to its end."""
-    half = most // 2
-    return message if len(message) <= most else f"{message[:half]} … {message[-half:]}"
+def shortened(message: str, max_length: int = 2000) -> str:
+    """Return a message without its middle part if it is too long."""
+    half = max_length // 2
+    return message if len(message) <= max_length else f"{message[:half]} … {message[-half:]}"
 
 
 def joined(words: Iterable[str]) -> str:
-    """Join words as a sentence would; there must be one."""
+    """Join one or more words with commas and a final "and"."""
     *rest, last = words
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """List the first few names."""
-    chosen = list(names)
-    return ", ".join(shortened(plain(name), 80) for name in chosen[:most]) + (
-        ", …" if len(chosen) > most else ""
-    )
+def listed(names: Iterable[str], max_names: int = 8) -> str:
+    """Return the first names, escaped and joined with commas."""
+    all_names = list(names)
+    shown = [shortened(plain(name), 80) for name in all_names[:max_names]]
+    return ", ".join(shown) + (", …" if len(all_names) > max_names else "")

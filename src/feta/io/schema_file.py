@@ -1,4 +1,4 @@
-"""Schema file: a space and its decision rule to and from TOML, as people write and read it."""
+"""Schema files: attributes, scaling, decision and table options, read from TOML."""
 
 import math
 import sys
@@ -6,59 +6,60 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
-from feta.errors import SchemaError, one_of
+from feta.errors import SchemaError, unknown_choice
+from feta.io.regular_file import path_problem
 from feta.io.table_options import TableOptions
-from feta.io.table_section import parse_table_options, table_lines
-from feta.io.toml_text import toml, toml_key
+from feta.io.table_section import parse_table_options
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 
 Entry = Mapping[str, Any]
 
-_NUMBER_KEYS = {"unit", "sensitive", "missing", "strict", "center", "scale"}
-_KEYS = {
-    "category": {"type", "values", "sensitive", "missing", "other"},
-    "integer": {"type", "min", "max", *_NUMBER_KEYS},
-    "number": {"type", "min", "max", "step", *_NUMBER_KEYS},
-    "levels": {"type", "values", *_NUMBER_KEYS},
-}
-# A schema names columns and values; a larger file is something else.
+# A schema contains names of columns and values; a larger file is something else.
 LARGEST_SCHEMA = 16 * 2**20
 
-# Levels that a step may make: more than any measure of people has, and few enough to list.
+# Levels that a step may define: enough for all measurements of people, and few enough to list.
 MAX_LEVELS = 2**20
 
-_DERIVED_KEYS = {"from", "values"}
-_DECISION = "\0decision"  # no column's name
 LARGEST_NUMBER = int(sys.float_info.max)
 
-# Which keys of [decision] go with the one that says what kind of decision it is.
-_TWO_WAY = {"favorable", "unfavorable", "favors", "equality"}
-_COMPANIONS = {
-    "threshold": _TWO_WAY,
-    "score": _TWO_WAY,
+# The keys of a column, by its type.
+NUMBER_KEYS = {"unit", "sensitive", "missing", "strict", "center", "scale"}
+COLUMN_KEYS = {
+    "category": {"type", "values", "sensitive", "missing", "other"},
+    "integer": {"type", "min", "max", *NUMBER_KEYS},
+    "number": {"type", "min", "max", "step", *NUMBER_KEYS},
+    "levels": {"type", "values", *NUMBER_KEYS},
+}
+DERIVED_KEYS = {"from", "values"}
+
+# The kinds of decisions, each with the keys of [decision] that it allows.
+TWO_OUTCOMES_KEYS = {"favorable", "unfavorable", "favors", "equality"}
+KIND_KEYS = {
+    "threshold": TWO_OUTCOMES_KEYS,
+    "score": TWO_OUTCOMES_KEYS,
     "classes": {"one_vs_rest"},
     "tolerance": {"unit"},
 }
-_DECISION_KEYS = {*_COMPANIONS, *_TWO_WAY, "one_vs_rest", "unit"}
+DECISION_KEYS = {*KIND_KEYS, *TWO_OUTCOMES_KEYS, "one_vs_rest", "unit"}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The [decision] table: what the decisions are called and where they part, or a tolerance."""
+    """The [decision] section: a threshold with names for both sides, classes, or a tolerance."""
 
     favorable: str = "favorable"
     unfavorable: str = "unfavorable"
-    probability: float | None = None  # or
-    score: float | None = None
+    probability: float | None = None  # the threshold as a probability, or
+    score: float | None = None  # the threshold as a score
     favors: str = "above"
     equality: str | None = None
-    classes: tuple[str, ...] = ()  # or: several decisions, in the order of the network's outputs
-    one_vs_rest: str | None = None  # the one of them to ask about
-    tolerance: float | None = None  # or: regression
-    unit: str = ""  # of its scores
+    classes: tuple[str, ...] = ()  # in the order of the network's outputs
+    one_vs_rest: str | None = None  # the class whose decision is verified
+    tolerance: float | None = None  # of a regression
+    unit: str = ""  # of the scores of a regression
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,307 +74,248 @@ class SchemaFile:
     table: TableOptions = field(default_factory=TableOptions)
 
 
-def parse_schema(text: str) -> SchemaFile:
-    """Read a schema from TOML text."""
-    try:
-        content = tomllib.loads(text)
-    except ValueError as error:  # also integers of thousands of digits
-        raise SchemaError(f"the schema must be TOML: {error}") from None
-    except RecursionError:
-        raise SchemaError("the schema must be TOML, but is nested too deeply") from None
-    _check_keys("the schema", content, {"decision", "columns", "table"})
-    columns = content.get("columns")
-    if not isinstance(columns, dict) or not columns:
-        raise SchemaError("the schema must have a [columns] table with at least one column")
-    for name, entry in columns.items():
-        if not isinstance(entry, dict):
-            raise SchemaError(
-                f"column {name!r} must be a table such as "
-                '{ type = "integer", min = 0, max = 9 }, '
-                f"got {entry!r}"
-            )
-    attributes = tuple(_attribute(name, entry) for name, entry in columns.items())
-    _check_sources(attributes)
-    return SchemaFile(
-        FeatureSpace(attributes),
-        {name: _center(name, entry) for name, entry in columns.items()},
-        {name: _scale(name, entry) for name, entry in columns.items()},
-        {name: str(entry["unit"]) for name, entry in columns.items() if "unit" in entry},
-        _decision(content.get("decision", {})),
-        parse_table_options(content.get("table", {})),
-    )
-
-
 def read_schema_file(path: str | Path) -> SchemaFile:
     """Read a schema from a TOML file; messages name the file."""
-    if not Path(path).exists():
-        raise SchemaError(f"{path}: there is no such file; feta init writes a first schema")
-    if not Path(path).is_file():
-        raise SchemaError(f"{path}: there must be a regular file here, got a folder or a device")
-    if Path(path).stat().st_size > LARGEST_SCHEMA:
-        raise SchemaError(f"{path}: the schema must have at most {LARGEST_SCHEMA // 2**20} MB")
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise SchemaError(f"{path}: the schema must be UTF-8 text") from None
-    try:
-        return parse_schema(text)
+        return parse_schema(_read_text(Path(path)))
     except SchemaError as error:
         raise SchemaError(f"{path}: {error}") from None
 
 
-def format_schema(schema: SchemaFile) -> str:
-    """Write a schema as TOML, one line per column."""
-    lines = ["[decision]", *_decision_lines(schema.decision), *table_lines(schema.table)]
-    lines += [
-        "",
-        "[columns]                  # a network takes them in this order, a pipeline by name",
-    ]
-    lines += [_line(attribute, schema) for attribute in schema.space.attributes]
-    return "\n".join(lines) + "\n"
+def _read_text(path: Path) -> str:
+    problem = path_problem(path)
+    if problem:
+        hint = "" if path.exists() else "; feta init writes a first schema"
+        raise SchemaError(f"{problem}{hint}")
+    size = path.stat().st_size
+    if size > LARGEST_SCHEMA:
+        raise SchemaError(
+            f"the schema is too large: got {size // 2**20} MB; "
+            f"expected at most {LARGEST_SCHEMA // 2**20} MB"
+        )
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SchemaError("the schema is not UTF-8 text; save it as UTF-8") from None
 
 
-def column_line(attribute: Attribute) -> str:
-    """Write the line of [columns] that declares an attribute."""
-    return _line(attribute, None)
+def parse_schema(text: str) -> SchemaFile:
+    """Read a schema from TOML text."""
+    try:
+        content = tomllib.loads(text)
+    except ValueError as error:  # also raised for integers of thousands of digits
+        raise SchemaError(f"the schema is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SchemaError("the schema is not valid TOML: it is nested too deeply") from None
+    _check_keys("the schema", content, {"decision", "columns", "table"})
+    columns = _parse_columns(content.get("columns"))
+    attributes = tuple(_parse_attribute(name, entry) for name, entry in columns.items())
+    _check_sources(attributes)
+    return SchemaFile(
+        FeatureSpace(attributes),
+        {name: _parse_center(name, entry) for name, entry in columns.items()},
+        {name: _parse_scale(name, entry) for name, entry in columns.items()},
+        {name: str(entry["unit"]) for name, entry in columns.items() if "unit" in entry},
+        _parse_decision(content.get("decision", {})),
+        parse_table_options(content.get("table", {})),
+    )
 
 
-def _line(attribute: Attribute, schema: SchemaFile | None) -> str:
-    pairs = _pairs(attribute) | ({} if schema is None else _scaling(attribute.name, schema))
-    inside = ", ".join(f"{key} = {toml(value)}" for key, value in pairs.items())
-    return f"{toml_key(attribute.name)} = {{ {inside} }}"
+def _parse_columns(section: object) -> dict[str, Entry]:
+    if not isinstance(section, dict) or not section:
+        raise SchemaError("no columns: expected a [columns] table with at least one column")
+    for name, entry in section.items():
+        if not isinstance(entry, dict):
+            raise SchemaError(
+                f"column {name!r} is not a table: got {entry!r}; expected a table such as "
+                '{ type = "integer", min = 0, max = 9 }'
+            )
+    return section
 
 
-def _decision_lines(decision: Decision) -> list[str]:
-    if decision.classes:
-        lines = [f"classes = {toml(list(decision.classes))}            # one a network output"]
-        if decision.one_vs_rest is not None:
-            lines.append(f"one_vs_rest = {toml(decision.one_vs_rest)}")
-        return lines
-    if decision.tolerance is not None:
-        lines = [f"tolerance = {toml(decision.tolerance)}            # of a score"]
-        return lines + ([f"unit = {toml(decision.unit)}"] if decision.unit else [])
-    lines = [f"favorable = {toml(decision.favorable)}"]
-    lines.append(f"unfavorable = {toml(decision.unfavorable)}")
-    if decision.score is not None:
-        lines.append(f"score = {toml(decision.score)}")
-    else:
-        probability = 0.5 if decision.probability is None else decision.probability
-        lines.append(f"threshold = {toml(probability)}            # probability")
-    if decision.favors != "above":
-        lines.append(f"favors = {toml(decision.favors)}")
-    if decision.equality is not None:
-        lines.append(f"equality = {toml(decision.equality)}")
-    return lines
-
-
-def _scaling(name: str, schema: SchemaFile) -> dict[str, object]:
-    """List a column's unit and scaling."""
-    pairs: dict[str, object] = {}
-    if name in schema.units:
-        pairs["unit"] = schema.units[name]
-    if schema.centers.get(name, 0.0) != 0.0 or schema.scales.get(name, 1.0) != 1.0:
-        pairs |= {"center": schema.centers[name], "scale": schema.scales[name]}
-    return pairs
-
-
-def _pairs(attribute: Attribute) -> dict[str, object]:
-    pairs: dict[str, object]
-    match attribute:
-        case Derived():
-            bands = {label: [low, high] for label, low, high in attribute.bands}
-            return {"from": attribute.source, "values": bands}
-        case Categorical():
-            pairs = {"type": "category", "values": list(attribute.values)}
-        case Levels():
-            pairs = {"type": "levels", "values": list(attribute.numbers)}
-        case Integer():
-            pairs = {"type": "integer", "min": attribute.low, "max": attribute.high}
-        case Real():
-            pairs = {"type": "number", "min": attribute.low, "max": attribute.high}
-        case _:
-            assert_never(attribute)
-    flags = ("sensitive", "missing", "strict", "other")
-    pairs |= {key: True for key in flags if getattr(attribute, key, False)}
-    return pairs
-
-
-def _attribute(name: str, entry: Entry) -> Attribute:
+def _parse_attribute(name: str, entry: Entry) -> Attribute:
     if "from" in entry:
-        _check_keys(f"derived column {name!r}", entry, _DERIVED_KEYS)
-        return Derived(name, str(entry["from"]), _bands(name, entry.get("values")))
+        _check_keys(f"derived column {name!r}", entry, DERIVED_KEYS)
+        return Derived(name, str(entry["from"]), _parse_bands(name, entry.get("values")))
+    where = f"column {name!r}"
     kind = entry.get("type")
-    if not isinstance(kind, str) or kind not in _KEYS:
-        raise SchemaError(f"column {name!r}: type must be {one_of(kind, _KEYS)}")
-    _check_keys(f"column {name!r}", entry, _KEYS[kind])
+    if not isinstance(kind, str) or kind not in COLUMN_KEYS:
+        raise SchemaError(f"{where}: unknown type: {unknown_choice(kind, COLUMN_KEYS)}")
+    _check_keys(where, entry, COLUMN_KEYS[kind])
     sensitive, missing, strict = (
-        _flag(name, entry, key) for key in ("sensitive", "missing", "strict")
+        _parse_flag(where, entry, key) for key in ("sensitive", "missing", "strict")
     )
     if kind == "category":
-        other = _flag(name, entry, "other")
-        return Categorical(name, tuple(_list(name, entry)), sensitive, missing, other)
+        other = _parse_flag(where, entry, "other")
+        return Categorical(name, tuple(_parse_values(where, entry)), sensitive, missing, other)
     if kind == "levels":
-        return Levels(
-            name,
-            tuple(float(_checked(name, "values", one)) for one in _list(name, entry)),
-            sensitive,
-            missing,
-            strict,
-        )
-    attribute = _interval(name, entry, kind, sensitive=sensitive, missing=missing)
+        values = _parse_values(where, entry)
+        numbers = tuple(float(_check_number(where, "values", value)) for value in values)
+        return Levels(name, numbers, sensitive, missing, strict)
+    attribute = _parse_interval(name, entry, kind, sensitive=sensitive, missing=missing)
     return replace(attribute, strict=strict)
 
 
-def _flag(name: str, entry: Entry, key: str) -> bool:
-    flag = entry.get(key, False)
-    if not isinstance(flag, bool):
-        raise SchemaError(f"column {name!r}: {key} must be true or false, got {flag!r}")
-    return flag
-
-
-def _interval(
+def _parse_interval(
     name: str, entry: Entry, kind: str, *, sensitive: bool, missing: bool
 ) -> Integer | Levels | Real:
-    low, high = _limit(name, entry, "min"), _limit(name, entry, "max")
+    where = f"column {name!r}"
+    low, high = (_parse_limit(where, entry, key) for key in ("min", "max"))
     if kind == "integer":
         for key, limit in (("min", low), ("max", high)):
             if not math.isfinite(limit):
-                raise SchemaError(f"column {name!r}: {key} must be an integer, got {limit!r}")
+                raise SchemaError(f"{where}: invalid {key}: got {limit!r}; expected an integer")
         return Integer(name, low, high, sensitive, missing)  # type: ignore[arg-type]  # checked there
     if "step" in entry:
-        step = float(_checked(name, "step", entry["step"]))
+        step = float(_check_number(where, "step", entry["step"]))
         if step > 0 and (high - low) / MAX_LEVELS > step:
-            message = (
-                f"column {name!r}: a step must make at most {MAX_LEVELS:,} levels, got {step:g} "
-                f"from {low:g} to {high:g}; take a larger step"
+            raise SchemaError(
+                f"{where}: too many levels: got step {step:g} from {low:g} to {high:g}; "
+                f"expected at most {MAX_LEVELS:,} levels; write a larger step"
             )
-            raise SchemaError(message)
         return Levels.spaced(name, low, high, step=step, sensitive=sensitive, missing=missing)
     return Real(name, low, high, sensitive, missing)
 
 
-def _check_sources(attributes: tuple[Attribute, ...]) -> None:
-    """Refuse bands of a column with so many values that checking each would not end."""
-    wide = {a.name for a in attributes if isinstance(a, Integer) and a.n_values > 2**30}
-    for attribute in attributes:
-        if isinstance(attribute, Derived) and attribute.source in wide:
-            message = (
-                f"derived column {attribute.name!r}: {attribute.source!r} must have at most 2^30 "
-                "values; narrow its min and max"
-            )
-            raise SchemaError(message)
-
-
-def _bands(name: str, values: object) -> tuple[tuple[str, float, float], ...]:
+def _parse_bands(name: str, values: object) -> tuple[tuple[str, float, float], ...]:
+    where = f"derived column {name!r}"
     if not isinstance(values, dict):
         raise SchemaError(
-            f'derived column {name!r}: values must name its bands, such as {{ "19-25" = [19, 25] }}'
+            f"{where}: invalid values: got {values!r}; "
+            'expected named bands such as { "19-25" = [19, 25] }'
         )
     bands = []
     for label, limits in values.items():
         if not isinstance(limits, list) or len(limits) != 2:  # noqa: PLR2004 - low and high
             raise SchemaError(
-                f"derived column {name!r}: band {label!r} must be [low, high], got {limits!r}"
+                f"{where}: invalid band {label!r}: got {limits!r}; expected [low, high]"
             )
-        low, high = (float(_checked(name, "values", limit)) for limit in limits)
+        low, high = (float(_check_number(where, "values", limit)) for limit in limits)
         bands.append((str(label), low, high))
     return tuple(bands)
 
 
-def _decision(entry: object) -> Decision:
-    if not isinstance(entry, dict):
-        raise SchemaError(f"[decision] must be a table, got {entry!r}")
-    _check_keys("[decision]", entry, _DECISION_KEYS)
-    _check_companions(entry)
+def _check_sources(attributes: tuple[Attribute, ...]) -> None:
+    """Reject bands of a column with too many values to check each of them."""
+    wide = {
+        attribute.name: attribute.n_values
+        for attribute in attributes
+        if isinstance(attribute, Integer) and attribute.n_values > 2**30
+    }
+    for attribute in attributes:
+        if isinstance(attribute, Derived) and attribute.source in wide:
+            raise SchemaError(
+                f"derived column {attribute.name!r}: too many values in {attribute.source!r}: "
+                f"got {wide[attribute.source]:,}; expected at most 2^30; narrow its min and max"
+            )
+
+
+def _parse_decision(section: object) -> Decision:
+    if not isinstance(section, dict):
+        raise SchemaError(
+            f'[decision] is not a table: got {section!r}; expected keys such as favorable = "yes"'
+        )
+    _check_keys("[decision]", section, DECISION_KEYS)
+    _check_kind(section)
     return Decision(
-        favorable=str(entry.get("favorable", "favorable")),
-        unfavorable=str(entry.get("unfavorable", "unfavorable")),
-        probability=_optional("threshold", entry),
-        score=_optional("score", entry),
-        favors=str(entry.get("favors", "above")),
-        equality=entry.get("equality"),
-        classes=_classes(entry.get("classes")),
-        one_vs_rest=None if "one_vs_rest" not in entry else str(entry["one_vs_rest"]),
-        tolerance=_optional("tolerance", entry),
-        unit=str(entry.get("unit", "")),
+        favorable=str(section.get("favorable", "favorable")),
+        unfavorable=str(section.get("unfavorable", "unfavorable")),
+        probability=_parse_optional("threshold", section),
+        score=_parse_optional("score", section),
+        favors=str(section.get("favors", "above")),
+        equality=section.get("equality"),
+        classes=_parse_classes(section.get("classes")),
+        one_vs_rest=None if "one_vs_rest" not in section else str(section["one_vs_rest"]),
+        tolerance=_parse_optional("tolerance", section),
+        unit=str(section.get("unit", "")),
     )
 
 
-def _check_companions(entry: Entry) -> None:
-    """Refuse keys that do not go together; without a kind, two decisions are meant."""
-    kinds = [key for key in _COMPANIONS if key in entry]
+def _check_kind(section: Entry) -> None:
+    """Reject two kinds of decisions, and keys of another kind; the default is a threshold."""
+    kinds = [key for key in KIND_KEYS if key in section]
     if len(kinds) > 1:
-        message = (
-            "[decision] must have one of threshold (a probability), score, classes and "
-            f"tolerance, got {' and '.join(kinds)}"
+        raise SchemaError(
+            f"[decision]: conflicting keys: got {' and '.join(kinds)}; expected one of threshold "
+            "(a probability), score, classes and tolerance"
         )
-        raise SchemaError(message)
     kind = kinds[0] if kinds else "threshold"
-    for key in entry:
-        if key != kind and key not in _COMPANIONS[kind]:
-            homes = " or ".join(one for one, keys in _COMPANIONS.items() if key in keys)
-            hint = "; one_vs_rest asks about one class" if kind == "classes" else ""
-            raise SchemaError(f"[decision]: {key!r} goes with {homes}, got it with {kind}{hint}")
+    for key in section:
+        if key != kind and key not in KIND_KEYS[kind]:
+            possible = " or ".join(name for name, keys in KIND_KEYS.items() if key in keys)
+            hint = "; one_vs_rest selects one class" if kind == "classes" else ""
+            raise SchemaError(
+                f"[decision]: {key!r} does not apply: got it with {kind}; "
+                f"expected it with {possible}{hint}"
+            )
 
 
-def _classes(names: object) -> tuple[str, ...]:
+def _parse_classes(names: object) -> tuple[str, ...]:
     if names is None:
         return ()
-    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
-        message = (
-            f"[decision]: classes must be a list of names, one a network output, got {names!r}"
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise SchemaError(
+            f"[decision]: invalid classes: got {names!r}; "
+            "expected a list of names, one per network output"
         )
-        raise SchemaError(message)
     return tuple(names)
 
 
-def _optional(key: str, entry: Entry) -> float | None:
-    return float(_checked(_DECISION, key, entry[key])) if key in entry else None
+def _parse_optional(key: str, section: Entry) -> float | None:
+    return float(_check_number("[decision]", key, section[key])) if key in section else None
 
 
-def _list(name: str, entry: Entry) -> list[Any]:
+def _parse_flag(where: str, entry: Entry, key: str) -> bool:
+    flag = entry.get(key, False)
+    if not isinstance(flag, bool):
+        raise SchemaError(f"{where}: invalid {key}: got {flag!r}; expected true or false")
+    return flag
+
+
+def _parse_values(where: str, entry: Entry) -> list[Any]:
     values = entry.get("values")
     if not isinstance(values, list):
-        raise SchemaError(f"column {name!r}: values must be a list, got {values!r}")
+        raise SchemaError(f"{where}: invalid values: got {values!r}; expected a list")
     return values
 
 
-def _limit(name: str, entry: Entry, key: str) -> float:
+def _parse_limit(where: str, entry: Entry, key: str) -> float:
     if key not in entry:
-        raise SchemaError(f"column {name!r} must have a {key}")
-    return _checked(name, key, entry[key])
+        raise SchemaError(f"{where}: {key} is missing; expected a number")
+    return _check_number(where, key, entry[key])
 
 
-def _number(name: str, entry: Entry, key: str, default: float) -> float:
-    return float(_checked(name, key, entry[key])) if key in entry else default
-
-
-def _center(name: str, entry: Entry) -> float:
-    center = _number(name, entry, "center", 0.0)
+def _parse_center(name: str, entry: Entry) -> float:
+    where = f"column {name!r}"
+    center = float(_check_number(where, "center", entry.get("center", 0.0)))
     if not math.isfinite(center):
-        raise SchemaError(f"column {name!r}: center must be finite, got {center!r}")
+        raise SchemaError(f"{where}: invalid center: got {center!r}; expected a finite number")
     return center
 
 
-def _scale(name: str, entry: Entry) -> float:
-    scale = _number(name, entry, "scale", 1.0)
+def _parse_scale(name: str, entry: Entry) -> float:
+    where = f"column {name!r}"
+    scale = float(_check_number(where, "scale", entry.get("scale", 1.0)))
     if scale == 0 or not math.isfinite(scale):
-        raise SchemaError(f"column {name!r}: scale must be finite and not 0, got {scale!r}")
+        raise SchemaError(
+            f"{where}: invalid scale: got {scale!r}; expected a finite number other than 0"
+        )
     return scale
 
 
-def _checked(name: str, key: str, value: Any) -> Any:  # noqa: ANN401 - any TOML value
-    where = "[decision]" if name == _DECISION else f"column {name!r}"
+def _check_number(where: str, key: str, value: Any) -> Any:  # noqa: ANN401 - any TOML value
+    """Return a number in a type that numpy treats as a number; reject everything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SchemaError(f"{where}: {key} must be a number, got {value!r}")
+        raise SchemaError(f"{where}: invalid {key}: got {value!r}; expected a number")
     if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
         raise SchemaError(
-            f"{where}: {key} must be a number that float64 can hold, got a larger one"
+            f"{where}: invalid {key}: got an integer of {value.bit_length()} bits; "
+            "expected a number within the range of float64"
         )
-    return value if abs(value) < 2**63 else float(value)  # numpy takes larger ones for objects
+    return value if abs(value) < 2**63 else float(value)  # numpy makes objects of larger integers
 
 
 def _check_keys(where: str, entry: Entry, known: set[str]) -> None:
     for key in entry:
         if key not in known:
-            raise SchemaError(f"{where}: a key must be {one_of(key, sorted(known))}")
+            raise SchemaError(f"{where}: unknown key: {unknown_choice(key, sorted(known))}")

@@ -12,6 +12,7 @@ from feta.io.chunk import Chunk
 from feta.io.column_format import ColumnFormat, dtypes_of
 from feta.io.csv_table import CHUNK_ROWS, CsvTable
 from feta.io.parquet_table import ParquetTable
+from feta.io.regular_file import path_problem
 from feta.io.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -24,12 +25,9 @@ class TableFile:
     def __init__(self, path: str | Path, options: TableOptions | None = None) -> None:
         self.path = Path(path)
         self.options = options or TableOptions()
-        if not self.path.exists():
-            raise DomainError(f"{self.path}: there is no such file")
-        if not self.path.is_file():
-            raise DomainError(
-                f"{self.path}: there must be a regular file here, got a folder or a device"
-            )
+        problem = path_problem(self.path)
+        if problem:
+            raise DomainError(f"{self.path}: {problem}")
         self._file: CsvTable | ParquetTable
         if self.path.suffix.lower() in (".parquet", ".pq"):
             self._file = ParquetTable(self.path, self.options)

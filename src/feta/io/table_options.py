@@ -1,7 +1,7 @@
-"""Table options: how pandas reads the user's CSV file, and how it reads cells that FETA has split.
+"""Table options: the arguments with which pandas reads a CSV file, or cells that FETA has split.
 
-The defaults are pandas' own. A schema's `[table]` holds what differs, so that FETA sees the values
-that the user's own program sees.
+The defaults are those of pandas. The `[table]` section of a schema lists the differences, so that
+FETA reads the same values as the user's program.
 """
 
 import csv
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-# Rows that pandas takes from a file at a time.
+# Rows that pandas reads at a time.
 PANDAS_ROWS = 2**16
 
 NaValues = tuple[str, ...] | Mapping[str, tuple[str, ...]]
@@ -26,7 +26,7 @@ NaValues = tuple[str, ...] | Mapping[str, tuple[str, ...]]
 class TableOptions:
     """Options of `pandas.read_csv`; `strip` then removes blanks around texts."""
 
-    sep: str | None = None  # None: the delimiter that splits the header into most names
+    sep: str | None = None  # None: the delimiter that splits the header into the most names
     decimal: str = "."
     dtype: Mapping[str, str] = field(default_factory=dict)
     na_values: NaValues = ()
@@ -36,19 +36,22 @@ class TableOptions:
     strip: bool = False
 
     def keywords(self) -> dict[str, Any]:
-        """Return what pandas is called with, apart from delimiter and types."""
-        words: dict[str, Any] = {"decimal": self.decimal, "keep_default_na": self.keep_default_na}
+        """Return the arguments of `pandas.read_csv`, except delimiter and types."""
+        arguments: dict[str, Any] = {
+            "decimal": self.decimal,
+            "keep_default_na": self.keep_default_na,
+        }
         if self.na_values:
-            words["na_values"] = (
+            arguments["na_values"] = (
                 {name: list(values) for name, values in self.na_values.items()}
                 if isinstance(self.na_values, Mapping)
                 else list(self.na_values)
             )
         if self.true_values:
-            words["true_values"] = list(self.true_values)
+            arguments["true_values"] = list(self.true_values)
         if self.false_values:
-            words["false_values"] = list(self.false_values)
-        return words
+            arguments["false_values"] = list(self.false_values)
+        return arguments
 
     def frames(
         self,
@@ -59,7 +62,7 @@ class TableOptions:
         dtypes: Mapping[str, object] | None = None,
         rows: int = PANDAS_ROWS,
     ) -> "Iterator[pd.DataFrame]":
-        """Let pandas read some columns of a file, some rows at a time."""
+        """Yield these columns of a file as pandas reads them, at most `rows` rows at a time."""
         import pandas as pd  # noqa: PLC0415 - import feta stays light
 
         types = {name: self.dtype[name] for name in names if name in self.dtype} | dict(
@@ -81,38 +84,41 @@ class TableOptions:
     def frame(
         self, columns: Mapping[str, Sequence[object]], dtypes: Mapping[str, object]
     ) -> "pd.DataFrame":
-        """Let pandas read cells that were split already, with these types."""
+        """Let pandas convert cells that have been split already, with these types."""
         import pandas as pd  # noqa: PLC0415 - import feta stays light
 
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         names = list(columns)
-        writer.writerow([f"c{index}" for index in range(len(names))])
+        # pandas would rename empty names.
+        labels = {name: f"c{index}" for index, name in enumerate(names)}
+        writer.writerow(labels.values())
         writer.writerows(zip(*columns.values(), strict=True))
         text.seek(0)
-        indices = {name: f"c{index}" for index, name in enumerate(names)}
-        words = self.keywords()
-        if isinstance(words.get("na_values"), dict):
-            listed = words["na_values"]
-            words["na_values"] = {indices[one]: listed[one] for one in listed if one in indices}
-        types: dict[str, Any] = {indices[name]: dtypes[name] for name in names if name in dtypes}
+        arguments = self.keywords()
+        if isinstance(arguments.get("na_values"), dict):
+            markers = arguments["na_values"]
+            arguments["na_values"] = {
+                labels[name]: markers[name] for name in markers if name in labels
+            }
+        types: dict[str, Any] = {labels[name]: dtypes[name] for name in names if name in dtypes}
         frame: pd.DataFrame = pd.read_csv(
             text,
             dtype=types or None,
             skip_blank_lines=False,
             low_memory=False,
-            **words,
+            **arguments,
         )
         return self.stripped(frame.set_axis(names, axis=1))
 
     def stripped(self, frame: "pd.DataFrame") -> "pd.DataFrame":
-        """Remove blanks around texts, if that is asked for."""
+        """Remove blanks around texts if `strip` is set."""
         if not self.strip:
             return frame
-        return frame.assign(**{name: _stripped(frame[name]) for name in frame.columns})
+        return frame.assign(**{name: _strip_texts(frame[name]) for name in frame.columns})
 
 
-def _stripped(column: "pd.Series[Any]") -> "pd.Series[Any]":
+def _strip_texts(column: "pd.Series[Any]") -> "pd.Series[Any]":
     if column.dtype.kind != "O" and str(column.dtype) not in ("str", "string"):
         return column
     return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)

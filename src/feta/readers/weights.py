@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from feta.arrays import Array
-from feta.errors import NetworkError, one_of
-from feta.io.read_bytes import LARGEST_FILE, read_bytes
+from feta.errors import NetworkError, unknown_choice
+from feta.io.regular_file import LARGEST_FILE, read_bytes
 from feta.scorer.network.network import Network
 
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -58,7 +58,7 @@ def read_weights(path: str | Path, layers: Sequence[str], *, activation: str = "
 
 def _array(arrays: dict[str, Array], name: str) -> Array:
     if name not in arrays:
-        raise NetworkError(f"an array must be {one_of(name, sorted(arrays))}")
+        raise NetworkError(f"unknown array: {unknown_choice(name, sorted(arrays))}")
     if arrays[name].dtype.kind != "f":
         raise NetworkError(
             f"{name!r} has an unsupported type: got {arrays[name].dtype}; "

@@ -226,7 +226,7 @@ class Levels(NumericAttribute):
             )
         if list(numbers) != sorted(set(numbers)):
             raise SchemaError(
-                f"invalid order of numbers for {self.name!r}: "
+                f"invalid order of numbers for {self.name!r}: got {numbers!r}; "
                 "expected ascending order, each number once"
             )
         object.__setattr__(self, "numbers", numbers)

@@ -97,26 +97,31 @@ def _check_arrays(assignment_ids: Array, votes: Array) -> None:
             f"invalid vote weights: got arrays of the shapes {shapes[0]} and {shapes[1]}; "
             "expected a list of assignments, one or more, and one count each"
         )
-    if (votes < 1).any() or votes.sum(dtype=object) > MAX_VOTES:
+    if (votes < 1).any():
         raise SchemaError(
-            f"invalid vote weights: got counts from {votes.min()} to {votes.max()}; "
-            "expected one vote or more for each assignment, and at most 2^53 in all"
+            f"invalid vote weights: got {votes.min()} votes; "
+            "expected one vote or more for each assignment"
+        )
+    if votes.sum(dtype=object) > MAX_VOTES:
+        raise SchemaError(
+            f"invalid vote weights: got {votes.sum(dtype=object)} votes in all; "
+            "expected at most 2^53"
         )
 
 
 def _check_assignment_ids(assignment_ids: Array, space: FeatureSpace) -> None:
     """Raise unless each id is one of the space's, and occurs once."""
-    too_large = (assignment_ids > MAX_ASSIGNMENTS).any()
-    repeated = len(np.unique(assignment_ids)) != len(assignment_ids)
-    if (assignment_ids < 0).any() or too_large or repeated:
+    for assignment_id in (int(assignment_ids.min()), int(assignment_ids.max())):
+        if not 0 <= assignment_id < min(space.lattice.size, MAX_ASSIGNMENTS + 1):
+            raise SchemaError(
+                f"invalid assignment id: got {assignment_id}; "
+                f"expected a number from 0 to {space.lattice.size - 1}"
+            )
+    different, counts = np.unique(assignment_ids, return_counts=True)
+    if len(different) != len(assignment_ids):
         raise SchemaError(
-            "invalid assignment ids: got a negative, repeated or too large id; "
+            f"invalid assignment ids: got {int(different[counts > 1][0])} more than once; "
             "expected each assignment once"
-        )
-    if int(assignment_ids.max()) >= space.lattice.size:
-        raise SchemaError(
-            f"invalid assignment id: got {int(assignment_ids.max())}; "
-            f"expected a number below {space.lattice.size}"
         )
 
 

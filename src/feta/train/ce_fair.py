@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix
-from feta.errors import EngineError, SchemaError, one_of
+from feta.errors import EngineError, SchemaError, unknown_choice
 from feta.rule import Rule
 from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
@@ -129,7 +129,7 @@ class CEFairTrainer:
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 error = EngineError if name == "engine" else SchemaError
-                raise error(f"{name} must be {one_of(getattr(self, name), known)}")
+                raise error(f"invalid {name}: {unknown_choice(getattr(self, name), known)}")
         for name, value in PAPER.items() if self.preset == "paper" else ():
             object.__setattr__(self, name, value)
         check_fraction("sample_fraction", self.sample_fraction)

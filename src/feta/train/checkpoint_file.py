@@ -14,8 +14,7 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import NetworkError
-from feta.io.part_file import written_whole
-from feta.io.read_bytes import read_bytes
+from feta.io.regular_file import atomic_write, read_bytes
 
 FORMAT = "feta-training"
 
@@ -74,6 +73,6 @@ class Checkpoint:
 
         text = json.dumps({"digest": self.digest, "state": state})
         contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        with written_whole(self.path) as part:
+        with atomic_write(self.path) as part:
             part.write_bytes(save(contiguous, {FORMAT: text}))
         self._written = time.monotonic()

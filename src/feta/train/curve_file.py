@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from feta.errors import MissingExtra
-from feta.io.part_file import written_whole
+from feta.io.regular_file import atomic_write
 from feta.train.run import TrainingRun
 
 
 def write_curve(run: TrainingRun, path: str | Path) -> None:
     """Write the curve atomically: `.json` as plain values, any other suffix as SVG."""
     target = Path(path)
-    with written_whole(target) as part:
+    with atomic_write(target) as part:
         if target.suffix.lower() == ".json":
             part.write_text(json.dumps(run.as_json(), indent=1) + "\n", encoding="utf-8")
         else:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from feta.arrays import Counts, Matrix, Vector
-from feta.errors import SchemaError, one_of
+from feta.errors import SchemaError, unknown_choice
 from feta.rule import Rule, Threshold
 from feta.scorer.network.activation import NAMED, Activation
 from feta.scorer.network.network import Columns, Network
@@ -68,9 +68,9 @@ class PlainTrainer:
         check_positive_integer("epochs", self.epochs)
         check_fraction("sample_fraction", self.sample_fraction)
         if self.epoch not in ("best", "last"):
-            raise SchemaError(f"epoch must be {one_of(self.epoch, ('best', 'last'))}")
+            raise SchemaError(f"invalid epoch: {unknown_choice(self.epoch, ('best', 'last'))}")
         if self.subset not in ("fresh", "fixed"):
-            raise SchemaError(f"subset must be {one_of(self.subset, ('fresh', 'fixed'))}")
+            raise SchemaError(f"invalid subset: {unknown_choice(self.subset, ('fresh', 'fixed'))}")
         if not self.learning_rates or not all(rate > 0 for rate in self.learning_rates):
             raise SchemaError(
                 f"invalid learning_rates: got {self.learning_rates!r}; expected numbers above 0"
@@ -81,7 +81,7 @@ class PlainTrainer:
             check_positive_integer("width of a hidden layer", width)
         if not isinstance(NAMED.get(self.activation, lambda: None)(), Activation):
             known = [name for name, make in NAMED.items() if isinstance(make(), Activation)]
-            raise SchemaError(f"activation must be {one_of(self.activation, known)}")
+            raise SchemaError(f"invalid activation: {unknown_choice(self.activation, known)}")
         Task(self.rule)
 
     @cached_property

@@ -301,8 +301,8 @@ def fitted_mlp(activation: str) -> Pipeline:
         ),
         (
             lambda: fitted_mlp("logistic"),
-            r"MLPClassifier's activation must be one of 'identity', 'relu', got 'logistic'; "
-            "train it with activation='relu'",
+            r"unsupported activation of MLPClassifier: got 'logistic'; "
+            "expected one of 'identity', 'relu'; train it with activation='relu'",
         ),
     ],
 )

@@ -109,7 +109,7 @@ def test_a_journal_with_other_tables_or_damaged_settings_is_set_aside(tmp_path: 
 def rewrite(path: Path, model: Model, change: Callable[[str], str], *, signed: bool) -> None:
     """Change all findings of a journal; `signed` ones get valid digests, as in a forgery."""
     with AuditJournal(path, model) as journal:
-        base, digest = journal._file.base, journal._file.digest
+        base, digest = journal.base, journal.digest
         for key, text, session, old in base.execute("SELECT * FROM people").fetchall():
             new = change(text.decode())
             row = (new, digest(key, new, session) if signed else old, key)

@@ -46,5 +46,7 @@ def test_a_damaged_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_dataset_is_refused() -> None:
-    with pytest.raises(SchemaError, match=r"a dataset must be .*'germn'; did you mean 'german'\?"):
+    with pytest.raises(
+        SchemaError, match=r"unknown dataset: got 'germn'; .*; did you mean 'german'\?"
+    ):
         datasets.load("germn")

@@ -69,8 +69,12 @@ def test_a_finite_lattice_is_accepted(name: str) -> None:
 @pytest.mark.parametrize(
     ("model", "name", "message"),
     [
-        (linear(), "exhaustiv", r"must be one of 'auto', .*'exhaustiv'; did you mean 'exhaustive'"),
-        (linear(), "", "an engine must be one of 'auto', .*got ''"),
+        (
+            linear(),
+            "exhaustiv",
+            r"got 'exhaustiv'; expected one of 'auto', .*; did you mean 'exhaustive'",
+        ),
+        (linear(), "", "unknown engine: got ''; expected one of 'auto', "),
         (
             TABLED,
             "auto",

@@ -285,7 +285,7 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
         (
             FairClassifier(LogisticRegression()),
             Y,
-            r"got neither a space nor .*; write FairClassifier\(estimator, sensitive=\[\.\.\.\]\)",
+            r"got neither a space nor .*; pass sensitive=",
         ),
         (
             FairClassifier(LogisticRegression(), sensitive="age"),

@@ -326,6 +326,6 @@ def test_a_type_that_cannot_hold_all_counterparts_is_rejected() -> None:
     space = FeatureSpace((Integer("s", 0, 300, sensitive=True), Real("n", 0, 9)))
     fair = FairClassifier(rule, space)
     fair.fit(TWO.astype({"s": "int8"}), [0, 0, 1, 1])
-    message = "type for 's' cannot hold all values of the schema: got int8; .+ convert the column"
+    message = "type for 's' cannot represent all values of the schema: got int8; .+ convert the"
     with pytest.raises(DomainError, match=message):
         fair.predict(TWO)

@@ -44,7 +44,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
     ("estimator", "message"),
     [
         (pipeline(Normalizer()), "the predict of Pipeline is deterministic"),
-        (perceptron(activation="tanh"), "'relu', got 'tanh'; train it with activation='relu'"),
+        (
+            perceptron(activation="tanh"),
+            "one of 'identity', 'relu'; train it with activation='relu'",
+        ),
     ],
 )
 def test_an_unreadable_estimator_states_its_guarantee(

@@ -11,9 +11,9 @@ from feta.io.bad_rows import (
     MAX_REASONS,
     BadRows,
     cell_reason,
+    count_bad_rows,
     listed_kinds,
     note_all_problems,
-    survey,
 )
 from feta.io.chunk import Chunk
 from feta.io.table_file import TableFile
@@ -33,7 +33,7 @@ def kinds_of(path: Path, content: str, *, ignore_sensitive: bool = False) -> lis
     (path / "t.csv").write_text(HEADER + content)
     table = TableFile(path / "t.csv")
     return listed_kinds(
-        survey(
+        count_bad_rows(
             table,
             set(table.names),
             SPACE,
@@ -78,14 +78,14 @@ def test_every_problem_of_every_row_is_counted(tmp_path: Path) -> None:
     ]
 
 
-def test_sensitive_cells_that_are_not_read_are_no_problem(tmp_path: Path) -> None:
+def test_ignored_sensitive_cells_are_not_checked(tmp_path: Path) -> None:
     rows = "17,x,1\n30,f,9\n"
     assert kinds_of(tmp_path, rows, ignore_sensitive=True) == [
         "'income': above the maximum 1.5 (row 2)"
     ]
 
 
-def test_the_memory_of_very_many_problems_is_bounded() -> None:
+def test_the_memory_for_many_problems_is_bounded() -> None:
     names = [f"c{n}" for n in range(MAX_COLUMNS + 5)]
     space = FeatureSpace(
         (*(Categorical(name, ("a",)) for name in names), Integer("age", 1, 2, sensitive=True))
@@ -108,7 +108,7 @@ def test_the_memory_of_very_many_problems_is_bounded() -> None:
     assert lines[-1] == f"and {len(bad.kinds) - MAX_LISTED:,} more kinds of problems"
 
 
-def test_an_error_that_no_cell_explains_is_counted_with_its_words() -> None:
+def test_an_error_without_an_invalid_cell_is_counted_with_its_message() -> None:
     bad = BadRows(SPACE)
     cells: dict[str, list[object]] = {"age": ["20"], "sex": ["f"], "income": ["1"]}
     chunk = Chunk(Path("t"), 6, cells, 1.0)
@@ -116,7 +116,7 @@ def test_an_error_that_no_cell_explains_is_counted_with_its_words() -> None:
     assert [str(kind) for kind in bad.kinds] == ["'income': is too far outside its limits (row 7)"]
 
 
-def test_one_problem_alone_needs_no_list(tmp_path: Path) -> None:
+def test_a_single_problem_gets_no_list(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(HEADER + "30,f,1\n17,f,1\n")
     table = TableFile(tmp_path / "t.csv")
     error = DomainError("first")
@@ -128,5 +128,5 @@ def test_one_problem_alone_needs_no_list(tmp_path: Path) -> None:
         "2 rows of the table cannot be read, by column and reason:",
         "- 'sex': not one of the listed values: 'x' (row 1)",
         "- 'age': below the minimum 18 (row 2)",
-        "correct the table or the schema, or leave such rows out: --skip-bad-rows",
+        "correct the table or the schema, or skip such rows with --skip-bad-rows",
     ]

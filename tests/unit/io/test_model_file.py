@@ -40,7 +40,7 @@ RNG = np.random.default_rng(0)
 
 
 def network(outputs: int = 1) -> Network:
-    made = Network.from_layers(
+    plain = Network.from_layers(
         [
             (RNG.normal(size=(3, 8)), RNG.normal(size=3)),
             (RNG.normal(size=(outputs, 3)), np.ones(outputs)),
@@ -49,11 +49,11 @@ def network(outputs: int = 1) -> Network:
         equality="below",
         sigmoid=True,
     )
-    slopes = made.first.slopes.copy()
+    slopes = plain.first.slopes.copy()
     slopes[:, 4] = 0.0
     table = LookupTable(4, np.array([0.0, 37.5]), RNG.normal(size=(2, 3)))
-    first = Columns(made.first.bias, slopes, (table,), np.array([1.0, 2.0, 3.0]))
-    return replace(made, first=first)
+    first = Columns(plain.first.bias, slopes, (table,), np.array([1.0, 2.0, 3.0]))
+    return replace(plain, first=first)
 
 
 MODEL = Model(SPACE, network(), Threshold(0.25, "below"), outcomes=("no", "yes"))
@@ -68,15 +68,15 @@ MODEL = Model(SPACE, network(), Threshold(0.25, "below"), outcomes=("no", "yes")
         Tolerance(0.5),
     ],
 )
-def test_a_saved_model_is_read_back_the_same(rule: Rule, tmp_path: Path) -> None:
+def test_a_saved_model_is_read_back_unchanged(rule: Rule, tmp_path: Path) -> None:
     model = Model(SPACE, network(rule.outputs), rule)
     path = tmp_path / "m.feta"
     save_model(model, path)
-    again = load_model(path)
-    assert again.fingerprint == model.fingerprint
-    assert (again.space, again.rule, again.outcomes) == (model.space, model.rule, model.outcomes)
+    loaded = load_model(path)
+    assert loaded.fingerprint == model.fingerprint
+    assert (loaded.space, loaded.rule, loaded.outcomes) == (model.space, model.rule, model.outcomes)
     for name in ("equality", "source", "sigmoid"):
-        assert getattr(again.network, name) == getattr(model.network, name)
+        assert getattr(loaded.network, name) == getattr(model.network, name)
     assert [path.name for path in tmp_path.iterdir()] == ["m.feta"]
 
 
@@ -94,37 +94,37 @@ def test_saving_replaces_a_file_at_once_or_not_at_all(tmp_path: Path) -> None:
 
 
 def edited(path: Path, edit: Callable[[dict[str, Any], dict[str, np.ndarray]], None]) -> Path:
-    """Save the model with its description and arrays changed by hand."""
+    """Save the model with a changed description or changed arrays."""
     save_model(MODEL, path)
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
-    told = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
+    description = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
     arrays = dict(load(content))
-    edit(told, arrays)
-    path.write_bytes(save(arrays, {FORMAT: json.dumps(told)}))
+    edit(description, arrays)
+    path.write_bytes(save(arrays, {FORMAT: json.dumps(description)}))
     return path
 
 
 def changes(path: str, value: object) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
-    *way, last = path.split(".")
+    *parents, last = path.split(".")
 
-    def edit(told: Any, _arrays: dict[str, np.ndarray]) -> None:  # noqa: ANN401 - JSON
-        for key in way:
-            told = told[int(key) if isinstance(told, list) else key]
-        told[int(last) if isinstance(told, list) else last] = value
+    def edit(node: Any, _arrays: dict[str, np.ndarray]) -> None:  # noqa: ANN401 - JSON
+        for key in parents:
+            node = node[int(key) if isinstance(node, list) else key]
+        node[int(last) if isinstance(node, list) else last] = value
 
     return edit
 
 
-DAMAGED = "the file must be a complete .feta model, but is damaged"
-CHANGED = "the file's content must match its fingerprint, but was changed; save it again"
+DAMAGED = "the file is damaged: got .*; expected a complete .feta model; save it again"
+CHANGED = "the content of the file does not match its fingerprint; save it again"
 
 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (changes("version", 2), "must have the format version 1, got 2; update FETA"),
-        (changes("version", None), "must have the format version 1, got None"),
+        (changes("version", 2), "unsupported format version: got 2; expected 1; update FETA"),
+        (changes("version", None), "unsupported format version: got None; expected 1"),
         (changes("rule.value", 0.5), CHANGED),
         (changes("network.sigmoid", False), CHANGED),
         (changes("fingerprints.model", "0"), CHANGED),
@@ -144,7 +144,7 @@ CHANGED = "the file's content must match its fingerprint, but was changed; save 
             "invalid threshold: got nan; expected a finite number",
         ),
         (changes("rule.favors", "sideways"), "invalid favors: got 'sideways'; expected one of"),
-        (changes("outcomes", ["no", 1]), r"the file's outcomes must be texts, got \('no', 1\)"),
+        (changes("outcomes", ["no", 1]), r"invalid outcomes in the file: got \('no', 1\)"),
         (changes("outcomes", ["no", "no"]), "invalid outcomes: got .*; expected 2 different names"),
         (changes("network.source", "float8"), "invalid source: got 'float8'; expected one of"),
         (changes("network.tables", ["x"]), DAMAGED),
@@ -157,7 +157,7 @@ CHANGED = "the file's content must match its fingerprint, but was changed; save 
         (lambda _, arrays: arrays.pop("first.bias"), DAMAGED),
         (
             lambda _, arrays: arrays.update({"first.bias": np.ones(3, np.float32)}),
-            "must be float64",
+            "unsupported type of the array 'first.bias': got float32; expected float64",
         ),
         (
             lambda _, arrays: arrays.update({"first.bias": np.full(3, np.inf)}),
@@ -168,13 +168,13 @@ CHANGED = "the file's content must match its fingerprint, but was changed; save 
         (lambda _, arrays: arrays.update({"layer0.breaks": np.ones(())}), "damaged|activation"),
     ],
 )
-def test_a_model_that_was_changed_is_refused(
+def test_a_changed_model_is_rejected(
     edit: Callable[[dict[str, Any], dict[str, np.ndarray]], None], message: str, tmp_path: Path
 ) -> None:
     path = edited(tmp_path / "m.feta", edit)
-    with pytest.raises(NetworkError, match=message) as refused:
+    with pytest.raises(NetworkError, match=message) as rejected:
         load_model(path)
-    assert str(refused.value).startswith(f"{path}: ")
+    assert str(rejected.value).startswith(f"{path}: ")
 
 
 def nested() -> bytes:
@@ -194,9 +194,9 @@ def nested() -> bytes:
         nested(),
     ],
 )
-def test_another_file_is_not_taken_for_a_model(content: bytes, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_rejected(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "m.feta").write_bytes(content)
-    message = "the file must be a .feta model written by feta.save_model"
+    message = "the file is not a .feta model; expected a file written by feta.save_model"
     with pytest.raises(NetworkError, match=message):
         load_model(tmp_path / "m.feta")
 

@@ -1,4 +1,4 @@
-"""What init says about columns that look odd."""
+"""Warnings of `feta init` about columns that look wrong."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from feta.space.attribute import Attribute
 
 
 @pytest.mark.parametrize(
-    ("attribute", "numbers", "sentence"),
+    ("attribute", "numbers", "warning"),
     [
         (
             Categorical("race", (" White", "White", "Black"), sensitive=True),
             (),
-            "'race': '␠White', 'White' differ only in blanks; each is a value of its own and "
-            "votes; if they mean the same, run this again with --strip",
+            "'race': '␠White', 'White' differ only in blanks; each is a separate value with "
+            "its own vote; if they mean the same, run this again with --strip",
         ),
         (
             Categorical("race", ("white", "White")),
@@ -37,8 +37,8 @@ from feta.space.attribute import Attribute
         (
             Categorical("race", (" White", " Black")),
             (),
-            "'race' holds values with blanks around them: '␠White', '␠Black'; if the model "
-            "was trained without them, run this again with --strip",
+            "'race' has values with leading or trailing blanks: '␠White', '␠Black'; if the model "
+            "was trained without these blanks, run this again with --strip",
         ),
         (
             Integer("age", -1, 90, sensitive=True),
@@ -55,34 +55,34 @@ from feta.space.attribute import Attribute
         (
             Integer("score", -1, 40),
             (-1.0, 0.0, 40.0),
-            "'score': -1 is the only negative number; if it is a code for unknown, it is no "
-            "amount; correct the rows, or raise min",
+            "'score': -1 is the only negative number; if it is a code for unknown, it is not "
+            "an amount; correct the rows, or raise min",
         ),
         (
             Integer("rooms", 1, 99, sensitive=True),
             (1.0, 2.0, 99.0),
             "'rooms': 99 is more than twice every other number; if it is a code for unknown "
-            "or for a limit, it is no amount, and would become a counterpart; correct the "
+            "or for a limit, it is not an amount, and would become a counterpart; correct the "
             "rows, or lower max",
         ),
         (
             Integer("year", 3, 3),
             (3.0,),
-            "'year' is constant: every row holds 3; widen it to what may occur, or leave the "
-            "column out (--leave-out)",
+            "'year' is constant: every row has 3; add the values that may occur, or omit the "
+            "column (--leave-out)",
         ),
         (
             Categorical("sex", ("m",), sensitive=True),
             (),
-            "'sex' is constant: every row holds 'm', so nobody has a counterpart with "
-            "another one; add the values that may occur",
+            "'sex' is constant: every row has 'm', so nobody has a counterpart with "
+            "another value; add the values that may occur",
         ),
     ],
 )
-def test_what_looks_odd_is_said(
-    attribute: Attribute, numbers: tuple[float, ...], sentence: str
+def test_an_odd_column_gets_a_warning(
+    attribute: Attribute, numbers: tuple[float, ...], warning: str
 ) -> None:
-    assert oddities(attribute, numbers) == [sentence]
+    assert oddities(attribute, numbers) == [warning]
 
 
 @pytest.mark.parametrize(
@@ -95,19 +95,19 @@ def test_what_looks_odd_is_said(
         (Integer("balance", -500, 400), (-500.0, -20.0, 400.0)),
         (Integer("balance", -1, 400), (-1.0, -3.0, 400.0)),
         (Integer("flag", 0, 99), (0.0, 99.0)),
-        (Real("wage", -1.5, 400), (-1.5, 2.0)),  # an ending is no word
+        (Real("wage", -1.5, 400), (-1.5, 2.0)),  # "wage" ends with "age"
         (Levels("rate", (0.5, 1.0)), (0.5, 1.0)),
         (Derived("band", "age", (("a", 0, 9),)), ()),
     ],
 )
-def test_what_is_ordinary_is_not_mentioned(
+def test_an_ordinary_column_gets_no_warning(
     attribute: Attribute, numbers: tuple[float, ...]
 ) -> None:
     assert oddities(attribute, numbers) == []
 
 
-def test_very_many_look_alikes_are_counted() -> None:
+def test_further_groups_of_similar_values_are_counted() -> None:
     values = tuple(f"{blank}v{n}" for n in range(MAX_GROUPS + 2) for blank in ("", " "))
-    found = oddities(Categorical("race", values))
-    assert len(found) == MAX_GROUPS + 1
-    assert found[-1] == "'race': 2 more groups of values differ only in blanks or case"
+    warnings = oddities(Categorical("race", values))
+    assert len(warnings) == MAX_GROUPS + 1
+    assert warnings[-1] == "'race': 2 more groups of values differ only in blanks or case"

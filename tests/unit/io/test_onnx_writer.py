@@ -22,15 +22,15 @@ def exact(space: FeatureSpace, network: Network, people: np.ndarray) -> list[lis
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_written_is_read_back_as_the_same_function(tmp_path: Path, seed: int) -> None:
+def test_a_written_network_is_read_back_as_the_same_function(tmp_path: Path, seed: int) -> None:
     case = random_case(np.random.default_rng(seed), "free", plain=False)
     path = tmp_path / "model.onnx"
     precision = write_onnx(case.model, path)
     network = read_onnx(path)
-    again = replace(case.model, network=network, threshold=None)
+    copy = replace(case.model, network=network, threshold=None)
     for person in case.people:
         for other in oracle.counterparts(case.model, person):
-            assert oracle.scores(again, other) == oracle.scores(case.model, other)
+            assert oracle.scores(copy, other) == oracle.scores(case.model, other)
     assert network.source == precision
     replay = onnx_scores(path)
     if replay is None:
@@ -47,13 +47,13 @@ def test_what_is_written_is_read_back_as_the_same_function(tmp_path: Path, seed:
         clip(-0.5, np.inf),
         clip(-np.inf, 0.1),
         clip(0.1, 0.7),
-        piecewise("bent", [-1, 0.5, 2], [0.25, 0.75, -0.5, 1], [0.5, 1, 1.625, -1.375]),
+        piecewise("zigzag", [-1, 0.5, 2], [0.25, 0.75, -0.5, 1], [0.5, 1, 1.625, -1.375]),
         Activation(
             "mixed", np.zeros((1, 2)), np.array([[0.0, -1.0], [1.0, 1.0]]), np.zeros((2, 2))
         ),
         identity(),
     ],
-    ids=lambda one: one.name,
+    ids=lambda activation: activation.name,
 )
 def test_every_activation_keeps_its_exact_scores(tmp_path: Path, activation: Activation) -> None:
     rng = np.random.default_rng(1)
@@ -83,7 +83,6 @@ def test_a_layer_that_only_scales_is_not_folded_into_the_next(tmp_path: Path) ->
 
 
 def test_a_table_of_uneven_numbers_is_written_exactly(tmp_path: Path) -> None:
-    space = SPACE
     table = LookupTable(
         3, np.array([0.0, 0.1, 0.3, 70.0]), np.array([[0.1], [-0.2], [0.7], [1e-9]])
     )
@@ -92,27 +91,29 @@ def test_a_table_of_uneven_numbers_is_written_exactly(tmp_path: Path) -> None:
     )
     path = tmp_path / "model.onnx"
     write_onnx(network, path)
-    people = space.encode([{"age": 30, "sex": "male", "income": i} for i in (0, 0.1, 0.3, 70)])
-    assert exact(space, read_onnx(path), people) == exact(space, network, people)
+    people = SPACE.encode([{"age": 30, "sex": "male", "income": i} for i in (0, 0.1, 0.3, 70)])
+    assert exact(SPACE, read_onnx(path), people) == exact(SPACE, network, people)
 
 
-def test_a_last_sigmoid_is_written_and_taken_off_again(tmp_path: Path) -> None:
+def test_a_last_sigmoid_is_written_and_removed_when_read(tmp_path: Path) -> None:
     network = replace(Network.from_layers([([[0.5, 1.0]], [0.25])]), sigmoid=True)
     write_onnx(network, tmp_path / "model.onnx")
-    again = read_onnx(tmp_path / "model.onnx")
-    assert again.sigmoid
-    assert again.fingerprint == network.fingerprint
+    copy = read_onnx(tmp_path / "model.onnx")
+    assert copy.sigmoid
+    assert copy.fingerprint == network.fingerprint
 
 
-def test_float32_can_be_asked_for_and_is_refused_where_it_overflows(tmp_path: Path) -> None:
+def test_float32_can_be_requested_and_is_rejected_if_it_overflows(tmp_path: Path) -> None:
     network = Network.from_layers([([[0.1]], [0.0])])
     assert write_onnx(network, tmp_path / "model.onnx") == "float64"
     write_onnx(network, tmp_path / "model.onnx", precision="float32")
     assert read_onnx(tmp_path / "model.onnx").first.slopes[0, 0] == np.float32(0.1)
-    with pytest.raises(NetworkError, match="float32 cannot hold"):
+    with pytest.raises(NetworkError, match="the weights exceed float32"):
         write_onnx(
             Network.from_layers([([[1e39]], [0.0])]), tmp_path / "big.onnx", precision="float32"
         )
     assert not (tmp_path / "big.onnx").exists()
-    with pytest.raises(NetworkError, match="precision must be one of 'float32', 'float64'"):
+    with pytest.raises(
+        NetworkError, match="invalid precision: got 'half'; expected one of 'float32', 'float64'"
+    ):
         write_onnx(network, tmp_path / "model.onnx", precision="half")  # type: ignore[arg-type]  # wrong on purpose

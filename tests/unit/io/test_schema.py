@@ -68,8 +68,11 @@ def test_the_decision_becomes_a_rule(decision: Decision, rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (Decision(favors="abov"), r"\[decision\]: favors must be .*did you mean 'above'\?"),
-        (Decision(equality="tie"), r"\[decision\]: equality must be one of .*, got 'tie'"),
+        (
+            Decision(favors="abov"),
+            r"\[decision\]: invalid favors: got 'abov'; .*did you mean 'above'\?",
+        ),
+        (Decision(equality="tie"), r"\[decision\]: invalid equality: got 'tie'; expected one of"),
         (Decision(probability=1.0), "invalid probability threshold: got 1"),
         (Decision(probability=-0.0), "invalid probability threshold: got -0"),
         (Decision(score=float("nan")), "invalid threshold: got nan; expected a finite number"),
@@ -81,7 +84,7 @@ def test_the_decision_becomes_a_rule(decision: Decision, rule: Rule) -> None:
         (Decision(tolerance=-1.0), "invalid tolerance: got -1"),
     ],
 )
-def test_a_decision_that_cannot_be_is_refused(decision: Decision, message: str) -> None:
+def test_an_invalid_decision_is_rejected(decision: Decision, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         _ = schema_with(decision).rule
 
@@ -92,24 +95,24 @@ def test_only_numbers_are_scaled() -> None:
     assert schema.scales == [10.0, 1.0, 1.0, 1.0, 1.0, 2.0]
 
 
-def test_a_column_that_is_not_named_is_not_scaled() -> None:
+def test_a_column_without_center_and_scale_is_not_scaled() -> None:
     schema = Schema(replace(FILE, centers={}, scales={}))
     assert schema.centers == [0.0] * 6
     assert schema.scales == [1.0] * 6
 
 
 @pytest.mark.parametrize(
-    ("last", "refused"),
+    ("last", "rejected"),
     [((1.0, 0.0), True), ((-1.0, 1.0), True), ((2.0, 0.0), False), ((0.0, 0.5), False)],
 )
-def test_outputs_that_are_probabilities_are_not_taken_for_logits(
-    last: tuple[float, float], refused: bool
+def test_outputs_that_are_probabilities_are_not_treated_as_logits(
+    last: tuple[float, float], rejected: bool
 ) -> None:
     layers = [([[1.0] * 6], [0.0]), ([[last[0]]], [last[1]])]
     network = Network.from_layers(layers, activation=clip(0.0, 1.0))
     half = replace(FILE, decision=replace(FILE.decision, score=None, probability=0.5))
-    if refused:
-        with pytest.raises(SchemaError, match="stay between 0 and 1, as probabilities do"):
+    if rejected:
+        with pytest.raises(SchemaError, match="are between 0 and 1, like probabilities"):
             Schema(half).model(network)
     else:
         assert Schema(half).model(network).rule == Threshold(0.0, equality="favorable")
@@ -117,14 +120,16 @@ def test_outputs_that_are_probabilities_are_not_taken_for_logits(
     assert Schema(with_score).model(network).rule == Threshold(0.5, equality="favorable")
 
 
-def test_what_the_network_embeds_is_not_scaled() -> None:
+def test_a_column_that_the_network_embeds_cannot_be_scaled() -> None:
     table = LookupTable(0, np.arange(100.0), np.ones((100, 1)))
     network = Network(Columns(np.zeros(1), np.zeros((1, 6)), (table,)), (), ())
-    with pytest.raises(SchemaError, match="embeds 'age', so it must have neither center nor scale"):
+    with pytest.raises(
+        SchemaError, match=r"column 'age' is scaled: .*; expected neither center nor"
+    ):
         Schema(FILE).model(network)
 
 
-def test_a_model_takes_people_in_their_own_units() -> None:
+def test_a_model_takes_people_in_raw_units() -> None:
     model = Schema(FILE).model(NETWORK)
     person = FILE.space.encode({"age": 50, "sex": "m", "income": 4.5})
     assert model.score(person).tolist() == [1.0 + 3.0 + 5.0 + 6.0 * 2.0 + 0.25]
@@ -143,7 +148,7 @@ THREE = Network.from_layers([(np.ones((3, 6)), [0.0, 1.0, 2.0])])
 CLASSES = Decision(classes=("a", "b", "c"))
 
 
-def test_several_classes_and_tolerances_make_models() -> None:
+def test_classes_and_tolerances_make_models() -> None:
     several = schema_with(CLASSES).model(THREE)
     assert several.rule == Argmax(("a", "b", "c"))
     assert several.outcomes == ("a", "b", "c")
@@ -160,32 +165,32 @@ def test_several_classes_and_tolerances_make_models() -> None:
         (
             Decision(),
             THREE,
-            r"the network has 3 outputs: list their classes in \[decision\], classes =",
+            r"the network has 3 outputs, but \[decision\] lists no classes; write classes =",
         ),
         (
             CLASSES,
             NETWORK,
-            "lists 3 classes, but the network has 1 output: give favorable, unfavorable and a "
+            "lists 3 classes, but the network has 1 output; write favorable, unfavorable and a "
             "threshold",
         ),
         (
             Decision(classes=("a", "b")),
             THREE,
-            "lists 2 classes, but the network has 3 outputs: list one class per output",
+            "lists 2 classes, but the network has 3 outputs; list one class per output",
         ),
         (
             Decision(tolerance=1.0),
             THREE,
-            "a tolerance compares one score, but the network has 3 outputs: list their classes",
+            "a tolerance applies to one score, but the network has 3 outputs; list their classes",
         ),
         (
             Decision(tolerance=1.0),
             replace(NETWORK, sigmoid=True),
-            "but the network ends in a sigmoid; export it without",
+            "but the network ends in a sigmoid; export it without the sigmoid",
         ),
     ],
 )
-def test_a_decision_that_does_not_fit_the_outputs_is_refused(
+def test_a_decision_that_does_not_fit_the_outputs_is_rejected(
     decision: Decision, network: Network, message: str
 ) -> None:
     with pytest.raises(SchemaError, match=message):
@@ -204,13 +209,15 @@ def test_schemas_of_every_rule_are_written_and_read(
     assert again.model(network).fingerprint == schema_with(decision).model(network).fingerprint
 
 
-def test_a_network_of_another_width_is_refused() -> None:
+def test_a_network_of_another_width_is_rejected() -> None:
     narrow = Network.from_layers([(np.ones((1, 4)), [0.0])])
-    with pytest.raises(SchemaError, match=r"make 6 network inputs .*, but the network has 4"):
+    with pytest.raises(
+        SchemaError, match="wrong number of inputs for the schema: got 4; expected 6"
+    ):
         Schema(FILE).model(narrow)
 
 
-def test_a_written_schema_reads_back_the_same(tmp_path: Path) -> None:
+def test_a_written_schema_is_read_back_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "schema.toml"
     write_schema(Schema(FILE), path)
     again = read_schema(path)
@@ -223,5 +230,7 @@ def test_a_written_schema_reads_back_the_same(tmp_path: Path) -> None:
 def test_a_bad_decision_is_reported_when_the_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "schema.toml"
     write_schema(schema_with(Decision(favors="sideways")), path)
-    with pytest.raises(SchemaError, match="favors must be one of 'above', 'below', got 'sideways'"):
+    with pytest.raises(
+        SchemaError, match="invalid favors: got 'sideways'; expected one of 'above'"
+    ):
         read_schema(path)

@@ -24,7 +24,7 @@ SPACE = FeatureSpace(
     )
 )
 HEADER = "age,sex,code,income"
-WANTED = {"age", "sex", "code", "income", "band"}
+COLUMNS = {"age", "sex", "code", "income", "band"}
 
 
 def table(path: Path, content: str | bytes, name: str = "people.csv") -> TableFile:
@@ -34,7 +34,7 @@ def table(path: Path, content: str | bytes, name: str = "people.csv") -> TableFi
 
 
 def encoded(file: TableFile, *, ignore: bool = False) -> list[list[float]]:
-    chunks = file.chunks(WANTED)
+    chunks = file.chunks(COLUMNS)
     return [
         row for chunk in chunks for row in chunk.encode(SPACE, ignore_sensitive=ignore).tolist()
     ]
@@ -58,12 +58,12 @@ ROW = [41.0, 0.0, 1.0, 1.0, 0.0, 12.5, 0.0, 1.0]
         f"{HEADER},band\n41,male,0,12.5,old\n",
     ],
 )
-def test_csv_comes_in_many_forms(content: str, tmp_path: Path) -> None:
+def test_csv_is_read_in_many_forms(content: str, tmp_path: Path) -> None:
     assert encoded(table(tmp_path, content)) == [ROW]
 
 
 @needs("pyarrow")
-def test_parquet_and_csv_say_the_same(tmp_path: Path) -> None:
+def test_parquet_and_csv_give_the_same_people(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"age": [41, 30], "sex": ["male", "female"], "code": [0, 1], "income": [12.5, 3]}
     )
@@ -74,7 +74,7 @@ def test_parquet_and_csv_say_the_same(tmp_path: Path) -> None:
     assert first.names == second.names
 
 
-def test_a_file_is_read_in_chunks_that_count_its_rows(tmp_path: Path) -> None:
+def test_chunks_count_the_rows_of_a_file(tmp_path: Path) -> None:
     content = f"{HEADER}\n" + "41,male,0,12.5\n" * 10
     chunks = list(table(tmp_path, content).chunks({"age"}, rows=4))
     assert [(chunk.start, len(chunk)) for chunk in chunks] == [(0, 4), (4, 4), (8, 2)]
@@ -90,7 +90,7 @@ def test_a_chunk_of_long_cells_ends_early(tmp_path: Path, monkeypatch: pytest.Mo
     assert [len(chunk) for chunk in chunks] == [3, 3, 1]
 
 
-def test_where_no_column_is_wanted_the_rows_are_still_counted(tmp_path: Path) -> None:
+def test_without_columns_the_rows_are_counted(tmp_path: Path) -> None:
     assert [len(chunk) for chunk in table(tmp_path, "a,b\n1,2\n3,4\n").chunks(set())] == [2]
 
 
@@ -126,15 +126,17 @@ def test_parquet_is_read_in_chunks(tmp_path: Path) -> None:
         ("41,male,0,1,2", "row 2: wrong number of cells: got 5; expected 4, like the header"),
     ],
 )
-def test_a_bad_row_is_told_by_file_row_and_column(row: str, message: str, tmp_path: Path) -> None:
+def test_the_message_about_a_bad_row_names_file_row_and_column(
+    row: str, message: str, tmp_path: Path
+) -> None:
     file = table(tmp_path, f"{HEADER}\n41,male,0,12.5\n{row}\n")
-    with pytest.raises(DomainError, match=message) as refused:
+    with pytest.raises(DomainError, match=message) as rejected:
         encoded(file)
-    assert str(refused.value).startswith(f"{file.path}, row 2: ")
-    assert refused.value.row == 1
+    assert str(rejected.value).startswith(f"{file.path}, row 2: ")
+    assert rejected.value.row == 1
 
 
-def test_a_derived_column_that_contradicts_its_source_is_told(tmp_path: Path) -> None:
+def test_a_derived_column_that_contradicts_its_source_is_rejected(tmp_path: Path) -> None:
     file = table(tmp_path, f"{HEADER},band\n41,male,0,1,young\n")
     with pytest.raises(
         DomainError, match=r"row 1: 'band' is invalid: got 'young'; expected 'old', which follows"
@@ -142,9 +144,9 @@ def test_a_derived_column_that_contradicts_its_source_is_told(tmp_path: Path) ->
         encoded(file)
 
 
-def test_rows_after_a_ragged_one_are_still_there(tmp_path: Path) -> None:
+def test_rows_after_a_ragged_one_are_read(tmp_path: Path) -> None:
     file = table(tmp_path, f"{HEADER}\n41,male,0\n41,male,0,12.5\n")
-    (chunk,) = file.chunks(WANTED)
+    (chunk,) = file.chunks(COLUMNS)
     assert list(chunk.problems) == [0]
     assert chunk.row(1).encode(SPACE).tolist() == [ROW]
     with pytest.raises(DomainError, match="row 1: wrong number of cells: got 3; expected 4"):
@@ -160,28 +162,36 @@ def test_rows_after_a_ragged_one_are_still_there(tmp_path: Path) -> None:
         ("\n\r\n\n", "no header: got an empty file; expected a header line"),
         (f"{HEADER}\n", "people.csv: no rows: expected at least one row below the header"),
         ("age,sex,age\n1,2,3\n", "repeated column: got 'age' twice; .*; rename or delete one"),
-        (b"\xff\xfea\0g\0e\0", "people.csv, the header: the table must be CSV in UTF-8"),
-        (f"{HEADER}\n41,m\0ale,0,1\n", "row 1: the table must be CSV in UTF-8, without NUL"),
+        (b"\xff\xfea\0g\0e\0", "people.csv, the header: the table is not CSV in UTF-8"),
+        (f"{HEADER}\n41,m\0ale,0,1\n", "row 1: the table is not CSV in UTF-8 without NUL"),
         (
             f"{HEADER}\n".encode() + b"41,male,0,1\n" * 3000 + b"\xe4\n",
-            "row 3001: the table must be",
+            "row 3001: the table is not CSV in UTF-8",
         ),
-        (f'{HEADER}\n41,"male,0,1\n', "row 1: the table must be CSV: unexpected end of data; look"),
-        (f'{HEADER}\n41,"ma"le,0,1\n', "row 1: the table must be CSV: .*look for a quote"),
-        (f'{HEADER}\n41,"{"x" * (2**20 + 1)}",0,1\n', "row 1: a cell must have at most 1048576"),
+        (
+            f'{HEADER}\n41,"male,0,1\n',
+            "row 1: the table is not valid CSV: unexpected end of data; look",
+        ),
+        (f'{HEADER}\n41,"ma"le,0,1\n', "row 1: the table is not valid CSV: .*look for a quote"),
+        (
+            f'{HEADER}\n41,"{"x" * (2**20 + 1)}",0,1\n',
+            "row 1: a cell is too long; expected at most 1048576",
+        ),
         (
             f"{HEADER}\n41,{'x' * 2**24},0,1\n",
-            "row 1: the table must be CSV: a line must have fewer",
+            "row 1: the table is not valid CSV: a line is too long; expected fewer",
         ),
         ("age,sex\n41,male\n", r"people.csv: the table must have the column 'code'"),
     ],
 )
-def test_a_bad_file_is_told_by_its_name(content: str | bytes, message: str, tmp_path: Path) -> None:
+def test_the_message_about_a_bad_file_names_it(
+    content: str | bytes, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(DomainError, match=message):
         encoded(table(tmp_path, content))
 
 
-def test_columns_that_must_be_there_are_named_with_the_nearest(tmp_path: Path) -> None:
+def test_the_message_about_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
     file = table(tmp_path, "ages,sex\n1,2\n")
     file.require(["sex"])
     with pytest.raises(DomainError, match=r"the column 'age'; it has 'ages', 'sex'; did you mean"):
@@ -192,11 +202,11 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     with pytest.raises(DomainError, match="there is no such file"):
         TableFile(tmp_path / "nowhere.csv")
     for path in (tmp_path, Path("/dev/zero")):
-        with pytest.raises(DomainError, match="there must be a regular file here"):
+        with pytest.raises(DomainError, match="got a folder or a device; expected a regular file"):
             TableFile(path)
 
 
-def test_sensitive_cells_need_not_be_there_where_they_are_ignored(tmp_path: Path) -> None:
+def test_ignored_sensitive_columns_may_be_absent(tmp_path: Path) -> None:
     (row,) = encoded(table(tmp_path, "sex,code,income\nmale,0,12.5\n"), ignore=True)
     assert np.isnan(row[0])
     assert row[1:6] == ROW[1:6]
@@ -209,7 +219,7 @@ def parquet(path: Path, **columns: object) -> TableFile:
 
 
 @needs("pyarrow")
-def test_parquet_has_more_kinds_of_cells(tmp_path: Path) -> None:
+def test_parquet_cells_may_be_decimals(tmp_path: Path) -> None:
     assert encoded(parquet(tmp_path, age=[41.0], income=[Decimal("12.5")])) == [ROW]
 
 
@@ -234,7 +244,7 @@ def test_parquet_has_more_kinds_of_cells(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_parquet_cells_are_told_too(
+def test_the_message_about_a_bad_parquet_cell_names_row_and_column(
     column: str, cell: object, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DomainError, match=message):
@@ -242,7 +252,7 @@ def test_parquet_cells_are_told_too(
 
 
 @needs("pyarrow")
-def test_damaged_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_parquet_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet(tmp_path).path
     content = path.read_bytes()
     message = "p.parquet: the file is not a complete Parquet file"
@@ -265,7 +275,7 @@ def test_damaged_parquet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("cell", "value"), [("1", 1.0), (" -2e3 ", -2000.0), ("1_0", "1_0"), ("x", "x"), ("", "")]
 )
-def test_a_cell_is_a_number_or_stays_text(cell: str, value: object) -> None:
+def test_a_cell_is_a_number_or_a_text(cell: str, value: object) -> None:
     assert parse_number(cell) == value
 
 
@@ -274,7 +284,7 @@ def test_an_error_that_names_no_row_names_the_file() -> None:
         Chunk(Path("here.csv"), 0, {"age": [41]}, 1.0).encode(SPACE)
 
 
-def test_lines_are_blank_where_pandas_skips_them(tmp_path: Path) -> None:
+def test_blank_lines_are_those_that_pandas_skips(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("age\n1\n  \t\n\u00a0\n2\n", encoding="utf-8")
     rows = [
         cell
@@ -285,5 +295,5 @@ def test_lines_are_blank_where_pandas_skips_them(tmp_path: Path) -> None:
     assert len(pd.read_csv(tmp_path / "p.csv")) == len(rows)
 
 
-def test_digits_of_other_scripts_are_texts() -> None:
+def test_digits_of_other_scripts_are_text() -> None:
     assert parse_number("\uff11\uff12") == "\uff11\uff12"

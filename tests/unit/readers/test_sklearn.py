@@ -233,14 +233,18 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
         ),
         (
             lambda: mlp(activation="tanh").fit(ROWS, LABELS),
-            "activation must be one of 'identity', 'relu', got 'tanh'; train it with "
-            "activation='relu'",
+            "unsupported activation of MLPClassifier: got 'tanh'; "
+            "expected one of 'identity', 'relu'; train it with activation='relu'",
         ),
         (
             lambda: regressor(activation="tanh").fit(ROWS, ROWS[:, 0]),
-            "MLPRegressor's activation must be one of 'identity', 'relu', got 'tanh'",
+            "unsupported activation of MLPRegressor: got 'tanh'; "
+            "expected one of 'identity', 'relu'",
         ),
-        (lambda: mlp(activation="logistic").fit(ROWS, LABELS), "'relu', got 'logistic'"),
+        (
+            lambda: mlp(activation="logistic").fit(ROWS, LABELS),
+            "got 'logistic'; expected one of 'identity', 'relu'",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(

@@ -47,8 +47,14 @@ BAND = Derived("band", "age", (("young", 18, 30), ("old", 31, 90)))
             r"^invalid numbers for 'l': got \(\); expected a list of finite numbers",
         ),
         (lambda: Levels("l", (0.0, np.nan)), "^invalid numbers for 'l': got .*nan"),
-        (lambda: Levels("l", (1.0, 0.0)), "^invalid order of numbers for 'l': expected ascending"),
-        (lambda: Levels("l", (-0.0, 0.0)), "^invalid order of numbers for 'l': expected ascending"),
+        (
+            lambda: Levels("l", (1.0, 0.0)),
+            "^invalid order of numbers for 'l': got .*; expected ascending",
+        ),
+        (
+            lambda: Levels("l", (-0.0, 0.0)),
+            "^invalid order of numbers for 'l': got .*; expected ascending",
+        ),
         (
             lambda: Levels.spaced("l", 0, 1, step=0.0),
             r"^invalid levels for 'l': got .* by 0\.0; expected .* a step above 0",

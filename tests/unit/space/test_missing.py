@@ -20,7 +20,8 @@ from feta import (
     tally,
 )
 from feta.io.schema import Schema
-from feta.io.schema_file import format_schema, parse_schema
+from feta.io.schema_file import parse_schema
+from feta.io.schema_writer import format_schema
 from feta.space.attribute import Attribute
 
 SPACE = FeatureSpace(
@@ -130,5 +131,7 @@ def test_an_attribute_that_cannot_be_missing_is_rejected() -> None:
         SchemaError, match=r"^invalid source of 'band': got 'age', which may be missing"
     ):
         FeatureSpace((Integer("age", 18, 20, sensitive=True, missing=True), bands))
-    with pytest.raises(SchemaError, match="column 'age': missing must be true or false, got 1"):
+    with pytest.raises(
+        SchemaError, match="column 'age': invalid missing: got 1; expected true or false"
+    ):
         parse_schema('[columns]\nage = { type = "integer", min = 1, max = 2, missing = 1 }')

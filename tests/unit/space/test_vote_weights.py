@@ -67,26 +67,26 @@ def test_all_integer_types_are_accepted(kind: type[np.integer]) -> None:
         ),
         (
             lambda: weights([0], [0]),
-            r"got counts from 0 to 0; expected one vote or more .*, and at most 2\^53 in all",
+            "got 0 votes; expected one vote or more for each",
         ),
         (
             lambda: weights([0, 1], [5, -1]),
-            "got counts from -1 to 5; expected one vote or more for each",
+            "got -1 votes; expected one vote or more for each",
         ),
         (
             lambda: weights([0], [2**53 + 1]),
-            r"expected one vote or more .*, and at most 2\^53 in all",
+            r"got 9007199254740993 votes in all; expected at most 2\^53",
         ),
         (
             lambda: weights([0, 1], [2**53, 1]),
-            r"expected one vote or more .*, and at most 2\^53 in all",
+            r"got 9007199254740993 votes in all; expected at most 2\^53",
         ),
-        (lambda: weights([0, 1, 2], [2**62, 2**62, 2**62]), r"at most 2\^53 in all"),
+        (lambda: weights([0, 1, 2], [2**62, 2**62, 2**62]), r"expected at most 2\^53"),
         (
             lambda: weights([4, 4], [1, 1]),
-            "^invalid assignment ids: .*; expected each assignment once",
+            "^invalid assignment ids: got 4 more than once; expected each assignment once",
         ),
-        (lambda: weights([-1], [1]), "^invalid assignment ids: .*; expected each assignment once"),
+        (lambda: weights([-1], [1]), "^invalid assignment id: got -1; expected .* from 0 to 145"),
         (
             lambda: VoteWeights.of(SPACE, {(18,): 1}),
             r"^invalid assignment: got \(18,\); expected values for \['age', 'sex'\]",
@@ -97,7 +97,7 @@ def test_all_integer_types_are_accepted(kind: type[np.integer]) -> None:
         ),
         (
             lambda: weights([0, 146], [1, 1]),
-            "^invalid assignment id: got 146; expected a number below 146",
+            "^invalid assignment id: got 146; expected a number from 0 to 145",
         ),
     ],
 )

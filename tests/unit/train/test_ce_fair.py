@@ -191,9 +191,9 @@ def test_the_papers_preset_settles_what_the_paper_settles() -> None:
             "invalid keep: got 'some'; expected 'all', 'counterexamples' or a fraction from 0 to 1",
         ),
         ({"keep": 1.5}, "invalid keep: got .*; expected 'all'"),
-        ({"label": "fair"}, "label must be one of 'own', 'decision', got 'fair'"),
-        ({"engine": "milp"}, "engine must be one of 'auto', 'exhaustive', got 'milp'"),
-        ({"preset": "own"}, "preset must be one of None, 'paper', got 'own'"),
+        ({"label": "fair"}, "invalid label: got 'fair'; expected one of 'own', 'decision'"),
+        ({"engine": "milp"}, "invalid engine: got 'milp'; expected one of 'auto', 'exhaustive'"),
+        ({"preset": "own"}, "invalid preset: got 'own'; expected one of None, 'paper'"),
         ({"span_penalty": -1.0}, "invalid span_penalty: got -1.0; expected a number above 0"),
         (
             {"learning_rate": float("nan")},

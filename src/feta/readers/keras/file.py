@@ -13,7 +13,7 @@ from typing import Any
 
 from feta.arrays import Array
 from feta.errors import NetworkError
-from feta.io.read_bytes import LARGEST_FILE, read_bytes
+from feta.io.regular_file import LARGEST_FILE, read_bytes
 from feta.readers.keras.checks import (
     EXPORT,
     Precision,

@@ -22,7 +22,7 @@ import numpy as np
 
 from feta.arrays import Array
 from feta.errors import MissingExtra, NetworkError
-from feta.io.read_bytes import LARGEST_FILE
+from feta.io.regular_file import LARGEST_FILE
 
 PROGRAM = Path(__file__).with_name("hdf5_program.py")
 

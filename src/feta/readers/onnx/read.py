@@ -13,7 +13,7 @@ import numpy as np
 
 from feta.arrays import Array
 from feta.errors import FetaError, NetworkError
-from feta.io.read_bytes import read_bytes
+from feta.io.regular_file import read_bytes
 from feta.readers.onnx.blocks import (
     BLOCK_OPERATORS,
     LARGEST_INTEGERS,

@@ -8,7 +8,7 @@ import numpy as np
 
 from feta.arrays import Array
 from feta.errors import NetworkError
-from feta.io.read_bytes import LARGEST_FILE, regular_size
+from feta.io.regular_file import LARGEST_FILE, regular_size
 
 if TYPE_CHECKING:
     import onnx

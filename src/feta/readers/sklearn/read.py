@@ -13,7 +13,7 @@ import numpy as np
 from feta.absorb.absorb import absorb
 from feta.absorb.evaluation import Evaluation
 from feta.arrays import Matrix
-from feta.errors import FetaError, NetworkError, one_of
+from feta.errors import FetaError, NetworkError, unknown_choice
 from feta.io.raw_table import TableMaker
 from feta.readers.sklearn.pipeline import check_order, raw_table, split_pipeline
 from feta.readers.skorch import is_skorch, read_skorch
@@ -168,9 +168,9 @@ def _check_classes(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn
 def _check_activation(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn ships no types
     if not _is_mlp(estimator) or estimator.activation in ACTIVATIONS:
         return None
-    allowed = one_of(estimator.activation, ACTIVATIONS)
+    problem = unknown_choice(estimator.activation, ACTIVATIONS)
     name = type(estimator).__name__
-    return f"{name}'s activation must be {allowed}; train it with activation='relu'"
+    return f"unsupported activation of {name}: {problem}; train it with activation='relu'"
 
 
 def _is_mlp(estimator: object) -> bool:

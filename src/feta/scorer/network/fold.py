@@ -27,15 +27,15 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
     for column, (center, scale) in enumerate(zip(centers, scales, strict=True)):
         if not (np.isfinite(center) and np.isfinite(scale) and scale != 0):
             raise NetworkError(
-                f"invalid scaling of column {column}: got the center {center!r} and the scale "
-                f"{scale!r}; expected finite numbers, and a scale other than 0"
+                f"invalid scaling of column {column}: got the center {float(center)!r} and the "
+                f"scale {float(scale)!r}; expected finite numbers, and a scale other than 0"
             )
     for column in (table.column for table in first.tables):
         if centers[column] != 0 or scales[column] != 1:
             raise NetworkError(
-                f"invalid scaling of column {column}: got the center {centers[column]!r} and the "
-                f"scale {scales[column]!r}; expected neither center nor scale, because the network "
-                "looks up the column in a table"
+                f"invalid scaling of column {column}: got the center {float(centers[column])!r} "
+                f"and the scale {float(scales[column])!r}; expected neither, "
+                "because the network looks up the column in a table"
             )
     exact_centers = [Fraction(float(center)) for center in centers]
     exact_scales = [Fraction(float(scale)) for scale in scales]

@@ -378,8 +378,8 @@ def test_weights_in_another_file_are_read_only_when_asked_for(tmp_path: Path) ->
     [
         ({"location": "../weights.bin"}, "has an invalid location: got '../weights.bin'"),
         ({"location": "/dev/zero"}, "has an invalid location: got '/dev/zero'"),
-        ({"location": ""}, "there must be a regular file here"),
-        ({"location": ".."}, "there must be a regular file here"),
+        ({"location": ""}, "got a folder or a device; expected a regular file"),
+        ({"location": ".."}, "got a folder or a device; expected a regular file"),
         ({"location": "nowhere.bin"}, "there is no such file: 'nowhere.bin'"),
         (
             {"offset": "9"},

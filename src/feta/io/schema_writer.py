@@ -1,0 +1,123 @@
+"""Schema files as TOML text, one line per column."""
+
+import json
+from typing import assert_never
+
+from feta.io.schema_file import Decision, SchemaFile
+from feta.io.table_options import TableOptions
+from feta.io.table_section import options_json
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
+
+
+def format_schema(schema: SchemaFile) -> str:
+    """Return a schema as TOML."""
+    lines = ["[decision]", *_decision_lines(schema.decision), *_table_lines(schema.table)]
+    lines += [
+        "",
+        "[columns]                  # a network reads them in this order, a pipeline by name",
+    ]
+    for attribute in schema.space.attributes:
+        pairs = _attribute_pairs(attribute) | _scaling_pairs(attribute.name, schema)
+        lines.append(_column_line(attribute.name, pairs))
+    return "\n".join(lines) + "\n"
+
+
+def column_line(attribute: Attribute) -> str:
+    """Return the line of [columns] that declares an attribute."""
+    return _column_line(attribute.name, _attribute_pairs(attribute))
+
+
+def _column_line(name: str, pairs: dict[str, object]) -> str:
+    return f"{_toml_key(name)} = {_toml(pairs)}"
+
+
+def _decision_lines(decision: Decision) -> list[str]:
+    if decision.classes:
+        lines = [f"classes = {_toml(list(decision.classes))}            # one per network output"]
+        if decision.one_vs_rest is not None:
+            lines.append(f"one_vs_rest = {_toml(decision.one_vs_rest)}")
+        return lines
+    if decision.tolerance is not None:
+        lines = [f"tolerance = {_toml(decision.tolerance)}            # largest span of scores"]
+        return lines + ([f"unit = {_toml(decision.unit)}"] if decision.unit else [])
+    lines = [f"favorable = {_toml(decision.favorable)}"]
+    lines.append(f"unfavorable = {_toml(decision.unfavorable)}")
+    if decision.score is not None:
+        lines.append(f"score = {_toml(decision.score)}")
+    else:
+        probability = 0.5 if decision.probability is None else decision.probability
+        lines.append(f"threshold = {_toml(probability)}            # probability")
+    if decision.favors != "above":
+        lines.append(f"favors = {_toml(decision.favors)}")
+    if decision.equality is not None:
+        lines.append(f"equality = {_toml(decision.equality)}")
+    return lines
+
+
+def _table_lines(options: TableOptions) -> list[str]:
+    """Return the lines of [table]; none if all options have pandas' defaults."""
+    changed = options_json(options)
+    if not changed:
+        return []
+    lines = [f"{name} = {_toml(value)}" for name, value in changed.items()]
+    return ["", "[table]                    # how pandas reads the CSV file", *lines]
+
+
+def _scaling_pairs(name: str, schema: SchemaFile) -> dict[str, object]:
+    """Return the keys of a column for its unit and scaling."""
+    pairs: dict[str, object] = {}
+    if name in schema.units:
+        pairs["unit"] = schema.units[name]
+    if schema.centers.get(name, 0.0) != 0.0 or schema.scales.get(name, 1.0) != 1.0:
+        pairs |= {"center": schema.centers[name], "scale": schema.scales[name]}
+    return pairs
+
+
+def _attribute_pairs(attribute: Attribute) -> dict[str, object]:
+    """Return the keys of a column for its domain."""
+    pairs: dict[str, object]
+    match attribute:
+        case Derived():
+            bands = {label: [low, high] for label, low, high in attribute.bands}
+            return {"from": attribute.source, "values": bands}
+        case Categorical():
+            pairs = {"type": "category", "values": list(attribute.values)}
+        case Levels():
+            pairs = {"type": "levels", "values": list(attribute.numbers)}
+        case Integer():
+            pairs = {"type": "integer", "min": attribute.low, "max": attribute.high}
+        case Real():
+            pairs = {"type": "number", "min": attribute.low, "max": attribute.high}
+        case _:
+            assert_never(attribute)
+    flags = ("sensitive", "missing", "strict", "other")
+    pairs |= {key: True for key in flags if getattr(attribute, key, False)}
+    return pairs
+
+
+def _toml(value: object) -> str:
+    """Return a value as TOML."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            # JSON's escapes are valid TOML. TOML also forbids DEL; all invisible characters are
+            # escaped, so that a reader sees them.
+            return "".join(_visible(part) for part in json.dumps(value, ensure_ascii=False))
+        case list():
+            return "[" + ", ".join(_toml(item) for item in value) + "]"
+        case dict():
+            pairs = ", ".join(f"{_toml_key(key)} = {_toml(item)}" for key, item in value.items())
+            return "{ " + pairs + " }"
+        case _:
+            return repr(value)
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+def _toml_key(name: str) -> str:
+    """Return a key as TOML, with quotes if they are necessary."""
+    bare = name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
+    return name if bare else _toml(name)
