@@ -42,9 +42,10 @@ struct Outcome {
 
 class Search {
   public:
-    Search(const ModelSpec& spec, const Network<float>& net32, const Network<double>& net64)
-        : spec(spec), net32(net32), net64(net64), roots(spec, net32, net64), zonotope(net32),
-          trace(net64), points32(net32), points64(net64), axes(net32.axes),
+    Search(const ModelSpec& model, const Network<float>& network32,
+           const Network<double>& network64)
+        : spec(model), net32(network32), net64(network64), roots(spec, net32, net64),
+          zonotope(net32), trace(net64), points32(net32), points64(net64), axes(net32.axes),
           outputs(net32.outputs()), ids(axes, 0), children(size_t(lanes) * axes), coordinates(axes),
           frontier(axes) {
         strides.assign(axes, 0);
