@@ -3,7 +3,7 @@
 // They include the error bounds that all later steps need: of the scores in the source's
 // arithmetic, and of the scores that the kernel computes.
 #pragma once
-#include "zonotope.hpp"
+#include "zonotope_forward.hpp"
 
 namespace feta {
 namespace FETA_ISA {

@@ -23,7 +23,7 @@ ENUMERABLE = 10**7
 # and twice that while a list of them grows.
 MAX_UNDECIDED_PER_CALL = 2**26
 
-# The kernel gives up on a person with more undecided counterparts (`most_open` in search.hpp).
+# The kernel gives up on a person with more undecided counterparts (`max_undecided` in search.hpp).
 MAX_UNDECIDED_PER_PERSON = 2**24
 
 # Bounding a node costs about as much as scoring this many counterparts.
