@@ -143,8 +143,8 @@ def test_a_weight_that_grows_beyond_float64_is_refused(fold: Callable[[], object
 def test_what_is_looked_up_in_a_table_is_not_scaled() -> None:
     table = LookupTable(0, np.array([0.0, 1.0]), np.array([[1.0], [2.0]]))
     network = Network(Columns(np.zeros(1), np.zeros((1, 2)), (table,)), (), ())
-    with pytest.raises(NetworkError, match="neither center nor scale"):
+    with pytest.raises(NetworkError, match="expected neither, because the network looks up"):
         fold_scaling(network, [18.0, 0.0], [1.0, 1.0])
-    with pytest.raises(NetworkError, match="neither center nor scale"):
+    with pytest.raises(NetworkError, match="expected neither, because the network looks up"):
         fold_scaling(network, [0.0, 0.0], [2.0, 1.0])
     assert fold_scaling(network, [0.0, 3.0], [1.0, 2.0]).first.tables == (table,)
