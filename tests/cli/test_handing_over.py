@@ -17,7 +17,7 @@ import feta
 from feta.auditing.finding import Finding
 from feta.cli.audit_files import AuditFiles
 from tests.bad_files import ROWS, Folder
-from tests.cli.test_commands import insensitive, rows_of, run
+from tests.cli.test_commands import insensitive_model, rows_of, run
 from tests.extras import needs
 
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 @needs("onnxruntime")
-def test_the_report_is_written_with_the_command_to_run_it_again(folder: Folder) -> None:
+def test_report_contains_the_command_that_repeats_it(folder: Folder) -> None:
     run(*folder.audit("--seconds", "5"))
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Unfair: 3 of 4 people have a counterpart with a different decision" in page
@@ -59,10 +59,10 @@ def test_undecided_people_are_errors_in_junit(folder: Folder) -> None:
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
 
 
-def test_diff_tells_who_is_worse_off(folder: Folder) -> None:
+def test_diff_lists_newly_unfair_people(folder: Folder) -> None:
     out, before = folder.path / "out", folder.path / "before"
     good = (folder.path / "model.onnx").read_bytes()
-    run(*folder.model(insensitive()))
+    run(*folder.model(insensitive_model()))
     out.rename(before)
     run(*folder.model(good))
     worse = run("diff", str(before), str(out))
@@ -77,15 +77,15 @@ def test_diff_tells_who_is_worse_off(folder: Folder) -> None:
     assert run("diff", str(before), str(out), "--rate-only").returncode == 1
     better = run("diff", str(out), str(before / "audit.json"), "--json")
     assert better.returncode == 0
-    told = json.loads(better.stdout)
-    assert (told["worse"], told["moves"]) == (False, [["unfair", "fair", 3]])
+    content = json.loads(better.stdout)
+    assert (content["worse"], content["moves"]) == (False, [["unfair", "fair", 3]])
 
 
-def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
+def test_diff_reports_lost_answers(folder: Folder) -> None:
     out, before = folder.path / "out", folder.path / "before"
-    run(*folder.model(insensitive()))
+    run(*folder.model(insensitive_model()))
     out.rename(before)
-    run(*folder.model(insensitive()), "--seconds", "0", "--engine", "exhaustive")
+    run(*folder.model(insensitive_model()), "--seconds", "0", "--engine", "exhaustive")
     undecided = run("diff", str(before), str(out))
     assert undecided.returncode == 3
     assert "4 people: fair → undecided" in undecided.stdout
@@ -94,12 +94,12 @@ def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
     assert accepted.returncode == 3
     assert "Less settled: answers were lost" in accepted.stdout
     assert run("diff", str(out), str(before)).returncode == 0
-    told = json.loads((before / "audit.json").read_text())
-    told["model"]["space"] = "another"
-    (before / "audit.json").write_text(json.dumps(told | {"partial": True}))
-    again = folder.path / "again"
-    shutil.copytree(before, again)
-    partial = run("diff", str(before), str(again), "--json")
+    content = json.loads((before / "audit.json").read_text())
+    content["model"]["space"] = "another"
+    (before / "audit.json").write_text(json.dumps(content | {"partial": True}))
+    copy = folder.path / "again"
+    shutil.copytree(before, copy)
+    partial = run("diff", str(before), str(copy), "--json")
     assert (partial.returncode, json.loads(partial.stdout)["less_settled"]) == (3, True)
     same = run("diff", str(before), str(before / "audit.json"))
     assert (same.returncode, "both arguments name the same audit" in same.stderr) == (2, True)
@@ -109,31 +109,32 @@ def test_diff_tells_when_answers_are_missing(folder: Folder) -> None:
     assert "is partial: it was interrupted" in other.stdout
 
 
-def test_diff_does_not_compare_other_questions(folder: Folder) -> None:
+def test_diff_refuses_to_compare_different_queries(folder: Folder) -> None:
     schema = folder.path / "schema.toml"
-    told = schema.read_text(encoding="utf-8")
+    text = schema.read_text(encoding="utf-8")
     run(*folder.audit())
     (folder.path / "out").rename(folder.path / "before")
-    weaker = told.replace(", sensitive = true", "", 1)
-    assert weaker != told
+    weaker = text.replace(", sensitive = true", "", 1)
+    assert weaker != text
     schema.write_text(weaker, encoding="utf-8")
     run(*folder.audit())
-    both = str(folder.path / "before"), str(folder.path / "out")
-    other = run("diff", *both)
+    folders = str(folder.path / "before"), str(folder.path / "out")
+    other = run("diff", *folders)
     assert other.returncode == 3
     assert "The same model, the same table." in other.stdout
     assert "The question differs: age is no longer sensitive." in other.stdout
     assert "Not comparable" in other.stdout
-    assert run("diff", *both, "--allow-other-question").returncode in (0, 1)
-    suite = ET.fromstring(run("diff", *both, "--format", "junit").stdout)
+    assert run("diff", *folders, "--allow-other-question").returncode in (0, 1)
+    suite = ET.fromstring(run("diff", *folders, "--format", "junit").stdout)
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
     assert (
-        "the difference with --allow-other-question." in run("diff", *both, "--format", "md").stdout
+        "the difference with --allow-other-question."
+        in run("diff", *folders, "--format", "md").stdout
     )
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said", "codes"),
+    ("before", "after", "sentence", "codes"),
     [
         ("uuuf", "uffu", "Worse: 1 person is newly unfair, but fewer in total: 3 → 2.", (1, 0)),
         ("uf", "fu", "Worse: 1 person is newly unfair, the same number in total: 1.", (1, 0)),
@@ -146,47 +147,51 @@ def test_diff_does_not_compare_other_questions(folder: Folder) -> None:
         ),
     ],
 )
-def test_diff_says_what_is_worse(
-    folder: Folder, before: str, after: str, said: str, codes: tuple[int, int]
+def test_diff_states_whether_an_audit_is_worse(
+    folder: Folder, before: str, after: str, sentence: str, codes: tuple[int, int]
 ) -> None:
-    strict, by_rate = codes
+    code, rate_code = codes
     run(*folder.audit())
-    told = json.loads((folder.path / "out" / "audit.json").read_text())
+    content = json.loads((folder.path / "out" / "audit.json").read_text())
     names = {"u": "unfair", "f": "fair"}
-    for index, letters in (("a", before), ("b", after)):
-        (folder.path / index).mkdir()
+    for name, letters in (("a", before), ("b", after)):
+        (folder.path / name).mkdir()
         counts: dict[str, object] = {
             "people": len(letters),
             "unfair": letters.count("u"),
             "fair": letters.count("f"),
         }
         counts |= {"ce_rate": letters.count("u") / len(letters), "one_attribute_is_enough": {}}
-        rows = [f"{n},p{n},{names[one]}" for n, one in enumerate(letters, start=1)]
+        rows = [f"{n},p{n},{names[letter]}" for n, letter in enumerate(letters, start=1)]
         verdicts = "\n".join(["row,id,verdict", *rows]).encode()
         digests = {"verdicts.csv": hashlib.sha256(verdicts).hexdigest()}
-        made = told | {"summary": told["summary"] | counts, "files": digests, "id_column": "id"}
-        (folder.path / index / "audit.json").write_text(json.dumps(made))
-        (folder.path / index / "verdicts.csv").write_bytes(verdicts)
-    both = str(folder.path / "a"), str(folder.path / "b")
-    plain = run("diff", *both)
-    assert (plain.returncode, said in plain.stdout) == (strict, True)
-    by = run("diff", *both, "--rate-only")
-    assert by.returncode == by_rate
-    assert f"the CE rate {'rose' if by_rate else 'did not rise'}" in by.stdout
-    suite = ET.fromstring(run("diff", *both, "--format", "junit").stdout)
-    assert (suite.get("failures"), suite.get("errors")) == (str(strict), "0")
-    comment = run("diff", *both, "--format", "md")
-    assert (comment.returncode, f"**{said}**" in comment.stdout) == (strict, True)
+        edited = content | {
+            "summary": content["summary"] | counts,
+            "files": digests,
+            "id_column": "id",
+        }
+        (folder.path / name / "audit.json").write_text(json.dumps(edited))
+        (folder.path / name / "verdicts.csv").write_bytes(verdicts)
+    folders = str(folder.path / "a"), str(folder.path / "b")
+    plain = run("diff", *folders)
+    assert (plain.returncode, sentence in plain.stdout) == (code, True)
+    rates = run("diff", *folders, "--rate-only")
+    assert rates.returncode == rate_code
+    assert f"the CE rate {'rose' if rate_code else 'did not rise'}" in rates.stdout
+    suite = ET.fromstring(run("diff", *folders, "--format", "junit").stdout)
+    assert (suite.get("failures"), suite.get("errors")) == (str(code), "0")
+    comment = run("diff", *folders, "--format", "md")
+    assert (comment.returncode, f"**{sentence}**" in comment.stdout) == (code, True)
 
 
-def test_diff_does_not_overlook_people_who_are_gone(folder: Folder) -> None:
+def test_diff_reports_people_who_are_absent(folder: Folder) -> None:
     names = [f"{row},p{n}" for n, row in enumerate(ROWS)]
-    for rows, index in ((names, "before"), (names[1:], "after")):
+    for rows, name in ((names, "before"), (names[1:], "after")):
         run(*folder.table("age,sex,income,id\n" + "\n".join(rows)), "--id", "id")
-        (folder.path / "out").rename(folder.path / index)
-    gone = run("diff", str(folder.path / "before"), str(folder.path / "after"))
-    assert gone.returncode == 3
-    assert "1 person: unfair → absent" in gone.stdout
+        (folder.path / "out").rename(folder.path / name)
+    done = run("diff", str(folder.path / "before"), str(folder.path / "after"))
+    assert done.returncode == 3
+    assert "1 person: unfair → absent" in done.stdout
 
 
 def test_diff_needs_two_audits(folder: Folder) -> None:
@@ -198,32 +203,32 @@ def test_diff_needs_two_audits(folder: Folder) -> None:
     assert "expected format 'feta-audit', version 1; audit again" in other.stderr
 
 
-def test_an_audit_goes_on_where_it_was_and_refuses_another_model(folder: Folder) -> None:
+def test_an_audit_is_resumed_and_refuses_another_model(folder: Folder) -> None:
     arguments = folder.table("age,sex,income\n" + "\n".join([*ROWS[3:] * 30, "17,female,1"]) + "\n")
-    stopped = run(*arguments)
-    assert stopped.returncode == 2  # the last row is bad, and found out in its turn
+    refused = run(*arguments)
+    assert refused.returncode == 2  # the last row is bad
     assert not (folder.path / "out").exists()
     (folder.path / "data.csv").write_text(
         "age,sex,income\n" + "\n".join([*ROWS[3:] * 4400, "17,female,1"])
     )
-    stopped = run(*arguments)  # the second chunk is bad; the first is done
-    assert stopped.returncode == 2
-    assert "row 4401: 'age' is invalid" in stopped.stderr
+    refused = run(*arguments)  # the second chunk is bad; the first is done
+    assert refused.returncode == 2
+    assert "row 4401: 'age' is invalid" in refused.stderr
     journal = folder.path / "out" / "journal.sqlite"
     assert journal.exists()
-    changed = run(*folder.model(insensitive()))
+    changed = run(*folder.model(insensitive_model()))
     assert changed.returncode == 2
     assert "is the journal of another audit: the model was" in changed.stderr
     folder = Folder.filled(folder.path)
-    again = run(*folder.table("age,sex,income\n" + "\n".join(ROWS[3:] * 4400)))
-    assert again.returncode == 0
-    assert "resuming with 1 people known from" in again.stderr  # equal people are one
+    resumed = run(*folder.table("age,sex,income\n" + "\n".join(ROWS[3:] * 4400)))
+    assert resumed.returncode == 0
+    assert "resuming with 1 people known from" in resumed.stderr  # equal people are one
     assert len(rows_of(folder.path / "out" / "verdicts.csv")) == 4400
     assert not journal.exists()
 
 
 def slow_audit(folder: Path, bias: float = 0.0) -> list[str]:
-    """One person of this audit takes minutes."""
+    """Return the command of an audit in which one person takes minutes."""
     space = feta.FeatureSpace(
         (
             *(feta.Integer(f"s{n}", 0, 999, sensitive=True) for n in range(3)),
@@ -262,13 +267,13 @@ def test_a_signal_ends_an_audit_in_the_middle_of_a_person(
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=600)  # only against hanging
     assert (process.returncode, stderr) == (130, "")
-    told = json.loads(stdout)
-    assert (told["partial"], told["summary"]["people"]) == (True, 0)  # nobody was waited for
+    content = json.loads(stdout)
+    assert (content["partial"], content["summary"]["people"]) == (True, 0)  # no person was finished
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Interrupted: these are partial results" in page
 
 
-def test_a_full_disk_stops_cleanly_and_keeps_what_is_done(folder: Folder) -> None:
+def test_a_full_disk_ends_an_audit_and_keeps_its_results(folder: Folder) -> None:
     rows = [f"{18 + n % 73},{('female', 'male')[n % 2]},{n / 100}" for n in range(1500)]
     arguments = folder.table("age,sex,income\n" + "\n".join(rows))
 
@@ -290,15 +295,16 @@ def test_a_full_disk_stops_cleanly_and_keeps_what_is_done(folder: Folder) -> Non
     assert "the journal cannot be written" in full.stderr
     assert "what is done is kept: make room, and run the same command again" in full.stderr
     out = folder.path / "out"
-    assert not list(out.glob("*.part")) and not (out / "verdicts.csv").exists()  # noqa: PT018 - both
-    again = run(*arguments)
-    assert again.returncode == 1
-    assert "people known from" in again.stderr
+    assert not list(out.glob("*.part"))
+    assert not (out / "verdicts.csv").exists()
+    resumed = run(*arguments)
+    assert resumed.returncode == 1
+    assert "people known from" in resumed.stderr
     assert len(rows_of(out / "verdicts.csv")) == 1500
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a file that is always full")
-def test_a_disk_that_fills_between_two_rows_is_told_and_leaves_no_parts(tmp_path: Path) -> None:
+def test_a_disk_that_fills_between_two_rows_is_reported_and_leaves_no_parts(tmp_path: Path) -> None:
     space = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("pay", 0, 9)))
     model = feta.Model(space, feta.Network.from_layers([([[0.1, 1.0]], [-5.0])]))
     files = AuditFiles(tmp_path, model)
@@ -312,9 +318,9 @@ def test_a_disk_that_fills_between_two_rows_is_told_and_leaves_no_parts(tmp_path
 
     with pytest.raises(
         OSError, match="No space left on device; finished rows are kept: free some"
-    ) as told:
+    ) as raised:
         fill_up()
-    assert told.value.filename == str(tmp_path)
+    assert raised.value.filename == str(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -328,9 +334,9 @@ def test_a_person_gets_no_more_time_than_the_limit(tmp_path: Path) -> None:
 
 
 def children(process: int) -> list[int]:
-    """Find a process's children, as Linux tells them."""
-    listed = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
-    return [int(one) for one in listed.split()]
+    """Return a process's children, which Linux lists in /proc."""
+    content = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    return [int(child) for child in content.split()]
 
 
 def is_spawned(process: int) -> bool:
@@ -340,9 +346,9 @@ def is_spawned(process: int) -> bool:
         return False
 
 
-def noted(out: Path) -> bool:
-    """Tell whether some answers are in the journal; its first write is only its head."""
-    return sum(one.stat().st_size for one in out.glob("journal.sqlite*")) > 60_000
+def has_journal_entries(out: Path) -> bool:
+    """Return whether the journal contains answers; its first write is only its header."""
+    return sum(path.stat().st_size for path in out.glob("journal.sqlite*")) > 60_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
@@ -350,21 +356,21 @@ def test_an_audit_survives_a_worker_s_death(folder: Folder) -> None:
     rows = [f"{18 + n % 73},{('female', 'male')[n % 2]},{n / 100}" for n in range(1500)]
     arguments = [*folder.table("age,sex,income\n" + "\n".join(rows)), "--engine", "exhaustive"]
     run(*arguments)
-    out, due = folder.path / "out", folder.path / "due"
-    out.rename(due)
+    out, expected = folder.path / "out", folder.path / "due"
+    out.rename(expected)
     command = [sys.executable, "-m", "feta", *arguments, "--jobs", "2"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     killed = False
     while process.poll() is None and not killed:
-        workers = [one for one in children(process.pid) if is_spawned(one)]
-        if workers and noted(out):
+        workers = [child for child in children(process.pid) if is_spawned(child)]
+        if workers and has_journal_entries(out):
             os.kill(workers[-1], signal.SIGKILL)
             killed = True
         time.sleep(0.02)
-    told, _ = process.communicate(timeout=600)
-    assert (process.returncode, killed) == (1, True), told
+    output, _ = process.communicate(timeout=600)
+    assert (process.returncode, killed) == (1, True), output
     for name in ("verdicts.csv", "pairs.csv"):
-        assert (out / name).read_text() == (due / name).read_text()
+        assert (out / name).read_text() == (expected / name).read_text()
 
 
 @pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
@@ -379,7 +385,7 @@ def test_a_second_interruption_ends_the_process_with_130(tmp_path: Path, engine:
     deadline = time.monotonic() + 60
     while not (tmp_path / "out" / "journal.sqlite").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    while process.poll() is None:  # a signal wherever the process is on its way out
+    while process.poll() is None:  # signals arrive at every stage of the exit
         process.send_signal(signal.SIGINT)
         time.sleep(0.003)
     assert process.stderr is not None

@@ -285,10 +285,10 @@ def test_top_pairs_change_one_attribute_and_show_nobody_twice() -> None:
 
 def test_out_of_time_the_worst_pair_is_shown_instead() -> None:
     finding = Auditor(MODEL).audit(SPACE.encode(people(-3)))[0]
-    hurried = Auditor(MODEL, "exhaustive", Budget(seconds=0))
-    assert hurried.simplest_pair(finding, "age") is None
-    assert hurried.simplest_pair(finding, None) is finding.pair
-    top_pairs = TopPairs(hurried)
+    auditor = Auditor(MODEL, "exhaustive", Budget(seconds=0))
+    assert auditor.simplest_pair(finding, "age") is None
+    assert auditor.simplest_pair(finding, None) is finding.pair
+    top_pairs = TopPairs(auditor)
     top_pairs.add(finding)
     assert [view.pair for view in top_pairs.pairs()] == [finding.pair]
     fair = Auditor(MODEL).audit(SPACE.encode(people(-7)))[0]

@@ -1,4 +1,4 @@
-"""Blocks of the input: slices, embeddings and joins, as torch and its exporters write them."""
+"""Blocks of the input: slices, embeddings and joins of torch and its exporters."""
 
 import pytest
 
@@ -43,7 +43,7 @@ Option = Any  # of an operator
 
 
 class Tabular(nn.Module):
-    """Numbers through a batch norm, two categories through embeddings, as people write it."""
+    """A typical tabular module: a batch norm for numbers, embeddings for two categories."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Tabular(nn.Module):
 
 
 class Called(nn.Module):
-    """Everything by functions and operators."""
+    """A module with functions and operators only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Called(nn.Module):
 
 
 class TwoTables(nn.Module):
-    """Two arguments, side by side."""
+    """A module with two arguments."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ def made(kind: Callable[[], nn.Module]) -> nn.Module:
 
 
 def inputs(*embedded: int) -> Matrix:
-    """Rows with two numbers, then a number for each embedding."""
+    """Return rows with two numbers, then a number for each embedding."""
     numbers = RNG.normal(size=(60, 2))
     return np.column_stack([numbers, *(RNG.integers(0, size, 60) for size in embedded)])
 
@@ -116,20 +116,25 @@ def test_slices_embeddings_and_joins_are_read_as_tables() -> None:
     module, rows = made(Tabular), inputs(2, 3)
     network = read_torch(module)
     assert network.width == 4
-    assert [(one.column, len(one.numbers)) for one in network.first.tables] == [(2, 2), (3, 3)]
+    assert [(table.column, len(table.numbers)) for table in network.first.tables] == [
+        (2, 2),
+        (3, 3),
+    ]
     np.testing.assert_allclose(network(rows), scores(module, rows), rtol=1e-9)
 
 
-def test_functions_and_operators_are_read_too() -> None:
+def test_functions_and_operators_are_read() -> None:
     module, rows = made(Called), RNG.normal(size=(60, 3))
     network = read_torch(module)
     assert not network.sigmoid  # a difference of logarithms is the difference of the scores
-    ours = network(rows)
-    theirs = scores(module, rows)
-    np.testing.assert_allclose(ours[:, 1] - ours[:, 0], theirs[:, 1] - theirs[:, 0], rtol=1e-9)
+    outputs = network(rows)
+    expected = scores(module, rows)
+    np.testing.assert_allclose(
+        outputs[:, 1] - outputs[:, 0], expected[:, 1] - expected[:, 0], rtol=1e-9
+    )
 
 
-def test_two_arguments_stand_side_by_side() -> None:
+def test_two_arguments_are_read_as_adjacent_columns() -> None:
     module = made(TwoTables)
     with pytest.raises(
         NetworkError,
@@ -140,8 +145,8 @@ def test_two_arguments_stand_side_by_side() -> None:
     network = read_torch(module, columns=(3, 2))
     rows = np.column_stack([RNG.normal(size=(60, 3)), RNG.integers(0, 4, (60, 2))])
     with torch.no_grad():
-        theirs = module.double()(torch.from_numpy(rows[:, :3]), torch.from_numpy(rows[:, 3:]))
-    np.testing.assert_allclose(network(rows), theirs.numpy(), rtol=1e-9)
+        expected = module.double()(torch.from_numpy(rows[:, :3]), torch.from_numpy(rows[:, 3:]))
+    np.testing.assert_allclose(network(rows), expected.numpy(), rtol=1e-9)
 
 
 class Skip(nn.Module):
@@ -225,13 +230,13 @@ def test_exporters_write_embeddings_and_joins_that_are_read(dynamo: bool, tmp_pa
     logging.disable(logging.NOTSET)
     network = read_onnx(path, external_data=True)
     np.testing.assert_allclose(network(rows), scores(module, rows), rtol=1e-6, atol=1e-6)
-    own = onnx_scores(path)
-    assert own is not None
-    np.testing.assert_allclose(own(rows), network(rows), rtol=1e-4, atol=1e-4)
+    run_session = onnx_scores(path)
+    assert run_session is not None
+    np.testing.assert_allclose(run_session(rows), network(rows), rtol=1e-4, atol=1e-4)
 
 
 def graph(nodes: list[onnx.NodeProto], arrays: dict[str, Array], kinds: Kinds) -> onnx.ModelProto:
-    """A graph whose inputs have these types and widths."""
+    """Return a graph whose inputs have these types and widths."""
     entries = [
         helper.make_tensor_value_info(name, kind, ["n", width])
         for name, (kind, width) in kinds.items()
@@ -244,8 +249,8 @@ def graph(nodes: list[onnx.NodeProto], arrays: dict[str, Array], kinds: Kinds) -
     )
 
 
-def node(kind: str, taken: list[str], given: list[str], **options: Option) -> onnx.NodeProto:
-    return helper.make_node(kind, taken, given, **options)
+def node(kind: str, inputs: list[str], outputs: list[str], **options: Option) -> onnx.NodeProto:
+    return helper.make_node(kind, inputs, outputs, **options)
 
 
 W = RNG.normal(size=(5, 2)).astype(np.float32)
@@ -288,9 +293,9 @@ def test_blocks_of_several_inputs_are_read_and_replayed(tmp_path: Path) -> None:
     parts = [rows[:, 1:2], rows[:, [3, 0]] - [1.0, 0.5], TABLE[rows[:, 4].astype(int)]]
     np.testing.assert_allclose(network(rows), np.hstack(parts) @ W, rtol=1e-6)
     assert network.first.tables[0].column == 4
-    own = onnx_scores(tmp_path / "model.onnx")
-    assert own is not None
-    np.testing.assert_allclose(own(rows), network(rows), rtol=1e-4, atol=1e-5)
+    run_session = onnx_scores(tmp_path / "model.onnx")
+    assert run_session is not None
+    np.testing.assert_allclose(run_session(rows), network(rows), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -330,22 +335,20 @@ def test_blocks_of_several_inputs_are_read_and_replayed(tmp_path: Path) -> None:
         ({7: node("Relu", ["j"], ["y"])}, "invalid position of .*; expected an affine layer"),
     ],
 )
-def test_blocks_that_mean_something_else_are_refused(
+def test_blocks_with_another_meaning_are_refused(
     change: dict[int, onnx.NodeProto], message: str, tmp_path: Path
 ) -> None:
-    nodes = [change.get(index, one) for index, one in enumerate(BLOCKS)]
+    nodes = [change.get(index, block) for index, block in enumerate(BLOCKS)]
     kinds = {"x": (TensorProto.FLOAT, 4), "kind": (TensorProto.INT64, 1)}
     onnx.save(graph(nodes, ARRAYS | {"one_": whole(0)}, kinds), tmp_path / "model.onnx")
     if 7 in change and change[7].op_type == "Relu":
-        assert (
-            read_onnx(tmp_path / "model.onnx").outputs == 5
-        )  # blocks are a layer of their own then
+        assert read_onnx(tmp_path / "model.onnx").outputs == 5  # blocks are then a separate layer
         return
     with pytest.raises(NetworkError, match=message):
         read_onnx(tmp_path / "model.onnx")
 
 
-def test_a_graph_that_says_something_else_than_was_read_is_refused(
+def test_a_graph_with_other_scores_than_the_network_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = graph([node("MatMul", ["x", "W"], ["y"])], {"W": W}, {"x": (TensorProto.FLOAT, 5)})
@@ -376,7 +379,7 @@ SPACE = FeatureSpace(
 )
 
 
-def test_a_category_takes_the_place_of_the_number_that_is_embedded() -> None:
+def test_a_category_is_embedded_by_its_code() -> None:
     module = made(Tabular)
     network = read_torch(module)
     model = Model(SPACE, network)
@@ -385,18 +388,18 @@ def test_a_category_takes_the_place_of_the_number_that_is_embedded() -> None:
     people = SPACE.encode([{"a": 0.5, "b": 2, "sex": "m", "town": "B"}])
     assert unexpanded(people, network, SPACE).tolist() == [[0.5, 2.0, 1.0, 1.0]]
     # Products of different shapes: their last bits depend on the processor.
-    due = network(np.array([[0.5, 2.0, 1.0, 1.0]]))
-    np.testing.assert_allclose(model.network(people), due, rtol=1e-12)
+    expected = network(np.array([[0.5, 2.0, 1.0, 1.0]]))
+    np.testing.assert_allclose(model.network(people), expected, rtol=1e-12)
     frame = [{"a": 0.5, "b": b, "sex": sex, "town": "C"} for b in range(4) for sex in ("f", "m")]
-    found = audit(model, frame, replay=runtime_of(module, model))
-    assert all(one.replayed for one in found.pairs)
+    result = audit(model, frame, replay=runtime_of(module, model))
+    assert all(pair.replayed for pair in result.pairs)
     by_number = FeatureSpace(
         (*SPACE.attributes[:2], Integer("sex", 0, 1, sensitive=True), SPACE.attributes[3])
     )
     assert len(expanded(network, by_number).first.tables) == 1
 
 
-def test_embeddings_that_do_not_fit_the_space_are_named() -> None:
+def test_embeddings_that_do_not_fit_the_space_are_refused_by_name() -> None:
     network = read_torch(made(Tabular))
     assert (
         embedded_inputs(network)
@@ -408,19 +411,19 @@ def test_embeddings_that_do_not_fit_the_space_are_named() -> None:
         Model(wrong, network)
 
 
-def test_a_log_softmax_decides_as_its_scores_do() -> None:
+def test_a_log_softmax_gives_the_decisions_of_its_scores() -> None:
     module = made(Called)
     space = FeatureSpace(
         (Integer("a", -40, 40, sensitive=True), Real("b", -9, 9), Real("c", -9, 9))
     )
     model = Model(space, read_torch(module), Argmax(("no", "yes")))
     frame = [{"a": 0, "b": float(b), "c": float(c)} for b, c in RNG.uniform(-9, 9, (30, 2))]
-    found = audit(model, frame, replay=runtime_of(module, model))
-    assert found.pairs
-    assert all(one.replayed for one in found.pairs)
+    result = audit(model, frame, replay=runtime_of(module, model))
+    assert result.pairs
+    assert all(pair.replayed for pair in result.pairs)
 
 
-def test_whatever_a_graph_raises_is_told_in_words(
+def test_an_exception_of_a_graph_becomes_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stumble(*_: object) -> None:
@@ -445,7 +448,7 @@ CASTS = {
 
 
 def cast_graph(kind: int, size: int) -> onnx.ModelProto:
-    """A graph that looks up its first column after a cast, in a table of this size."""
+    """Return a graph that looks up its first column after a cast, in a table of this size."""
     nodes = [
         node("Gather", ["x", "zero"], ["c"], axis=1),
         node("Cast", ["c"], ["d"], to=kind),
@@ -457,22 +460,22 @@ def cast_graph(kind: int, size: int) -> onnx.ModelProto:
         node("MatMul", ["j", "W"], ["y"]),
     ]
     table = np.zeros((size, 2), dtype=np.float32)
-    table[-1] = 1.0  # the one row that would be missed
+    table[-1] = 1.0  # the only row that a sample could miss
     arrays: dict[str, Array] = {"zero": whole(0), "axis": whole(1), "end": whole(2), "table": table}
     arrays["W"] = np.ones((3, 1), dtype=np.float32)
     return graph(nodes, arrays, {"x": (TensorProto.FLOAT, 2)})
 
 
 @pytest.mark.parametrize(("kind", "largest"), CASTS.items())
-def test_a_lookup_behind_a_narrow_cast_is_read_only_where_nothing_wraps(
+def test_a_lookup_after_a_narrow_cast_is_read_only_if_nothing_wraps(
     kind: int, largest: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(cast_graph(kind, largest + 1), path)
     rows = np.array([[0.0, 1.0], [float(largest), 1.0]])
-    own = onnx_scores(path)
-    assert own is not None
-    np.testing.assert_allclose(read_onnx(path)(rows), own(rows))
+    run_session = onnx_scores(path)
+    assert run_session is not None
+    np.testing.assert_allclose(read_onnx(path)(rows), run_session(rows))
     onnx.save(cast_graph(kind, largest + 2), path)
     message = (
         rf"invalid format of operator 1 \(Cast\): got one that holds integers up to {largest}; "
@@ -500,7 +503,7 @@ def test_a_lookup_behind_a_narrow_cast_is_read_only_where_nothing_wraps(
         ([TensorProto.STRING], "got type 8"),
     ],
 )
-def test_a_number_that_is_cut_to_integers_is_refused(
+def test_a_number_that_is_truncated_to_integers_is_refused(
     casts: list[int], message: str, tmp_path: Path
 ) -> None:
     names = ["c", *(f"d{index}" for index in range(len(casts)))]
@@ -521,7 +524,7 @@ def test_a_number_that_is_cut_to_integers_is_refused(
         read_onnx(tmp_path / "model.onnx")
 
 
-def test_a_cast_of_part_of_the_input_to_float32_is_rounding_of_the_source(tmp_path: Path) -> None:
+def test_a_cast_of_some_inputs_to_float32_is_a_rounding_of_the_source(tmp_path: Path) -> None:
     nodes = [
         node("Gather", ["x", "zero"], ["c"], axis=1),
         node("Cast", ["c"], ["d"], to=TensorProto.FLOAT),

@@ -253,7 +253,7 @@ def test_rounding_does_not_lose_the_last_level() -> None:
 
 
 def test_levels_are_computed_in_decimal() -> None:
-    """In float64, 0 + 3 · 0.1 is 0.30000000000000004, which nobody would write."""
+    """In float64, 0 + 3 · 0.1 is 0.30000000000000004, which no table contains."""
     levels = Levels.spaced("l", 0, 1, step=0.1)
     assert levels.numbers == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     assert levels.encode([0.3]).tolist() == [[0.3]]

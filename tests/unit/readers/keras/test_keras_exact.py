@@ -23,12 +23,12 @@ from feta.readers.keras.file import load_keras
 from feta.readers.keras.hdf5 import Hdf5Program
 from feta.scorer.network.network import Network
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Keras's own
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Keras
 
 RNG = np.random.default_rng(4)
 NUMBERS = RNG.normal(size=(60, 4)).astype(np.float32).astype(np.float64)
 CODES = RNG.integers(0, 5, size=(60, 4)).astype(np.float64)
-Keras = Any  # the package, or a model of it: it ships no types
+Keras = Any  # the package or one of its models; it has no types
 Make = Callable[[Keras], Keras]
 
 
@@ -43,58 +43,58 @@ def keras() -> Keras:
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_program() -> Iterator[None]:
-    """Parse all files in forks of one process: one process per file is slower than the tests."""
+    """Parse all files in forks of one process, because one process per file is slow."""
     with Hdf5Program() as program, pytest.MonkeyPatch.context() as patch:
         patch.setattr(keras_file, "parse_hdf5", program.parse)
         yield
 
 
-def model_of(keras: Keras, *layers: Keras, **entry: object) -> Keras:
-    """Make a model of the layers in a row, on four columns, with numbers that no fresh one has."""
-    model = keras.Sequential([keras.Input((4,), **entry), *layers])
+def model_of(keras: Keras, *layers: Keras, **options: object) -> Keras:
+    """Build a sequential model of these layers on four columns, with random weights."""
+    model = keras.Sequential([keras.Input((4,), **options), *layers])
     for array in model.weights:
         if array.dtype.startswith("float") and "variance" not in array.name:
             array.assign(RNG.uniform(-1.5, 1.5, size=array.shape))
     return model
 
 
-def saved(model: Keras, folder: Path, ending: str = "keras") -> Path:
+def save_model(model: Keras, folder: Path, ending: str = "keras") -> Path:
     path = folder / f"model.{ending}"
     model.save(path)
     return path
 
 
 def rewrite(path: Path, name: str, edit: Callable[[Any], None]) -> None:
-    """Alter a description or the weights within a .keras file."""
+    """Change a description or the weights in a .keras file."""
     with zipfile.ZipFile(path) as archive:
-        members = {one: archive.read(one) for one in archive.namelist()}
+        members = {name: archive.read(name) for name in archive.namelist()}
     if name.endswith(".json"):
-        told = json.loads(members[name])
-        edit(told)
-        members[name] = json.dumps(told).encode()
+        content = json.loads(members[name])
+        edit(content)
+        members[name] = json.dumps(content).encode()
     else:
-        content = io.BytesIO(members[name])
-        with h5py.File(content, "r+") as file:
+        buffer = io.BytesIO(members[name])
+        with h5py.File(buffer, "r+") as file:
             edit(file)
-        members[name] = content.getvalue()
+        members[name] = buffer.getvalue()
     with zipfile.ZipFile(path, "w") as archive:
-        for one, data in members.items():
-            archive.writestr(one, data)
+        for member, data in members.items():
+            archive.writestr(member, data)
 
 
 def scores(model: Keras, rows: Matrix) -> Matrix:
-    """Give Keras's own scores, for inputs side by side."""
-    widths = [one.shape[1] for one in model.inputs]
+    """Return Keras's scores; `rows` contains the columns of all inputs."""
+    widths = [tensor.shape[1] for tensor in model.inputs]
     parts = np.split(rows, np.cumsum(widths)[:-1], axis=1)
-    given = [part.astype(one.dtype) for part, one in zip(parts, model.inputs, strict=True)]
-    theirs = model.predict(given if len(given) > 1 else given[0], verbose=0)
-    return np.asarray(theirs, dtype=np.float64).reshape(len(rows), -1)
+    inputs = [part.astype(tensor.dtype) for part, tensor in zip(parts, model.inputs, strict=True)]
+    predictions = model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0)
+    return np.asarray(predictions, dtype=np.float64).reshape(len(rows), -1)
 
 
 def assert_read(model: Keras, path: Path, rows: Matrix, *, rtol: float = 1e-5) -> Network:
     network = read_keras(path)
-    theirs = scores(model, rows)
-    np.testing.assert_allclose(network(rows), theirs, rtol=rtol, atol=rtol)
+    expected = scores(model, rows)
+    np.testing.assert_allclose(network(rows), expected, rtol=rtol, atol=rtol)
     return network
 
 
@@ -115,7 +115,7 @@ def test_a_quantized_model_is_refused(
         match=r"layer 'first' \(Dense\) has an unsupported dtype policy: got 'Quantized\w+'; "
         r"expected .*; save the model before it is quantized",
     ):
-        read_keras(saved(model, tmp_path, ending))
+        read_keras(save_model(model, tmp_path, ending))
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float16"])
@@ -124,18 +124,18 @@ def test_a_model_that_computes_in_a_shorter_format_is_refused(
 ) -> None:
     model = model_of(keras, keras.layers.Dense(1, name="last", dtype=policy))
     with pytest.raises(NetworkError, match=f"layer 'last' .* dtype policy: got '{policy}'"):
-        read_keras(saved(model, tmp_path))
+        read_keras(save_model(model, tmp_path))
 
 
-def test_whole_numbers_are_no_weights(keras: Keras, tmp_path: Path) -> None:
-    path = saved(model_of(keras, keras.layers.Dense(1, name="last")), tmp_path)
+def test_integers_are_refused_as_weights(keras: Keras, tmp_path: Path) -> None:
+    path = save_model(model_of(keras, keras.layers.Dense(1, name="last")), tmp_path)
 
-    def whole(file: h5py.File) -> None:
-        held = file["layers/dense/vars"]
-        del held["0"]
-        held["0"] = np.array([[3], [-100], [5], [127]], dtype=np.int8)
+    def write_integers(file: h5py.File) -> None:
+        group = file["layers/dense/vars"]
+        del group["0"]
+        group["0"] = np.array([[3], [-100], [5], [127]], dtype=np.int8)
 
-    rewrite(path, "model.weights.h5", whole)
+    rewrite(path, "model.weights.h5", write_integers)
     with pytest.raises(
         NetworkError, match=r"layer 'last' .* weights of .*: got int8; expected float32; save"
     ):
@@ -151,76 +151,80 @@ def test_whole_numbers_are_no_weights(keras: Keras, tmp_path: Path) -> None:
         (lambda layers: [layers.Dense(1), layers.PReLU(name="x")], "p_re_lu"),
     ],
 )
-def test_an_array_that_the_layer_does_not_have_is_not_taken_for_one_that_it_has(
+def test_an_array_that_the_layer_does_not_have_is_refused(
     make: Make, folder: str, keras: Keras, tmp_path: Path
 ) -> None:
-    path = saved(model_of(keras, *make(keras.layers)), tmp_path)
+    path = save_model(model_of(keras, *make(keras.layers)), tmp_path)
 
-    def longer(file: h5py.File) -> None:
-        held = file.require_group(f"layers/{folder}/vars")
-        held.attrs["name"] = "x"
-        held[str(len(held))] = np.ones(1, dtype=np.float32)
+    def add_array(file: h5py.File) -> None:
+        group = file.require_group(f"layers/{folder}/vars")
+        group.attrs["name"] = "x"
+        group[str(len(group))] = np.ones(1, dtype=np.float32)
 
-    rewrite(path, "model.weights.h5", longer)
+    rewrite(path, "model.weights.h5", add_array)
     with pytest.raises(
         NetworkError, match=r"layer 'x' \(\w+\) has too many arrays of weights: got \d; expected \d"
     ):
         read_keras(path)
 
 
-def test_a_bias_that_is_missing_is_not_taken_for_zero(keras: Keras, tmp_path: Path) -> None:
-    path = saved(model_of(keras, keras.layers.Dense(1, name="last")), tmp_path)
+def test_a_missing_bias_is_refused(keras: Keras, tmp_path: Path) -> None:
+    path = save_model(model_of(keras, keras.layers.Dense(1, name="last")), tmp_path)
     rewrite(path, "model.weights.h5", lambda file: file.__delitem__("layers/dense/vars/1"))
     with pytest.raises(NetworkError, match=r"layer 'last' .* lacks weights in the file: got"):
         read_keras(path)
 
 
-def double(keras: Keras, folder: Path) -> tuple[Keras, Path]:
+def save_float64_model(keras: Keras, folder: Path) -> tuple[Keras, Path]:
     """Save a model of float64 whose numbers float32 would round."""
     layers = keras.layers
     norm = layers.Normalization(dtype="float64")
     norm.adapt(NUMBERS / 3)
     rescaling, last = layers.Rescaling(1 / 3, dtype="float64"), layers.Dense(2, dtype="float64")
     model = keras.Sequential([keras.Input((4,), dtype="float64"), norm, rescaling, last])
-    path = saved(model, folder)
+    path = save_model(model, folder)
 
-    def of_float64(told: dict[str, Any]) -> None:
-        told["config"]["dtype"]["config"]["name"] = "float64"
+    def of_float64(content: dict[str, Any]) -> None:
+        content["config"]["dtype"]["config"]["name"] = "float64"
 
-    rewrite(path, "config.json", of_float64)  # the model's own policy, which is the global one
+    rewrite(
+        path, "config.json", of_float64
+    )  # the policy of the model, which Keras takes from the global one
     return model, path
 
 
 def test_a_model_of_float64_is_read_without_rounding_to_float32(
     keras: Keras, tmp_path: Path
 ) -> None:
-    model, path = double(keras, tmp_path)
-    mean, variance, _, kernel, bias = (np.asarray(one, np.float64) for one in model.get_weights())
+    model, path = save_float64_model(keras, tmp_path)
+    mean, variance, _, kernel, bias = (
+        np.asarray(array, np.float64) for array in model.get_weights()
+    )
     expected = (NUMBERS - mean) / np.sqrt(variance) / 3 @ kernel + bias
     np.testing.assert_allclose(read_keras(path)(NUMBERS), expected, rtol=1e-13, atol=1e-13)
 
 
-def test_only_keras_2_computes_in_float64_wherever_it_runs(keras: Keras, tmp_path: Path) -> None:
-    model, path = double(keras, tmp_path)
+def test_only_keras_2_computes_in_float64_with_every_backend(keras: Keras, tmp_path: Path) -> None:
+    model, path = save_float64_model(keras, tmp_path)
     assert assert_read(model, path, NUMBERS).source == "float32"
-    rewrite(path, "metadata.json", lambda told: told.update(keras_version="2.15.0"))
+    rewrite(path, "metadata.json", lambda content: content.update(keras_version="2.15.0"))
     assert read_keras(path).source == "float64"
-    rewrite(path, "config.json", lambda told: told["config"].update(dtype="float32"))
+    rewrite(path, "config.json", lambda content: content["config"].update(dtype="float32"))
     assert read_keras(path).source == "float32"
 
 
-# Classes of one's own.
+# Custom classes.
 
 
-def own_dense(keras: Keras) -> list[Keras]:
+def custom_dense(keras: Keras) -> list[Keras]:
     class Dense(keras.layers.Dense):  # type: ignore[misc]
-        def call(self, x: Keras, training: bool | None = None) -> Keras:  # noqa: ARG002 - Keras's own
+        def call(self, x: Keras, training: bool | None = None) -> Keras:  # noqa: ARG002 - Keras passes it
             return keras.ops.matmul(x, keras.ops.abs(self.kernel)) + self.bias
 
     return [Dense(1, name="own")]
 
 
-def own_dropout(keras: Keras) -> list[Keras]:
+def custom_dropout(keras: Keras) -> list[Keras]:
     @keras.saving.register_keras_serializable(package="mine")
     class Dropout(keras.layers.Layer):  # type: ignore[misc]
         def call(self, x: Keras) -> Keras:
@@ -229,7 +233,7 @@ def own_dropout(keras: Keras) -> list[Keras]:
     return [Dropout(name="own"), keras.layers.Dense(1)]
 
 
-def own_function(keras: Keras) -> list[Keras]:
+def custom_function(keras: Keras) -> list[Keras]:
     @keras.saving.register_keras_serializable(package="mine")  # type: ignore[untyped-decorator]
     def relu(x: Keras) -> Keras:
         return keras.ops.abs(x)
@@ -237,7 +241,7 @@ def own_function(keras: Keras) -> list[Keras]:
     return [keras.layers.Dense(3, activation=relu, name="own"), keras.layers.Dense(1)]
 
 
-def own_activation(keras: Keras) -> list[Keras]:
+def custom_activation(keras: Keras) -> list[Keras]:
     class ReLU(keras.layers.ReLU):  # type: ignore[misc]
         def call(self, x: Keras) -> Keras:
             return keras.ops.abs(x)
@@ -245,116 +249,116 @@ def own_activation(keras: Keras) -> list[Keras]:
     return [keras.layers.Dense(3, activation=ReLU(), name="own"), keras.layers.Dense(1)]
 
 
-@pytest.mark.parametrize("make", [own_dense, own_dropout, own_function, own_activation])
+@pytest.mark.parametrize("make", [custom_dense, custom_dropout, custom_function, custom_activation])
 def test_a_custom_class_with_a_name_of_keras_is_refused(
     make: Make, keras: Keras, tmp_path: Path
 ) -> None:
-    path = saved(model_of(keras, *make(keras)), tmp_path)
+    path = save_model(model_of(keras, *make(keras)), tmp_path)
     with pytest.raises(
         NetworkError, match=r"layer 'own' \(\w+\) is not one of Keras's own (layers|classes): got"
     ):
         read_keras(path)
 
 
-@pytest.mark.parametrize("make", [own_dropout, own_function, own_activation])
-def test_an_h5_file_tells_a_registered_class_and_a_custom_function(
+@pytest.mark.parametrize("make", [custom_dropout, custom_function, custom_activation])
+def test_an_h5_file_with_a_registered_class_or_a_custom_function_is_refused(
     make: Make, keras: Keras, tmp_path: Path
 ) -> None:
-    path = saved(model_of(keras, *make(keras)), tmp_path, "h5")
+    path = save_model(model_of(keras, *make(keras)), tmp_path, "h5")
     with pytest.raises(NetworkError, match=r"'own' .*(Keras's own|is not supported)"):
         read_keras(path)
 
 
 def test_a_custom_model_with_a_name_of_keras_is_refused(keras: Keras, tmp_path: Path) -> None:
     class Sequential(keras.Sequential):  # type: ignore[misc]
-        def call(self, *given: Keras, **more: Keras) -> Keras:
-            return -super().call(*given, **more)
+        def call(self, *inputs: Keras, **options: Keras) -> Keras:
+            return -super().call(*inputs, **options)
 
     model = Sequential([keras.Input((4,)), keras.layers.Dense(1)])
     with pytest.raises(
         NetworkError, match="the model is not one of Keras's own classes: got 'Sequential'"
     ):
-        read_keras(saved(model, tmp_path))
+        read_keras(save_model(model, tmp_path))
 
 
-def test_an_operation_is_not_taken_for_the_layer_of_its_name(keras: Keras, tmp_path: Path) -> None:
-    entry = keras.Input((4,))
-    model = keras.Model(entry, keras.ops.softmax(keras.layers.Dense(3)(entry), axis=0))
+def test_an_operation_with_the_name_of_a_layer_is_refused(keras: Keras, tmp_path: Path) -> None:
+    input_ = keras.Input((4,))
+    model = keras.Model(input_, keras.ops.softmax(keras.layers.Dense(3)(input_), axis=0))
     with pytest.raises(NetworkError, match=r"\(Softmax\) is not one of Keras's own layers: got"):
-        read_keras(saved(model, tmp_path))
+        read_keras(save_model(model, tmp_path))
 
 
 # Older files.
 
 
-def unnamed(file: h5py.File) -> None:
+def remove_names(file: h5py.File) -> None:
     for folder in file["layers"].values():
         del folder["vars"].attrs["name"]
 
 
-def crossed(keras: Keras) -> Keras:
-    """Make a model whose layers' names are not those of their folders."""
-    entry = keras.Input((4,))
-    value = entry
+def swapped_names_model(keras: Keras) -> Keras:
+    """Build a model whose layers have other names than their folders."""
+    input_ = keras.Input((4,))
+    value = input_
     for name in ("dense_1", "dense", "dense_2"):
         value = keras.layers.BatchNormalization(name=f"{name}_norm")(value)
         value = keras.layers.Dense(4, activation="relu", bias_initializer="normal", name=name)(
             value
         )
-    return keras.Model(entry, value)
+    return keras.Model(input_, value)
 
 
-def test_weights_without_names_go_to_the_layers_as_keras_numbers_them(
+def test_weights_without_names_are_assigned_in_the_order_of_keras(
     keras: Keras, tmp_path: Path
 ) -> None:
-    model = crossed(keras)
-    path = saved(model, tmp_path)
-    rewrite(path, "model.weights.h5", unnamed)
+    model = swapped_names_model(keras)
+    path = save_model(model, tmp_path)
+    rewrite(path, "model.weights.h5", remove_names)
     np.testing.assert_allclose(
         scores(keras.models.load_model(path), NUMBERS), scores(model, NUMBERS), rtol=1e-6
     )
     assert_read(model, path, NUMBERS)
 
 
-def some_unnamed(file: h5py.File) -> None:
+def remove_one_name(file: h5py.File) -> None:
     del file["layers/dense/vars"].attrs["name"]
 
 
-def twice_named(file: h5py.File) -> None:
+def repeat_a_name(file: h5py.File) -> None:
     file["layers/dense_1/vars"].attrs["name"] = "dense_1"
 
 
-def strange_folder(file: h5py.File) -> None:
-    unnamed(file)
+def rename_a_folder(file: h5py.File) -> None:
+    remove_names(file)
     file.move("layers/dense_2", "layers/dense_7")
 
 
-@pytest.mark.parametrize("edit", [some_unnamed, twice_named, strange_folder])
-def test_weights_whose_layer_is_not_sure_are_refused(
+@pytest.mark.parametrize("edit", [remove_one_name, repeat_a_name, rename_a_folder])
+def test_weights_of_an_ambiguous_layer_are_refused(
     edit: Callable[[h5py.File], None], keras: Keras, tmp_path: Path
 ) -> None:
-    path = saved(crossed(keras), tmp_path)
+    path = save_model(swapped_names_model(keras), tmp_path)
     rewrite(path, "model.weights.h5", edit)
     with pytest.raises(NetworkError, match="does not name the layer of each array"):
         read_keras(path)
 
 
-def test_the_hard_sigmoid_is_that_of_the_keras_that_wrote_the_file(
+def test_the_hard_sigmoid_depends_on_the_version_that_wrote_the_file(
     keras: Keras, tmp_path: Path
 ) -> None:
     layers = keras.layers
     model = model_of(keras, layers.Dense(3, activation="hard_sigmoid"), layers.Dense(1))
-    path = saved(model, tmp_path)
+    path = save_model(model, tmp_path)
     assert_read(model, path, NUMBERS)
-    rewrite(path, "metadata.json", lambda told: told.update(keras_version="2.15.0"))
-    kernel, bias, last, end = (np.asarray(one, np.float64) for one in model.get_weights())
+    rewrite(path, "metadata.json", lambda content: content.update(keras_version="2.15.0"))
+    kernel, bias, last, end = (np.asarray(array, np.float64) for array in model.get_weights())
     hidden = np.clip(0.2 * (NUMBERS @ kernel + bias) + 0.5, 0, 1)
     np.testing.assert_allclose(read_keras(path)(NUMBERS), hidden @ last + end, atol=1e-9)
 
 
-def test_a_keras_that_is_not_known_yet_is_refused(keras: Keras, tmp_path: Path) -> None:
-    path = saved(model_of(keras, keras.layers.Dense(1)), tmp_path)
-    rewrite(path, "metadata.json", lambda told: told.update(keras_version="4.0.0"))
+def test_an_unknown_version_of_keras_is_refused(keras: Keras, tmp_path: Path) -> None:
+    path = save_model(model_of(keras, keras.layers.Dense(1)), tmp_path)
+    rewrite(path, "metadata.json", lambda content: content.update(keras_version="4.0.0"))
     with pytest.raises(
         NetworkError, match=r"version of Keras is not supported: got 4\.0\.0; expected 3 or older"
     ):
@@ -364,62 +368,62 @@ def test_a_keras_that_is_not_known_yet_is_refused(keras: Keras, tmp_path: Path) 
 # Shapes.
 
 
-def joined(keras: Keras, axis: int) -> Keras:
+def joined_model(keras: Keras, axis: int) -> Keras:
     layers = keras.layers
-    one, other = keras.Input((2,), name="one"), keras.Input((2,), name="other")
-    looked_up = [layers.Embedding(5, 3)(one), layers.Embedding(5, 3)(other)]
+    first, second = keras.Input((2,), name="one"), keras.Input((2,), name="other")
+    looked_up = [layers.Embedding(5, 3)(first), layers.Embedding(5, 3)(second)]
     flat = layers.Flatten()(layers.Concatenate(axis=axis)(looked_up))
-    return keras.Model([one, other], layers.Dense(2)(flat))
+    return keras.Model([first, second], layers.Dense(2)(flat))
 
 
-def reshaped(keras: Keras, *between: Keras) -> Keras:
-    entry = keras.Input((4,))
-    value = keras.layers.Embedding(5, 3)(entry)
+def reshaped_model(keras: Keras, *between: Keras) -> Keras:
+    input_ = keras.Input((4,))
+    value = keras.layers.Embedding(5, 3)(input_)
     for layer in between:
         value = layer(value)
-    return keras.Model(entry, keras.layers.Dense(2)(value))
+    return keras.Model(input_, keras.layers.Dense(2)(value))
 
 
-def normalized(keras: Keras) -> Keras:
+def normalized_model(keras: Keras) -> Keras:
     layers = keras.layers
     norm = layers.Normalization(mean=[1.0, 2.0, 3.0], variance=[0.25, 4.0, 1.0])
-    return reshaped(keras, norm, layers.Flatten())
+    return reshaped_model(keras, norm, layers.Flatten())
 
 
-SHAPED: list[Make] = [
-    lambda keras: joined(keras, -1),
-    lambda keras: joined(keras, 1),
-    lambda keras: reshaped(keras, keras.layers.Flatten()),
-    lambda keras: reshaped(keras, keras.layers.Flatten(data_format="channels_first")),
-    lambda keras: reshaped(
+SHAPES: list[Make] = [
+    lambda keras: joined_model(keras, -1),
+    lambda keras: joined_model(keras, 1),
+    lambda keras: reshaped_model(keras, keras.layers.Flatten()),
+    lambda keras: reshaped_model(keras, keras.layers.Flatten(data_format="channels_first")),
+    lambda keras: reshaped_model(
         keras, keras.layers.Reshape((-1, 2)), keras.layers.Flatten(data_format="channels_first")
     ),
-    normalized,
+    normalized_model,
 ]
 
 
-@pytest.mark.parametrize("make", SHAPED)
+@pytest.mark.parametrize("make", SHAPES)
 def test_embedded_columns_keep_the_order_of_keras(make: Make, keras: Keras, tmp_path: Path) -> None:
     model = make(keras)
-    assert_read(model, saved(model, tmp_path), CODES)
+    assert_read(model, save_model(model, tmp_path), CODES)
 
 
-@pytest.mark.parametrize("make", SHAPED)
-def test_the_layers_run_one_by_one_keep_the_order_of_keras(
+@pytest.mark.parametrize("make", SHAPES)
+def test_layers_evaluated_one_by_one_keep_the_order_of_keras(
     make: Make, keras: Keras, tmp_path: Path
 ) -> None:
     model = make(keras)
-    ours = KerasEvaluator(load_keras(saved(model, tmp_path)))(CODES)
-    np.testing.assert_allclose(ours, scores(model, CODES), atol=1e-5)
+    outputs = KerasEvaluator(load_keras(save_model(model, tmp_path)))(CODES)
+    np.testing.assert_allclose(outputs, scores(model, CODES), atol=1e-5)
 
 
 def test_embedded_columns_that_are_not_flattened_are_refused(keras: Keras, tmp_path: Path) -> None:
-    model = reshaped(keras)
+    model = reshaped_model(keras)
     with pytest.raises(
         NetworkError,
         match=r"several rows of values per person: got the shape \[4, 3\]; .* add a Flatten layer",
     ):
-        read_keras(saved(model, tmp_path))
+        read_keras(save_model(model, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -435,38 +439,36 @@ def test_embedded_columns_that_are_not_flattened_are_refused(keras: Keras, tmp_p
         ),
     ],
 )
-def test_values_are_not_taken_along_another_axis(
-    layer: Make, message: str, keras: Keras, tmp_path: Path
-) -> None:
+def test_another_axis_is_refused(layer: Make, message: str, keras: Keras, tmp_path: Path) -> None:
     model = model_of(keras, keras.layers.Dense(6), layer(keras.layers))
     with pytest.raises(NetworkError, match=message):
-        read_keras(saved(model, tmp_path))
+        read_keras(save_model(model, tmp_path))
 
 
-def test_an_input_that_keras_cuts_to_whole_numbers_is_refused_unless_looked_up(
+def test_an_input_that_keras_truncates_to_integers_is_refused_unless_embedded(
     keras: Keras, tmp_path: Path
 ) -> None:
     layers = keras.layers
     model = model_of(
         keras, layers.Embedding(5, 2), layers.Flatten(), layers.Dense(1), dtype="int32"
     )
-    assert_read(model, saved(model, tmp_path), CODES)
+    assert_read(model, save_model(model, tmp_path), CODES)
     model = model_of(keras, layers.Dense(1), dtype="int32", name="codes")
     message = (
         r"the input 'codes' of int32 is truncated to integers: got layer '\w+' "
         r"\(Dense\) after it; expected an Embedding"
     )
     with pytest.raises(NetworkError, match=message):
-        read_keras(saved(model, tmp_path))
+        read_keras(save_model(model, tmp_path))
 
 
 # Single layers.
 
 
-def test_a_normalization_divides_by_no_less_than_keras_does(keras: Keras, tmp_path: Path) -> None:
+def test_a_normalization_has_the_least_divisor_of_keras(keras: Keras, tmp_path: Path) -> None:
     norm = keras.layers.Normalization(mean=[0.0] * 4, variance=[1e-16, 0.0, 1.0, 4.0])
     model = model_of(keras, norm, keras.layers.Dense(1))
-    assert_read(model, saved(model, tmp_path), NUMBERS)
+    assert_read(model, save_model(model, tmp_path), NUMBERS)
 
 
 @pytest.mark.parametrize("ending", ["keras", "h5"])
@@ -476,36 +478,36 @@ def test_an_adapted_normalization_of_a_constant_column_is_read(
     norm = keras.layers.Normalization()
     norm.adapt(np.array([[1, 2, 3, 4], [1, 3, 5, 7]], dtype=np.float32))
     model = keras.Sequential([keras.Input((4,)), norm, keras.layers.Dense(1)])
-    assert_read(model, saved(model, tmp_path, ending), NUMBERS)
+    assert_read(model, save_model(model, tmp_path, ending), NUMBERS)
 
 
 @pytest.mark.parametrize("ending", ["keras", "h5"])
 @pytest.mark.parametrize("kind", ["Dropout", "BatchNormalization"])
-def test_a_layer_called_as_in_training_is_refused(
+def test_a_layer_called_in_training_mode_is_refused(
     kind: str, ending: str, keras: Keras, tmp_path: Path
 ) -> None:
     layer = getattr(keras.layers, kind)(**{"rate": 0.5} if kind == "Dropout" else {}, name="x")
-    entry = keras.Input((4,))
-    model = keras.Model(entry, keras.layers.Dense(1)(layer(entry, training=True)))
+    input_ = keras.Input((4,))
+    model = keras.Model(input_, keras.layers.Dense(1)(layer(input_, training=True)))
     with pytest.raises(
         NetworkError,
         match=r"layer 'x' .* called with further arguments, such as training=True; "
         r"expected its inputs alone",
     ):
-        read_keras(saved(model, tmp_path, ending))
+        read_keras(save_model(model, tmp_path, ending))
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_keras_2_tells_a_call_as_in_training_in_its_own_way(
+def test_a_call_in_training_mode_is_detected_in_files_of_keras_2(
     training: bool, keras: Keras, tmp_path: Path
 ) -> None:
-    entry = keras.Input((4,), name="entry")
-    value = keras.layers.Dropout(0.5, name="x")(entry, training=False)
-    model = keras.Model(entry, keras.layers.Dense(1)(value))
-    path = saved(model, tmp_path)
+    input_ = keras.Input((4,), name="entry")
+    value = keras.layers.Dropout(0.5, name="x")(input_, training=False)
+    model = keras.Model(input_, keras.layers.Dense(1)(value))
+    path = save_model(model, tmp_path)
 
-    def as_keras_2(told: dict[str, Any]) -> None:
-        layer = next(one for one in told["config"]["layers"] if one["name"] == "x")
+    def as_keras_2(content: dict[str, Any]) -> None:
+        layer = next(layer for layer in content["config"]["layers"] if layer["name"] == "x")
         layer["inbound_nodes"] = [[["entry", 0, 0, {"training": training}]]]
 
     rewrite(path, "config.json", as_keras_2)
@@ -527,14 +529,16 @@ def test_weights_that_are_not_finite_are_refused(
     weights[index].flat[0] = number
     model.set_weights(weights)
     with pytest.raises(NetworkError, match=r"layer '\w+' \(\w+\) has weights that are not finite"):
-        read_keras(saved(model, tmp_path))
+        read_keras(save_model(model, tmp_path))
 
 
 def test_a_number_beyond_the_format_is_refused(keras: Keras, tmp_path: Path) -> None:
     model = model_of(keras, keras.layers.Rescaling(2.0, name="x"), keras.layers.Dense(1))
-    path = saved(model, tmp_path)
+    path = save_model(model, tmp_path)
     rewrite(
-        path, "config.json", lambda told: told["config"]["layers"][1]["config"].update(scale=1e99)
+        path,
+        "config.json",
+        lambda content: content["config"]["layers"][1]["config"].update(scale=1e99),
     )
     with pytest.raises(NetworkError, match=r"layer 'x' \(Rescaling\) has invalid numbers: got"):
         read_keras(path)
