@@ -102,7 +102,7 @@ def main() -> None:
     print_queries(model, LatticeEngine(threads=1), people)
 
     split = LatticeEngine(threads=1).tally(model, people, UNLIMITED, until="all")
-    undecided_people = people[(split.by_class > 0).all(axis=1)][: options.counted]
+    unfair_people = people[(split.by_class > 0).all(axis=1)][: options.counted]
     print(
         "\n| counting until the majority, people with a counterexample "
         "| ms | per witness | decided |"
@@ -113,11 +113,11 @@ def main() -> None:
         solver = engine.backend.name
         for way in get_args(Counting) if engine.backend.pools else ("cuts",):
             counting = MilpEngine(engine.name, engine.backend, counting=way)
-            median = print_counting(model, counting, f"{solver}, {way}", undecided_people)
+            median = print_counting(model, counting, f"{solver}, {way}", unfair_people)
             pooled += [(median, solver)] * (way == "pool")
     lattice = LatticeEngine(threads=1)
-    single = print_counting(model, lattice, "lattice, one call per person", undecided_people)
-    repeated = np.tile(undecided_people, (2000, 1))
+    single = print_counting(model, lattice, "lattice, one call per person", unfair_people)
+    repeated = np.tile(unfair_people, (2000, 1))
     started = time.process_time()
     lattice.tally(model, repeated, UNLIMITED, until="majority")
     batch = 1000 * (time.process_time() - started) / len(repeated)

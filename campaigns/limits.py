@@ -79,7 +79,7 @@ HUGE = [1e35, -1e35, 1e300, -1e300, np.inf, -np.inf, np.nan]
 Row = dict[str, Any]
 
 
-def people(rng: np.random.Generator, n_people: int) -> tuple[pd.DataFrame, np.ndarray]:
+def draw_people(rng: np.random.Generator, n_people: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Draw a table inside the limits, and labels."""
     frame = pd.DataFrame(
         {
@@ -155,7 +155,7 @@ def shapes() -> dict[str, BaseEstimator]:
         "terms that cancel": columns((twice, SCALED), sex),
         "polynomial of degree 1": one_column(PolynomialFeatures(1), ["income", "hours"]),
         "nothing, as a function": one_column(FunctionTransformer(), ["income", "hours"]),
-        "a plain function": one_column(FunctionTransformer(doubled), ["income"]),
+        "a plain function": one_column(FunctionTransformer(double), ["income"]),
         "unknown code": one_column(Halved(), ["income"]),
         "unknown code on both": one_column(Halved(), ["income", "hours"]),
     }
@@ -180,7 +180,7 @@ def shapes() -> dict[str, BaseEstimator]:
     return transformers
 
 
-def doubled(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
+def double(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
     """Double numbers that are not large."""
     return np.minimum(2 * np.asarray(table, dtype=np.float64), 2000.0)
 
@@ -192,10 +192,10 @@ def estimator(number: int, seed: int) -> BaseEstimator:
     return MLPClassifier((6,), max_iter=40, random_state=seed + number)
 
 
-def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
+def fit_pipeline(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
     """Fit a pipeline; in some, rounding or large numbers matter."""
     rng = np.random.default_rng([seed, number])
-    frame, labels = people(rng, 300)
+    frame, labels = draw_people(rng, 300)
     if number % 5 == 4:
         frame = frame.astype({"income": np.float32, "rooms": np.float32})
     last = estimator(number, seed)
@@ -269,7 +269,7 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
     return counts
 
 
-def wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter[str]:
+def compare_wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter[str]:
     """Compare FairClassifier's decisions, read or voted by predict, with brute force."""
     counts: Counter[str] = Counter()
     fair = FairClassifier(FrozenEstimator(pipeline), SPACE).fit(frame)
@@ -288,7 +288,7 @@ def wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter
     return counts
 
 
-def stored(model: Model) -> Model:
+def write_and_read(model: Model) -> Model:
     """Write a model to a file and read it back."""
     with tempfile.TemporaryDirectory() as folder:
         feta.save_model(model, Path(folder) / "model.feta")
@@ -302,16 +302,16 @@ def check_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
     for number in range(n_shapes):
         name = names[(7 * number + seed) % len(names)]  # 7 mixes the kinds of shapes
         rng = np.random.default_rng([seed, number, 1])
-        pipeline, frame = fitted(name, number, seed)
+        pipeline, frame = fit_pipeline(name, number, seed)
         model = Model(SPACE, feta.read_sklearn(pipeline, SPACE))
         if number % 3 == 0:
-            model = stored(model)
+            model = write_and_read(model)
         rows = list(rows_outside(frame, rng))
         pipeline_counts: Counter[str] = Counter(pipelines=1)
         for column, row in rows:
             pipeline_counts.update(compare(pipeline, model, column, row))
         if number % 4 == 0:
-            pipeline_counts.update(wrapped(pipeline, frame, [row for _, row in rows[::5]]))
+            pipeline_counts.update(compare_wrapped(pipeline, frame, [row for _, row in rows[::5]]))
         n_refused, n_people = pipeline_counts["refused"], pipeline_counts["people"]
         print(f"{number}: {name}, {n_refused} of {n_people} refused", file=sys.stderr)
         counts.update(pipeline_counts)

@@ -468,7 +468,7 @@ def huge_dimensions_without_data(folder: Folder) -> list[str]:
 
 
 @bad("model.onnx: the stored array 'W1' has an invalid size: got the shape [0, 46")
-def huge_dimension_beside_a_zero(folder: Folder) -> list[str]:
+def huge_dimension_next_to_a_zero(folder: Folder) -> list[str]:
     model = good_model()
     model.graph.initializer[0].dims[:] = [0, 2**62]
     return folder.model(model)

@@ -26,7 +26,7 @@ from campaigns.tables.outcome import Outcome, outcome_of
 from campaigns.tables.summary import print_left_out, summarize
 
 
-def selected(options: argparse.Namespace) -> list[Combination]:
+def select(options: argparse.Namespace) -> list[Combination]:
     """Choose combinations by name, then one of several random parts, then a seeded sample."""
     chosen = [combination for combination in combinations() if options.only in combination.name]
     part, parts = options.part
@@ -77,7 +77,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="print every refusal and crash")
     options = parser.parse_args()
     started = time.perf_counter()
-    chosen = selected(options)
+    chosen = select(options)
     if options.list:
         return print_left_out(chosen)
     outcomes = run(chosen, jobs=options.jobs, seed=options.seed, keep=options.keep)

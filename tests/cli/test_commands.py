@@ -19,11 +19,6 @@ ESCAPE = "\x1b[31m"
 OVERRIDE = "\u202e"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder.filled(tmp_path)
-
-
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "feta", *arguments],

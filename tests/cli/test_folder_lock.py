@@ -11,7 +11,7 @@ from feta.cli.folder_lock import NAME, FolderLock
 from feta.errors import SchemaError
 from feta.io.part_file import part_of, written_whole
 from tests.cli.test_commands import run
-from tests.cli.test_handing_over import slow_audit
+from tests.cli.test_interruptions import slow_audit
 
 HOLD = """
 import sys

@@ -1,12 +1,10 @@
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import feta
-from feta.cli import run_command
 
 SPACE = feta.FeatureSpace(
     (
@@ -22,22 +20,12 @@ GOOD = "p1,20,100,8\np2,19,5000,30\np3,18,9000,60\np4,20,-1,4\n"
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def feta_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
+@pytest.fixture(autouse=True)
+def _model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a model to the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     feta.save_model(feta.Model(SPACE, NETWORK), "model.feta")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["feta", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            run_command.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 def test_an_audit_decides_and_counts_people_outside_the_limits(feta_: Run) -> None:

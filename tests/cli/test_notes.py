@@ -1,7 +1,6 @@
 """Notes about how a model was read, on the terminal and in the report."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import feta
-from feta.cli import run_command
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -62,18 +60,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("score.toml").write_text(SCHEMA.replace("DECISION", "score = 0.0"))
     Path("people.csv").write_text("age,income\n1,1\n2,8\n9,4.5\n")
     return tmp_path
-
-
-@pytest.fixture
-def feta_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["feta", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            run_command.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 @pytest.mark.usefixtures("folder")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campaigns.milp import KINDS, hard_problems, real_problems, run, wrong_verdicts, wrong_counts
+from campaigns.milp import KINDS, hard_problems, real_problems, run, wrong_counts, wrong_verdicts
 from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines

@@ -36,7 +36,7 @@ def test_a_tie_is_favorable_for_everyone() -> None:
 
 
 @pytest.mark.parametrize(("bias", "decision"), [(-54.0, True), (-55.0, False)])
-def test_one_more_counterpart_makes_the_majority(bias: float, *, decision: bool) -> None:
+def test_one_more_counterpart_gives_the_majority(bias: float, *, decision: bool) -> None:
     predictor = FairPredictor(linear(age=1.0, bias=bias))
     assert predictor.decide(PERSON[None, :]).tolist() == [decision]
 

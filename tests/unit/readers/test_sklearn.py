@@ -144,7 +144,7 @@ def test_several_classes_are_decided_as_by_the_estimator(
     assert decisions.tolist() == estimator.predict(people).tolist()
 
 
-def test_a_tie_of_several_classes_goes_to_the_first_as_in_scikit_learn() -> None:
+def test_a_tie_of_several_classes_is_the_first_as_in_scikit_learn() -> None:
     for estimator in (LogisticRegression(), mlp(hidden_layer_sizes=())):
         estimator.fit(ROWS[:, :1], THREE)
         if hasattr(estimator, "coef_"):

@@ -240,7 +240,7 @@ def test_decoded_numbers_are_integers_or_floats() -> None:
         (3, 3, 1, (3.0,)),
     ],
 )
-def test_a_step_makes_levels_up_to_the_high_limit(
+def test_a_step_gives_levels_up_to_the_high_limit(
     low: float, high: float, step: float, numbers: tuple[float, ...]
 ) -> None:
     assert Levels.spaced("l", low, high, step=step).numbers == numbers
@@ -274,7 +274,7 @@ def test_bands_include_both_ends_and_leave_gaps_empty() -> None:
     assert band.width == 2
 
 
-def test_bands_may_come_as_a_mapping() -> None:
+def test_bands_may_be_a_mapping() -> None:
     assert Derived("band", "age", {"young": (18, 30), "old": (31, 90)}) == BAND  # type: ignore[arg-type]
 
 

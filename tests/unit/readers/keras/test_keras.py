@@ -6,7 +6,6 @@ pytest.importorskip("h5py", reason="h5py is not installed")
 
 import io
 import json
-import os
 import sys
 import zipfile
 from collections.abc import Callable
@@ -22,15 +21,6 @@ from feta.scorer.network.agreement import Squash, squashed
 
 RNG = np.random.default_rng(2)
 Keras = Any  # the package or one of its models; it has no types
-
-
-@pytest.fixture(scope="module")
-def keras() -> Keras:
-    pytest.importorskip("torch", reason="torch is not installed")
-    os.environ["KERAS_BACKEND"] = "torch"
-    package: Keras = pytest.importorskip("keras", reason="keras is not installed")
-    package.utils.set_random_seed(0)
-    return package
 
 
 def randomize(model: Keras) -> Keras:

@@ -1,14 +1,10 @@
-"""Keras files that are easily misread: each is read with Keras's scores, or refused."""
+"""Keras files with unusual formats, custom classes or older versions: read correctly or refused."""
 
 import pytest
 
 pytest.importorskip("h5py", reason="h5py is not installed")
 
-import io
-import json
-import os
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,89 +12,21 @@ import h5py
 import numpy as np
 
 from feta import NetworkError, read_keras
-from feta.arrays import Matrix
-from feta.readers.keras import file as keras_file
-from feta.readers.keras.evaluation import KerasEvaluator
-from feta.readers.keras.file import load_keras
-from feta.readers.keras.hdf5 import Hdf5Program
-from feta.scorer.network.network import Network
+from tests.unit.readers.keras.models import (
+    NUMBERS,
+    Keras,
+    Make,
+    assert_read,
+    model_of,
+    rewrite,
+    save_model,
+    scores,
+)
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of Keras
-
-RNG = np.random.default_rng(4)
-NUMBERS = RNG.normal(size=(60, 4)).astype(np.float32).astype(np.float64)
-CODES = RNG.integers(0, 5, size=(60, 4)).astype(np.float64)
-Keras = Any  # the package or one of its models; it has no types
-Make = Callable[[Keras], Keras]
-
-
-@pytest.fixture(scope="module")
-def keras() -> Keras:
-    pytest.importorskip("torch", reason="torch is not installed")
-    os.environ["KERAS_BACKEND"] = "torch"
-    package: Keras = pytest.importorskip("keras", reason="keras is not installed")
-    package.utils.set_random_seed(0)
-    return package
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_program() -> Iterator[None]:
-    """Parse all files in forks of one process, because one process per file is slow."""
-    with Hdf5Program() as program, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keras_file, "parse_hdf5", program.parse)
-        yield
-
-
-def model_of(keras: Keras, *layers: Keras, **options: object) -> Keras:
-    """Build a sequential model of these layers on four columns, with random weights."""
-    model = keras.Sequential([keras.Input((4,), **options), *layers])
-    for array in model.weights:
-        if array.dtype.startswith("float") and "variance" not in array.name:
-            array.assign(RNG.uniform(-1.5, 1.5, size=array.shape))
-    return model
-
-
-def save_model(model: Keras, folder: Path, ending: str = "keras") -> Path:
-    path = folder / f"model.{ending}"
-    model.save(path)
-    return path
-
-
-def rewrite(path: Path, name: str, edit: Callable[[Any], None]) -> None:
-    """Change a description or the weights in a .keras file."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    if name.endswith(".json"):
-        content = json.loads(members[name])
-        edit(content)
-        members[name] = json.dumps(content).encode()
-    else:
-        buffer = io.BytesIO(members[name])
-        with h5py.File(buffer, "r+") as file:
-            edit(file)
-        members[name] = buffer.getvalue()
-    with zipfile.ZipFile(path, "w") as archive:
-        for member, data in members.items():
-            archive.writestr(member, data)
-
-
-def scores(model: Keras, rows: Matrix) -> Matrix:
-    """Return Keras's scores; `rows` contains the columns of all inputs."""
-    widths = [tensor.shape[1] for tensor in model.inputs]
-    parts = np.split(rows, np.cumsum(widths)[:-1], axis=1)
-    inputs = [part.astype(tensor.dtype) for part, tensor in zip(parts, model.inputs, strict=True)]
-    predictions = model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0)
-    return np.asarray(predictions, dtype=np.float64).reshape(len(rows), -1)
-
-
-def assert_read(model: Keras, path: Path, rows: Matrix, *, rtol: float = 1e-5) -> Network:
-    network = read_keras(path)
-    expected = scores(model, rows)
-    np.testing.assert_allclose(network(rows), expected, rtol=rtol, atol=rtol)
-    return network
-
-
-# Formats.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # of Keras
+    pytest.mark.usefixtures("one_program"),
+]
 
 
 @pytest.mark.parametrize("ending", ["keras", "h5"])
@@ -213,9 +141,6 @@ def test_only_keras_2_computes_in_float64_with_every_backend(keras: Keras, tmp_p
     assert read_keras(path).source == "float32"
 
 
-# Custom classes.
-
-
 def custom_dense(keras: Keras) -> list[Keras]:
     class Dense(keras.layers.Dense):  # type: ignore[misc]
         def call(self, x: Keras, training: bool | None = None) -> Keras:  # noqa: ARG002 - Keras passes it
@@ -286,9 +211,6 @@ def test_an_operation_with_the_name_of_a_layer_is_refused(keras: Keras, tmp_path
     model = keras.Model(input_, keras.ops.softmax(keras.layers.Dense(3)(input_), axis=0))
     with pytest.raises(NetworkError, match=r"\(Softmax\) is not one of Keras's own layers: got"):
         read_keras(save_model(model, tmp_path))
-
-
-# Older files.
 
 
 def remove_names(file: h5py.File) -> None:
@@ -362,183 +284,4 @@ def test_an_unknown_version_of_keras_is_refused(keras: Keras, tmp_path: Path) ->
     with pytest.raises(
         NetworkError, match=r"version of Keras is not supported: got 4\.0\.0; expected 3 or older"
     ):
-        read_keras(path)
-
-
-# Shapes.
-
-
-def joined_model(keras: Keras, axis: int) -> Keras:
-    layers = keras.layers
-    first, second = keras.Input((2,), name="one"), keras.Input((2,), name="other")
-    looked_up = [layers.Embedding(5, 3)(first), layers.Embedding(5, 3)(second)]
-    flat = layers.Flatten()(layers.Concatenate(axis=axis)(looked_up))
-    return keras.Model([first, second], layers.Dense(2)(flat))
-
-
-def reshaped_model(keras: Keras, *between: Keras) -> Keras:
-    input_ = keras.Input((4,))
-    value = keras.layers.Embedding(5, 3)(input_)
-    for layer in between:
-        value = layer(value)
-    return keras.Model(input_, keras.layers.Dense(2)(value))
-
-
-def normalized_model(keras: Keras) -> Keras:
-    layers = keras.layers
-    norm = layers.Normalization(mean=[1.0, 2.0, 3.0], variance=[0.25, 4.0, 1.0])
-    return reshaped_model(keras, norm, layers.Flatten())
-
-
-SHAPES: list[Make] = [
-    lambda keras: joined_model(keras, -1),
-    lambda keras: joined_model(keras, 1),
-    lambda keras: reshaped_model(keras, keras.layers.Flatten()),
-    lambda keras: reshaped_model(keras, keras.layers.Flatten(data_format="channels_first")),
-    lambda keras: reshaped_model(
-        keras, keras.layers.Reshape((-1, 2)), keras.layers.Flatten(data_format="channels_first")
-    ),
-    normalized_model,
-]
-
-
-@pytest.mark.parametrize("make", SHAPES)
-def test_embedded_columns_keep_the_order_of_keras(make: Make, keras: Keras, tmp_path: Path) -> None:
-    model = make(keras)
-    assert_read(model, save_model(model, tmp_path), CODES)
-
-
-@pytest.mark.parametrize("make", SHAPES)
-def test_layers_evaluated_one_by_one_keep_the_order_of_keras(
-    make: Make, keras: Keras, tmp_path: Path
-) -> None:
-    model = make(keras)
-    outputs = KerasEvaluator(load_keras(save_model(model, tmp_path)))(CODES)
-    np.testing.assert_allclose(outputs, scores(model, CODES), atol=1e-5)
-
-
-def test_embedded_columns_that_are_not_flattened_are_refused(keras: Keras, tmp_path: Path) -> None:
-    model = reshaped_model(keras)
-    with pytest.raises(
-        NetworkError,
-        match=r"several rows of values per person: got the shape \[4, 3\]; .* add a Flatten layer",
-    ):
-        read_keras(save_model(model, tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("layer", "message"),
-    [
-        (
-            lambda layers: layers.Reshape((2, 3)),
-            r"changes the shape: got \[2, 3\]; expected one row",
-        ),
-        (
-            lambda layers: layers.Softmax(axis=0),
-            "along an unsupported axis: got 0; expected the last axis",
-        ),
-    ],
-)
-def test_another_axis_is_refused(layer: Make, message: str, keras: Keras, tmp_path: Path) -> None:
-    model = model_of(keras, keras.layers.Dense(6), layer(keras.layers))
-    with pytest.raises(NetworkError, match=message):
-        read_keras(save_model(model, tmp_path))
-
-
-def test_an_input_that_keras_truncates_to_integers_is_refused_unless_embedded(
-    keras: Keras, tmp_path: Path
-) -> None:
-    layers = keras.layers
-    model = model_of(
-        keras, layers.Embedding(5, 2), layers.Flatten(), layers.Dense(1), dtype="int32"
-    )
-    assert_read(model, save_model(model, tmp_path), CODES)
-    model = model_of(keras, layers.Dense(1), dtype="int32", name="codes")
-    message = (
-        r"the input 'codes' of int32 is truncated to integers: got layer '\w+' "
-        r"\(Dense\) after it; expected an Embedding"
-    )
-    with pytest.raises(NetworkError, match=message):
-        read_keras(save_model(model, tmp_path))
-
-
-# Single layers.
-
-
-def test_a_normalization_has_the_least_divisor_of_keras(keras: Keras, tmp_path: Path) -> None:
-    norm = keras.layers.Normalization(mean=[0.0] * 4, variance=[1e-16, 0.0, 1.0, 4.0])
-    model = model_of(keras, norm, keras.layers.Dense(1))
-    assert_read(model, save_model(model, tmp_path), NUMBERS)
-
-
-@pytest.mark.parametrize("ending", ["keras", "h5"])
-def test_an_adapted_normalization_of_a_constant_column_is_read(
-    ending: str, keras: Keras, tmp_path: Path
-) -> None:
-    norm = keras.layers.Normalization()
-    norm.adapt(np.array([[1, 2, 3, 4], [1, 3, 5, 7]], dtype=np.float32))
-    model = keras.Sequential([keras.Input((4,)), norm, keras.layers.Dense(1)])
-    assert_read(model, save_model(model, tmp_path, ending), NUMBERS)
-
-
-@pytest.mark.parametrize("ending", ["keras", "h5"])
-@pytest.mark.parametrize("kind", ["Dropout", "BatchNormalization"])
-def test_a_layer_called_in_training_mode_is_refused(
-    kind: str, ending: str, keras: Keras, tmp_path: Path
-) -> None:
-    layer = getattr(keras.layers, kind)(**{"rate": 0.5} if kind == "Dropout" else {}, name="x")
-    input_ = keras.Input((4,))
-    model = keras.Model(input_, keras.layers.Dense(1)(layer(input_, training=True)))
-    with pytest.raises(
-        NetworkError,
-        match=r"layer 'x' .* called with further arguments, such as training=True; "
-        r"expected its inputs alone",
-    ):
-        read_keras(save_model(model, tmp_path, ending))
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_a_call_in_training_mode_is_detected_in_files_of_keras_2(
-    training: bool, keras: Keras, tmp_path: Path
-) -> None:
-    input_ = keras.Input((4,), name="entry")
-    value = keras.layers.Dropout(0.5, name="x")(input_, training=False)
-    model = keras.Model(input_, keras.layers.Dense(1)(value))
-    path = save_model(model, tmp_path)
-
-    def as_keras_2(content: dict[str, Any]) -> None:
-        layer = next(layer for layer in content["config"]["layers"] if layer["name"] == "x")
-        layer["inbound_nodes"] = [[["entry", 0, 0, {"training": training}]]]
-
-    rewrite(path, "config.json", as_keras_2)
-    if not training:
-        assert_read(model, path, NUMBERS)
-        return
-    with pytest.raises(NetworkError, match=r"layer 'x' .* inputs alone"):
-        read_keras(path)
-
-
-@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("index", [0, 4, 5])
-def test_weights_that_are_not_finite_are_refused(
-    index: int, number: float, keras: Keras, tmp_path: Path
-) -> None:
-    layers = keras.layers
-    model = model_of(keras, layers.Dense(3), layers.BatchNormalization(), layers.Dense(1))
-    weights = model.get_weights()
-    weights[index].flat[0] = number
-    model.set_weights(weights)
-    with pytest.raises(NetworkError, match=r"layer '\w+' \(\w+\) has weights that are not finite"):
-        read_keras(save_model(model, tmp_path))
-
-
-def test_a_number_beyond_the_format_is_refused(keras: Keras, tmp_path: Path) -> None:
-    model = model_of(keras, keras.layers.Rescaling(2.0, name="x"), keras.layers.Dense(1))
-    path = save_model(model, tmp_path)
-    rewrite(
-        path,
-        "config.json",
-        lambda content: content["config"]["layers"][1]["config"].update(scale=1e99),
-    )
-    with pytest.raises(NetworkError, match=r"layer 'x' \(Rescaling\) has invalid numbers: got"):
         read_keras(path)
