@@ -107,7 +107,7 @@ def test_exact_scores_are_decided_to_the_last_ulp(
     assert decided.tolist() == [favors == "below", equality == "favorable", favors == "above"]
 
 
-def test_a_score_between_two_floats_is_not_a_tie() -> None:
+def test_a_score_between_two_floats_is_no_tie() -> None:
     half_ulp_above = Dyadic.of([[1.0]]) + Dyadic.of([[2.0**-80]])
     rule = Threshold(1.0, "below", "favorable")
     assert half_ulp_above.fractions()[0] > Fraction(1)
@@ -151,7 +151,7 @@ def test_a_threshold_reads_one_score_and_makes_two_decisions() -> None:
 
 
 ABC = Argmax(("a", "b", "c"))
-ULP = 2.0**-52  # from 1 to the next float64
+ULP = 2.0**-52  # from 1 to the next number
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_the_first_of_the_largest_scores_wins(scores: list[float], winner: int) 
     exact = Dyadic.of([scores])
     assert ABC.decide_exactly(exact).tolist() == [winner]
     for index, chosen in enumerate(ABC.classes):
-        binary_rule = OneVsRest(ABC.classes, chosen)
-        assert binary_rule.decide_exactly(exact).tolist() == [index == winner]
+        one = OneVsRest(ABC.classes, chosen)
+        assert one.decide_exactly(exact).tolist() == [index == winner]
 
 
 def test_exact_arithmetic_distinguishes_nearly_equal_classes() -> None:
@@ -183,9 +183,9 @@ def test_exact_arithmetic_distinguishes_nearly_equal_classes() -> None:
     ("values", "errors", "winner", "chosen"),
     [
         ([0.0, 1.0, 0.0], [0.4, 0.4, 0.4], 1, 1),
-        ([0.0, 1.0, 0.0], [0.5, 0.5, 0.4], UNDECIDED, UNDECIDED),  # a may equal b
-        ([1.0, 0.0, 1.0], [0.1, 0.1, 0.1], UNDECIDED, 0),  # a or c, but certainly not b
-        ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),  # a tie needs exact arithmetic
+        ([0.0, 1.0, 0.0], [0.5, 0.5, 0.4], UNDECIDED, UNDECIDED),  # a may catch up with b
+        ([1.0, 0.0, 1.0], [0.1, 0.1, 0.1], UNDECIDED, 0),  # a or c, and surely not b
+        ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),  # ties are settled exactly
         ([0.0, np.nan, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),
         ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], UNDECIDED, UNDECIDED),
     ],
@@ -200,17 +200,17 @@ def test_a_class_is_decided_only_by_a_margin_beyond_the_errors(
 
 @pytest.mark.parametrize("errors", [[np.inf, 0.0, 0.0], [np.inf, np.inf, np.inf]])
 @pytest.mark.parametrize("rule", [ABC, OneVsRest(ABC.classes, "a"), OneVsRest(ABC.classes, "c")])
-def test_an_unbounded_score_leaves_the_class_undecided_without_a_warning(
+def test_a_score_that_nothing_is_known_of_leaves_the_class_open_without_a_warning(
     rule: Argmax | OneVsRest, errors: list[float]
 ) -> None:
     scores = Bounded(np.array([[1.0, 0.0, 2.0]]), np.array([errors]))
     assert rule.decide(scores).tolist() == [UNDECIDED]
 
 
-def test_classes_are_at_most_as_many_as_int8_can_represent() -> None:
-    """Class 128 would wrap around to −128, and 255 to −1, which means undecided."""
-    rule = Argmax(tuple(f"c{n}" for n in range(127)))
-    assert rule.decide_exactly(Dyadic.of(np.arange(127.0)[None, :])).tolist() == [126]
+def test_as_many_classes_as_int8_can_number_and_no_more() -> None:
+    """Class 128 would wrap around to −128, and 255 to −1, which means open."""
+    most = Argmax(tuple(f"c{n}" for n in range(127)))
+    assert most.decide_exactly(Dyadic.of(np.arange(127.0)[None, :])).tolist() == [126]
     with pytest.raises(SchemaError, match="classes"):
         Argmax(tuple(f"c{n}" for n in range(200)))
 
@@ -223,7 +223,7 @@ def test_classes_are_at_most_as_many_as_int8_can_represent() -> None:
         (OneVsRest(ABC.classes, "b"), 3, ("not b", "b"), "last"),
     ],
 )
-def test_a_rule_has_numbers_of_outputs_and_decisions(
+def test_a_rule_says_what_it_reads_and_what_it_decides(
     rule: Threshold | Argmax | OneVsRest, outputs: int, outcomes: tuple[str, ...], ties_to: str
 ) -> None:
     assert rule.outputs == outputs
@@ -242,18 +242,18 @@ def test_a_tolerance_reads_one_score_and_decides_nothing() -> None:
 
 @pytest.mark.parametrize("side", [None, "above", "below"])
 @pytest.mark.parametrize("rule", [ABC, OneVsRest(ABC.classes, "b"), Tolerance(1.0)])
-def test_only_a_threshold_depends_on_the_ties_of_the_source(rule: Rule, side: Side | None) -> None:
+def test_only_a_threshold_asks_where_the_source_puts_ties(rule: Rule, side: Side | None) -> None:
     assert rule.resolved(side) is rule
 
 
-def test_classes_may_be_a_list() -> None:
+def test_classes_may_come_as_a_list() -> None:
     assert Argmax(["a", "b", "c"]) == ABC  # type: ignore[arg-type]
     assert OneVsRest(["a", "b", "c"], "c").index == 2  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("reference", [0.0, 3.0, -0.1, 1e300])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 2.0])
-def test_the_band_includes_scores_at_half_of_epsilon_and_no_farther_ones(
+def test_a_score_exactly_half_of_epsilon_away_is_in_the_band_and_one_beyond_is_not(
     reference: float, epsilon: float
 ) -> None:
     comparator = Tolerance(2 * epsilon).comparator(Dyadic.of([[reference]]))
@@ -268,12 +268,12 @@ def test_the_band_includes_scores_at_half_of_epsilon_and_no_farther_ones(
 @pytest.mark.parametrize(
     ("score", "differs"), [(2.0, 0), (2.0 + 2 * ULP, 1), (0.0, 0), (-ULP, 1), (1.0, 0)]
 )
-def test_a_tolerance_is_exact_to_the_last_ulp_on_both_sides(score: float, differs: int) -> None:
+def test_a_tolerance_reaches_to_the_last_ulp_on_both_sides(score: float, differs: int) -> None:
     comparator = Tolerance(2.0).comparator(Dyadic.of([[1.0]]))
     assert comparator.decide_exactly(Dyadic.of([[score]])).tolist() == [differs]
 
 
-def test_a_distance_within_its_error_of_epsilon_is_undecided() -> None:
+def test_a_distance_within_its_error_of_epsilon_is_left_open() -> None:
     comparator = Tolerance(2.0).comparator(Dyadic.of([[3.0]]))
     values = np.array([[3.0], [4.5], [1.5], [4.5], [4.0], [2.0], [np.nan], [9.0]])
     errors = np.array([[0.9], [0.4], [0.4], [0.5], [0.0], [0.0], [0.0], [np.inf]])
@@ -283,8 +283,8 @@ def test_a_distance_within_its_error_of_epsilon_is_undecided() -> None:
     ]
 
 
-def test_a_band_is_centered_exactly_between_known_scores() -> None:
-    """The middle of 0.1 and 0.75 is not a float64."""
+def test_a_band_lies_around_the_middle_of_known_scores_exactly() -> None:
+    """The middle of 0.1 and 0.75 is no float64."""
     band = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.1], [0.3]]))
     assert band.center == (Fraction(0.1) + Fraction(0.75)) / 2
     middle = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.25], [0.3]]))
@@ -309,14 +309,14 @@ def test_a_tolerance_that_cannot_be_halved_proves_nothing_by_bounds(epsilon: flo
 
 
 @pytest.mark.parametrize(("high", "differs"), [(1.5, False), (1.5 + ULP, True), (-0.5, False)])
-def test_a_difference_of_exactly_epsilon_is_within_the_tolerance(
+def test_two_scores_exactly_epsilon_apart_are_within_the_tolerance(
     high: float, *, differs: bool
 ) -> None:
     for pair in ([[0.5], [high]], [[high], [0.5]]):
         assert separates(Tolerance(1.0), Dyadic.of(pair)) is differs
 
 
-def test_two_decisions_are_compared_by_rules_with_decisions() -> None:
+def test_two_decisions_are_compared_where_there_are_decisions() -> None:
     assert separates(Threshold(0.0), Dyadic.of([[-1.0], [1.0]]))
     assert not separates(Threshold(0.0), Dyadic.of([[0.0], [1.0]]))
 
@@ -361,7 +361,7 @@ def test_a_comparator_flags_decisions_that_differ_from_the_reference(
         (OneVsRest(ABC.classes, "b"), [[1.0, 0.0, 0.0], [1.0, 4.0, 4.0]], 0.0),
     ],
 )
-def test_the_gap_is_the_distance_of_the_other_score_beyond_the_boundary(
+def test_the_gap_is_how_far_the_other_is_on_the_other_side(
     rule: Rule, pair: list[list[float]], gap: float
 ) -> None:
     assert rule.gap(Dyadic.of(pair)) == gap
@@ -376,7 +376,7 @@ def test_the_gap_is_the_distance_of_the_other_score_beyond_the_boundary(
         (Tolerance(1.0), [3.0], [[1], [-1]], False),
     ],
 )
-def test_the_objective_increases_toward_the_other_decision(
+def test_the_objective_grows_towards_the_other_side(
     rule: Rule, reference: list[float], directions: list[list[float]], *, least: bool
 ) -> None:
     objective = rule.objective(Dyadic.of([reference]))
@@ -385,7 +385,7 @@ def test_the_objective_increases_toward_the_other_decision(
 
 
 @pytest.mark.parametrize("reference", [3.0, -0.1, 0.0, 2.0**60, -(2.0**1000), 5e-324])
-def test_the_distance_to_the_reference_score_is_measured_on_both_sides(reference: float) -> None:
+def test_the_distance_to_ones_own_score_is_measured_on_both_sides(reference: float) -> None:
     objective = Tolerance(1.0).objective(Dyadic.of([[reference]]))
     assert objective.offsets.fractions() == [-Fraction(reference), Fraction(reference)]
 
@@ -394,7 +394,7 @@ def test_the_distance_to_the_reference_score_is_measured_on_both_sides(reference
     ("errors", "differs"),
     [([0.0, 0.0], True), ([0.4, 0.5], True), ([0.5, 0.5], False), ([1.0, 0.0], False)],
 )
-def test_the_runtime_error_of_a_distance_includes_both_scores(
+def test_in_the_runtime_both_scores_of_a_distance_are_off(
     errors: list[float], *, differs: bool
 ) -> None:
     scores = Bounded(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
@@ -405,16 +405,14 @@ def test_the_runtime_error_of_a_distance_includes_both_scores(
 @pytest.mark.parametrize(
     ("errors", "differs"), [([0.5, 0.5], True), ([1.0, 0.5], False), ([0.5, 1.0], False)]
 )
-def test_a_pair_is_runtime_safe_only_if_both_decisions_are(
-    errors: list[float], *, differs: bool
-) -> None:
+def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, differs: bool) -> None:
     scores = Bounded(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
     flags = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
     assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize("epsilon", ["1", None, 10**400], ids=["text", "none", "huge"])
-def test_a_tolerance_that_is_not_a_number_is_refused(epsilon: object) -> None:
+def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
     with pytest.raises(SchemaError, match="invalid tolerance: got"):
         Tolerance(epsilon)  # type: ignore[arg-type]
 
