@@ -68,7 +68,7 @@ def wrong_verdicts(
                     wrong.append(f"{name}: fair")
             case feta.Unfair(counterexample=counterexample, optimal=optimal):
                 pair = (counterexample.person, counterexample.counterpart)
-                if not oracle.apart(model, *pair) or (complete and not differs):
+                if not oracle.differs(model, *pair) or (complete and not differs):
                     wrong.append(f"{name}: unfair")
                 gap = oracle.gap(model, *pair)
                 if optimal and worst is not None and worst - gap > GAP_TOLERANCE * worst:
@@ -87,7 +87,7 @@ def wrong_verdicts(
 def _worst_gap(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
     """Return the largest gap to a counterpart with another decision; regression: of any two."""
     if not isinstance(model.rule, Tolerance):
-        differs = [other for other in others if oracle.apart(model, person, other)]
+        differs = [other for other in others if oracle.differs(model, person, other)]
         return max((oracle.gap(model, person, other) for other in differs), default=None)
     scores = [oracle.score(model, counterpart) for counterpart in (person, *others)]
     span = max(scores) - min(scores)

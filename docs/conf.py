@@ -39,8 +39,8 @@ autosummary_generate = True
 autosummary_filename_map = {
     f"feta.{name}": f"feta.{name}-function" for name in ("audit", "spread", "tally")
 }
-# scikit-learn adds the first three to estimators, and their docstrings link to its site.
-# The others are constants that the two estimators share.
+# scikit-learn adds the first three to estimators, and their docstrings link to its site; the
+# template of classes excludes its inherited methods. The others are constants of the estimators.
 EXCLUDED = (
     "set_fit_request, set_predict_request, set_score_request, kind, example, promise, takes_rows"
 )

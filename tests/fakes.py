@@ -4,7 +4,7 @@ import numpy as np
 
 from feta.arrays import Vector
 from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
-from feta.program import Places, Program
+from feta.program import Indices, Program
 
 
 class Liar:
@@ -37,11 +37,11 @@ class LiarSession:
         self.n_columns = len(program.cost)
         return SolverResult(self.liar.status, self._point())
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
+    def solve_again(self, forbidden: Indices, *, seconds: float) -> SolverResult:
         del forbidden, seconds
         return SolverResult(self.liar.status, self._point())
 
-    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+    def pool(self, program: Program, selectors: Indices, *, limit: int, seconds: float) -> Pool:
         del selectors, limit
         point = self.solve(program, seconds=seconds).point
         return Pool(self.liar.status, () if point is None else (point, point))

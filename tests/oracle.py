@@ -74,7 +74,7 @@ def decide(model: Model, person: Vector) -> int:
             raise AssertionError("a regression makes no decisions")
 
 
-def apart(model: Model, person: Vector, other: Vector) -> bool:
+def differs(model: Model, person: Vector, other: Vector) -> bool:
     if isinstance(model.rule, Tolerance):
         distance = abs(score(model, person) - score(model, other))
         return distance > Fraction(model.rule.epsilon)
@@ -90,7 +90,7 @@ def span(model: Model, person: Vector) -> Fraction:
 def is_fair(model: Model, person: Vector) -> bool:
     if isinstance(model.rule, Tolerance):
         return span(model, person) <= Fraction(model.rule.epsilon)
-    return not any(apart(model, person, other) for other in counterparts(model, person))
+    return not any(differs(model, person, other) for other in counterparts(model, person))
 
 
 def gap(model: Model, person: Vector, other: Vector) -> Fraction:
@@ -109,23 +109,22 @@ def gap(model: Model, person: Vector, other: Vector) -> Fraction:
 def worst_gap(model: Model, person: Vector) -> Fraction | None:
     if isinstance(model.rule, Tolerance):
         return None if is_fair(model, person) else span(model, person)
-    others = [other for other in counterparts(model, person) if apart(model, person, other)]
+    others = [other for other in counterparts(model, person) if differs(model, person, other)]
     return max((gap(model, person, other) for other in others), default=None)
 
 
 def tally(model: Model, person: Vector, weights: VoteWeights | None = None) -> list[int]:
     counts = [0] * model.rule.n_classes
-    for number, other in enumerate(counterparts(model, person)):
-        counts[decide(model, other)] += votes_of(number, weights)
+    for assignment_id, other in enumerate(counterparts(model, person)):
+        counts[decide(model, other)] += votes_of(assignment_id, weights)
     return counts
 
 
-def votes_of(number: int, weights: VoteWeights | None) -> int:
+def votes_of(assignment_id: int, weights: VoteWeights | None) -> int:
     if weights is None:
         return 1
-    return dict(zip(weights.assignment_ids.tolist(), weights.votes.tolist(), strict=True)).get(
-        number, 0
-    )
+    votes = dict(zip(weights.assignment_ids.tolist(), weights.votes.tolist(), strict=True))
+    return votes.get(assignment_id, 0)
 
 
 def fair_decision(
@@ -134,8 +133,8 @@ def fair_decision(
     if isinstance(model.rule, Tolerance):
         ordered = sorted(
             score(model, other)
-            for number, other in enumerate(counterparts(model, person))
-            for _ in range(votes_of(number, weights))
+            for assignment_id, other in enumerate(counterparts(model, person))
+            for _ in range(votes_of(assignment_id, weights))
         )
         return ordered[(len(ordered) - 1) // 2]
     counts = tally(model, person, weights)

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from feta.arrays import Flags, Matrix, Vector
 from feta.interval_box import IntervalBox
 
-Places = NDArray[np.int32]
+# Indices of rows, columns or entries.
+Indices = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """Minimize cost · x with x in `columns`, A·x in `limits`, and x integer where `whole` is set.
+    """Minimize cost · x with x in `columns`, A·x in `limits`, and x integer where `integral`.
 
     A is given by its entries, row by row. `slack` bounds the distance by which the network itself
     may violate a row, because coefficients are rounded. Solvers do not need it, but proofs from
@@ -22,15 +23,15 @@ class Program:
 
     cost: Vector
     columns: IntervalBox
-    whole: Flags
-    entry_rows: Places  # ascending
-    entry_columns: Places
+    integral: Flags
+    entry_rows: Indices  # ascending
+    entry_columns: Indices
     entries: Vector
     limits: IntervalBox  # of the rows
     slack: Vector
 
     @property
-    def starts(self) -> Places:
+    def starts(self) -> Indices:
         """The index of each row's first entry, then the number of entries."""
         return np.searchsorted(self.entry_rows, np.arange(len(self.slack) + 1)).astype(np.int32)
 
@@ -39,7 +40,7 @@ class Program:
         shapes = self.cost.shape == other.cost.shape and self.slack.shape == other.slack.shape
         return (
             shapes
-            and np.array_equal(self.whole, other.whole)
+            and np.array_equal(self.integral, other.integral)
             and np.array_equal(self.entry_rows, other.entry_rows)
             and np.array_equal(self.entry_columns, other.entry_columns)
         )
@@ -51,23 +52,23 @@ class ProgramBuilder:
     def __init__(self) -> None:
         self._lower: list[Vector] = []
         self._upper: list[Vector] = []
-        self._whole: list[Flags] = []
-        self._entries: list[tuple[Places, Places, Vector]] = []
+        self._integral: list[Flags] = []
+        self._entries: list[tuple[Indices, Indices, Vector]] = []
         self._limits: list[tuple[Vector, Vector, Vector]] = []
         self.n_columns = 0
         self.n_rows = 0
 
-    def columns(self, box: IntervalBox, *, whole: bool = False) -> Places:
-        """Add one column per interval; `whole` makes them integer. Return their indices."""
+    def columns(self, box: IntervalBox, *, integral: bool = False) -> Indices:
+        """Add one column per interval; `integral` makes them integer. Return their indices."""
         start, self.n_columns = self.n_columns, self.n_columns + len(box.lower)
         self._lower.append(box.lower)
         self._upper.append(box.upper)
-        self._whole.append(np.full(len(box.lower), whole))
+        self._integral.append(np.full(len(box.lower), integral))
         return np.arange(start, self.n_columns, dtype=np.int32)
 
     def rows(
         self,
-        terms: list[tuple[Places, Matrix | Vector | float]],
+        terms: list[tuple[Indices, Matrix | Vector | float]],
         *,
         lower: Vector | float = -np.inf,
         upper: Vector | float = np.inf,
@@ -102,7 +103,7 @@ class ProgramBuilder:
         return Program(
             np.zeros(self.n_columns) if cost is None else cost,
             box,
-            np.concatenate(self._whole),
+            np.concatenate(self._integral),
             rows[order],
             indices[order],
             entries[order],

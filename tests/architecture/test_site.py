@@ -89,6 +89,14 @@ def test_every_public_name_has_a_page(site: Path) -> None:
         assert f'id="feta.{name}"' in content(site, link)
 
 
+@pytest.mark.parametrize("name", ["CEFairClassifier", "FairClassifier", "FairRegressor"])
+def test_inherited_methods_of_estimators_are_on_their_page(site: Path, name: str) -> None:
+    page = content(site, f"generated/feta.{name}.html")
+    methods = set(re.findall(rf'id="feta\.{name}\.(\w+)"', page))
+    shares = set() if name == "FairRegressor" else {"predict_proba"}
+    assert methods == {"fit", "predict", "explain"} | shares
+
+
 def test_no_two_pages_differ_only_in_the_case_of_letters(pages: dict[Path, Page]) -> None:
     assert len({str(path).lower() for path in pages}) == len(pages)
 

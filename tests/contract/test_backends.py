@@ -39,7 +39,7 @@ def session(backend: Backend) -> Session:
 def knapsack(room: float, *, values: tuple[float, ...] = (4.0, 5.0, 3.0)) -> Program:
     """Return a knapsack problem: three items with weights 2, 3 and 1."""
     builder = ProgramBuilder()
-    chosen = builder.columns(IntervalBox(np.zeros(3), np.ones(3)), whole=True)
+    chosen = builder.columns(IntervalBox(np.zeros(3), np.ones(3)), integral=True)
     builder.rows([(chosen, np.array([[2.0, 3.0, 1.0]]))], upper=room, n_rows=1)
     return builder.program(-np.array(values))
 
@@ -47,9 +47,9 @@ def knapsack(room: float, *, values: tuple[float, ...] = (4.0, 5.0, 3.0)) -> Pro
 def equality(side: float, low: float = 0.0) -> Program:
     """Return the program that maximizes an integer whose sum with a real number is given."""
     builder = ProgramBuilder()
-    whole = builder.columns(IntervalBox(np.array([low]), np.array([5.0])), whole=True)
+    integer = builder.columns(IntervalBox(np.array([low]), np.array([5.0])), integral=True)
     rest = builder.columns(IntervalBox(np.array([0.0]), np.array([0.75])))
-    builder.rows([(whole, 1.0), (rest, np.array([1.0]))], lower=side, upper=side, n_rows=1)
+    builder.rows([(integer, 1.0), (rest, np.array([1.0]))], lower=side, upper=side, n_rows=1)
     return builder.program(np.array([-1.0, 0.0]))
 
 
@@ -67,8 +67,8 @@ def test_the_optimum_is_found(session: Session) -> None:
 def test_a_session_updates_every_number_that_changes(session: Session) -> None:
     np.testing.assert_allclose(point(session, knapsack(4.0)), [0, 1, 1], atol=1e-6)
     np.testing.assert_allclose(point(session, knapsack(3.0)), [1, 0, 1], atol=1e-6)
-    worth = knapsack(3.0, values=(1.0, 9.0, 1.0))
-    np.testing.assert_allclose(point(session, worth), [0, 1, 0], atol=1e-6)
+    other_values = knapsack(3.0, values=(1.0, 9.0, 1.0))
+    np.testing.assert_allclose(point(session, other_values), [0, 1, 0], atol=1e-6)
     np.testing.assert_allclose(point(session, equality(3.5)), [3, 0.5], atol=1e-6)
     np.testing.assert_allclose(point(session, equality(2.25)), [2, 0.25], atol=1e-6)
     np.testing.assert_allclose(point(session, equality(1.25, 1.0)), [1, 0.25], atol=1e-6)
@@ -108,9 +108,9 @@ def test_cuts_enumerate_each_choice_once(session: Session) -> None:
 def selectors(n_values: int) -> Program:
     """Return a choice of one value, and a binary column that excludes the first value."""
     builder = ProgramBuilder()
-    chosen = builder.columns(IntervalBox(np.zeros(n_values), np.ones(n_values)), whole=True)
+    chosen = builder.columns(IntervalBox(np.zeros(n_values), np.ones(n_values)), integral=True)
     builder.rows([(chosen, np.ones((1, n_values)))], lower=1.0, upper=1.0, n_rows=1)
-    other = builder.columns(IntervalBox(np.zeros(2), np.ones(2)), whole=True)
+    other = builder.columns(IntervalBox(np.zeros(2), np.ones(2)), integral=True)
     builder.rows([(other, np.ones((1, 2)))], lower=1.0, upper=1.0, n_rows=1)
     builder.rows([(chosen[:1], 1.0), (other[:1], 1.0)], upper=1.0, n_rows=1)
     return builder.program()
@@ -133,7 +133,7 @@ def test_a_pool_contains_every_choice(backend: Backend, session: Session) -> Non
     np.testing.assert_allclose(point(session, knapsack(4.0)), [0, 1, 1], atol=1e-6)
 
 
-def test_no_time_is_never_a_proof(session: Session) -> None:
+def test_a_time_limit_of_zero_is_never_a_proof(session: Session) -> None:
     """Presolving may solve even this program; the status must not be INFEASIBLE."""
     result = session.solve(knapsack(4.0), seconds=0.0)
     assert result.status in (Status.OPTIMAL, Status.STOPPED)
@@ -156,7 +156,7 @@ def test_the_engine_agrees_with_the_oracle(backend: Backend, seed: int) -> None:
 
 
 @pytest.mark.parametrize("counting", ["cuts", "pool"])
-def test_both_methods_of_counting_find_everybody(backend: Backend, counting: str) -> None:
+def test_both_methods_of_counting_match_enumeration(backend: Backend, counting: str) -> None:
     network = feta.Network.from_layers(
         [([[0.1, 1.0, -1.0, 0.0], [-0.1, 0.0, 1.0, 0.0]], [-4.0, 5.0]), ([[1.0, 1.0]], [-1.4])]
     )
@@ -179,7 +179,7 @@ def test_both_methods_of_counting_find_everybody(backend: Backend, counting: str
     assert (none.by_class <= truth.by_class).all()
 
 
-def test_two_real_attributes_are_answered_to_the_ninth_digit(backend: Backend) -> None:
+def test_the_optimum_over_two_real_attributes_is_exact_to_nine_digits(backend: Backend) -> None:
     """The largest score is where two ReLUs meet: at age 40.7, wherever the solver stops."""
     space = feta.FeatureSpace(
         (feta.Real("age", 18, 90, sensitive=True), feta.Real("hours", 0, 1, sensitive=True))

@@ -8,7 +8,7 @@ from feta.engine.milp.backends.protocol import Status
 PROOFS = (Status.OPTIMAL, Status.INFEASIBLE)
 
 
-def test_highs() -> None:
+def test_every_status_of_highs_is_known() -> None:
     from highspy import HighsModelStatus  # noqa: PLC0415 - only where it is used
 
     failures = {"kNotset", "kLoadError", "kModelError", "kPresolveError", "kSolveError"}
@@ -19,7 +19,7 @@ def test_highs() -> None:
     assert ends == {"kOptimal", "kInfeasible", "kUnboundedOrInfeasible"}
 
 
-def test_gurobi() -> None:
+def test_every_status_of_gurobi_is_known() -> None:
     gurobipy = pytest.importorskip("gurobipy", reason="gurobipy is not installed")
     failures = {"LOADED", "UNBOUNDED", "NUMERIC", "SUBOPTIMAL", "INPROGRESS"}
     failures |= {"LOCALLY_OPTIMAL", "LOCALLY_INFEASIBLE"}
@@ -32,7 +32,7 @@ def test_gurobi() -> None:
     assert ends == {"OPTIMAL", "INFEASIBLE", "INF_OR_UNBD"}
 
 
-def test_scip() -> None:
+def test_every_status_of_scip_is_known() -> None:
     pyscipopt = pytest.importorskip("pyscipopt", reason="pyscipopt is not installed")
     names = [name for name in dir(pyscipopt.scip.PY_SCIP_STATUS) if name.isupper()]
     failures = {"unknown", "unbounded"}

@@ -47,11 +47,11 @@ def test_every_counterpart_exactly_on_the_threshold_is_decided_by_pattern(
     )[0]
     assert model.space.lattice.size == 212_380
     sizes: list[int] = []
-    form_at = ExactRestriction._evaluate_pattern
+    evaluate_pattern = ExactRestriction._evaluate_pattern
 
-    def counted(line: ExactRestriction, numbers: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - handed on
-        sizes.append(len(numbers))
-        return form_at(line, numbers, *rest)
+    def counted(restriction: ExactRestriction, ids: Counts, *rest: Any) -> Dyadic:  # noqa: ANN401 - passed on
+        sizes.append(len(ids))
+        return evaluate_pattern(restriction, ids, *rest)
 
     monkeypatch.setattr(ExactRestriction, "_evaluate_pattern", counted)
     verdict = feta.verify(feta.FairAt(model, person))
@@ -83,7 +83,7 @@ def test_cancelling_neurons_on_the_threshold_are_grouped_by_pattern() -> None:
 
 @pytest.mark.parametrize("equality", ["favorable", "unfavorable"])
 @pytest.mark.parametrize("favors", ["above", "below"])
-def test_a_tie_goes_where_the_rule_says(equality: str, favors: str) -> None:
+def test_a_score_on_the_threshold_is_decided_by_equality(equality: str, favors: str) -> None:
     rule = Threshold(3.0, favors, equality)  # type: ignore[arg-type]
     model = Model(SPACE, Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])]), rule)
     on = Model(SPACE, Network.from_layers([([[0.0, 0.0, 0.0, 0.0]], [3.0])]), rule)
@@ -129,7 +129,8 @@ def test_the_papers_algorithm_1_is_unfair_on_ties_and_eq_5_is_not() -> None:
     """A binary attribute that alone decides splits the counterparts in half.
 
     Algorithm 1 flips whoever has at least half of the counterparts against them: on a tie that is
-    everybody, so the two groups swap outcomes and still differ. Eq. 5 gives both the same.
+    everybody, so the two groups swap outcomes and still differ. Eq. 5 gives both the same
+    decision.
     """
     model = linear(female=-1.0, male=1.0)
     women, men = (SPACE.encode({"age": 40, "sex": s, "income": 1})[0] for s in ("female", "male"))
@@ -165,7 +166,7 @@ def test_a_spent_budget_is_unknown_never_fair() -> None:
 
 
 @pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
-def test_of_two_margins_of_zero_the_one_that_changes_the_class_counts(engine: str) -> None:
+def test_of_two_margins_of_zero_the_one_that_changes_the_class_is_worst(engine: str) -> None:
     """At "a" a later class ties with the person's and loses, at "b" an earlier one ties and wins.
 
     Both margins are 0 and "a" comes first; choosing it would prove an unfair model fair.

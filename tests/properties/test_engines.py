@@ -27,7 +27,7 @@ NAMES = sorted(name for name, engine in engines().items() if not isinstance(engi
 @pytest.mark.parametrize("engine", NAMES)
 @given(case=cases())
 @settings(max_examples=60, deadline=None)
-def test_no_answer_is_ever_wrong(engine: str, case: Case) -> None:
+def test_answers_match_the_oracle(engine: str, case: Case) -> None:
     for person in case.people:
         assert disagreements(case.model, person, engine, case.weights) == []
 
@@ -35,7 +35,9 @@ def test_no_answer_is_ever_wrong(engine: str, case: Case) -> None:
 @pytest.mark.parametrize("engine", NAMES)
 @given(case=cases(plain=False))
 @settings(max_examples=120, deadline=None)
-def test_no_rule_activation_or_vote_makes_an_answer_wrong(engine: str, case: Case) -> None:
+def test_answers_match_the_oracle_for_every_rule_activation_and_weighting(
+    engine: str, case: Case
+) -> None:
     for person in case.people:
         assert disagreements(case.model, person, engine, case.weights) == []
 
@@ -43,7 +45,7 @@ def test_no_rule_activation_or_vote_makes_an_answer_wrong(engine: str, case: Cas
 @pytest.mark.parametrize("engine", NAMES)
 @given(case=cases(plain=False), power=st.sampled_from([1, 20, 30]), seed=st.integers(0, 2**16))
 @settings(max_examples=60, deadline=None)
-def test_rescaled_and_permuted_neurons_change_nothing(
+def test_rescaling_and_permuting_neurons_changes_no_answer(
     engine: str, case: Case, power: int, seed: int
 ) -> None:
     model = case.model
@@ -52,12 +54,12 @@ def test_rescaled_and_permuted_neurons_change_nothing(
     )
     for person in case.people:
         assert oracle.scores(model, person) == oracle.scores(other, person)
-        first, second = (feta.worst(one, person, engine=engine) for one in (model, other))
+        first, second = (feta.worst(m, person, engine=engine) for m in (model, other))
         assert type(first) is type(second)
         if isinstance(first, feta.Unfair) and isinstance(second, feta.Unfair):
             assert (first.counterexample.counterpart == second.counterexample.counterpart).all()
     if not isinstance(model.rule, feta.Tolerance):
-        counts, others = (feta.tally(one, case.people, engine=engine) for one in (model, other))
+        counts, others = (feta.tally(m, case.people, engine=engine) for m in (model, other))
         np.testing.assert_array_equal(counts.by_class, others.by_class)
 
 
@@ -72,7 +74,7 @@ def test_a_fair_certificate_passes_the_exact_checker(case: Case) -> None:
 
 @given(case=cases())
 @settings(max_examples=60, deadline=None)
-def test_the_error_bound_holds(case: Case) -> None:
+def test_the_error_bound_covers_the_error_of_float64(case: Case) -> None:
     model = case.model
     scores = Rows(model.exact, case.people).scores(FLOAT64)
     for row, person in enumerate(case.people):

@@ -9,7 +9,7 @@ import feta
 from tests.strategies import random_case
 
 
-def test_one_hash_over_batches_threads_order_and_counterparts() -> None:
+def test_decisions_depend_on_neither_batch_threads_order_nor_counterpart() -> None:
     """The campaign `campaigns.invariance` compares 10^5 decisions on German credit."""
     case = random_case(np.random.default_rng(3), "tie")
     model = case.model

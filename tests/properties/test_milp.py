@@ -25,7 +25,7 @@ ENGINES = (
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: str(engine.name))
 @given(case=cases(plain=False))
 @settings(max_examples=12, deadline=None)
-def test_no_answer_is_ever_wrong(engine: MilpEngine, case: Case) -> None:
+def test_answers_match_the_oracle(engine: MilpEngine, case: Case) -> None:
     model, person = case.model, case.people[0]
     others, counts = oracle.counterparts(model, person), Counter[str]()
     assert wrong_verdicts(model, person, engine, others, counts) == []
@@ -44,14 +44,14 @@ def test_small_finite_queries_are_all_decided(case: Case) -> None:
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=3, deadline=None)
-def test_what_makes_solvers_err_makes_no_answer_wrong(seed: int) -> None:
+def test_programs_that_mislead_solvers_give_no_wrong_answer(seed: int) -> None:
     counts = run(hard_problems(len(KINDS), seed), [engines()["milp"]], seed)
     assert not [name for name in counts if name.startswith("WRONG")]
 
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=4, deadline=None)
-def test_real_valued_attributes_make_no_answer_wrong(seed: int) -> None:
+def test_real_valued_attributes_give_no_wrong_answer(seed: int) -> None:
     counts = run(real_problems(2, seed), [engines()["milp"]], seed)
     assert not [name for name in counts if name.startswith("WRONG")]
     assert np.sum(list(counts.values())) > 0

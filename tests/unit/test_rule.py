@@ -107,7 +107,7 @@ def test_exact_scores_are_decided_to_the_last_ulp(
     assert decided.tolist() == [favors == "below", equality == "favorable", favors == "above"]
 
 
-def test_a_score_between_two_floats_is_no_tie() -> None:
+def test_a_score_between_two_floats_is_not_a_tie() -> None:
     half_ulp_above = Dyadic.of([[1.0]]) + Dyadic.of([[2.0**-80]])
     rule = Threshold(1.0, "below", "favorable")
     assert half_ulp_above.fractions()[0] > Fraction(1)
@@ -136,7 +136,7 @@ def test_a_tie_follows_the_source_by_default(
     ("score", "favors", "direction"),
     [(1.0, "above", -1.0), (-1.0, "above", 1.0), (-1.0, "below", 1.0), (1.0, "below", -1.0)],
 )
-def test_the_direction_points_to_the_other_decision(
+def test_the_direction_points_toward_the_other_decision(
     score: float, favors: Side, direction: float
 ) -> None:
     objective = Threshold(0.0, favors).objective(Dyadic.of([[score]]))
@@ -183,9 +183,9 @@ def test_exact_arithmetic_distinguishes_nearly_equal_classes() -> None:
     ("values", "errors", "winner", "chosen"),
     [
         ([0.0, 1.0, 0.0], [0.4, 0.4, 0.4], 1, 1),
-        ([0.0, 1.0, 0.0], [0.5, 0.5, 0.4], UNDECIDED, UNDECIDED),  # a may catch up with b
-        ([1.0, 0.0, 1.0], [0.1, 0.1, 0.1], UNDECIDED, 0),  # a or c, and surely not b
-        ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),  # ties are settled exactly
+        ([0.0, 1.0, 0.0], [0.5, 0.5, 0.4], UNDECIDED, UNDECIDED),  # a may equal b
+        ([1.0, 0.0, 1.0], [0.1, 0.1, 0.1], UNDECIDED, 0),  # a or c, but provably not b
+        ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),  # ties need exact scores
         ([0.0, np.nan, 0.0], [0.0, 0.0, 0.0], UNDECIDED, UNDECIDED),
         ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], UNDECIDED, UNDECIDED),
     ],
@@ -200,17 +200,17 @@ def test_a_class_is_decided_only_by_a_margin_beyond_the_errors(
 
 @pytest.mark.parametrize("errors", [[np.inf, 0.0, 0.0], [np.inf, np.inf, np.inf]])
 @pytest.mark.parametrize("rule", [ABC, OneVsRest(ABC.classes, "a"), OneVsRest(ABC.classes, "c")])
-def test_a_score_that_nothing_is_known_of_leaves_the_class_open_without_a_warning(
+def test_an_unknown_score_leaves_the_class_undecided_without_a_warning(
     rule: Argmax | OneVsRest, errors: list[float]
 ) -> None:
     scores = Bounded(np.array([[1.0, 0.0, 2.0]]), np.array([errors]))
     assert rule.decide(scores).tolist() == [UNDECIDED]
 
 
-def test_as_many_classes_as_int8_can_number_and_no_more() -> None:
-    """Class 128 would wrap around to −128, and 255 to −1, which means open."""
-    most = Argmax(tuple(f"c{n}" for n in range(127)))
-    assert most.decide_exactly(Dyadic.of(np.arange(127.0)[None, :])).tolist() == [126]
+def test_the_maximum_number_of_classes_fits_int8() -> None:
+    """Class 128 would wrap around to −128, and 255 to −1, which means undecided."""
+    largest = Argmax(tuple(f"c{n}" for n in range(127)))
+    assert largest.decide_exactly(Dyadic.of(np.arange(127.0)[None, :])).tolist() == [126]
     with pytest.raises(SchemaError, match="classes"):
         Argmax(tuple(f"c{n}" for n in range(200)))
 
@@ -223,7 +223,7 @@ def test_as_many_classes_as_int8_can_number_and_no_more() -> None:
         (OneVsRest(ABC.classes, "b"), 3, ("not b", "b"), "last"),
     ],
 )
-def test_a_rule_says_what_it_reads_and_what_it_decides(
+def test_a_rule_states_its_scores_and_decisions(
     rule: Threshold | Argmax | OneVsRest, outputs: int, outcomes: tuple[str, ...], ties_to: str
 ) -> None:
     assert rule.outputs == outputs
@@ -233,7 +233,7 @@ def test_a_rule_says_what_it_reads_and_what_it_decides(
     assert 0 < rule.source_error(SOURCE_FLOAT32) < 1e-5
 
 
-def test_a_tolerance_reads_one_score_and_decides_nothing() -> None:
+def test_a_tolerance_reads_one_score_and_makes_no_decisions() -> None:
     rule = Tolerance(0.5)
     assert (rule.outputs, rule.n_classes, rule.outcomes) == (1, 0, ())
     assert rule.source_error(SOURCE_FLOAT32) == 0.0
@@ -242,18 +242,20 @@ def test_a_tolerance_reads_one_score_and_decides_nothing() -> None:
 
 @pytest.mark.parametrize("side", [None, "above", "below"])
 @pytest.mark.parametrize("rule", [ABC, OneVsRest(ABC.classes, "b"), Tolerance(1.0)])
-def test_only_a_threshold_asks_where_the_source_puts_ties(rule: Rule, side: Side | None) -> None:
+def test_only_a_threshold_depends_on_the_tie_side_of_the_source(
+    rule: Rule, side: Side | None
+) -> None:
     assert rule.resolved(side) is rule
 
 
-def test_classes_may_come_as_a_list() -> None:
+def test_classes_may_be_a_list() -> None:
     assert Argmax(["a", "b", "c"]) == ABC  # type: ignore[arg-type]
     assert OneVsRest(["a", "b", "c"], "c").index == 2  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("reference", [0.0, 3.0, -0.1, 1e300])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 2.0])
-def test_a_score_exactly_half_of_epsilon_away_is_in_the_band_and_one_beyond_is_not(
+def test_a_band_contains_scores_up_to_exactly_half_of_epsilon_away(
     reference: float, epsilon: float
 ) -> None:
     comparator = Tolerance(2 * epsilon).comparator(Dyadic.of([[reference]]))
@@ -268,12 +270,12 @@ def test_a_score_exactly_half_of_epsilon_away_is_in_the_band_and_one_beyond_is_n
 @pytest.mark.parametrize(
     ("score", "differs"), [(2.0, 0), (2.0 + 2 * ULP, 1), (0.0, 0), (-ULP, 1), (1.0, 0)]
 )
-def test_a_tolerance_reaches_to_the_last_ulp_on_both_sides(score: float, differs: int) -> None:
+def test_a_tolerance_is_exact_to_the_last_ulp_on_both_sides(score: float, differs: int) -> None:
     comparator = Tolerance(2.0).comparator(Dyadic.of([[1.0]]))
     assert comparator.decide_exactly(Dyadic.of([[score]])).tolist() == [differs]
 
 
-def test_a_distance_within_its_error_of_epsilon_is_left_open() -> None:
+def test_a_distance_within_its_error_of_epsilon_is_undecided() -> None:
     comparator = Tolerance(2.0).comparator(Dyadic.of([[3.0]]))
     values = np.array([[3.0], [4.5], [1.5], [4.5], [4.0], [2.0], [np.nan], [9.0]])
     errors = np.array([[0.9], [0.4], [0.4], [0.5], [0.0], [0.0], [0.0], [np.inf]])
@@ -283,8 +285,8 @@ def test_a_distance_within_its_error_of_epsilon_is_left_open() -> None:
     ]
 
 
-def test_a_band_lies_around_the_middle_of_known_scores_exactly() -> None:
-    """The middle of 0.1 and 0.75 is no float64."""
+def test_the_center_of_a_band_is_exactly_the_middle_of_the_scores() -> None:
+    """The middle of 0.1 and 0.75 is not a float64."""
     band = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.1], [0.3]]))
     assert band.center == (Fraction(0.1) + Fraction(0.75)) / 2
     middle = Tolerance(0.5).comparator(Dyadic.of([[0.75], [0.25], [0.3]]))
@@ -309,14 +311,12 @@ def test_a_tolerance_that_cannot_be_halved_proves_nothing_by_bounds(epsilon: flo
 
 
 @pytest.mark.parametrize(("high", "differs"), [(1.5, False), (1.5 + ULP, True), (-0.5, False)])
-def test_two_scores_exactly_epsilon_apart_are_within_the_tolerance(
-    high: float, *, differs: bool
-) -> None:
+def test_two_scores_that_differ_by_exactly_epsilon_agree(high: float, *, differs: bool) -> None:
     for pair in ([[0.5], [high]], [[high], [0.5]]):
         assert separates(Tolerance(1.0), Dyadic.of(pair)) is differs
 
 
-def test_two_decisions_are_compared_where_there_are_decisions() -> None:
+def test_rules_with_decisions_compare_decisions() -> None:
     assert separates(Threshold(0.0), Dyadic.of([[-1.0], [1.0]]))
     assert not separates(Threshold(0.0), Dyadic.of([[0.0], [1.0]]))
 
@@ -340,12 +340,12 @@ def test_a_comparator_flags_decisions_that_differ_from_the_reference(
 ) -> None:
     comparator: Comparator = rule.comparator(Dyadic.of([reference]))
     assert comparator.decide_exactly(Dyadic.of(others)).tolist() == differs
-    sure = comparator.decide(
+    decisions = comparator.decide(
         Bounded(np.array(others, dtype=np.float64), np.zeros((3, len(reference))))
     )
     assert all(
         decision in (UNDECIDED, expected)
-        for decision, expected in zip(sure.tolist(), differs, strict=True)
+        for decision, expected in zip(decisions.tolist(), differs, strict=True)
     )
 
 
@@ -361,7 +361,7 @@ def test_a_comparator_flags_decisions_that_differ_from_the_reference(
         (OneVsRest(ABC.classes, "b"), [[1.0, 0.0, 0.0], [1.0, 4.0, 4.0]], 0.0),
     ],
 )
-def test_the_gap_is_how_far_the_other_is_on_the_other_side(
+def test_the_gap_is_the_distance_of_the_scores_or_the_margin_of_classes(
     rule: Rule, pair: list[list[float]], gap: float
 ) -> None:
     assert rule.gap(Dyadic.of(pair)) == gap
@@ -376,7 +376,7 @@ def test_the_gap_is_how_far_the_other_is_on_the_other_side(
         (Tolerance(1.0), [3.0], [[1], [-1]], False),
     ],
 )
-def test_the_objective_grows_towards_the_other_side(
+def test_the_objective_increases_toward_the_other_decision(
     rule: Rule, reference: list[float], directions: list[list[float]], *, least: bool
 ) -> None:
     objective = rule.objective(Dyadic.of([reference]))
@@ -385,7 +385,7 @@ def test_the_objective_grows_towards_the_other_side(
 
 
 @pytest.mark.parametrize("reference", [3.0, -0.1, 0.0, 2.0**60, -(2.0**1000), 5e-324])
-def test_the_distance_to_ones_own_score_is_measured_on_both_sides(reference: float) -> None:
+def test_the_objective_of_a_tolerance_covers_both_sides_of_the_reference(reference: float) -> None:
     objective = Tolerance(1.0).objective(Dyadic.of([[reference]]))
     assert objective.offsets.fractions() == [-Fraction(reference), Fraction(reference)]
 
@@ -394,7 +394,7 @@ def test_the_distance_to_ones_own_score_is_measured_on_both_sides(reference: flo
     ("errors", "differs"),
     [([0.0, 0.0], True), ([0.4, 0.5], True), ([0.5, 0.5], False), ([1.0, 0.0], False)],
 )
-def test_in_the_runtime_both_scores_of_a_distance_are_off(
+def test_the_runtime_may_round_both_scores_of_a_distance(
     errors: list[float], *, differs: bool
 ) -> None:
     scores = Bounded(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
@@ -405,19 +405,21 @@ def test_in_the_runtime_both_scores_of_a_distance_are_off(
 @pytest.mark.parametrize(
     ("errors", "differs"), [([0.5, 0.5], True), ([1.0, 0.5], False), ([0.5, 1.0], False)]
 )
-def test_in_the_runtime_both_decisions_must_be_sure(errors: list[float], *, differs: bool) -> None:
+def test_a_difference_in_the_runtime_needs_both_decisions_beyond_their_errors(
+    errors: list[float], *, differs: bool
+) -> None:
     scores = Bounded(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
     flags = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
     assert flags.tolist() == [False, differs]
 
 
 @pytest.mark.parametrize("epsilon", ["1", None, 10**400], ids=["text", "none", "huge"])
-def test_a_tolerance_that_is_no_number_is_refused(epsilon: object) -> None:
+def test_a_tolerance_that_is_not_a_number_is_rejected(epsilon: object) -> None:
     with pytest.raises(SchemaError, match="invalid tolerance: got"):
         Tolerance(epsilon)  # type: ignore[arg-type]
 
 
-def test_a_threshold_beyond_float64_is_refused() -> None:
+def test_a_threshold_beyond_float64_is_rejected() -> None:
     with pytest.raises(
         SchemaError, match=r"invalid threshold: got 1000.*; expected a finite number"
     ):

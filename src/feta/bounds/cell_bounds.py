@@ -27,25 +27,25 @@ class CellBounds:
     model: Model
     first: FirstLayer
     layers: list[Layer]
-    goal: Objective
+    objective: Objective
     highs: Vector  # upper bounds of the objective
     rows: Matrix  # the weights of the first layer in the linear bounds
 
     @classmethod
     def of(
-        cls, model: Model, terms: Terms, person: Vector, cells: Cells, goal: Objective
+        cls, model: Model, terms: Terms, person: Vector, cells: Cells, objective: Objective
     ) -> "CellBounds":
         """Bound an objective over cells."""
         first = terms.at(person, cells)
         layers = linear.forward(model.network, first)
-        highs, rows = linear.highest(model.network, first, layers, goal)
-        return cls(model, first, layers, goal, highs, rows)
+        highs, rows = linear.highest(model.network, first, layers, objective)
+        return cls(model, first, layers, objective, highs, rows)
 
-    def likeliest(self, person: Vector) -> Matrix:
+    def maximizers(self, person: Vector) -> Matrix:
         """Return the counterpart in each cell where the linear bound is largest."""
         return self.first.cells.people(self.first.argmax(self.rows), person)
 
-    def open(self) -> tuple[Cells, list[IntervalBox]]:
+    def enclose_undecided(self) -> tuple[Cells, list[IntervalBox]]:
         """Return one cell that encloses all undecided cells, and its boxes."""
         rows, cells = np.flatnonzero(~self.agrees), self.first.cells
         ends = (cells.lower[rows].min(axis=0), cells.upper[rows].max(axis=0))
@@ -60,7 +60,7 @@ class CellBounds:
     @property
     def agrees(self) -> Flags:
         """The cells in which all counterparts provably get the same decision."""
-        return np.asarray(self.highs < self.goal.level)
+        return np.asarray(self.highs < self.objective.level)
 
     def runtime_safe(self) -> Flags:
         """Return which of them provably get the same decision in the source's runtime, too."""
@@ -75,19 +75,19 @@ class CellBounds:
             ).errors
         # 0 · inf where nothing is known: NaN, which is not safe.
         with np.errstate(invalid="ignore"):
-            radius = (errors + self.model.runtime_error) @ np.abs(self.goal.directions).T
-        return np.asarray(self.highs + 2 * radius.max(axis=1) < self.goal.level)
+            radius = (errors + self.model.runtime_error) @ np.abs(self.objective.directions).T
+        return np.asarray(self.highs + 2 * radius.max(axis=1) < self.objective.level)
 
-    def deciding(self, row: int, person: Vector) -> Matrix | None:
-        """Return a few counterparts that decide for a whole cell, if there are such.
+    def deciding_counterparts(self, row: int, person: Vector) -> Matrix | None:
+        """Return a few counterparts whose decisions prove that of their cell; None if unknown.
 
         These are all counterparts if they are few. If no neuron can change its piece, scores are
         affine in the real-valued attributes, and people with the same decision form a convex set,
-        unless the objective is the smallest of its directions. Then the corners decide for all.
+        unless the objective is the smallest of its directions. Then the corners are enough.
         """
         cells = self.first.cells
         is_small = cells.counts()[row] <= MAX_CORNERS
-        if is_small or (self._is_affine(row) and not self.goal.least):
+        if is_small or (self._is_affine(row) and not self.objective.least):
             return cells.corners(row, person, MAX_CORNERS)
         return None
 
@@ -97,7 +97,7 @@ class CellBounds:
             for activation, known in zip(self.model.network.activations, self.layers, strict=True)
         )
 
-    def longest(self, row: int) -> int | None:
+    def dimension_to_split(self, row: int) -> int | None:
         """Return the dimension along which to split a cell; None if it cannot be split."""
         with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
             gains = np.nan_to_num(self.first.spread()[row] @ np.abs(self.rows[row]))

@@ -60,13 +60,13 @@ def next_box(network: Network, first: FirstLayer, layers: list[Layer]) -> Interv
 
 
 def highest(
-    network: Network, first: FirstLayer, layers: list[Layer], goal: Objective
+    network: Network, first: FirstLayer, layers: list[Layer], objective: Objective
 ) -> tuple[Vector, Matrix]:
     """Return an upper bound of an objective over each cell, and its first-layer weights."""
-    lowest, weights = pull_back(network, first, layers, -goal.directions)
-    offsets = goal.offsets.floats()  # rounded once, and so is the sum
+    lowest, weights = pull_back(network, first, layers, -objective.directions)
+    offsets = objective.offsets.floats()  # rounded once, and so is the sum
     highs = offsets - lowest + DIFFERENCE * (np.abs(offsets) + np.abs(lowest))
-    index = np.argmin(highs, axis=1) if goal.least else np.argmax(highs, axis=1)
+    index = np.argmin(highs, axis=1) if objective.least else np.argmax(highs, axis=1)
     rows = np.arange(len(highs))
     return highs[rows, index], -weights[rows, index]
 

@@ -51,14 +51,14 @@ def _check_bounds(query: Query, cuts: tuple[Cut | None, ...], center: Fraction |
         bounds = CellBounds.of(model, terms, query.person, cell, objective)
         if bounds.agrees[0]:
             continue
-        deciding = bounds.deciding(0, query.person)
-        if deciding is None:
+        counterparts = bounds.deciding_counterparts(0, query.person)
+        if counterparts is None:
             raise CertificateError(
                 "the certificate does not prove fairness: got a cell that the bounds leave "
                 f"undecided, from {cell.lower[0].tolist()} to {cell.upper[0].tolist()}; "
                 "expected bounds that decide every cell"
             )
-        _check_agreement(query, comparator, deciding)
+        _check_agreement(query, comparator, counterparts)
 
 
 def _comparison(query: Query, center: Fraction | None) -> tuple[Comparator, Objective]:

@@ -176,10 +176,12 @@ def _verdict(results: DemoResults) -> Padding:
 
 def _pairs(dataset: Dataset, results: DemoResults) -> Group:
     """Show people for whom one attribute alone is enough, attribute by attribute."""
-    table = Table(box=SIMPLE_HEAD, title="The clearest pairs", title_justify="left")
+    table = Table(
+        box=SIMPLE_HEAD, title="Counterexamples with the largest gaps", title_justify="left"
+    )
     for heading in ("file", "the same file, except", "", "decision", "score"):
         table.add_column(heading)
-    for row, name, pair in _clearest(results):
+    for row, name, pair in _largest_gaps(results):
         before, after = (
             dataset.space.decode(person)[name] for person in (pair.person, pair.counterpart)
         )
@@ -198,7 +200,7 @@ def _colored(decision: str, dataset: Dataset) -> str:
     return f"[{'green' if decision == dataset.favorable else 'red'}]{decision}[/]"
 
 
-def _clearest(results: DemoResults) -> list[tuple[int, str, Counterexample]]:
+def _largest_gaps(results: DemoResults) -> list[tuple[int, str, Counterexample]]:
     """Return, for each attribute alone, the people with the largest gap; nobody occurs twice."""
     shown: list[tuple[int, str, Counterexample]] = []
     n_each = SHOWN_PAIRS // len(results.alone)

@@ -52,12 +52,12 @@ class BranchAndBound:
             cells, nodes, batch_nodes = cells[BATCH:], nodes[BATCH:], nodes[:BATCH]
             runtime_safe = runtime_safe and bool(bounds.runtime_safe()[bounds.agrees].all())
             for row in np.flatnonzero(~bounds.agrees):
-                deciding = bounds.deciding(int(row), self.person)
-                if deciding is not None:
-                    batch = self.model.resolve(Rows(self.model.exact, deciding), comparator)
+                counterparts = bounds.deciding_counterparts(int(row), self.person)
+                if counterparts is not None:
+                    batch = self.model.resolve(Rows(self.model.exact, counterparts), comparator)
                     differs = np.flatnonzero(batch.decisions == 1)
                     if differs.size:
-                        return np.array(deciding[differs[0]])
+                        return np.array(counterparts[differs[0]])
                     runtime_safe = runtime_safe and bool(batch.runtime_safe.all())
                     continue
                 cut = _choose_cut(bounds, int(row))
@@ -100,11 +100,11 @@ class BranchAndBound:
                 return incumbent.pair, False
             batch = [heapq.heappop(queue)[2] for _ in range(min(BATCH, len(queue)))]
             bounds = self._bound(_stack(batch), incumbent.objective)
-            incumbent.update(bounds.likeliest(self.person)[:1])
+            incumbent.update(bounds.maximizers(self.person)[:1])
             for row in np.flatnonzero(~(bounds.highs <= incumbent.ceiling)):
-                deciding = bounds.deciding(int(row), self.person)
-                if deciding is not None:
-                    incumbent.update(deciding)
+                counterparts = bounds.deciding_counterparts(int(row), self.person)
+                if counterparts is not None:
+                    incumbent.update(counterparts)
                     continue
                 cut = _choose_cut(bounds, int(row))
                 if cut is None:
@@ -134,7 +134,7 @@ def _stack(cells: list[Cells]) -> Cells:
 
 
 def _choose_cut(bounds: CellBounds, row: int) -> Cut | None:
-    dimension = bounds.longest(row)
+    dimension = bounds.dimension_to_split(row)
     if dimension is None:
         return None
     return dimension, float(bounds.first.cells.middles(row)[dimension])

@@ -71,8 +71,8 @@ class Ballot:
                 yield block, np.ones(len(block), dtype=np.int64)
             return
         for start in range(0, len(weights.assignment_ids), BLOCK):
-            numbers = weights.assignment_ids[start : start + BLOCK]
-            block = lattice.moved(np.repeat(person[None, :], len(numbers), axis=0), numbers)
+            ids = weights.assignment_ids[start : start + BLOCK]
+            block = lattice.moved(np.repeat(person[None, :], len(ids), axis=0), ids)
             yield block, weights.votes[start : start + BLOCK]
 
     def _table(self, block: Matrix) -> Table:

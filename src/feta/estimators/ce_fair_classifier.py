@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from feta.arrays import Matrix
 from feta.errors import SchemaError
-from feta.estimators.fair_classifier import FairClassifier
 from feta.estimators.fair_estimator import Targets
 from feta.estimators.layout import People
+from feta.estimators.majority_classifier import MajorityClassifier
 from feta.io.schema import Schema
+from feta.model import Model
 from feta.rule import Argmax, Rule, Threshold
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -22,11 +23,12 @@ from feta.train.ce_fair import CEFairTrainer
 from feta.train.plain import PlainTrainer
 from feta.train.split import Split
 from feta.train.task import Task
+from feta.verdict.verdict import Verdict
 
 NOT_ENFORCED = "decisions of the network itself: trained to be fair, but without a guarantee"
 
 
-class CEFairClassifier(FairClassifier):
+class CEFairClassifier(MajorityClassifier):
     """A network that is trained, and then trained on everybody's worst counterexample.
 
     Parameters
@@ -125,9 +127,7 @@ class CEFairClassifier(FairClassifier):
                 "learns its own decision at a probability of one half; pass schema.space, or use "
                 "feta train"
             )
-        self.space_ = self._choose_space(frame)
-        self.n_counterparts_ = self.space_.lattice.size  # raises if they are uncountable
-        self._check_weights()
+        self._learn_space(frame)
         self.classes_, targets = np.unique(labels, return_inverse=True)
         self._check_rule()
         self._train(self.space_.encode(frame), targets)
@@ -200,3 +200,8 @@ class CEFairClassifier(FairClassifier):
             scores = np.hstack([np.zeros_like(scores), scores])
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def _with_replay(self, model: Model, verdicts: list[Verdict]) -> list[Verdict]:
+        """Return the verdicts as they are: the trained network has no other runtime."""
+        del model
+        return verdicts

@@ -1,5 +1,5 @@
 # ruff: noqa: N803 - X is scikit-learn's own name for the table
-"""The common part of FairClassifier and FairRegressor.
+"""The common part of all fair estimators.
 
 Only `fit` and `explain` read the sensitive columns; `predict` does not.
 """
@@ -20,13 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from feta.absorb.absorb import UnseenValueWarning
 from feta.api import worst
-from feta.arrays import Counts, Matrix
+from feta.arrays import Counts, Matrix, Vector
 from feta.errors import EngineError, NetworkError, SchemaError, unknown_choice
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import People, is_records, named
 from feta.io.raw_table import RawTable, with_markers
 from feta.io.schema import Schema
 from feta.model import Model
+from feta.predict.fair_predictor import FairPredictor
 from feta.readers.runtime import replays, runtime_of
 from feta.readers.sklearn.pipeline import (
     check_order,
@@ -69,11 +70,20 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     promise: ClassVar[str]  # the guarantee if FETA can read the estimator
     takes_rows: ClassVar[tuple[type, ...]]  # these get encoded rows, others the raw table
 
-    estimator: BaseEstimator | None
-    space: FeatureSpace | Schema | None
-    sensitive: Collection[str] | None
-    engine: str
-    weights: VoteWeights | None
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        space: FeatureSpace | Schema | None = None,
+        *,
+        sensitive: Collection[str] | None = None,
+        engine: str = "auto",
+        weights: VoteWeights | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.space = space
+        self.sensitive = sensitive
+        self.engine = engine
+        self.weights = weights
 
     def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | None = None) -> Self:
         """Fit the estimator, and read it if FETA can.
@@ -103,9 +113,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         targets = None if frozen else self._targets(y, len(frame))
         takes_rows = isinstance(inner(self.estimator), self.takes_rows)
         # A pipeline gets empty cells unchanged, and may handle them.
-        self.space_ = self._choose_space(frame, missing_cells=not takes_rows)
-        self.n_counterparts_ = self.space_.lattice.size  # raises if they are uncountable
-        self._check_weights()
+        self._learn_space(frame, missing_cells=not takes_rows)
         people = self.space_.encode(frame)
         as_frame = isinstance(X, pd.DataFrame)
         names_matter = as_frame and not takes_rows
@@ -136,6 +144,26 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
                 "the columns and the values of the space with the table on which the estimator was "
                 "trained"
             )
+
+    def predict(self, X: People) -> Targets:
+        """Return the fair answer for each person, which their counterparts get as well.
+
+        A classifier returns the decision that most counterparts get, a regressor the lower median
+        of their scores.
+
+        Parameters
+        ----------
+        X
+            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are
+            not read: they may contain anything, and may be missing in a frame or dict.
+        """
+        check_is_fitted(self, "model_")
+        people = self._people(X)
+        if self.model_ is not None:
+            predictor = FairPredictor(self.model_, self.engine, weights=self.weights)
+            return self._answers(predictor.decide(people))
+        first, inverse = self._distinct(people)
+        return self._answers(self._combine(first))[inverse]
 
     def explain(self, X: People) -> list["Verdict"]:
         """Return whether the estimator itself is fair to each person, with the evidence.
@@ -197,6 +225,15 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         """Raise if votes counted with `predict` would contradict the schema."""
 
     @abstractmethod
+    def _combine(self, people: Matrix) -> Vector | Counts:
+        """Combine the answers of the estimator's own `predict` for each person's counterparts."""
+        ...
+
+    def _answers(self, decisions: Vector | Counts) -> Targets:
+        """Return decisions in the terms of the targets."""
+        return decisions
+
+    @abstractmethod
     def _model(self, network: "Network") -> Model:
         """Return the model of space, network and rule."""
         ...
@@ -225,7 +262,13 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         self.columns_ = tuple(frame.columns)
         return frame
 
-    def _choose_space(self, frame: pd.DataFrame, *, missing_cells: bool = False) -> FeatureSpace:
+    def _learn_space(self, frame: pd.DataFrame, *, missing_cells: bool = False) -> None:
+        """Store the space and the number of counterparts; check the weights of their votes."""
+        self.space_ = self._choose_space(frame, missing_cells=missing_cells)
+        self.n_counterparts_ = self.space_.lattice.size  # raises if they are uncountable
+        self._check_weights()
+
+    def _choose_space(self, frame: pd.DataFrame, *, missing_cells: bool) -> FeatureSpace:
         if isinstance(self.sensitive, str):
             raise SchemaError(
                 f"invalid sensitive: got {self.sensitive!r}; expected a list of column names; "

@@ -1,4 +1,3 @@
-# ruff: noqa: N803 - X is scikit-learn's own name for the table
 """FairRegressor: a scikit-learn regressor that returns the median of the counterparts."""
 
 from collections.abc import Collection
@@ -9,15 +8,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.linear_model import LinearRegression
 from sklearn.neural_network import MLPRegressor
-from sklearn.utils.validation import check_is_fitted
 
-from feta.arrays import Vector
+from feta.arrays import Matrix, Vector
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets
-from feta.estimators.layout import People
 from feta.io.schema import Schema
 from feta.model import Model
-from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Tolerance
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -107,28 +103,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         engine: str = "auto",
         weights: VoteWeights | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.space = space
-        self.sensitive = sensitive
+        super().__init__(estimator, space, sensitive=sensitive, engine=engine, weights=weights)
         self.epsilon = epsilon
-        self.engine = engine
-        self.weights = weights
-
-    def predict(self, X: People) -> Vector:
-        """Return the lower median of the scores of each person's counterparts.
-
-        Parameters
-        ----------
-        X
-            The people: a frame, an array, a dict or a list of dicts. The sensitive columns are
-            not read: they may contain anything, and may be missing in a frame or dict.
-        """
-        check_is_fitted(self, "model_")
-        people = self._people(X)
-        if self.model_ is not None:
-            return FairPredictor(self.model_, self.engine, weights=self.weights).decide(people)
-        first, inverse = self._distinct(people)
-        return np.array([self._ballot.median(person) for person in first])[inverse]
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
@@ -150,6 +126,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
                 f"invalid estimator: got {name}; expected a regressor; use FairClassifier for "
                 "classifiers"
             )
+
+    def _combine(self, people: Matrix) -> Vector:
+        return np.array([self._ballot.median(person) for person in people])
 
     def _model(self, network: "Network") -> Model:
         if self._schema is None:

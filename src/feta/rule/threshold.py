@@ -110,7 +110,7 @@ class Threshold:
     def objective(self, reference: Dyadic) -> Objective:
         """Return the signed distance toward the decision that a person does not get.
 
-        This is |z − f(x)| of Eq. 4 without the absolute value, because the other decision is on
+        This is `|z − f(x)|` of Eq. 4 without the absolute value, because the other decision is on
         one side only.
         """
         return self.reaching(1 - int(self.decide_exactly(reference)[0]))

@@ -34,7 +34,7 @@ ACTIVATIONS = (relu(), leaky_relu(0.01), absolute(), clip(-0.5, 2.0), relu6(), p
 
 
 def layers_of(model: Model, person: Vector) -> list[list[Fraction]]:
-    """What goes into each activation, and the scores, by the book."""
+    """Return the exact inputs of each activation, then the scores."""
     network, values = model.network, []
     for depth in range(len(network.layers) + 1):
         cut = feta.Network(network.first, network.activations[:depth], network.layers[:depth])
@@ -45,7 +45,7 @@ def layers_of(model: Model, person: Vector) -> list[list[Fraction]]:
 
 
 def halves(model: Model) -> Cells:
-    """The whole, and two halves of it along each attribute."""
+    """Return the cell of all counterparts, and two halves of it along each attribute."""
     cells = Cells.whole(Terms.of(model).dimensions)
     for dimension, at in enumerate(cells.middles(0)):
         if not np.isnan(at):
@@ -55,7 +55,7 @@ def halves(model: Model) -> Cells:
 
 def contains(box: IntervalBox, row: int, values: list[Fraction]) -> bool:
     pairs = zip(box.lower[row], values, box.upper[row], strict=True)
-    return all(Fraction(float(low)) <= one <= Fraction(float(high)) for low, one, high in pairs)
+    return all(Fraction(float(low)) <= value <= Fraction(float(high)) for low, value, high in pairs)
 
 
 @given(case=cases(plain=False), power=st.sampled_from([0, 30]), seed=st.integers(0, 99))
@@ -76,32 +76,32 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
             for depth, values in enumerate(layers_of(model, other)):
                 assert contains(tight[depth], row, values)
                 assert contains(loose[depth], row, values)
-    for one, other in zip(tight, loose, strict=True):
-        assert (one.lower >= other.lower - 1e-9 * np.abs(other.lower)).all()
+    for inner, outer in zip(tight, loose, strict=True):
+        assert (inner.lower >= outer.lower - 1e-9 * np.abs(outer.lower)).all()
 
 
 @given(case=cases(plain=False))
 @settings(max_examples=60, deadline=None)
-def test_no_counterpart_is_farther_than_the_objective_s_bound(case: Case) -> None:
+def test_no_counterpart_exceeds_the_bound_of_the_objective(case: Case) -> None:
     model, person = case.model, case.people[0]
-    own = Rows(model.exact, person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
-    goal, cells = model.rule.objective(own), halves(model)
-    over = CellBounds.of(model, Terms.of(model), person, cells, goal)
-    runtime_safe = over.runtime_safe()
+    reference = Rows(model.exact, person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
+    objective, cells = model.rule.objective(reference), halves(model)
+    bounds = CellBounds.of(model, Terms.of(model), person, cells, objective)
+    runtime_safe = bounds.runtime_safe()
     for row in range(len(cells)):
         corners = cells.corners(row, person, 10**6)
         assert corners is not None
-        differs = [oracle.apart(model, person, other) for other in corners]
+        differs = [oracle.differs(model, person, other) for other in corners]
         gaps = [oracle.gap(model, person, other) for other in corners]
-        if over.agrees[row]:
+        if bounds.agrees[row]:
             assert not any(differs)
-        assert over.agrees[row] or not runtime_safe[row]
+        assert bounds.agrees[row] or not runtime_safe[row]
         if not isinstance(model.rule, feta.Threshold) and any(differs):
-            assert max(gaps) <= Fraction(float(over.highs[row]))
+            assert max(gaps) <= Fraction(float(bounds.highs[row]))
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda one: one.name)
-def test_lines_keep_an_activation_between_them(activation: Activation) -> None:
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda activation: activation.name)
+def test_an_activation_lies_between_the_lines_of_its_relaxation(activation: Activation) -> None:
     rng = np.random.default_rng(0)
     ends = np.sort(rng.normal(size=(400, 1, 2)) * 10.0 ** rng.integers(-9, 9, (400, 1, 1)), axis=2)
     ends[:20, :, 1] = ends[:20, :, 0]  # points
@@ -119,7 +119,7 @@ def test_lines_keep_an_activation_between_them(activation: Activation) -> None:
                 assert side * (value - line) >= 0
 
 
-def test_first_layer_ranges_are_exact_but_for_rounding() -> None:
+def test_first_layer_ranges_are_exact_up_to_rounding() -> None:
     space = feta.FeatureSpace(
         (feta.Real("a", -1, 1, sensitive=True), feta.Categorical("b", ("x", "y"), sensitive=True))
     )
@@ -138,8 +138,8 @@ def test_a_relu_has_the_lines_of_the_paper() -> None:
     assert lines.below[0][0, 0] == 1.0
 
 
-def test_linear_bounds_see_what_intervals_cannot() -> None:
-    """max(0, z) − max(0, z) is nothing, whatever z."""
+def test_linear_bounds_cancel_equal_terms_and_intervals_do_not() -> None:
+    """max(0, z) − max(0, z) is 0 for every z."""
     space = feta.FeatureSpace((feta.Real("a", 1, 9, sensitive=True),))
     layers = [([[1.0], [1.0]], [0.0, 0.0]), ([[1.0, -1.0]], [0.0])]
     model = Model(space, feta.Network.from_layers(layers), threshold=0.0)
@@ -150,9 +150,9 @@ def test_linear_bounds_see_what_intervals_cannot() -> None:
     assert interval.forward(model.network, first.box())[-1].upper[0, 0] >= 8
 
 
-def test_long_tables_are_not_taken() -> None:
+def test_tables_over_the_maximum_length_are_not_bounded() -> None:
     values = tuple(f"v{n}" for n in range(4097))
-    for n_values, taken in ((4096, True), (4097, False)):
+    for n_values, accepted in ((4096, True), (4097, False)):
         space = feta.FeatureSpace((feta.Categorical("c", values[:n_values], sensitive=True),))
         network = feta.Network.from_layers([(np.ones((1, n_values)), [0.0])])
-        assert tabulable(Model(space, network)) is taken
+        assert tabulable(Model(space, network)) is accepted

@@ -61,7 +61,7 @@ def test_the_block_size_changes_no_verdict(
         (linear(age=2.0**-60, bias=-31 * 2.0**-60), 90, "female"),
     ],
 )
-def test_the_worst_is_the_first_among_equals(model: Model, age: int, sex: str) -> None:
+def test_the_worst_is_the_first_of_several_equal_gaps(model: Model, age: int, sex: str) -> None:
     verdict = ENGINE.solve(WorstAt(model, PERSON), FREE)
     assert isinstance(verdict, Unfair)
     assert verdict.optimal
@@ -88,7 +88,9 @@ def test_the_worst_is_found_below_float64s_resolution() -> None:
         (linear(), "sensitive"),
     ],
 )
-def test_fair_states_whether_the_source_provably_agrees(model: Model, runtime: str) -> None:
+def test_fair_states_whether_the_sources_runtime_provably_agrees(
+    model: Model, runtime: str
+) -> None:
     for query in (FairAt(model, PERSON), WorstAt(model, PERSON)):
         verdict = ENGINE.solve(query, FREE)
         assert isinstance(verdict, Fair)
@@ -137,12 +139,12 @@ def test_an_interrupted_search_returns_its_best(monkeypatch: pytest.MonkeyPatch)
 def test_counting_may_stop_once_the_majority_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counterparts, "BLOCK_NUMBERS", 10)
     model = linear(age=-1.0)  # nobody is favorable
-    whole = ENGINE.tally(model, PERSON[None, :], FREE, until="all")
+    complete = ENGINE.tally(model, PERSON[None, :], FREE, until="all")
     early = ENGINE.tally(model, PERSON[None, :], FREE, until="majority")
-    assert whole.unfavorable.tolist() == [146]
+    assert complete.unfavorable.tolist() == [146]
     assert early.unfavorable.tolist() == [80]
     assert early.decided.all()
-    assert early.decision.tolist() == whole.decision.tolist() == [False]
+    assert early.decision.tolist() == complete.decision.tolist() == [False]
 
 
 def test_no_people_have_an_empty_tally() -> None:
@@ -254,7 +256,7 @@ def test_a_median_is_chosen_below_float64s_resolution() -> None:
     assert spread.highest.tolist() == [2.0**-80]
 
 
-def test_nobody_has_an_empty_spread() -> None:
+def test_no_people_have_an_empty_spread() -> None:
     assert ENGINE.spread(UNFAIR, np.zeros((0, 4)), FREE).median.shape == (0,)
 
 

@@ -28,7 +28,7 @@ def test_every_instruction_set_and_thread_count_gives_the_reference_result(seed:
     assert differences(on_a_score(rng, model, people[0]), people) == []
 
 
-def test_auto_chooses_it() -> None:
+def test_auto_chooses_the_lattice_engine() -> None:
     assert choose(linear(age=1.0)).name == "lattice"
 
 
@@ -119,7 +119,7 @@ def test_a_spent_budget_of_evaluations_leaves_people_undecided() -> None:
 
 @pytest.mark.parametrize(("bias", "expected"), [(-50.0, [12, 3]), (-38.0, [5, 10])])
 def test_the_order_of_listed_votes_does_not_matter(bias: float, expected: list[int]) -> None:
-    """With -38 the last one listed lies exactly on the threshold, and is decided exactly."""
+    """With -38 the last assignment is exactly on the threshold and is decided exactly."""
     model = linear(age=1.0, bias=bias)
     assignment_ids = np.array([120, 3, 77, 40])
     votes = np.array([1, 5, 2, 7])
@@ -154,11 +154,11 @@ def test_the_size_of_a_group_does_not_change_the_tally(monkeypatch: pytest.Monke
     model = random_model(rng, plain=True)
     people = random_people(rng, model, 150)
     model = on_a_score(rng, model, people[0])
-    whole = LatticeEngine().tally(model, people, UNLIMITED, until="all")
+    complete = LatticeEngine().tally(model, people, UNLIMITED, until="all")
     monkeypatch.setattr("feta.engine.lattice_kernel.MAX_UNDECIDED_PER_CALL", 1)
     grouped = LatticeEngine().tally(model, people, UNLIMITED, until="all")
-    np.testing.assert_array_equal(whole.by_class, grouped.by_class)
-    np.testing.assert_array_equal(whole.runtime_safe, grouped.runtime_safe)
+    np.testing.assert_array_equal(complete.by_class, grouped.by_class)
+    np.testing.assert_array_equal(complete.runtime_safe, grouped.runtime_safe)
     assert len(LatticeEngine().tally(model, people[:0], UNLIMITED, until="all").by_class) == 0
 
 

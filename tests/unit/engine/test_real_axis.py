@@ -25,15 +25,15 @@ def test_there_are_problems_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize(("number", "model", "person"), PROBLEMS)
-def test_no_sampled_counterpart_contradicts_it_and_milp_agrees(
+def test_neither_sampled_counterparts_nor_milp_contradict_the_verdict(
     number: int, model: feta.Model, person: np.ndarray
 ) -> None:
     verdict = feta.worst(model, person, engine="lattice")
     rng = np.random.default_rng(number)
     gaps = [
-        found.gap
+        pair.gap
         for other in sample_counterparts(model, person, rng)
-        if (found := feta.Counterexample.witness(model, person, other)) is not None
+        if (pair := feta.Counterexample.witness(model, person, other)) is not None
     ]
     second = feta.worst(model, person, engine="milp")
     if isinstance(verdict, feta.Fair):
@@ -63,10 +63,10 @@ def peaked(peak: float) -> feta.Model:
 def test_the_maximum_at_a_kink_is_found_precisely() -> None:
     peak = 33.3
     model = peaked(peak)
-    found = feta.worst(model, model.space.encode({"age": 60, "income": 1})[0], engine="lattice")
-    assert isinstance(found, feta.Unfair)
-    assert found.optimal
-    age = found.counterexample.counterpart[0]
+    verdict = feta.worst(model, model.space.encode({"age": 60, "income": 1})[0], engine="lattice")
+    assert isinstance(verdict, feta.Unfair)
+    assert verdict.optimal
+    age = verdict.counterexample.counterpart[0]
     assert abs(Fraction(float(age)) - Fraction(peak)) <= Fraction(1, 10**9)
 
 
@@ -78,7 +78,7 @@ def test_a_kink_that_only_touches_the_threshold_is_never_called_fair() -> None:
     assert not isinstance(verdict, feta.Fair)
 
 
-def test_auto_chooses_it_and_milp_for_several_real_attributes() -> None:
+def test_auto_chooses_lattice_for_one_real_attribute_and_milp_for_several() -> None:
     assert choose(peaked(33.0)).name == "lattice"
     two = feta.FeatureSpace(
         (feta.Real("age", 20, 70, sensitive=True), feta.Real("income", 0, 10, sensitive=True))

@@ -116,12 +116,12 @@ def test_a_plugin_is_found_and_skipped_if_it_does_not_accept(plugins: list[Point
         choose(linear(), "picky")
 
 
-def test_ours_wins_a_clash_of_names(plugins: list[Point]) -> None:
+def test_a_plugin_cannot_replace_a_built_in_engine(plugins: list[Point]) -> None:
     plugins.append(Point("exhaustive", Picky))
     assert type(choose(linear(), "exhaustive")) is ExhaustiveEngine
 
 
-def test_only_our_own_engines_are_ours() -> None:
+def test_only_built_in_engines_are_ours() -> None:
     assert all(is_ours(engine) for engine in engines().values())
     assert not is_ours(Picky())
-    assert not is_ours(ExhaustiveEngine())  # not the one in the registry
+    assert not is_ours(ExhaustiveEngine())  # not the registered instance

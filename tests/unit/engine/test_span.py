@@ -46,7 +46,7 @@ def test_an_end_may_be_replaced_by_an_equal_one() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("step", [-1, 0, 1])
-def test_the_exact_span_decides_below_float64_s_resolution(engine: str, step: int) -> None:
+def test_the_exact_span_decides_below_float64s_resolution(engine: str, step: int) -> None:
     """Scores near 1 that differ by 2^-80, which float64 cannot represent."""
     space = feta.FeatureSpace((feta.Integer("n", -1, 1, sensitive=True), feta.Real("x", 0, 1)))
     network = feta.Network.from_layers([([[2.0**-80, 1.0]], [0.0])])
@@ -69,7 +69,7 @@ def test_the_exact_span_decides_below_float64_s_resolution(engine: str, step: in
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_safe_covers_the_errors_of_the_source_at_both_ends(engine: str) -> None:
+def test_runtime_safe_covers_the_errors_of_the_source_at_both_ends(engine: str) -> None:
     space = feta.FeatureSpace((feta.Integer("age", 1, 2, sensitive=True),))
     network = feta.Network.from_layers([([[0.1]], [3.0])])
     pair = np.array([[1.0], [2.0]])
@@ -106,7 +106,7 @@ def test_a_million_equal_scores_are_bounded_together(epsilon: float, *, fair: bo
 
 
 @pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
-def test_a_spent_budget_is_no_verdict(engine: str) -> None:
+def test_a_spent_budget_gives_no_verdict(engine: str) -> None:
     model = feta.Model(SPACE, AGE, feta.Tolerance(71.5))
     verdict = feta.worst(model, PERSON, engine=engine, budget=feta.Budget(evaluations=1))
     assert isinstance(verdict, feta.Unknown)

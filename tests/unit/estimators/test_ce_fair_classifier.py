@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from feta import Schema, SchemaError
+from feta import Schema, SchemaError, Unfair
 from feta.estimators.ce_fair_classifier import CEFairClassifier
 from feta.io.schema_file import Decision, SchemaFile
+from tests import oracle
 from tests.unit.train.people import CLASSES, LABELS, RECORDS, SPACE
 
 X = pd.DataFrame(RECORDS)
@@ -27,11 +28,11 @@ QUICK = {
 }
 
 
-def quick(**settings: object) -> CEFairClassifier:
-    return CEFairClassifier(SPACE, **(QUICK | settings))  # type: ignore[arg-type]  # settings of all kinds
+def quick(**options: object) -> CEFairClassifier:
+    return CEFairClassifier(SPACE, **(QUICK | options))  # type: ignore[arg-type]  # options of different types
 
 
-def test_it_decides_without_the_sensitive_columns() -> None:
+def test_predict_does_not_need_the_sensitive_columns() -> None:
     fair = quick().fit(X, Y)
     assert fair.score(X.drop(columns=["age", "sex"]), Y) > 0.75
     assert fair.guarantee_.startswith("fair by construction")
@@ -41,16 +42,29 @@ def test_it_decides_without_the_sensitive_columns() -> None:
     assert (fair.classes_[(shares[:, 1] >= 0.5).astype(int)] == fair.predict(X)).all()
 
 
-def test_the_networks_own_decisions_can_be_asked_for() -> None:
-    own = quick(enforce=False).fit(X, Y)
-    assert own.score(X, Y) > 0.8
-    chances = own.predict_proba(X)
-    assert np.allclose(chances.sum(axis=1), 1.0)
-    assert (own.classes_[np.argmax(chances, axis=1)] == own.predict(X)).all()
-    assert own.guarantee_.startswith("decisions of the network itself")
+def test_without_enforcement_the_network_itself_decides() -> None:
+    unenforced = quick(enforce=False).fit(X, Y)
+    assert unenforced.score(X, Y) > 0.8
+    probabilities = unenforced.predict_proba(X)
+    assert np.allclose(probabilities.sum(axis=1), 1.0)
+    labels = unenforced.classes_[np.argmax(probabilities, axis=1)]
+    assert (labels == unenforced.predict(X)).all()
+    assert unenforced.guarantee_.startswith("decisions of the network itself")
     several = quick(enforce=False).fit(X, CLASSES)
     assert several.predict_proba(X).shape == (160, 3)
     assert (np.argmax(several.predict_proba(X), axis=1) == several.predict(X)).all()
+
+
+def test_explain_returns_counterexamples_of_the_trained_network() -> None:
+    plain = quick(epochs=0).fit(X, Y)
+    verdicts = plain.explain(X)
+    unfair = [verdict for verdict in verdicts if isinstance(verdict, Unfair)]
+    assert unfair
+    assert {verdict.replayed for verdict in unfair} == {None}
+    for row, verdict in enumerate(verdicts):
+        assert isinstance(verdict, Unfair) != oracle.is_fair(
+            plain.model_, plain.space_.encode(X)[row]
+        )
 
 
 def test_without_the_second_training_there_is_no_curve() -> None:
@@ -66,14 +80,14 @@ def test_equal_seeds_give_equal_networks_through_clone_and_pickle() -> None:
     assert (copy.predict(X) == first.predict(X)).all()
 
 
-def test_a_grid_search_finds_settings() -> None:
+def test_a_grid_search_sets_parameters() -> None:
     search = GridSearchCV(quick(), {"span_penalty": [None, 0.1], "epochs": [2]}, cv=2)
     search.fit(X, Y)
     assert search.best_score_ > 0.6
     assert isinstance(search.best_estimator_, CEFairClassifier)
 
 
-def test_a_seed_that_is_no_integer_is_rejected() -> None:
+def test_a_seed_that_is_not_an_integer_is_rejected() -> None:
     with pytest.raises(SchemaError, match="invalid random_state: got None; expected an integer"):
         quick(random_state=None).fit(X, Y)
 
@@ -99,4 +113,4 @@ def test_it_passes_the_checks_of_scikit_learn(
 def test_a_schema_is_rejected() -> None:
     schema = Schema(SchemaFile(SPACE, {}, {}, {}, Decision(probability=0.8)))
     with pytest.raises(SchemaError, match=r"pass schema\.space"):
-        CEFairClassifier(schema).fit(X, Y)  # type: ignore[arg-type]  # that is the test
+        CEFairClassifier(schema).fit(X, Y)  # type: ignore[arg-type]  # the error under test

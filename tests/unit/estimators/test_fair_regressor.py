@@ -57,13 +57,13 @@ SOME = X.head(10)
 
 
 def perceptron(**options: object) -> MLPRegressor:
-    """A small one; any progress is enough for it, so it stops early without a warning."""
+    """Return a small network with such a large tolerance that it stops early and never warns."""
     chosen = {"hidden_layer_sizes": (5,), "max_iter": 20, "tol": 1e9, "random_state": 0} | options
     return MLPRegressor(n_iter_no_change=10, **chosen)
 
 
 def pipeline() -> BaseEstimator:
-    """Preprocessing that FETA does not read, and a line after it."""
+    """Return a pipeline: preprocessing and a linear regression."""
     columns = ColumnTransformer(
         [("numbers", StandardScaler(), ["income", "age"]), ("texts", OneHotEncoder(), ["sex"])]
     )
@@ -87,7 +87,7 @@ class Scorer(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     def __init__(self, by: Callable[[Any], Any]) -> None:
         self.by = by
 
-    def fit(self, X: object, y: object) -> Self:  # noqa: ARG002 - it has nothing to learn
+    def fit(self, X: object, y: object) -> Self:  # noqa: ARG002 - nothing to learn
         self.fitted_ = True
         return self
 
@@ -111,30 +111,30 @@ def test_it_is_a_scikit_learn_estimator(
     check(estimator)
 
 
-def test_nan_and_infinity_are_refused_where_they_are_read() -> None:
+def test_nan_and_infinity_are_rejected_in_columns_that_are_read() -> None:
     check_estimators_nan_inf("FairRegressor", FairRegressor(LinearRegression(), sensitive=["x1"]))
 
 
-def own_scores(fair: FairRegressor, table: pd.DataFrame) -> NDArray[Any]:
-    """What the estimator inside gives."""
+def estimator_scores(fair: FairRegressor, table: pd.DataFrame) -> NDArray[Any]:
+    """Return the scores of the fitted estimator."""
     takes_rows = not hasattr(fair.estimator, "steps")
     return np.asarray(fair.estimator_.predict(SPACE.encode(table) if takes_rows else table))
 
 
 @KINDS
-def test_everybody_gets_the_lower_median_of_their_counterparts(estimator: BaseEstimator) -> None:
+def test_each_person_gets_the_lower_median_of_their_counterparts(estimator: BaseEstimator) -> None:
     fair = FairRegressor(estimator, SPACE).fit(X, Y)
     scores = fair.predict(SOME)
     for row, (_, person) in enumerate(SOME.iterrows()):
         rows = [
             {**person, "age": a, "sex": s} for a, s in product(range(18, 26), ["female", "male"])
         ]
-        own = np.sort(own_scores(fair, pd.DataFrame(rows).astype(X.dtypes)))
-        assert scores[row] == pytest.approx(own[7], rel=1e-12)  # the eighth of sixteen
+        ordered = np.sort(estimator_scores(fair, pd.DataFrame(rows).astype(X.dtypes)))
+        assert scores[row] == pytest.approx(ordered[7], rel=1e-12)  # the eighth of sixteen
 
 
 @KINDS
-def test_the_sensitive_columns_may_be_missing_or_broken(estimator: BaseEstimator) -> None:
+def test_sensitive_columns_may_be_missing_or_invalid(estimator: BaseEstimator) -> None:
     fair = FairRegressor(estimator, SPACE).fit(X, Y)
     scores = fair.predict(SOME).tolist()
     for table in (SOME[["income"]], SOME.assign(age="who knows", sex=np.nan)):
@@ -148,18 +148,18 @@ def test_the_sensitive_columns_may_be_missing_or_broken(estimator: BaseEstimator
 def test_votes_may_be_weighted(estimator: BaseEstimator) -> None:
     weights = VoteWeights.of(SPACE, {(18, "female"): 1, (20, "male"): 3, (25, "male"): 1})
     fair = FairRegressor(estimator, SPACE, weights=weights).fit(X, Y)
-    due = own_scores(fair, SOME.assign(age=20, sex="male"))
-    np.testing.assert_allclose(fair.predict(SOME), due, rtol=1e-12)
+    expected = estimator_scores(fair, SOME.assign(age=20, sex="male"))
+    np.testing.assert_allclose(fair.predict(SOME), expected, rtol=1e-12)
 
 
-def test_a_tie_of_votes_takes_the_lower_score() -> None:
+def test_of_two_scores_with_equal_votes_the_lower_one_is_the_median() -> None:
     weights = VoteWeights.of(SPACE, {(18, "female"): 2, (18, "male"): 2})
     scorer = Scorer(lambda table: np.where(table["sex"] == "male", 1.0, 5.0))
     fair = FairRegressor(scorer, SPACE, weights=weights).fit(X, Y)
     assert set(fair.predict(SOME)) == {1.0}
 
 
-def test_explain_gives_verdicts_by_epsilon() -> None:
+def test_explain_compares_with_epsilon() -> None:
     narrow = FairRegressor(LinearRegression(), SPACE, epsilon=100.0).fit(X, Y)
     wide = FairRegressor(LinearRegression(), SPACE, epsilon=500.0).fit(X, Y)
     assert {type(verdict) for verdict in narrow.explain(SOME)} == {Unfair}
@@ -167,11 +167,12 @@ def test_explain_gives_verdicts_by_epsilon() -> None:
     assert narrow.model_ is not None
     assert narrow.model_.rule == Tolerance(100.0)
     assert "each score is chosen exactly" in narrow.guarantee_
-    voted = FairRegressor(Scorer(lambda table: table["income"].to_numpy()), SPACE).fit(X, Y)
-    assert voted.model_ is None
-    assert "the predict of Scorer" in voted.guarantee_
+    scorer = Scorer(lambda table: table["income"].to_numpy())
+    unreadable = FairRegressor(scorer, SPACE).fit(X, Y)
+    assert unreadable.model_ is None
+    assert "the predict of Scorer" in unreadable.guarantee_
     with pytest.raises(EngineError, match="explain needs an estimator that FETA can read"):
-        voted.explain(SOME)
+        unreadable.explain(SOME)
 
 
 def test_the_tolerance_of_a_schema_is_used() -> None:
@@ -196,7 +197,7 @@ def test_a_frozen_estimator_is_not_fitted_again() -> None:
     assert fair.predict(SOME).tolist() == again.predict(SOME).tolist()
 
 
-def test_a_grid_search_reaches_estimator_and_epsilon() -> None:
+def test_a_grid_search_sets_parameters_of_the_estimator_and_epsilon() -> None:
     grid = {"estimator__alpha": [1e-4, 1.0], "epsilon": [1.0]}
     search = GridSearchCV(FairRegressor(perceptron(), SPACE), grid, cv=2).fit(X, Y)
     assert search.best_estimator_.estimator_.alpha in (1e-4, 1.0)

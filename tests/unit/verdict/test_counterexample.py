@@ -59,7 +59,7 @@ def test_a_difference_that_float64_rounds_away_still_counts() -> None:
     assert Counterexample(hidden, PERSON, aged(29)).scores[0] > 0
 
 
-def test_a_counterexample_cannot_be_written_to() -> None:
+def test_a_counterexample_is_read_only() -> None:
     other = aged(40)
     pair = Counterexample(MODEL, PERSON, other)
     other[0] = 18.0

@@ -19,9 +19,7 @@ def worst_pair(model: Model) -> Counterexample:
     return verdict.counterexample
 
 
-def test_with_several_classes_the_margin_is_that_of_the_counterparts_class_over_the_persons() -> (
-    None
-):
+def test_the_margin_of_several_classes_compares_the_counterparts_class_with_the_persons() -> None:
     pair = worst_pair(SEVERAL)
     assert pair.decisions == (0, 1)
     assert pair.margins(SEVERAL.rule).tolist() == [-1.0, 3.0]

@@ -57,7 +57,7 @@ def several(counts: list[int], undecided: int, ties_to: Ties) -> Tally:
         ([0, 0, 0], 0, 2),
     ],
 )
-def test_the_class_with_most_votes_wins_and_ties_go_where_the_rule_says(
+def test_the_class_with_most_votes_wins_and_the_rule_decides_ties(
     counts: list[int], first: int, last: int
 ) -> None:
     for ties_to, winner in (("first", first), ("last", last)):

@@ -17,7 +17,7 @@ from feta.bounds.first_layer import MAX_ROWS, FirstLayer, Sloped, Tabled
 from feta.cells.cells import Cells, Dimension
 from feta.engine.milp.equilibrate import Equilibrated
 from feta.interval_box import IntervalBox
-from feta.program import Places, Program, ProgramBuilder
+from feta.program import Indices, Program, ProgramBuilder
 from feta.rounding import DIFFERENCE, FLOAT64
 from feta.rule import Objective
 from feta.scorer.network.activation import Activation
@@ -34,7 +34,7 @@ class Inputs:
     """The columns of one attribute: its number, or one binary selector per value."""
 
     dimension: Dimension
-    columns: Places
+    columns: Indices
     selects: bool = False  # whether the columns are selectors
     unit: float = 1.0  # the number is in multiples of this power of two
 
@@ -67,7 +67,7 @@ class Encoded:
         return np.array([inputs.index(point) for inputs in self.inputs])
 
     @property
-    def selectors(self) -> Places:
+    def selectors(self) -> Indices:
         """All selectors; only if every value of every attribute has one."""
         return np.concatenate([inputs.columns for inputs in self.inputs])
 
@@ -104,7 +104,7 @@ def encode_layers(
     first: FirstLayer,
     boxes: list[IntervalBox],
     inputs: tuple[Inputs, ...],
-) -> tuple[Places, list[IntervalBox]]:
+) -> tuple[Indices, list[IntervalBox]]:
     """Write the layers that have a box; return the last one's columns, and the scaled boxes."""
     scaled = [
         IntervalBox(box.lower[0], box.upper[0]) * factors
@@ -129,7 +129,7 @@ def encode_attribute(
     if isinstance(term, Tabled) or few or listed:
         values = np.arange(dimension.ends[1] + 1)
         allowed = ((values >= low) & (values <= high)).astype(float)
-        chosen = program.columns(IntervalBox(np.zeros_like(values), allowed), whole=True)
+        chosen = program.columns(IntervalBox(np.zeros_like(values), allowed), integral=True)
         program.rows([(chosen, np.ones((1, len(values))))], lower=1.0, upper=1.0, n_rows=1)
         return Inputs(dimension, chosen, selects=True)
     numbers = term.numbers(first.cells, index)
@@ -138,7 +138,7 @@ def encode_attribute(
     integer = isinstance(attribute, Integer) and largest <= LARGEST_INTEGER
     unit = 1.0 if integer or not largest else 2.0 ** round(math.log2(largest))
     limits = IntervalBox(np.array([low / unit]), np.array([high / unit]))
-    return Inputs(dimension, program.columns(limits, whole=integer), unit=unit)
+    return Inputs(dimension, program.columns(limits, integral=integer), unit=unit)
 
 
 def encode_first(
@@ -147,10 +147,10 @@ def encode_first(
     factors: Vector,
     box: IntervalBox,
     inputs: tuple[Inputs, ...],
-) -> Places:
+) -> Indices:
     """Add columns z = c + Σ_j t_j(s_j); the person's shared columns give the constant c."""
     z = program.columns(box)
-    terms: list[tuple[Places, Matrix | Vector | float]] = [(z, 1.0)]
+    terms: list[tuple[Indices, Matrix | Vector | float]] = [(z, 1.0)]
     for term, attribute in zip(first.terms.each, inputs, strict=True):
         terms.append((attribute.columns, -_weights(term, attribute) * factors[:, None]))
     error = first.error[0] * 2 * factors
@@ -170,8 +170,8 @@ def _weights(term: Sloped | Tabled, inputs: Inputs) -> Matrix:
 
 
 def encode_activation(
-    program: ProgramBuilder, activation: Activation, z: Places, box: IntervalBox
-) -> Places:
+    program: ProgramBuilder, activation: Activation, z: Indices, box: IntervalBox
+) -> Indices:
     """Add columns a = s_0·z + t_0 + Σ_k (s_k − s_{k−1})·max(0, z − b_k), for any pieces."""
     hinges = [
         encode_hinge(program, z, at, box)
@@ -185,7 +185,7 @@ def encode_activation(
         return hinges[0][0]
     activated = interval.activate(activation, IntervalBox(box.lower[None], box.upper[None]))
     a = program.columns(IntervalBox(activated.lower[0], activated.upper[0]))
-    terms: list[tuple[Places, Matrix | Vector | float]] = [(a, 1.0), (z, -slopes[0])]
+    terms: list[tuple[Indices, Matrix | Vector | float]] = [(a, 1.0), (z, -slopes[0])]
     terms += [(hinge, -rise) for (hinge, _), rise in zip(hinges, rises, strict=True)]
     largest = box.size + np.abs(activation.breaks).max(axis=0, initial=0.0)
     size = (np.abs(slopes[0]) + np.abs(rises).sum(axis=0)) * largest
@@ -196,8 +196,8 @@ def encode_activation(
 
 
 def encode_hinge(
-    program: ProgramBuilder, z: Places, at: Vector, box: IntervalBox
-) -> tuple[Places, Places]:
+    program: ProgramBuilder, z: Indices, at: Vector, box: IntervalBox
+) -> tuple[Indices, Indices]:
     """Add columns r = max(0, z − b), for z within its box (Eq. 2b), and binary columns δ.
 
     δ is 1 where z is beyond the break b. Where the box decides δ, the solver need not branch.
@@ -208,7 +208,7 @@ def encode_hinge(
     highest = np.where(upper > 0, upper + slack, 0.0)
     r = program.columns(IntervalBox(np.maximum(lower - slack, 0), highest))
     always, possibly = (lower >= 0).astype(float), (upper > 0).astype(float)
-    delta = program.columns(IntervalBox(always, np.maximum(always, possibly)), whole=True)
+    delta = program.columns(IntervalBox(always, np.maximum(always, possibly)), integral=True)
     n_rows = len(z)
     low, high = np.minimum(lower, 0), np.maximum(upper, 0)
     program.rows([(r, 1.0), (z, -1.0)], lower=-at, n_rows=n_rows)  #           r ≥ z − b
@@ -218,13 +218,13 @@ def encode_hinge(
     return r, delta
 
 
-def order_hinges(program: ProgramBuilder, active: list[Places]) -> None:
+def order_hinges(program: ProgramBuilder, active: list[Indices]) -> None:
     """Add δ_k ≥ δ_{k+1}: a neuron beyond one break is beyond those before it."""
     for before, after in pairwise(active):
         program.rows([(before, 1.0), (after, -1.0)], lower=0.0, n_rows=len(before))
 
 
-def encode_affine(program: ProgramBuilder, layer: Affine, a: Places, box: IntervalBox) -> Places:
+def encode_affine(program: ProgramBuilder, layer: Affine, a: Indices, box: IntervalBox) -> Indices:
     """Add columns z = W·a + b (Eq. 2a)."""
     z = program.columns(box)
     program.rows([(z, 1.0), (a, -layer.weight)], lower=layer.bias, upper=layer.bias, n_rows=len(z))
@@ -232,8 +232,8 @@ def encode_affine(program: ProgramBuilder, layer: Affine, a: Places, box: Interv
 
 
 def encode_objective(
-    program: ProgramBuilder, z: Places, box: IntervalBox, factor: float, objective: Objective
-) -> Places:
+    program: ProgramBuilder, z: Indices, box: IntervalBox, factor: float, objective: Objective
+) -> Indices:
     """Add v, a lower bound of the objective that is at the level or above (Eq. ce).
 
     If the objective is the smallest of several margins, v ≤ each of them. If it is the largest,
@@ -250,10 +250,10 @@ def encode_objective(
     if objective.least or len(highs) == 1:
         program.rows([(values, 1.0), (z, -objective.directions)], upper=offsets, n_rows=len(highs))
         return v
-    chosen = program.columns(IntervalBox(np.zeros(len(highs)), np.ones(len(highs))), whole=True)
+    chosen = program.columns(IntervalBox(np.zeros(len(highs)), np.ones(len(highs))), integral=True)
     program.rows([(chosen, np.ones((1, len(highs))))], lower=1.0, upper=1.0, n_rows=1)
     room = np.maximum(highest - lows, 0.0)
-    terms: list[tuple[Places, Matrix | Vector | float]]
+    terms: list[tuple[Indices, Matrix | Vector | float]]
     terms = [(values, 1.0), (z, -objective.directions), (chosen, room)]
     program.rows(terms, upper=offsets + room, n_rows=len(highs))
     return v

@@ -161,7 +161,7 @@ class _MilpSearch:
         programs, each around the scores known so far, give both ends.
         """
         person = self.state.query.person
-        span.widen(self._extremes(self.bounds.likeliest(person)))
+        span.widen(self._extremes(self.bounds.maximizers(person)))
         pair = span.pair()
         while pair is None:
             self.bounds = self.solver.bound(span.model, person, self.state.objective)
@@ -187,13 +187,13 @@ class _MilpSearch:
 
         So the solver must find a worse one. Return that counterpart if its decision differs.
         """
-        objective, model = self.bounds.goal, self.state.model
-        sample = self.bounds.likeliest(self.state.query.person)
+        objective, model = self.bounds.objective, self.state.model
+        sample = self.bounds.maximizers(self.state.query.person)
         lows = objective.range(Rows(model.exact, sample).scores(FLOAT64))[0]
         index = int(np.argmax(lows))
         if not lows[index] > objective.level:
             return None
-        self.bounds = replace(self.bounds, goal=replace(objective, level=float(lows[index])))
+        self.bounds = replace(self.bounds, objective=replace(objective, level=float(lows[index])))
         return self.state.witness(sample[index])
 
     def _fair_by_bounds(self) -> Fair:

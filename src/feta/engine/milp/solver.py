@@ -57,10 +57,10 @@ class Solver:
         self, bounds: CellBounds, person: Vector, *, maximize: bool, listed: bool = False
     ) -> Encoded:
         """Write the program for one person over the cells that the bounds leave undecided."""
-        cell, hidden = bounds.open()
+        cell, hidden = bounds.enclose_undecided()
         first = self.terms.at(person, cell)
         boxes = self._boxes(first, hidden)
-        return encode(self.scaled, first, boxes, bounds.goal, maximize=maximize, listed=listed)
+        return encode(self.scaled, first, boxes, bounds.objective, maximize=maximize, listed=listed)
 
     def _boxes(self, first: FirstLayer, hidden: list[IntervalBox]) -> list[IntervalBox]:
         """Bound all layers; `hidden` has the linear bounds of all but the last."""

@@ -15,7 +15,7 @@ from feta.engine.milp.backends.highs import HighsSession
 from feta.engine.milp.encoding import encode_attribute, encode_layers
 from feta.engine.milp.equilibrate import Equilibrated
 from feta.interval_box import IntervalBox
-from feta.program import Places, Program, ProgramBuilder
+from feta.program import Indices, Program, ProgramBuilder
 from feta.rounding import FLOAT64, FLOOR, upward
 from feta.scorer.network.network import Network
 
@@ -44,7 +44,7 @@ def _unstable(network: Network, box: IntervalBox, depth: int) -> Flags:
 
 def _relaxation(
     scaled: Equilibrated, first: FirstLayer, boxes: list[IntervalBox]
-) -> tuple[Program, Places]:
+) -> tuple[Program, Indices]:
     builder = ProgramBuilder()
     attributes = range(len(first.terms.each))
     inputs = tuple(encode_attribute(builder, first, index, listed=False) for index in attributes)
@@ -53,7 +53,7 @@ def _relaxation(
 
 
 def _tightened(
-    program: Program, z: Places, box: IntervalBox, factors: Vector, unstable: Flags
+    program: Program, z: Indices, box: IntervalBox, factors: Vector, unstable: Flags
 ) -> IntervalBox:
     session = HighsSession()
     lower, upper = np.array(box.lower), np.array(box.upper)

@@ -49,7 +49,7 @@ def test_a_program_contains_every_counterexample_and_its_objective(case: Case) -
         encoded = solver.encode(bounds, person, maximize=True, listed=listed)
         column = int(np.flatnonzero(encoded.program.cost)[0])
         for other in oracle.counterparts(model, person)[:6]:
-            if not oracle.apart(model, person, other):
+            if not oracle.differs(model, person, other):
                 continue
             axes = model.space.lattice.axes
             indices = np.array([axis.indices(other[None, :])[0] for axis in axes], dtype=float)
@@ -72,7 +72,7 @@ def test_stable_neurons_cost_no_binary() -> None:
     state = QueryState(feta.FairAt(model, PERSON), UNLIMITED, "test")
     bounds = solver.bound(model, PERSON, state.objective)
     program = solver.encode(bounds, PERSON, maximize=False).program
-    free = program.whole & (program.columns.lower < program.columns.upper)
+    free = program.integral & (program.columns.lower < program.columns.upper)
     assert free.sum() == 4  # age, two selectors of sex, one neuron
 
 

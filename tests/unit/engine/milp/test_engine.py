@@ -42,7 +42,7 @@ def bumpy() -> Model:
 
 
 @pytest.mark.parametrize("liar", LIARS, ids=lambda liar: f"{liar.status.name} {liar.filling}")
-def test_a_backend_that_lies_makes_no_verdict_wrong(liar: Liar) -> None:
+def test_a_lying_backend_gives_no_wrong_verdict(liar: Liar) -> None:
     """Bounds both prove and find; the solver only makes the search faster."""
     engine = MilpEngine("liar", liar)
     for kind in (feta.FairAt, feta.WorstAt):
@@ -62,7 +62,7 @@ def test_a_backend_that_lies_makes_no_verdict_wrong(liar: Liar) -> None:
         (Status.OPTIMAL, Reason.NOT_REPRODUCED),
     ],
 )
-def test_a_solver_s_claim_alone_gives_unknown_with_its_name(status: Status, reason: Reason) -> None:
+def test_a_solvers_claim_alone_gives_unknown_with_its_name(status: Status, reason: Reason) -> None:
     engine = MilpEngine("liar", Liar(status), bounds="linear", max_cells=1)
     for kind in (feta.FairAt, feta.WorstAt):
         verdict = engine.solve(kind(bumpy(), PERSON), UNLIMITED)
@@ -163,7 +163,7 @@ def test_several_classes_over_a_real_attribute(rule: feta.Argmax | feta.OneVsRes
         assert isinstance(verdict, feta.Unfair)
         assert verdict.optimal
         grid = [np.array([value]) for value in np.linspace(-4, 4, 321)]
-        differs = [other for other in grid if oracle.apart(model, np.array([x]), other)]
+        differs = [other for other in grid if oracle.differs(model, np.array([x]), other)]
         worst = max(oracle.gap(model, np.array([x]), other) for other in differs)
         assert verdict.counterexample.gap >= float(worst) * (1 - 1e-9)
 
@@ -248,7 +248,7 @@ def test_no_solver_is_imported_before_it_is_used(monkeypatch: pytest.MonkeyPatch
             assert isinstance(engine.solve(feta.FairAt(FAIR, PERSON), UNLIMITED), feta.Fair)
 
 
-def test_a_program_beyond_gurobi_s_license_is_unknown_with_the_reason() -> None:
+def test_a_program_beyond_gurobis_license_is_unknown_with_the_reason() -> None:
     pytest.importorskip("gurobipy", reason="gurobipy is not installed")
     rng = np.random.default_rng(0)
     space = feta.FeatureSpace(tuple(feta.Real(f"x{n}", -1, 1, sensitive=True) for n in range(4)))
@@ -294,7 +294,7 @@ def test_the_reason_of_an_undecided_person_names_the_solver(
     assert finding.reason.startswith("Liar: the solver claims that no counterexample exists")
 
 
-def test_no_lie_counts_more_than_there_are() -> None:
+def test_a_lying_backend_never_counts_too_many() -> None:
     truth = np.array(oracle.tally(bumpy(), PERSON))
     for liar in LIARS:
         for counting in ("cuts", "pool"):

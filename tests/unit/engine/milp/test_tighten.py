@@ -30,7 +30,7 @@ def small() -> Program:
     return builder.program()
 
 
-def test_any_duals_give_a_bound_and_the_solver_s_give_the_optimum() -> None:
+def test_any_duals_give_a_bound_and_the_solvers_duals_give_the_optimum() -> None:
     program, rng = small(), np.random.default_rng(0)
     for _ in range(200):
         cost = rng.normal(size=2)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from feta.arrays import Vector
-from feta.engine.milp.backends.incremental import IncrementalSession
+from feta.engine.milp.backends.incremental import IncrementalSession, column_kinds
 from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
 from feta.errors import EngineError
-from feta.program import Places, Program
+from feta.program import Indices, Program
 
 # Gurobi's status codes. A limit is not a proof, and codes that are not listed are FAILED.
 STATUSES = {
@@ -68,7 +68,7 @@ class GurobiSession(IncrementalSession):
                 "use the engine 'milp' or 'milp:scip'"
             ) from None
 
-    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+    def pool(self, program: Program, selectors: Indices, *, limit: int, seconds: float) -> Pool:
         """Enumerate points that differ in some integer column (PoolSearchMode 2).
 
         Several may differ only in columns that are not selectors: then the pool is enlarged.
@@ -107,17 +107,19 @@ class GurobiSession(IncrementalSession):
             lb=program.columns.lower.tolist(),
             ub=program.columns.upper.tolist(),
             obj=program.cost.tolist(),
-            vtype=np.where(program.whole, "I", "C").tolist(),
+            vtype=column_kinds(program),
         )
         return list(columns.values())
 
-    def _add_row(self, entries: Vector, columns: Sequence[Any], lower: float, upper: float) -> Any:  # noqa: ANN401 - untyped package
+    def _add_row(
+        self, entries: Vector, columns: Sequence[Any], *, lower: float, upper: float
+    ) -> Any:  # noqa: ANN401 - untyped package
         sense, side = _side(lower, upper)
         row = self._gurobi.LinExpr(entries.tolist(), columns)
         return self._model.addLConstr(row, sense, side)
 
-    def _add_cut(self, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - untyped package
-        return self._model.addConstr(self._gurobi.quicksum(columns) <= len(columns) - 1)
+    def _reopen(self) -> None:
+        """Do nothing: Gurobi's models are always editable."""
 
     def _remove_cuts(self) -> None:
         if self._cuts:

@@ -7,7 +7,7 @@ import numpy as np
 from feta.arrays import Vector
 from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
 from feta.errors import EngineError
-from feta.program import Places, Program
+from feta.program import Indices, Program
 
 # A limit is not a proof: time, node, iteration and memory limits are STOPPED, with or without a
 # point. Names that are not listed are FAILED, which can only lead to Unknown.
@@ -59,13 +59,13 @@ class HighsSession:
         self._load(program, integer=True)
         return self._run(seconds)
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
+    def solve_again(self, forbidden: Indices, *, seconds: float) -> SolverResult:
         """Solve the same program after a cut: not all these binary columns are 1 (Eq. NoGood)."""
         n_columns = len(forbidden)
         self._solver.addRow(-np.inf, n_columns - 1.0, n_columns, forbidden, np.ones(n_columns))
         return self._run(seconds)
 
-    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:  # noqa: ARG002 - the protocol's
+    def pool(self, program: Program, selectors: Indices, *, limit: int, seconds: float) -> Pool:  # noqa: ARG002 - the protocol's
         """Raise: HiGHS has no solution pool."""
         raise EngineError(
             "HiGHS has no pool of solutions: got counting='pool'; expected 'cuts'; "
@@ -101,7 +101,7 @@ class HighsSession:
             program.starts[:-1],
             program.entry_columns,
             program.entries,
-            program.whole.astype(np.int32) if integer else np.zeros(len(program.cost), np.int32),
+            program.integral.astype(np.int32) if integer else np.zeros(len(program.cost), np.int32),
         )
 
     def _run(self, seconds: float) -> SolverResult:

@@ -10,7 +10,7 @@ import numpy as np
 from feta.arrays import Counts, Vector
 from feta.engine.milp.backends.protocol import SolverResult
 from feta.interval_box import IntervalBox
-from feta.program import Places, Program
+from feta.program import Indices, Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +27,11 @@ class Changes:
         columns = _differing(old.columns, new.columns)
         rows = _differing(old.limits, new.limits)
         return cls(columns, rows, np.flatnonzero(old.entries != new.entries))
+
+
+def column_kinds(program: Program) -> list[str]:
+    """Return "I" for integer columns and "C" for continuous ones, as Gurobi and SCIP expect."""
+    return ["I" if integral else "C" for integral in program.integral]
 
 
 def _differing(old: IntervalBox, new: IntervalBox) -> Counts:
@@ -51,9 +56,13 @@ class IncrementalSession(ABC):
         self._load(program)
         return self._run(seconds)
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
+    def solve_again(self, forbidden: Indices, *, seconds: float) -> SolverResult:
         """Solve the same program after a cut: not all these binary columns are 1 (Eq. NoGood)."""
-        self._cuts.append(self._add_cut([self._columns[int(column)] for column in forbidden]))
+        self._reopen()
+        columns = [self._columns[int(column)] for column in forbidden]
+        n_columns = len(columns)
+        cut = self._add_row(np.ones(n_columns), columns, lower=-np.inf, upper=n_columns - 1.0)
+        self._cuts.append(cut)
         return self._run(seconds)
 
     def _load(self, program: Program) -> None:
@@ -61,6 +70,7 @@ class IncrementalSession(ABC):
         if self._program is None or not program.has_pattern_of(self._program):
             self._build(program)
         else:
+            self._reopen()
             self._remove_cuts()
             self._cuts = []
             self._update(self._program, program)
@@ -75,9 +85,8 @@ class IncrementalSession(ABC):
         for row in range(len(program.slack)):
             entries = slice(starts[row], starts[row + 1])
             columns = [self._columns[index] for index in program.entry_columns[entries]]
-            added = self._add_row(
-                program.entries[entries], columns, limits.lower[row], limits.upper[row]
-            )
+            low, high = limits.lower[row], limits.upper[row]
+            added = self._add_row(program.entries[entries], columns, lower=low, upper=high)
             self._rows.append(added)
 
     def _update(self, old: Program, new: Program) -> None:
@@ -102,16 +111,18 @@ class IncrementalSession(ABC):
         """Add all columns with their bounds, costs and kinds."""
 
     @abstractmethod
-    def _add_row(self, entries: Vector, columns: Sequence[Any], lower: float, upper: float) -> Any:  # noqa: ANN401 - untyped package
+    def _add_row(
+        self, entries: Vector, columns: Sequence[Any], *, lower: float, upper: float
+    ) -> Any:  # noqa: ANN401 - untyped package
         """Add a row with its limits."""
 
     @abstractmethod
-    def _add_cut(self, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - untyped package
-        """Add a row that forbids that all these binary columns are 1."""
+    def _reopen(self) -> None:
+        """Make a solved model editable."""
 
     @abstractmethod
     def _remove_cuts(self) -> None:
-        """Remove the cuts, so that the model can be updated."""
+        """Remove the cuts from the model."""
 
     @abstractmethod
     def _set_bounds(self, columns: Sequence[Any], lower: Vector, upper: Vector) -> None:

@@ -5,7 +5,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from feta.arrays import Vector
-from feta.program import Places, Program
+from feta.program import Indices, Program
 
 
 class Status(Enum):
@@ -41,11 +41,11 @@ class Session(Protocol):
         """Solve a program; earlier cuts are removed."""
         ...
 
-    def solve_again(self, forbidden: Places, *, seconds: float) -> SolverResult:
+    def solve_again(self, forbidden: Indices, *, seconds: float) -> SolverResult:
         """Solve the same program after a cut: not all these binary columns are 1 (Eq. NoGood)."""
         ...
 
-    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+    def pool(self, program: Program, selectors: Indices, *, limit: int, seconds: float) -> Pool:
         """Enumerate points that differ in the selectors; only if the backend `pools`."""
         ...
 

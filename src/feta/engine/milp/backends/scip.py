@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from feta.arrays import Vector
-from feta.engine.milp.backends.incremental import IncrementalSession
+from feta.engine.milp.backends.incremental import IncrementalSession, column_kinds
 from feta.engine.milp.backends.protocol import Pool, SolverResult, Status
-from feta.program import Places, Program
+from feta.program import Indices, Program
 
 # SCIP's status names. A limit is not a proof, and names that are not listed are FAILED.
 STATUSES = {
@@ -56,7 +56,7 @@ class ScipSession(IncrementalSession):
         super().__init__()
         self._scip: Any = pyscipopt
 
-    def pool(self, program: Program, selectors: Places, *, limit: int, seconds: float) -> Pool:
+    def pool(self, program: Program, selectors: Indices, *, limit: int, seconds: float) -> Pool:
         """Enumerate in one search tree: every point is recorded, then cut off."""
         self._build(program)
         model = self._model
@@ -89,22 +89,22 @@ class ScipSession(IncrementalSession):
         return model
 
     def _add_columns(self, program: Program) -> list[Any]:
-        box, kinds = program.columns, np.where(program.whole, "I", "C")
+        box, kinds = program.columns, column_kinds(program)
         return [
             self._model.addVar(lb=low, ub=high, obj=cost, vtype=kind)
             for low, high, cost, kind in zip(box.lower, box.upper, program.cost, kinds, strict=True)
         ]
 
-    def _add_row(self, entries: Vector, columns: Sequence[Any], lower: float, upper: float) -> Any:  # noqa: ANN401 - untyped package
+    def _add_row(
+        self, entries: Vector, columns: Sequence[Any], *, lower: float, upper: float
+    ) -> Any:  # noqa: ANN401 - untyped package
         row = self._weighted_sum(entries, columns)
         return self._model.addCons((_finite(lower) <= row) <= _finite(upper))
 
-    def _add_cut(self, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - untyped package
+    def _reopen(self) -> None:
         self._model.freeTransform()
-        return self._model.addCons(self._scip.quicksum(columns) <= len(columns) - 1)
 
     def _remove_cuts(self) -> None:
-        self._model.freeTransform()
         for cut in self._cuts:
             self._model.delCons(cut)
 

@@ -1,0 +1,121 @@
+# ruff: noqa: N803 - X is scikit-learn's own name for the table
+"""The common part of classifiers that return the majority of the counterparts."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from feta.arrays import Counts, Matrix, Vector
+from feta.engine.protocol import UNLIMITED
+from feta.engine.registry import choose
+from feta.errors import SchemaError
+from feta.estimators.fair_estimator import FairEstimator, Targets
+from feta.estimators.layout import People
+from feta.model import Model
+from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.wider_limits import groups
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from feta.scorer.network.network import Network
+
+
+class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A classifier that gives each person the decision that most of their counterparts get.
+
+    Subclasses define where the classes and the model come from.
+    """
+
+    promise: ClassVar[str] = (
+        "fair by construction: each decision is counted exactly, "
+        "from the columns that are not sensitive"
+    )
+
+    def predict_proba(self, X: People) -> Matrix:
+        """Return the share of the counterparts' votes of each class, (people, classes).
+
+        Parameters
+        ----------
+        X
+            The people, as for `predict`, which returns the class with the largest share.
+        """
+        check_is_fitted(self, "model_")
+        n_votes = self.n_counterparts_ if self.weights is None else self.weights.total
+        return np.asarray(self._counts(self._people(X)) / n_votes)
+
+    def __sklearn_tags__(self) -> "Tags":
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # information in the sensitive columns is not used
+        return tags
+
+    def _targets(self, y: ArrayLike | None, n_people: int) -> Targets:
+        labels = super()._targets(y, n_people)
+        check_classification_targets(labels)
+        classes = np.unique(labels)
+        if len(classes) < 2:  # noqa: PLR2004 - a choice
+            raise SchemaError(
+                f"invalid y: got 1 class, {classes[0]!r}; expected two classes or more"
+            )
+        return labels
+
+    def _check_rule(self) -> None:
+        """Reject a schema's decision that does not apply; store the order of the classes."""
+        # Indices of the classes; of two classes, the favorable one is last.
+        self._class_order = np.arange(len(self.classes_))
+        if self._schema is None:
+            return
+        rule = self._schema.rule
+        if isinstance(rule, OneVsRest | Tolerance):
+            option = "one_vs_rest" if isinstance(rule, OneVsRest) else "a tolerance"
+            raise SchemaError(
+                f"invalid [decision] of the schema: got {option}; expected none, because "
+                "FairClassifier decides between all classes; remove it, or use "
+                "feta.FairPredictor(schema.model(network))"
+            )
+        self._schema.check_classes([str(label) for label in self.classes_])
+        if isinstance(rule, Threshold) and rule.favors == "below":
+            self._class_order = self._class_order[::-1]
+
+    def _model(self, network: "Network") -> Model:
+        if self._schema is not None:
+            return self._schema.model(network)
+        names = tuple(str(label) for label in self.classes_)
+        if len(names) == 2:  # noqa: PLR2004 - one score decides
+            return Model(self.space_, network, outcomes=names)
+        return Model(self.space_, network, Argmax(names))
+
+    def _combine(self, people: Matrix) -> Counts:
+        return _winners(self._count_votes(people)[:, self._class_order])
+
+    def _answers(self, decisions: Vector | Counts) -> Targets:
+        return np.asarray(self.classes_[self._class_order][decisions.astype(np.int64)])
+
+    def _count_votes(self, people: Matrix) -> Counts:
+        """Count the answers of the estimator's own `predict` by class."""
+        counts = [self._ballot.count(person, self.classes_) for person in people]
+        return np.array(counts, dtype=np.int64).reshape(-1, len(self.classes_))
+
+    def _counts(self, people: Matrix) -> Counts:
+        """Count each person's counterparts by class."""
+        first, inverse = self._distinct(people)
+        if self.model_ is None:
+            return self._count_votes(first)[inverse]
+        by_class = np.empty((len(first), len(self.classes_)), dtype=np.int64)
+        for model, rows in groups(self.model_, first):
+            tally = choose(model, self.engine).tally(
+                model, first[rows], UNLIMITED, until="all", weights=self.weights
+            )
+            by_class[np.ix_(rows, self._class_order)] = tally.by_class
+        return by_class[inverse]
+
+
+def _winners(counts: Counts) -> Counts:
+    """Return the class with most votes: on a tie the second of two, or the first of several."""
+    if counts.shape[1] == 2:  # noqa: PLR2004 - the favorable one
+        return (counts[:, 1] >= counts[:, 0]).astype(np.int64)
+    return np.argmax(counts, axis=1)
