@@ -356,7 +356,9 @@ def test_passthrough_columns_and_transformer_weights_are_read() -> None:
     assert_agrees(fitted(columns, frame=X.fillna({"income": 1.0}).drop(columns=["income"])))
 
 
-@pytest.mark.parametrize("name", ["age and its band", "PCA after one-hot", "splines", "own code"])
+@pytest.mark.parametrize(
+    "name", ["age and its band", "PCA after one-hot", "splines", "custom code"]
+)
 def test_pairs_of_absorbed_pipelines_replay_in_the_pipeline(name: str) -> None:
     from campaigns.pipelines import SPACE as WIDE  # noqa: PLC0415 - both have a SPACE
     from campaigns.pipelines import people_and_labels  # noqa: PLC0415

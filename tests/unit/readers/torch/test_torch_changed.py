@@ -110,9 +110,9 @@ def quantized() -> nn.Module:
     [
         (
             with_input_hook,
-            r"module '' \(Sequential\) has a hook: got hooked_before.*; remove it, or move",
+            r"module '' \(Sequential\) has a hook: got with_input_hook.*; remove it, or move",
         ),
-        (with_output_hook, r"module '0' \(Linear\) has a hook: got hooked_behind"),
+        (with_output_hook, r"module '0' \(Linear\) has a hook: got with_output_hook"),
         (patched, r"module '' \(Sequential\) has a replaced forward: got one set by hand"),
         (
             lambda: torch.compile(chain()),
