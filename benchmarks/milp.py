@@ -51,11 +51,11 @@ def print_queries(model: Model, engine: Engine, people: Matrix) -> None:
             lambda person: engine.solve(kind(model, person), UNLIMITED),  # noqa: B023 - called at once
             list(people),
         )
-        needed = times[[verdict.effort.solver_calls > 0 for verdict in verdicts]]
-        rest = f"{np.median(needed):.1f}" if len(needed) else "-"
+        solver_times = times[[verdict.effort.solver_calls > 0 for verdict in verdicts]]
+        solver_median = f"{np.median(solver_times):.1f}" if len(solver_times) else "-"
         print(
             f"| {engine.name} | {kind.__name__} | {np.median(times):.2f} "
-            f"| {rest} | {len(needed)}/{len(times)} |",
+            f"| {solver_median} | {len(solver_times)}/{len(times)} |",
             flush=True,
         )
 
@@ -102,7 +102,7 @@ def main() -> None:
     print_queries(model, LatticeEngine(threads=1), people)
 
     split = LatticeEngine(threads=1).tally(model, people, UNLIMITED, until="all")
-    both = people[(split.by_class > 0).all(axis=1)][: options.counted]
+    unfair_people = people[(split.by_class > 0).all(axis=1)][: options.counted]
     print(
         "\n| counting until the majority, people with a counterexample "
         "| ms | per witness | decided |"
@@ -113,18 +113,18 @@ def main() -> None:
         solver = engine.backend.name
         for way in get_args(Counting) if engine.backend.pools else ("cuts",):
             counting = MilpEngine(engine.name, engine.backend, counting=way)
-            median = print_counting(model, counting, f"{solver}, {way}", both)
+            median = print_counting(model, counting, f"{solver}, {way}", unfair_people)
             pooled += [(median, solver)] * (way == "pool")
     lattice = LatticeEngine(threads=1)
-    alone = print_counting(model, lattice, "lattice, one call per person", both)
-    many = np.tile(both, (2000, 1))
+    single = print_counting(model, lattice, "lattice, one call per person", unfair_people)
+    repeated = np.tile(unfair_people, (2000, 1))
     started = time.process_time()
-    lattice.tally(model, many, UNLIMITED, until="majority")
-    batch = 1000 * (time.process_time() - started) / len(many)
-    print(f"| lattice, a batch of {len(many)}, one thread | {batch:.4f} | | |")
+    lattice.tally(model, repeated, UNLIMITED, until="majority")
+    batch = 1000 * (time.process_time() - started) / len(repeated)
+    print(f"| lattice, a batch of {len(repeated)}, one thread | {batch:.4f} | | |")
     for median, name in pooled:
         print(
-            f"{name}'s pool ÷ lattice: {median / alone:.0f} single, {median / batch:.0f} in batch"
+            f"{name}'s pool ÷ lattice: {median / single:.0f} single, {median / batch:.0f} in batch"
         )
 
 

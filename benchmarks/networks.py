@@ -65,9 +65,9 @@ def train(name: str, *, seed: int = 0, fold_number: int = 0) -> Trained:
     model = Model(dataset.space, run.network)
     test_accuracy = accuracy(model.decide(everyone[test]), dataset.labels[test])
     # All people of a small data set are measured: two hundred take less time than starting threads.
-    held = everyone if len(everyone) <= 1000 else everyone[test]
-    _, first = np.unique(held[:, ~dataset.space.sensitive_columns], axis=0, return_index=True)
-    return Trained(dataset.title, model, held[np.sort(first)], held, test_accuracy)
+    measured = everyone if len(everyone) <= 1000 else everyone[test]
+    _, first = np.unique(measured[:, ~dataset.space.sensitive_columns], axis=0, return_index=True)
+    return Trained(dataset.title, model, measured[np.sort(first)], measured, test_accuracy)
 
 
 def with_real_age(model: Model) -> Model | None:

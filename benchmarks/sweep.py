@@ -1,4 +1,4 @@
-"""Times of random networks of many shapes over lattices from 6 to a billion, and a plot."""
+"""Times of random networks of many shapes over lattices of 6 to a billion points, and a plot."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ DEPTHS = (2, 3, 4, 5, 6)
 QUICK_SHAPES = ((16, 3), (128, 3), (16, 6), (128, 6))
 
 # People measured on a large lattice.
-FEW = 2
+N_PEOPLE_LARGE = 2
 
 # Enumeration is measured on one person if lattice size × width² × depth is below this.
 MAX_PRODUCTS = 1e9
@@ -68,24 +68,33 @@ def measure(model: Model, people: Matrix, width: int, depth: int, limit: float) 
     """Measure a batch on a small lattice, a few people on a large one; at most five repeats."""
     engine, size = LatticeEngine(threads=1), model.space.lattice.size
     forward = forward_seconds(model, people[:1])
-    some = people if size <= 10**4 else people[:FEW]
-    begun, best, decided = time.monotonic(), np.inf, 0
-    engine.tally(model, some, Budget(evaluations=1), until="majority")  # builds the kernel
+    measured = people if size <= 10**4 else people[:N_PEOPLE_LARGE]
+    started_at, best, decided = time.monotonic(), np.inf, 0
+    engine.tally(model, measured, Budget(evaluations=1), until="majority")  # builds the kernel
     for _ in range(REPEATS):
         started = time.process_time()
-        tally = engine.tally(model, some, Budget(seconds=limit / 2), until="majority")
+        tally = engine.tally(model, measured, Budget(seconds=limit / 2), until="majority")
         best = min(best, time.process_time() - started)
         decided = int(tally.decided.sum())
-        if time.monotonic() - begun > limit / 2:
+        if time.monotonic() - started_at > limit / 2:
             break
-    every = None
+    enumeration_seconds = None
     if size * width * width * depth < MAX_PRODUCTS:
-        count, many = enumeration(model), some if size <= 10**4 else some[:1]
+        count, enumerated = enumeration(model), measured if size <= 10**4 else measured[:1]
         started = time.process_time()
-        count(many)
-        every = (time.process_time() - started) / len(many)
-    forward = min(forward, forward_seconds(model, people[:1]))  # a busy moment would favor us
-    return Cell(width, depth, size, forward, best / len(some), decided, len(some), every)
+        count(enumerated)
+        enumeration_seconds = (time.process_time() - started) / len(enumerated)
+    forward = min(forward, forward_seconds(model, people[:1]))  # a busy moment would favor FETA
+    return Cell(
+        width,
+        depth,
+        size,
+        forward,
+        best / len(measured),
+        decided,
+        len(measured),
+        enumeration_seconds,
+    )
 
 
 def plot(cells: Sequence[Cell], trained: dict[str, tuple[int, float]], path: Path) -> None:
@@ -93,25 +102,25 @@ def plot(cells: Sequence[Cell], trained: dict[str, tuple[int, float]], path: Pat
     figure = Figure(figsize=(8, 5))
     axes = figure.subplots()
     for width in WIDTHS:
-        some = [cell for cell in cells if (cell.width, cell.depth) == (width, 3)]
-        if not some:
+        shape_cells = [cell for cell in cells if (cell.width, cell.depth) == (width, 3)]
+        if not shape_cells:
             continue
-        done = [cell for cell in some if cell.decided == cell.people]
+        complete = [cell for cell in shape_cells if cell.decided == cell.people]
         (line,) = axes.plot(
-            [cell.counterparts for cell in done],
-            [cell.seconds / cell.forward for cell in done],
+            [cell.counterparts for cell in complete],
+            [cell.seconds / cell.forward for cell in complete],
             marker="o",
             label=f"lattice, random, 3 of {width}",
         )
         color = line.get_color()
-        counted = [cell for cell in some if cell.enumeration is not None]
+        counted = [cell for cell in shape_cells if cell.enumeration is not None]
         axes.plot(
             [cell.counterparts for cell in counted],
             [(cell.enumeration or 0) / cell.forward for cell in counted],
             linestyle=":",
             color=color,
         )
-        late = [cell for cell in some if cell.decided < cell.people]
+        late = [cell for cell in shape_cells if cell.decided < cell.people]
         axes.scatter(
             [cell.counterparts for cell in late],
             [cell.seconds / cell.forward for cell in late],

@@ -2,9 +2,9 @@
 
     python -m benchmarks.training [--epochs 50] [--tries 5] [--seed 0]
 
-German credit, search for every person in every epoch (rho = 1), batches of 64, one network at a
-time. Processor times of one thread, measured alternately. Other processes can only increase them,
-so the best one counts.
+It trains one network at a time on German credit in batches of 64, and searches for every person in
+every epoch (sample fraction 1). It measures processor times of one thread, alternately. Other
+processes can only increase them, so the best one counts.
 """
 
 import argparse
@@ -49,8 +49,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     dataset = datasets.load("german")
     people = dataset.space.encode(dataset.frame)
-    learn = np.random.default_rng(options.seed).permutation(len(people)) >= len(people) // 5
-    people, labels = people[learn], dataset.labels[learn]
+    training_rows = np.random.default_rng(options.seed).permutation(len(people)) >= len(people) // 5
+    people, labels = people[training_rows], dataset.labels[training_rows]
     plain = PlainTrainer(
         dataset.space,
         learning_rates=(RATE,),

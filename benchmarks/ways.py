@@ -20,7 +20,7 @@ from feta.train.worst_counterparts import worst_counterparts
 from feta_paper.timing import REPEATS, best_seconds, forward_seconds, loop_seconds, numpy_vote
 
 # Counterparts that a loop in Python is measured on; the time of all of them is extrapolated.
-LOOPED = 50
+N_LOOPED = 50
 
 # A batch is as many people as have this many counterparts, so that the slow ways take seconds.
 COUNTERPARTS_MEASURED = {"exhaustive": 200_000, "numpy": 1_000_000, "kernel": 10_000_000}
@@ -34,7 +34,7 @@ UNIT = "torch, forward of a single row"
 
 @dataclass(frozen=True)
 class Row:
-    """The seconds per person of one way; None if it is not available, and the note states why."""
+    """Seconds per person of one way to decide; None if not available, with the reason as note."""
 
     way: str
     seconds: float | None
@@ -81,18 +81,18 @@ def _forwards(model: Model, people: Matrix) -> Iterator[Row]:
 
 def _enumerations(model: Model, people: Matrix) -> Iterator[Row]:
     size = model.space.lattice.size
-    looped = min(size, LOOPED)
+    looped = min(size, N_LOOPED)
     seconds = loop_seconds(model, people[0], looped)
     yield Row("a Python loop, torch per counterpart", seconds, f"from {looped} of {size:,}")
 
-    some = _some(people, size, "numpy")
+    some = _limited_people(people, size, "numpy")
     vote = numpy_vote(model)
     yield Row(
         "numpy, float32 in blocks",
         best_seconds(lambda: [vote(person) for person in some]) / len(some),
     )
 
-    some = _some(people, size, "exhaustive")
+    some = _limited_people(people, size, "exhaustive")
     slow, fast = FairPredictor(model, "exhaustive"), FairPredictor(model, LatticeEngine.name)
     if not np.array_equal(slow.decide(some), fast.decide(some)):
         raise AssertionError("exhaustive and lattice give different decisions")
@@ -102,7 +102,7 @@ def _enumerations(model: Model, people: Matrix) -> Iterator[Row]:
         f"{len(some):,} people",
     )
 
-    some = _some(people, size, "kernel")
+    some = _limited_people(people, size, "kernel")
     enumerate_all = enumeration(model)
     seconds = best_seconds(lambda: enumerate_all(some)) / len(some)
     yield Row("the kernel, every counterpart", seconds, "no bounds, no early stop")
@@ -114,7 +114,9 @@ def _lattice(model: Model, people: Matrix) -> Iterator[Row]:
     some = [people[row : row + 1] for row in range(min(len(people), 100))]
     single = best_seconds(lambda: [predictor.decide(person) for person in some]) / len(some)
     yield Row("engine lattice, a single call", single, f"mean of {len(some)} people")
-    many = _some(people, model.space.lattice.size // 10, "kernel")  # with bounds, fewer are scored
+    many = _limited_people(
+        people, model.space.lattice.size // 10, "kernel"
+    )  # with bounds, fewer are scored
     yield Row("engine lattice, a batch", decide_batch(model, many), f"{len(many):,} people")
     yield from _threads(predictor, many)
 
@@ -122,9 +124,9 @@ def _lattice(model: Model, people: Matrix) -> Iterator[Row]:
 def _threads(predictor: FairPredictor, people: Matrix) -> Iterator[Row]:
     """Measure the wall-clock time of one thread and two alternately, because the load changes."""
     engine, best = lattice_engine(), {1: (math.inf, 0.0), 2: (math.inf, 0.0)}
-    tries, begun = 0, time.monotonic()
-    while tries < 2 * REPEATS or time.monotonic() - begun < THREADS_SECONDS:
-        tries += 1
+    n_tries, started = 0, time.monotonic()
+    while n_tries < 2 * REPEATS or time.monotonic() - started < THREADS_SECONDS:
+        n_tries += 1
         for threads in (1, 2):
             engine.threads = threads
             wall, processor = time.perf_counter(), time.process_time()
@@ -132,9 +134,9 @@ def _threads(predictor: FairPredictor, people: Matrix) -> Iterator[Row]:
             wall, processor = time.perf_counter() - wall, time.process_time() - processor
             best[threads] = min(best[threads], (wall, processor / wall))
     engine.threads = 1
-    (one, _), (two, cores) = best[1], best[2]
-    yield Row("  one thread, wall-clock time", one / len(people))
-    note = f"{one / two:.2f}x one thread; {cores:.2f} cores were available"
+    (single, _), (two, cores) = best[1], best[2]
+    yield Row("  one thread, wall-clock time", single / len(people))
+    note = f"{single / two:.2f}x one thread; {cores:.2f} cores were available"
     yield Row("  two threads, wall-clock time", two / len(people), note)
 
 
@@ -148,7 +150,7 @@ def _real_age(model: Model, people: Matrix) -> Iterator[Row]:
         lambda: [engine.solve(WorstAt(real, person), UNLIMITED) for person in some]
     )
     yield Row(f"{way}, a single call", seconds / len(some), "both directions, proved")
-    many = _some(people, model.space.lattice.size // 10, "kernel")
+    many = _limited_people(people, model.space.lattice.size // 10, "kernel")
     note = f"{len(many):,} people, as in training"
     yield Row(f"{way}, a batch", real_age_batch(model, many), note)
     seconds = real_age_batch(model, many, everyone=True)
@@ -187,7 +189,7 @@ def spread(trained: Trained, many: int) -> Iterator[Row]:
             yield Row(f"{way}, p{share}", float(np.percentile(times, share)))
     everyone = trained.everyone[: 30 * many]
     _, first = np.unique(everyone[:, ~model.space.sensitive_columns], axis=0, return_index=True)
-    for rows, name in ((everyone[first], "different"), (everyone, "as they come")):
+    for rows, name in ((everyone[first], "different"), (everyone, "in the data's order")):
         seconds = best_seconds(lambda: predictor.decide(rows), limit=0.0) / len(rows)  # noqa: B023 - called at once
         yield Row(
             f"engine lattice, people {name}", seconds, f"a batch of {len(rows):,}, measured once"
@@ -211,5 +213,5 @@ def enumeration(model: Model) -> Callable[[Matrix], object]:
     return count
 
 
-def _some(people: Matrix, size: int, way: str) -> Matrix:
+def _limited_people(people: Matrix, size: int, way: str) -> Matrix:
     return people[: max(1, COUNTERPARTS_MEASURED[way] // max(1, size))]

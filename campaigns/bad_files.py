@@ -34,13 +34,13 @@ from tests.bad_files import KINDS, Folder
 from tests.extras import missing_by
 
 FILES = ("model.onnx", "model.feta", "data.csv", "schema.toml")
-HOWS = ("flip", "delete", "insert", "duplicate", "number", "structure")
-SECONDS = 300  # a longer run hangs: the slowest takes about one second on an idle machine
+MUTATIONS = ("flip", "delete", "insert", "duplicate", "number", "structure")
+MAX_SECONDS = 300  # a longer run hangs: the slowest takes about one second on an idle machine
 BLOCK = 50  # mutations per task
 
 
-def restructured(content: bytes, rng: np.random.Generator) -> bytes:
-    """Change operators, names and shapes of a graph; the file remains valid protobuf."""
+def mutate_graph(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change operators, names or shapes of a graph; the file remains valid protobuf."""
     model = onnx.load_model_from_string(content)
     nodes, arrays = model.graph.node, model.graph.initializer
     node, other = (nodes[int(rng.integers(len(nodes)))] for _ in range(2))
@@ -68,17 +68,21 @@ def restructured(content: bytes, rng: np.random.Generator) -> bytes:
     return model.SerializeToString()
 
 
-def redescribed(content: bytes, rng: np.random.Generator) -> bytes:
+def mutate_description(content: bytes, rng: np.random.Generator) -> bytes:
     """Change one value in a saved model's description."""
     length = int.from_bytes(content[:8], "little")
     description = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
-    index: Any = description
+    container: Any = description
     while True:
-        keys = list(index) if isinstance(index, dict) else list(range(len(index)))
+        keys = list(container) if isinstance(container, dict) else list(range(len(container)))
         key = keys[int(rng.integers(len(keys)))]
-        if not isinstance(index[key], dict | list) or not index[key] or rng.integers(5) == 0:
+        if (
+            not isinstance(container[key], dict | list)
+            or not container[key]
+            or rng.integers(5) == 0
+        ):
             break
-        index = index[key]
+        container = container[key]
     extremes: list[object] = [
         None,
         [],
@@ -94,14 +98,14 @@ def redescribed(content: bytes, rng: np.random.Generator) -> bytes:
         [[[]]],
         "\x1b",
     ]
-    index[key] = extremes[int(rng.integers(len(extremes)))]
+    container[key] = extremes[int(rng.integers(len(extremes)))]
     return bytes(save(dict(load(content)), {FORMAT: json.dumps(description)}))
 
 
-def mutated(name: str, content: bytes, how: str, rng: np.random.Generator) -> bytes:
+def mutate(name: str, content: bytes, mutation: str, rng: np.random.Generator) -> bytes:
     """Change some bytes of a file, or its content."""
-    if how == "structure" and name.startswith("model."):
-        return (restructured if name.endswith(".onnx") else redescribed)(content, rng)
+    if mutation == "structure" and name.startswith("model."):
+        return (mutate_graph if name.endswith(".onnx") else mutate_description)(content, rng)
     index = int(rng.integers(len(content)))
     length = int(rng.integers(1, 1 + min(64, len(content) - index)))
     before, chunk, after = (
@@ -109,7 +113,7 @@ def mutated(name: str, content: bytes, how: str, rng: np.random.Generator) -> by
         content[index : index + length],
         content[index + length :],
     )
-    match how:
+    match mutation:
         case "flip":
             flipped = bytearray(content)
             for _ in range(int(rng.integers(1, 5))):
@@ -143,47 +147,47 @@ class _TooLong(BaseException):
     pass
 
 
-def _alarm(_signal: int, _frame: FrameType | None) -> None:
+def _raise_too_long(_signal: int, _frame: FrameType | None) -> None:
     raise _TooLong
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
-    signal.signal(signal.SIGALRM, _alarm)
-    signal.alarm(SECONDS)
+def _time_limit() -> Iterator[None]:
+    signal.signal(signal.SIGALRM, _raise_too_long)
+    signal.alarm(MAX_SECONDS)
     try:
         yield
     finally:
         signal.alarm(0)
 
 
-def ended(arguments: list[str]) -> tuple[int | str, str]:
+def run_feta(arguments: list[str]) -> tuple[int | str, str]:
     """Run a command in this process; return its exit code or failure, and its messages."""
     out, err = io.StringIO(), io.StringIO()
     sys.argv = ["feta", *arguments]
     code: int | str = "no exit"
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            with _limited():
+            with _time_limit():
                 run_command.main()
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
+        except SystemExit as exit_:
+            code = int(exit_.code or 0)
         except _TooLong:
             code = "hangs"
-        except BaseException as error:  # the campaign looks for these
+        except BaseException as error:  # such failures are what the campaign looks for
             code = f"{type(error).__name__}: {error}"
     return code, err.getvalue()
 
 
-def wrong(code: int | str, messages: str) -> str:
+def problem_of(code: int | str, messages: str) -> str:
     """Return what is wrong with the end of a run, or an empty text."""
     if code not in (0, 1, 2, 3):
-        return f"ended in {code}"
+        return f"ended with {code}"
     if "Traceback" in messages:
         return "showed a traceback"
     lines = [line for line in messages.splitlines() if line.startswith("feta: ")]
     if len(lines) != (code == 2):
-        return f"ended in {code} with {len(lines)} messages"
+        return f"ended with {code} and {len(lines)} messages"
     return ""
 
 
@@ -193,10 +197,10 @@ def run_kinds() -> Counter[str]:
     for kind in KINDS:
         with tempfile.TemporaryDirectory() as path:
             folder = Folder.filled(Path(path) / "files")
-            code, messages = ended(kind.make(folder))
-            problem = wrong(code, messages) or ("" if code == 2 else f"ended in {code}")
+            code, messages = run_feta(kind.make(folder))
+            problem = problem_of(code, messages) or ("" if code == 2 else f"ended with {code}")
             if not problem and not all(part in messages for part in kind.says):
-                problem = "said something else"
+                problem = "gave another message"
             if (folder.path / "canary").exists():
                 problem = "was executed"
         if problem and (package := missing_by(messages)) is not None:
@@ -221,19 +225,21 @@ def run_mutations(task: tuple[int, int, int]) -> Counter[str]:
         feta.save_model(model, folder.path / "model.feta")
         good = {name: (folder.path / name).read_bytes() for name in FILES}
         for number in range(start, stop):
-            name, how = FILES[number % len(FILES)], HOWS[number // len(FILES) % len(HOWS)]
-            content = mutated(name, good[name], how, np.random.default_rng([seed, number]))
+            name = FILES[number % len(FILES)]
+            mutation = MUTATIONS[number // len(FILES) % len(MUTATIONS)]
+            content = mutate(name, good[name], mutation, np.random.default_rng([seed, number]))
             (folder.path / name).write_bytes(content)
-            used = "model.feta" if name == "model.feta" else "model.onnx"
-            code, messages = ended(folder.audit("--seconds", "0.05", model=used))
+            model_name = "model.feta" if name == "model.feta" else "model.onnx"
+            code, messages = run_feta(folder.audit("--seconds", "0.05", model=model_name))
             (folder.path / name).write_bytes(good[name])
-            counts[f"{name}: ended in {code}"] += 1
-            if problem := wrong(code, messages):
+            counts[f"{name}: ended with {code}"] += 1
+            if problem := problem_of(code, messages):
                 counts["WRONG mutation"] += 1
-                kept = Path(tempfile.gettempdir()) / f"feta-bad-{seed}-{number}-{name}"
-                kept.write_bytes(content)
+                saved = Path(tempfile.gettempdir()) / f"feta-bad-{seed}-{number}-{name}"
+                saved.write_bytes(content)
                 print(
-                    f"mutation {number} ({how}) of {name}: {problem}: {messages[-500:]} {kept}",
+                    f"mutation {number} ({mutation}) of {name}: {problem}: "
+                    f"{messages[-500:]} {saved}",
                     file=sys.stderr,
                 )
     return counts
@@ -250,14 +256,16 @@ def main() -> int:
     starts = range(0, options.mutations, BLOCK)
     tasks = [(options.seed, n, min(n + BLOCK, options.mutations)) for n in starts]
     with Pool(min(2, os.cpu_count() or 1)) as pool:
-        for found in pool.imap_unordered(run_mutations, tasks):
-            counts += found
-    bad = sum(count for name, count in counts.items() if name.startswith("WRONG"))
+        for block_counts in pool.imap_unordered(run_mutations, tasks):
+            counts += block_counts
+    n_wrong = sum(count for name, count in counts.items() if name.startswith("WRONG"))
     for name, count in sorted(counts.items()):
         print(f"{name}: {count}")
     seconds = time.perf_counter() - started
-    print(f"{bad} wrong in {options.mutations} mutations and {len(KINDS)} kinds, {seconds:.0f} s")
-    return 1 if bad else 0
+    print(
+        f"{n_wrong} wrong in {options.mutations} mutations and {len(KINDS)} kinds, {seconds:.0f} s"
+    )
+    return 1 if n_wrong else 0
 
 
 if __name__ == "__main__":

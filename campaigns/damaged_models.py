@@ -32,7 +32,7 @@ from feta.readers.keras.hdf5 import Hdf5Content, Hdf5Program
 from feta.readers.source import SourceOptions, open_source
 from feta.scorer.network.network import Network
 
-HOWS = ("flip", "cut off", "insert", "swap", "extreme", "overwrite", "delete")
+DAMAGES = ("flip", "cut off", "insert", "swap", "extreme", "overwrite", "delete")
 WEIGHTS = "model.weights.h5"
 PROCESSOR_SECONDS = 1  # a small file takes milliseconds; one in a hundred never ends
 EXTREMES = (0, 1, 2**7, 2**8 - 1, 2**15, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
@@ -47,9 +47,9 @@ a = { type = "integer", min = 0, max = 3, sensitive = true }
 def good_files(folder: Path) -> list[Path]:
     """Save a chain of layers and a model with an embedding, each in both formats."""
     os.environ.setdefault("KERAS_BACKEND", "torch")
-    import keras  # noqa: PLC0415 - slow; its backend must be named first
+    import keras  # noqa: PLC0415 - slow; its backend must be chosen first
 
-    logging.getLogger("absl").setLevel(logging.ERROR)  # it calls one of the formats old
+    logging.getLogger("absl").setLevel(logging.ERROR)  # it warns that one format is old
 
     keras.utils.set_random_seed(0)
     layers: Any = keras.layers
@@ -75,12 +75,12 @@ def good_files(folder: Path) -> list[Path]:
     return paths
 
 
-def damaged(content: bytes, how: str, rng: np.random.Generator) -> bytes:
+def damage(content: bytes, kind: str, rng: np.random.Generator) -> bytes:
     """Damage some bytes."""
     index = int(rng.integers(len(content)))
     length = int(rng.integers(1, 1 + min(256, len(content) - index)))
     before, after = content[:index], content[index + length :]
-    match how:
+    match kind:
         case "flip":
             flipped = bytearray(content)
             for _ in range(int(rng.choice([1, 1, 2, 8, 64]))):
@@ -91,49 +91,51 @@ def damaged(content: bytes, how: str, rng: np.random.Generator) -> bytes:
         case "insert":
             return before + rng.bytes(length) + content[index:]
         case "swap":
-            return _swapped(content, rng)
+            return _swap_blocks(content, rng)
         case "extreme":
-            return _with_extreme(content, rng)
+            return _write_extreme(content, rng)
         case "overwrite":
             return before + rng.bytes(length) + after
         case _:
             return before + after
 
 
-def _swapped(content: bytes, rng: np.random.Generator) -> bytes:
+def _swap_blocks(content: bytes, rng: np.random.Generator) -> bytes:
     """Swap two blocks of equal size."""
     size = int(rng.choice([8, 64, 512]))
-    places = rng.choice(max(2, len(content) // size), 2, replace=False) * size
-    first, second = (int(one) for one in sorted(places))
-    one, other = content[first : first + size], content[second : second + size]
+    offsets = rng.choice(max(2, len(content) // size), 2, replace=False) * size
+    first, second = map(int, sorted(offsets))
+    first_block, second_block = content[first : first + size], content[second : second + size]
     return (
         content[:first]
-        + other
+        + second_block
         + content[first + size : second]
-        + one
-        + content[second + len(other) :]
+        + first_block
+        + content[second + len(second_block) :]
     )
 
 
-def _with_extreme(content: bytes, rng: np.random.Generator) -> bytes:
-    """Set a field that is not 0, in a header more often than not, to an extreme number."""
+def _write_extreme(content: bytes, rng: np.random.Generator) -> bytes:
+    """Set a field that is not 0, usually in a header, to an extreme number."""
     size, code = ((1, "<B"), (2, "<H"), (4, "<I"), (8, "<Q"))[int(rng.integers(4))]
     marks = [content.find(mark) for mark in (b"\x89HDF", b"TREE", b"HEAP", b"SNOD", b"OHDR", b"PK")]
     known = [mark for mark in marks if mark >= 0]
     start = int(rng.choice(known)) if known and rng.integers(4) else int(rng.integers(len(content)))
-    fields = [at for at in range(start, min(start + 512, len(content) - size)) if content[at]]
-    at = int(rng.choice(fields)) if fields else 0
+    offsets = [
+        offset for offset in range(start, min(start + 512, len(content) - size)) if content[offset]
+    ]
+    offset = int(rng.choice(offsets)) if offsets else 0
     number = EXTREMES[int(rng.integers(len(EXTREMES)))] % 2 ** (8 * size)
-    return content[:at] + struct.pack(code, number) + content[at + size :]
+    return content[:offset] + struct.pack(code, number) + content[offset + size :]
 
 
-def damaged_file(content: bytes, how: str, rng: np.random.Generator) -> bytes:
+def damage_file(content: bytes, kind: str, rng: np.random.Generator) -> bytes:
     """Damage a file, or the weights in an archive that remains valid."""
     if not content.startswith(b"PK") or rng.integers(3) == 0:
-        return damaged(content, how, rng)
+        return damage(content, kind, rng)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    members[WEIGHTS] = damaged(members[WEIGHTS], how, rng)
+    members[WEIGHTS] = damage(members[WEIGHTS], kind, rng)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, member in members.items():
@@ -158,7 +160,7 @@ class Parser:
 
 
 @dataclass
-class Good:
+class GoodFile:
     """An undamaged file, its content, and the scores of its network."""
 
     path: Path
@@ -169,7 +171,7 @@ class Good:
     scores: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
 
 
-def read_good(path: Path, parser: Parser) -> Good:
+def read_good(path: Path, parser: Parser) -> GoodFile:
     """Read an undamaged file."""
     network = _network(path)
     assert parser.last is not None
@@ -178,7 +180,7 @@ def read_good(path: Path, parser: Parser) -> Good:
     for table in network.first.tables:
         rows[:, table.column] = rng.choice(table.numbers, len(rows))
     content = path.read_bytes()
-    return Good(path, content, parser.last, _description(content), rows, network(rows))
+    return GoodFile(path, content, parser.last, _description(content), rows, network(rows))
 
 
 def _network(path: Path) -> Network:
@@ -188,14 +190,14 @@ def _network(path: Path) -> Network:
 
 
 def _description(content: bytes) -> bytes:
-    """Return the description in an archive; empty for an .h5 file, which has it inside."""
+    """Return the description in an archive; empty for an .h5 file, which is parsed as a whole."""
     if not content.startswith(b"PK"):
         return b""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return archive.read("config.json") + archive.read("metadata.json")
 
 
-def _same(good: Good, content: bytes, parsed: Hdf5Content) -> bool:
+def _same(good: GoodFile, content: bytes, parsed: Hdf5Content) -> bool:
     """Return whether a damaged file still has the same description and arrays."""
     if (parsed.config, parsed.version) != (good.parsed.config, good.parsed.version):
         return False
@@ -203,16 +205,16 @@ def _same(good: Good, content: bytes, parsed: Hdf5Content) -> bool:
     return (
         len(parsed.groups) == len(good.parsed.groups)
         and _description(content) == good.description
-        and all((one.folder, one.name) == (other.folder, other.name) for one, other in groups)
-        and all(_equal(one.arrays, other.arrays) for one, other in groups)
+        and all((new.folder, new.name) == (old.folder, old.name) for new, old in groups)
+        and all(_equal_arrays(new.arrays, old.arrays) for new, old in groups)
     )
 
 
-def _equal(ones: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
-    return len(ones) == len(others) and all(map(np.array_equal, ones, others))
+def _equal_arrays(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
 
 
-def outcome_of(good: Good, path: Path, parser: Parser) -> str:
+def outcome_of(good: GoodFile, path: Path, parser: Parser) -> str:
     """Open a damaged file; return how that ended."""
     try:
         network = _network(path)
@@ -223,7 +225,7 @@ def outcome_of(good: Good, path: Path, parser: Parser) -> str:
         ends = {"crashed on it": "the library crashed", "takes longer": "the library did not end"}
         matches = [end for words, end in ends.items() if words in message]
         return f"refused: {matches[0]}" if matches else "refused with a message"
-    except BaseException as error:  # the campaign looks for these
+    except BaseException as error:  # such failures are what the campaign looks for
         return f"WRONG end: {type(error).__name__}: {error}"
     if network.width != good.rows.shape[1]:
         return "reads: another width"
@@ -239,15 +241,15 @@ def outcome_of(good: Good, path: Path, parser: Parser) -> str:
     return "reads: the same" if np.array_equal(scores, good.scores) else "WRONG scores: different"
 
 
-def command_end(path: Path, schema: Path) -> str:
-    """Open a file by the command line; it must refuse with a message."""
+def open_by_command(path: Path, schema: Path) -> str:
+    """Open a file by the command line, which must refuse it with a message."""
     program = Path(sys.executable).with_name("feta")
     arguments = [str(program), "doctor", str(path), "--schema", str(schema)]
-    ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
-    begin = f"feta: {path}: "  # the model's file, not the schema's
-    said = [line for line in ended.stderr.splitlines() if line.startswith(begin)]
-    if ended.returncode != 2 or len(said) != 1 or "Traceback" in ended.stderr:
-        return f"WRONG command: exit {ended.returncode}: {ended.stderr[-300:]}"
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    begin = f"feta: {path}: "  # the message names the model file, not the schema
+    messages = [line for line in done.stderr.splitlines() if line.startswith(begin)]
+    if done.returncode != 2 or len(messages) != 1 or "Traceback" in done.stderr:
+        return f"WRONG command: exit {done.returncode}: {done.stderr[-300:]}"
     return "command line: exit 2 with a message"
 
 
@@ -261,24 +263,31 @@ def main() -> int:
     started, counts = time.perf_counter(), Counter[str]()
     parsing = Parser()
     vars(keras_file)["parse_hdf5"] = parsing
-    left = {"crashed": options.commands // 2, "refused": options.commands - options.commands // 2}
+    remaining = {
+        "crashed": options.commands // 2,
+        "refused": options.commands - options.commands // 2,
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "schema.toml").write_text(SCHEMA)
         goods = [read_good(path, parsing) for path in good_files(folder)]
         for number in range(options.files):
-            good, how = goods[number % len(goods)], HOWS[number // len(goods) % len(HOWS)]
+            good = goods[number % len(goods)]
+            kind_of_damage = DAMAGES[number // len(goods) % len(DAMAGES)]
             rng = np.random.default_rng([options.seed, number])
             path = folder / f"damaged{good.path.suffix}"
-            path.write_bytes(damaged_file(good.content, how, rng))
-            ended = outcome_of(good, path, parsing)
-            counts[f"{good.path.suffix}: {ended}" if "WRONG" not in ended else ended] += 1
-            kind = "crashed" if ended.startswith("refused: ") else ended.partition(" ")[0]
-            if left.get(kind):
-                left[kind] -= 1
-                counts[command_end(path, folder / "schema.toml")] += 1
-            if "WRONG" in ended:
-                print(f"file {number} ({how} of {good.path.name}): {ended}", file=sys.stderr)
+            path.write_bytes(damage_file(good.content, kind_of_damage, rng))
+            outcome = outcome_of(good, path, parsing)
+            counts[f"{good.path.suffix}: {outcome}" if "WRONG" not in outcome else outcome] += 1
+            kind = "crashed" if outcome.startswith("refused: ") else outcome.partition(" ")[0]
+            if remaining.get(kind):
+                remaining[kind] -= 1
+                counts[open_by_command(path, folder / "schema.toml")] += 1
+            if "WRONG" in outcome:
+                print(
+                    f"file {number} ({kind_of_damage} of {good.path.name}): {outcome}",
+                    file=sys.stderr,
+                )
     if parsing.program is not None:
         parsing.program.close()
     return finish(counts, started)

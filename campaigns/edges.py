@@ -2,7 +2,8 @@
 
     python -m campaigns.edges [--networks 300] [--seed 0]
 
-Neurons rescaled by 2^±30, subnormal weights, weights beyond float32, networks that may overflow.
+The kinds are neurons rescaled by 2^±30, subnormal weights, weights beyond float32, and networks
+that may overflow.
 """
 
 import argparse

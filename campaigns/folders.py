@@ -23,10 +23,10 @@ import numpy as np
 import feta
 from campaigns.result import finish
 
-# The longest time between the two starts, in seconds; an audit takes about two.
-LATEST = 1.5
+# The longest time between the two starts (seconds); an audit takes about two seconds.
+MAX_DELAY = 1.5
 
-REFUSED = "another audit is writing to this folder (process {}, since "
+REFUSAL = "another audit is writing to this folder (process {}, since "
 
 
 def prepare(folder: Path, people: int) -> list[list[str]]:
@@ -79,10 +79,10 @@ def run_once(
     """Start two audits, and check their files."""
     order = dice.sample([0, 1], 2)
     first = start(commands[order[0]], out)
-    time.sleep(dice.uniform(0.0, LATEST))
+    time.sleep(dice.uniform(0.0, MAX_DELAY))
     second = start(commands[order[1]], out)
     if dice.random() < 0.1:
-        time.sleep(dice.uniform(0.5, LATEST))
+        time.sleep(dice.uniform(0.5, MAX_DELAY))
         first.kill()
     processes = {order[0]: first, order[1]: second}
     ends = {
@@ -96,7 +96,7 @@ def run_once(
     if len(refused) + len(killed) + len(done) != 2 or len(refused) == 2:
         counts[f"WRONG ends {[code for _, code in ends.values()]}"] += 1
     for which in refused:
-        if REFUSED.format(processes[1 - which].pid) not in ends[which][0]:
+        if REFUSAL.format(processes[1 - which].pid) not in ends[which][0]:
             counts["WRONG refusal"] += 1
     if len(done) == 1:
         name = "ab"[done[0]]

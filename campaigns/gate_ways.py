@@ -121,7 +121,7 @@ def _near(row: Row, level: float) -> bool:
 TABLES = [
     rows("rows reversed", lambda people: people[::-1]),
     rows("rows shuffled", _shuffled),
-    rows("a row added at the top", lambda people: [people[0], *people]),
+    rows("one row added at the top", lambda people: [people[0], *people]),
     rows("a row added at the end", lambda people: [*people, people[0]]),
     rows("a row removed", lambda people: people[1:]),
     rows("a row replaced", lambda people: [people[-1], *people[1:]]),

@@ -2,8 +2,9 @@
 
     python -m campaigns.invariance [--people 220]
 
-German credit: all counterparts of each person, in batches of several sizes, in random row order,
-with one thread and with two. 220 people × 456 counterparts are 100,320 decisions per hash.
+It decides all counterparts of each person of German credit, in batches of several sizes, in random
+row order, with one thread and with two. 220 people × 456 counterparts are 100,320 decisions per
+hash.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def main() -> int:
     dataset = datasets.load("german")
     people = dataset.space.encode(dataset.frame)
     model = train_model(dataset, people, np.arange(len(people)) % 5 != 0, seed=0)
-    everyone = np.concatenate(
+    counterparts = np.concatenate(
         [
             block
             for person in people[: options.people]
@@ -51,8 +52,12 @@ def main() -> int:
     for threads in (1, 2):
         with threadpool_limits(threads):
             for batch in BATCHES:
-                hashes[threads, batch] = decision_hash(FairPredictor(model), everyone, batch, batch)
-    print(f"{len(everyone)} decisions, {len(hashes)} ways, {len(set(hashes.values()))} hash(es)")
+                hashes[threads, batch] = decision_hash(
+                    FairPredictor(model), counterparts, batch, batch
+                )
+    print(
+        f"{len(counterparts)} decisions, {len(hashes)} ways, {len(set(hashes.values()))} hash(es)"
+    )
     print(f"{time.perf_counter() - started:.0f} s")
     return 0 if len(set(hashes.values())) == 1 else 1
 

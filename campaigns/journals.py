@@ -76,7 +76,7 @@ def run(arguments: list[str]) -> tuple[int, str]:
 
 def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
     """Damage one of the files."""
-    name = dice.choice([one for one in sorted(contents) if contents[one]])
+    name = dice.choice([file for file in sorted(contents) if contents[file]])
     data = bytearray(contents[name])
     index, length = dice.randrange(len(data)), dice.randint(1, 64)
     kind = dice.choice(("bit", "byte", "used byte", "run", "cut", "removed", "exchanged", "word"))
@@ -85,8 +85,8 @@ def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
     elif kind == "byte":
         data[index] = dice.randrange(256)
     elif kind == "used byte":
-        used = [at for at, byte in enumerate(data) if byte]
-        data[dice.choice(used)] = dice.choice((0, 1, 0x7F, 0xFF, dice.randrange(256)))
+        nonzero = [offset for offset, byte in enumerate(data) if byte]
+        data[dice.choice(nonzero)] = dice.choice((0, 1, 0x7F, 0xFF, dice.randrange(256)))
     elif kind == "run":
         data[index : index + length] = dice.randbytes(len(data[index : index + length]))
     elif kind == "cut":
@@ -100,10 +100,10 @@ def mutate(contents: Contents, dice: random.Random) -> tuple[str, Contents]:
         data[index : index + len(second)], data[other : other + len(first)] = second, first
     else:
         old, new = dice.choice(((b'"unfair"', b'"fair"  '), (b'"fair"', b'"f4ir"')))
-        places = [at for at in range(len(data)) if data.startswith(old, at)]
-        if places:
-            at = dice.choice(places)
-            data[at : at + len(old)] = new
+        offsets = [offset for offset in range(len(data)) if data.startswith(old, offset)]
+        if offsets:
+            offset = dice.choice(offsets)
+            data[offset : offset + len(old)] = new
     return kind, contents | {name: bytes(data)}
 
 

@@ -2,11 +2,11 @@
 
     python -m campaigns.kills [--kills 50] [--workers 10] [--people 1000] [--seed 0]
 
-German credit, the command line, with one process and with two alternately, killed with SIGKILL. A
-third of the kills are at a random time after the start, the others soon after a write to the
-journal. Files are compared byte for byte, except measured times. In `--workers` further audits with
-two processes, workers are killed at random moments; when the command is repeated, every person must
-have a verdict (Linux only, because workers are found in /proc).
+The command line audits German credit with one process and with two alternately, and is killed with
+SIGKILL. A third of the kills are at a random time after the start, the others soon after a write to
+the journal. Files are compared byte for byte, except measured times. In `--workers` further audits
+with two processes, workers are killed at random moments; when the command is repeated, every person
+must have a verdict (Linux only, because workers are found in /proc).
 """
 
 import argparse
@@ -29,9 +29,9 @@ from campaigns.result import finish
 from feta import datasets, save_model
 from feta.cli.demo import train_model
 
-WRITTEN = ("pairs.csv", "verdicts.csv", "report.html", "audit.json")
+FILES = ("pairs.csv", "verdicts.csv", "report.html", "audit.json")
 
-MEASURED = re.compile(r'class="(n )?measured">[^<]*<')
+MEASURED_TIME = re.compile(r'class="(n )?measured">[^<]*<')
 
 
 def prepare(folder: Path, people: int) -> list[str]:
@@ -48,11 +48,11 @@ def prepare(folder: Path, people: int) -> list[str]:
 
 def contents(out: Path) -> dict[str, str]:
     """Read the files of an audit, without measured times and without the name of its folder."""
-    texts = {name: (out / name).read_text(encoding="utf-8") for name in WRITTEN}
+    texts = {name: (out / name).read_text(encoding="utf-8") for name in FILES}
     files = {name: text.replace(f"--out {out.name}<", "<") for name, text in texts.items()}
     content = json.loads(files["audit.json"])
     files["audit.json"] = json.dumps(content | {"seconds": None, "latency": None})
-    files["report.html"] = MEASURED.sub("", files["report.html"])
+    files["report.html"] = MEASURED_TIME.sub("", files["report.html"])
     return files
 
 
@@ -73,30 +73,32 @@ def journal_size(out: Path) -> int:
 
 def wait_to_kill(process: subprocess.Popen[bytes], out: Path, dice: random.Random) -> None:
     """Wait for a random moment, or for the end of the audit."""
-    begun = time.monotonic()
+    started = time.monotonic()
     if dice.random() < 1 / 3:
-        until = begun + dice.uniform(0.0, 2.5)
+        deadline = started + dice.uniform(0.0, 2.5)
     else:
         before = journal_size(out)
         while (
-            process.poll() is None and journal_size(out) <= before and time.monotonic() < begun + 30
+            process.poll() is None
+            and journal_size(out) <= before
+            and time.monotonic() < started + 30
         ):
             time.sleep(0.005)
-        until = time.monotonic() + dice.uniform(0.0, 0.1)
-    while process.poll() is None and time.monotonic() < until:
+        deadline = time.monotonic() + dice.uniform(0.0, 0.1)
+    while process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
 
 
 def workers_of(process: int) -> list[int]:
     """Find the workers of an audit."""
-    found = []
+    workers = []
     with contextlib.suppress(FileNotFoundError):
         children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
         for child in map(int, children.split()):
             with contextlib.suppress(FileNotFoundError):
                 if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.append(child)
-    return found
+                    workers.append(child)
+    return workers
 
 
 def kill_workers(
@@ -109,21 +111,21 @@ def kill_workers(
     """Kill workers of one audit, then resume it; its files must be as in `expected`."""
     process = start(command, out, 2)
     before = journal_size(out)
-    until, left = time.monotonic() + dice.uniform(0.2, 2.0), dice.randint(1, 8)
+    next_kill, remaining = time.monotonic() + dice.uniform(0.2, 2.0), dice.randint(1, 8)
     while process.poll() is None:
         workers = workers_of(process.pid)
-        if left and workers and journal_size(out) > before and time.monotonic() > until:
+        if remaining and workers and journal_size(out) > before and time.monotonic() > next_kill:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(dice.choice(workers), signal.SIGKILL)
                 counts["workers killed"] += 1
-            left -= 1
-            until = time.monotonic() + dice.uniform(0.1, 2.0)
+            remaining -= 1
+            next_kill = time.monotonic() + dice.uniform(0.1, 2.0)
         time.sleep(0.01)
     counts[f"audits with killed workers, exit {process.returncode}"] += 1
     if process.returncode not in (1, 2, 3):
         counts["WRONG end of an audit with killed workers"] += 1
-    lost = (out / "journal.sqlite").exists()  # it remains if a person has no verdict
-    if process.returncode == 1 and not lost and contents(out) != expected:
+    unfinished = (out / "journal.sqlite").exists()  # it remains if a person has no verdict
+    if process.returncode == 1 and not unfinished and contents(out) != expected:
         counts["WRONG files after killed workers"] += 1
     # Exit 2 means that too many workers died in a row.
     start(command, out, 2).wait()
@@ -165,9 +167,9 @@ def main() -> int:
             if process.returncode == -9:
                 continue
             counts["audits ended"] += 1
-            found = contents(out)
-            counts["WRONG files"] += found != expected
-            counts["WRONG people"] += found["verdicts.csv"].count("\n") != options.people + 1
+            files = contents(out)
+            counts["WRONG files"] += files != expected
+            counts["WRONG people"] += files["verdicts.csv"].count("\n") != options.people + 1
             for path in out.iterdir():
                 path.unlink()
             killed_once = False

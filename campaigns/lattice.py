@@ -93,24 +93,24 @@ def differences(model: Model, people: Matrix) -> list[str]:
         LatticeEngine(threads=1, simd=False),
     ]
     if not isinstance(model.rule, Tolerance):
-        right = reference.tally(model, people, UNLIMITED, until="all")
+        expected = reference.tally(model, people, UNLIMITED, until="all")
         for kernel in kernels:
-            found = kernel.tally(model, people, UNLIMITED, until="all")
-            wrong += ["tally"] * bool((found.by_class != right.by_class).any())
-            wrong += ["safe"] * bool((found.runtime_safe & ~right.runtime_safe).any())
+            tally = kernel.tally(model, people, UNLIMITED, until="all")
+            wrong += ["tally"] * bool((tally.by_class != expected.by_class).any())
+            wrong += ["safe"] * bool((tally.runtime_safe & ~expected.runtime_safe).any())
             early = kernel.tally(model, people, UNLIMITED, until="majority")
             wrong += ["majority"] * bool(
-                (early.winner != right.winner).any() or not early.decided.all()
+                (early.winner != expected.winner).any() or not early.decided.all()
             )
     for person in people[:3]:
         for query in (FairAt(model, person), WorstAt(model, person)):
-            right_one = reference.solve(query, UNLIMITED)
+            truth = reference.solve(query, UNLIMITED)
             for kernel in kernels:
-                one = kernel.solve(query, UNLIMITED)
-                wrong += [f"{type(query).__name__}"] * (type(one) is not type(right_one))
-                if isinstance(query, WorstAt) and isinstance(one, feta.Unfair):
-                    assert isinstance(right_one, feta.Unfair)
-                    pair, other = one.counterexample, right_one.counterexample
+                verdict = kernel.solve(query, UNLIMITED)
+                wrong += [f"{type(query).__name__}"] * (type(verdict) is not type(truth))
+                if isinstance(query, WorstAt) and isinstance(verdict, feta.Unfair):
+                    assert isinstance(truth, feta.Unfair)
+                    pair, other = verdict.counterexample, truth.counterexample
                     wrong += ["worst pair"] * bool((pair.counterpart != other.counterpart).any())
     return wrong
 

@@ -48,7 +48,7 @@ from sklearn.preprocessing import (
 )
 
 import feta
-from campaigns.limits_networks import try_networks
+from campaigns.limits_networks import check_networks
 from campaigns.result import finish
 from feta.estimators.fair_classifier import FairClassifier
 from feta.model import Model
@@ -79,7 +79,7 @@ HUGE = [1e35, -1e35, 1e300, -1e300, np.inf, -np.inf, np.nan]
 Row = dict[str, Any]
 
 
-def people(rng: np.random.Generator, n_people: int) -> tuple[pd.DataFrame, np.ndarray]:
+def draw_people(rng: np.random.Generator, n_people: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Draw a table inside the limits, and labels."""
     frame = pd.DataFrame(
         {
@@ -116,8 +116,8 @@ class Halved(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
 def columns(*parts: tuple[Any, list[str]], **options: object) -> ColumnTransformer:
     """Transform columns by different steps."""
-    named = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
-    return ColumnTransformer(named, **options)
+    steps = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
+    return ColumnTransformer(steps, **options)
 
 
 def one_column(step: BaseEstimator, names: list[str]) -> ColumnTransformer:
@@ -152,10 +152,10 @@ def shapes() -> dict[str, BaseEstimator]:
             columns((MinMaxScaler(), SCALED), sex), PCA(4, whiten=True), StandardScaler()
         ),
         "SVD": make_pipeline(columns((RobustScaler(), SCALED), sex), TruncatedSVD(5)),
-        "cancelling": columns((twice, SCALED), sex),
+        "terms that cancel": columns((twice, SCALED), sex),
         "polynomial of degree 1": one_column(PolynomialFeatures(1), ["income", "hours"]),
         "nothing, as a function": one_column(FunctionTransformer(), ["income", "hours"]),
-        "a plain function": one_column(FunctionTransformer(doubled), ["income"]),
+        "a plain function": one_column(FunctionTransformer(double), ["income"]),
         "unknown code": one_column(Halved(), ["income"]),
         "unknown code on both": one_column(Halved(), ["income", "hours"]),
     }
@@ -180,7 +180,7 @@ def shapes() -> dict[str, BaseEstimator]:
     return transformers
 
 
-def doubled(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
+def double(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
     """Double numbers that are not large."""
     return np.minimum(2 * np.asarray(table, dtype=np.float64), 2000.0)
 
@@ -192,18 +192,18 @@ def estimator(number: int, seed: int) -> BaseEstimator:
     return MLPClassifier((6,), max_iter=40, random_state=seed + number)
 
 
-def fitted(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
+def fit_pipeline(name: str, number: int, seed: int) -> tuple[Pipeline, pd.DataFrame]:
     """Fit a pipeline; in some, rounding or large numbers matter."""
     rng = np.random.default_rng([seed, number])
-    frame, labels = people(rng, 300)
+    frame, labels = draw_people(rng, 300)
     if number % 5 == 4:
         frame = frame.astype({"income": np.float32, "rooms": np.float32})
     last = estimator(number, seed)
     pipeline = make_pipeline(shapes()[name], last).fit(frame, labels)
-    if name == "cancelling" and isinstance(last, LogisticRegression):
-        half = len(SCALED)
+    if name == "terms that cancel" and isinstance(last, LogisticRegression):
+        n_scaled = len(SCALED)
         index = SCALED.index("income")
-        last.coef_[0, half + index] = -last.coef_[0, index]
+        last.coef_[0, n_scaled + index] = -last.coef_[0, index]
     return pipeline, frame
 
 
@@ -248,10 +248,10 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
         named = error.column in (column, "income") and bool(error.what)
         return counts + Counter({"refused": 1, "WRONG refusals without a reason": int(not named)})
     finding = audit.findings[0]
-    theirs = np.asarray(pipeline.predict(counterparts(row))).astype(int)
+    decisions = np.asarray(pipeline.predict(counterparts(row))).astype(int)
     model_decision = int(pipeline.predict(frame)[0])
-    votes = 2 * int(theirs.sum()) >= len(theirs)
-    same = len(set(theirs.tolist())) == 1
+    votes = 2 * int(decisions.sum()) >= len(decisions)
+    same = len(set(decisions.tolist())) == 1
     counts[f"answered {finding.status}"] += 1
     agrees = (
         finding.status == ("fair" if same else "unfair")
@@ -269,51 +269,52 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
     return counts
 
 
-def wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter[str]:
+def compare_wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter[str]:
     """Compare FairClassifier's decisions, read or voted by predict, with brute force."""
     counts: Counter[str] = Counter()
     fair = FairClassifier(FrozenEstimator(pipeline), SPACE).fit(frame)
     for row in rows:
         try:
-            got = int(fair.predict(pd.DataFrame([row]).drop(columns=["age", "sex"]))[0])
+            decision = int(fair.predict(pd.DataFrame([row]).drop(columns=["age", "sex"]))[0])
         except (feta.FetaError, ValueError):  # the estimator refuses some numbers, too
             counts["wrapped: refused"] += 1
             continue
-        theirs = np.asarray(pipeline.predict(counterparts(row))).astype(int)
-        margin = abs(2 * int(theirs.sum()) - len(theirs))
+        decisions = np.asarray(pipeline.predict(counterparts(row))).astype(int)
+        margin = abs(2 * int(decisions.sum()) - len(decisions))
         counts["wrapped: decided"] += 1
-        wrong = got != int(2 * int(theirs.sum()) >= len(theirs))
+        wrong = decision != int(2 * int(decisions.sum()) >= len(decisions))
         near = margin <= 1  # rounding decides such a tie
         counts["WRONG wrapped decisions"] += wrong and not near
     return counts
 
 
-def stored(model: Model) -> Model:
+def write_and_read(model: Model) -> Model:
     """Write a model to a file and read it back."""
     with tempfile.TemporaryDirectory() as folder:
         feta.save_model(model, Path(folder) / "model.feta")
         return feta.load_model(Path(folder) / "model.feta")
 
 
-def try_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
+def check_pipelines(n_shapes: int, seed: int, only: str | None) -> Counter[str]:
     """Check this many pipelines, or those of one shape only."""
     counts: Counter[str] = Counter()
     names = list(shapes()) if only is None else [only]
     for number in range(n_shapes):
         name = names[(7 * number + seed) % len(names)]  # 7 mixes the kinds of shapes
         rng = np.random.default_rng([seed, number, 1])
-        pipeline, frame = fitted(name, number, seed)
+        pipeline, frame = fit_pipeline(name, number, seed)
         model = Model(SPACE, feta.read_sklearn(pipeline, SPACE))
         if number % 3 == 0:
-            model = stored(model)
+            model = write_and_read(model)
         rows = list(rows_outside(frame, rng))
-        mine: Counter[str] = Counter(pipelines=1)
+        pipeline_counts: Counter[str] = Counter(pipelines=1)
         for column, row in rows:
-            mine.update(compare(pipeline, model, column, row))
+            pipeline_counts.update(compare(pipeline, model, column, row))
         if number % 4 == 0:
-            mine.update(wrapped(pipeline, frame, [row for _, row in rows[::5]]))
-        print(f"{number}: {name}, {mine['refused']} of {mine['people']} refused", file=sys.stderr)
-        counts.update(mine)
+            pipeline_counts.update(compare_wrapped(pipeline, frame, [row for _, row in rows[::5]]))
+        n_refused, n_people = pipeline_counts["refused"], pipeline_counts["people"]
+        print(f"{number}: {name}, {n_refused} of {n_people} refused", file=sys.stderr)
+        counts.update(pipeline_counts)
     return counts
 
 
@@ -328,8 +329,8 @@ def main() -> int:
     started = time.perf_counter()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        counts = try_networks(options.networks, options.seed)
-        counts.update(try_pipelines(options.shapes, options.seed, options.only))
+        counts = check_networks(options.networks, options.seed)
+        counts.update(check_pipelines(options.shapes, options.seed, options.only))
     return finish(counts, started)
 
 

@@ -45,7 +45,7 @@ def sources(folder: Path) -> dict[str, Callable[[Layers], feta.Network]]:
     def from_layers(layers: Layers) -> feta.Network:
         return feta.Network.from_layers(layers, source="float64")
 
-    def single(layers: Layers) -> feta.Network:
+    def from_layers_float32(layers: Layers) -> feta.Network:
         return feta.Network.from_layers(layers)
 
     def from_onnx(layers: Layers) -> feta.Network:
@@ -73,14 +73,14 @@ def sources(folder: Path) -> dict[str, Callable[[Layers], feta.Network]]:
 
     return {
         "layers": from_layers,
-        "float32": single,
+        "float32": from_layers_float32,
         "onnx": from_onnx,
         "torch": from_torch,
         "weights": from_weights,
     }
 
 
-def try_networks(n_networks: int, seed: int) -> Counter[str]:
+def check_networks(n_networks: int, seed: int) -> Counter[str]:
     """Compare networks without preprocessing with exact fractions: nothing may differ."""
     counts: Counter[str] = Counter()
     values = {
@@ -92,18 +92,20 @@ def try_networks(n_networks: int, seed: int) -> Counter[str]:
         for number in range(n_networks):
             rng = np.random.default_rng([seed, number, 2])
             name, make = list(sources(Path(folder)).items())[number % 5]
-            layers = drawn_layers(rng, tiny=10.0 ** -float(rng.choice([0, 3, 12, 34])))
+            layers = random_layers(rng, tiny=10.0 ** -float(rng.choice([0, 3, 12, 34])))
             model = Model(BARE, make(layers))
             counts["bare networks"] += 1
-            for column, several in values.items():
-                for value in several:
+            for column, column_values in values.items():
+                for value in column_values:
                     row: dict[str, float] = {"hours": 20.0, "rooms": 1.5, "income": 250.0, "age": 3}
-                    counts.update(against_fractions(model, layers, row | {column: value}, column))
+                    counts.update(
+                        compare_with_fractions(model, layers, row | {column: value}, column)
+                    )
             print(f"{number}: {name}", file=sys.stderr)
     return counts
 
 
-def drawn_layers(rng: np.random.Generator, *, tiny: float) -> Layers:
+def random_layers(rng: np.random.Generator, *, tiny: float) -> Layers:
     """Draw weights in eighths; those of income are tiny, so that huge incomes do not dominate."""
     first = rng.integers(-8, 9, (4, 6)) / 8
     first[:, 3] *= tiny
@@ -111,7 +113,7 @@ def drawn_layers(rng: np.random.Generator, *, tiny: float) -> Layers:
     return [(first, rng.integers(-40, 41, 4) / 8), (last, rng.integers(-16, 17, 1) / 8)]
 
 
-def against_fractions(
+def compare_with_fractions(
     model: Model, layers: Layers, row: dict[str, float], column: str
 ) -> Counter[str]:
     """Compare verdict, decision and fair decision with exact scores of every counterpart."""
@@ -128,21 +130,21 @@ def against_fractions(
     shared_row = [row["hours"], row["rooms"], row["income"], few, 1.0 - few]
     decisions = [
         exact_score(layers, [float(age), *shared_row]) > 0
-        or (exact_score(layers, [float(age), *shared_row]) == 0 and tie(model))
+        or (exact_score(layers, [float(age), *shared_row]) == 0 and favors_ties(model))
         for age in range(13)
     ]
     counts[f"answered {finding.status}"] += 1
-    right = (
+    correct = (
         finding.status == ("fair" if len(set(decisions)) == 1 else "unfair")
         and bool(finding.decision) == decisions[int(row["age"])]
         and bool(finding.fair_decision) == fair == (2 * sum(decisions) >= len(decisions))
     )
-    counts["WRONG bare verdicts or decisions"] += not right
-    if not right:
+    counts["WRONG bare verdicts or decisions"] += not correct
+    if not correct:
         print(f"WRONG: {row} {finding} {decisions}", file=sys.stderr)
     return counts
 
 
-def tie(model: Model) -> bool:
+def favors_ties(model: Model) -> bool:
     """Return whether a score of 0 is favorable."""
     return bool(getattr(model.rule, "equality", None) == "favorable")

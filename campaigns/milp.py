@@ -2,10 +2,10 @@
 
     python -m campaigns.milp [--problems 2000] [--hard 300] [--seed 0]
 
-Random problems: verdicts, worst gaps, witness counts, with all bounds and with intervals only. Hard
-problems: neurons rescaled by 2^±20 and 2^±30, margins of 1e-7, weights under 1e-9, backends that
-lie. Large lattices are compared with `exhaustive`, real-valued sensitive attributes with a dense
-sample of counterparts.
+It checks verdicts, worst gaps and witness counts of random problems, with all bounds and with
+intervals only. Hard problems have neurons rescaled by 2^±20 and 2^±30, margins of 1e-7, weights
+under 1e-9, or backends that lie. Large lattices are compared with `exhaustive`, real-valued
+sensitive attributes with a dense sample of counterparts.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from tests.strategies import EDGES, random_case
 KINDS = ("2^±20", "2^±30", "margins of 1e-7", "weights under 1e-9", "liars")
 
 # Relative tolerance of worst gaps.
-GAP = Fraction(1, 10**6)
+GAP_TOLERANCE = Fraction(1, 10**6)
 
 # Counterparts drawn if a sensitive attribute is real-valued.
 SAMPLES = 60
@@ -48,19 +48,19 @@ SAMPLES = 60
 BUDGET = Budget(seconds=20)
 
 
-def wrong_answers(
+def wrong_verdicts(
     model: Model, person: Vector, engine: Engine, others: list[Vector], counts: Counter[str]
 ) -> list[str]:
     """Name every result for one person that the counterparts contradict; count the results."""
-    worst = _worst(model, person, others)
+    worst = _worst_gap(model, person, others)
     differs = worst is not None
-    every = model.space.finite  # whether `others` are all counterparts
+    complete = model.space.finite  # whether `others` are all counterparts
     wrong = []
     for kind in (feta.FairAt, feta.WorstAt):
         query = kind(model, person)
         verdict = admit(query, engine.solve(query, BUDGET), trusted=True)
         name = f"{engine.name} {kind.__name__}"
-        ended = type(verdict).__name__
+        outcome = type(verdict).__name__
         match verdict:
             case feta.Fair(certificate=certificate):
                 prove(certificate, query)
@@ -68,21 +68,23 @@ def wrong_answers(
                     wrong.append(f"{name}: fair")
             case feta.Unfair(counterexample=counterexample, optimal=optimal):
                 pair = (counterexample.person, counterexample.counterpart)
-                if not oracle.differs(model, *pair) or (every and not differs):
+                if not oracle.differs(model, *pair) or (complete and not differs):
                     wrong.append(f"{name}: unfair")
                 gap = oracle.gap(model, *pair)
-                if optimal and worst is not None and worst - gap > GAP * worst:
+                if optimal and worst is not None and worst - gap > GAP_TOLERANCE * worst:
                     wrong.append(f"{name}: gap")
-                ended += " optimal" * optimal
-                if every and worst is not None and not optimal and kind is feta.WorstAt:
-                    ended += f", gap {'right' if worst - gap <= GAP * worst else 'short'}"
+                outcome += " optimal" * optimal
+                if complete and worst is not None and not optimal and kind is feta.WorstAt:
+                    outcome += (
+                        f", gap {'right' if worst - gap <= GAP_TOLERANCE * worst else 'short'}"
+                    )
             case feta.Unknown(reason=reason):
-                ended += f" {reason.name}"
-        counts[f"{name}: {ended}"] += 1
+                outcome += f" {reason.name}"
+        counts[f"{name}: {outcome}"] += 1
     return wrong
 
 
-def _worst(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
+def _worst_gap(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
     """Return the largest gap to a counterpart with another decision; regression: of any two."""
     if not isinstance(model.rule, Tolerance):
         differs = [other for other in others if oracle.differs(model, person, other)]
@@ -101,8 +103,8 @@ def wrong_counts(
     for until in ("all", "majority"):
         tally = engine.tally(model, person[None, :], BUDGET, until=until)
         undecided = "decided" if tally.decided[0] else "undecided"
-        ended = "complete" if tally.undecided[0] == 0 else undecided
-        counts[f"{engine.name} tally until {until}: {ended}"] += 1
+        outcome = "complete" if tally.undecided[0] == 0 else undecided
+        counts[f"{engine.name} tally until {until}: {outcome}"] += 1
         if any(count > truth[number] for number, count in enumerate(tally.by_class[0])):
             wrong.append(f"{engine.name} tally: above the truth")
     return wrong
@@ -122,15 +124,15 @@ def hard_problems(n_problems: int, seed: int) -> Iterator[tuple[str, Model, Vect
         rng = np.random.default_rng([seed, number, 1])
         kind = KINDS[number % len(KINDS)]
         case = random_case(rng, EDGES[number % len(EDGES)], plain=rng.random() < 0.5)
-        yield kind, _hardened(case.model, case.people[0], kind, rng), case.people[0]
+        yield kind, _harden(case.model, case.people[0], kind, rng), case.people[0]
 
 
-def _hardened(model: Model, person: Vector, kind: str, rng: np.random.Generator) -> Model:
+def _harden(model: Model, person: Vector, kind: str, rng: np.random.Generator) -> Model:
     network = model.network
     if kind.startswith("2^"):
         network = rescaled(network, rng, int(kind.removeprefix("2^±")))
     elif kind == "weights under 1e-9":
-        network = _shrunk(network, 2.0**-31)
+        network = _shrink(network, 2.0**-31)
     elif kind == "margins of 1e-7" and isinstance(model.rule, Threshold):
         others = oracle.counterparts(model, person)
         score = float(oracle.score(model, others[rng.integers(len(others))]))
@@ -139,10 +141,10 @@ def _hardened(model: Model, person: Vector, kind: str, rng: np.random.Generator)
     return Model(model.space, network, model.rule)
 
 
-def _shrunk(network: Network, factor: float) -> Network:
+def _shrink(network: Network, factor: float) -> Network:
     if not network.layers:
         first = network.first
-        tables = tuple(replace(one, rows=one.rows * factor) for one in first.tables)
+        tables = tuple(replace(table, rows=table.rows * factor) for table in first.tables)
         slopes, bias = first.slopes * factor, first.bias * factor
         return replace(network, first=replace(first, slopes=slopes, bias=bias, tables=tables))
     *rest, last = network.layers
@@ -155,40 +157,47 @@ def real_problems(n_problems: int, seed: int) -> Iterator[tuple[str, Model, Vect
         rng = np.random.default_rng([seed, number, 2])
         case = random_case(rng, EDGES[number % len(EDGES)], plain=rng.random() < 0.5)
         space, network = case.model.space, case.model.network
-        tabled = {table.column for table in network.first.tables}
-        derived = {getattr(one, "source", None) for one in space.attributes}
+        tabulated = {table.column for table in network.first.tables}
+        sources = {getattr(attribute, "source", None) for attribute in space.attributes}
         attributes: list[Attribute] = []
-        for one in space.attributes:
-            free = (
-                space.columns_of(one).start not in tabled
-                and one.name not in derived
-                and one.width == 1
+        for attribute in space.attributes:
+            searchable = (
+                space.columns_of(attribute).start not in tabulated
+                and attribute.name not in sources
+                and attribute.width == 1
             )
-            if isinstance(one, Integer) and one.sensitive and free:
-                attributes.append(Real(one.name, one.low, one.high, sensitive=True))
-            elif isinstance(one, Levels) and one.sensitive and free:
-                attributes.append(Real(one.name, one.numbers[0], one.numbers[-1], sensitive=True))
-            elif isinstance(one, Real):
-                attributes.append(replace(one, sensitive=True))
+            if isinstance(attribute, Integer) and attribute.sensitive and searchable:
+                attributes.append(
+                    Real(attribute.name, attribute.low, attribute.high, sensitive=True)
+                )
+            elif isinstance(attribute, Levels) and attribute.sensitive and searchable:
+                attributes.append(
+                    Real(
+                        attribute.name, attribute.numbers[0], attribute.numbers[-1], sensitive=True
+                    )
+                )
+            elif isinstance(attribute, Real):
+                attributes.append(replace(attribute, sensitive=True))
             else:
-                attributes.append(one)
+                attributes.append(attribute)
         model = Model(feta.FeatureSpace(tuple(attributes)), network, case.model.rule)
         yield "real-valued", model, case.people[0]
 
 
-def sampled(model: Model, person: Vector, rng: np.random.Generator) -> list[Vector]:
+def sample_counterparts(model: Model, person: Vector, rng: np.random.Generator) -> list[Vector]:
     """Draw counterparts, often at the ends of real-valued attributes."""
     rows: Matrix = np.repeat(person[None, :], SAMPLES, axis=0)
-    for one in model.space.sensitive:
-        columns = model.space.columns_of(one)
-        if isinstance(one, Real):
-            grid = np.concatenate([[one.low, one.high] * 5, np.linspace(one.low, one.high, 9)])
-            drawn = rng.choice([rng.choice(grid), rng.uniform(one.low, one.high)], SAMPLES)
+    for attribute in model.space.sensitive:
+        columns = model.space.columns_of(attribute)
+        if isinstance(attribute, Real):
+            low, high = attribute.low, attribute.high
+            grid = np.concatenate([[low, high] * 5, np.linspace(low, high, 9)])
+            drawn = rng.choice([rng.choice(grid), rng.uniform(low, high)], SAMPLES)
             rows[:, columns.start] = np.where(
                 rng.random(SAMPLES) < 0.5, rng.choice(grid, SAMPLES), drawn
             )
-        elif not isinstance(one, Derived):
-            rows[:, columns] = one.codes(rng.integers(0, one.n_values, SAMPLES))
+        elif not isinstance(attribute, Derived):
+            rows[:, columns] = attribute.codes(rng.integers(0, attribute.n_values, SAMPLES))
     for attribute in model.space.attributes:
         if isinstance(attribute, Derived):
             source = model.space.columns_of(model.space.attribute(attribute.source)).start
@@ -196,7 +205,7 @@ def sampled(model: Model, person: Vector, rng: np.random.Generator) -> list[Vect
     return list(rows)
 
 
-def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
+def run_large(n_problems: int, tested: list[Engine], seed: int) -> Counter[str]:
     """Compare with `exhaustive` on lattices of hundreds to tens of thousands of counterparts."""
     counts: Counter[str] = Counter()
     for number in range(n_problems):
@@ -208,21 +217,21 @@ def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
         for kind in (feta.FairAt, feta.WorstAt):
             query = kind(model, person)
             truth = ExhaustiveEngine().solve(query, UNLIMITED)
-            for engine in chosen:
+            for engine in tested:
                 verdict = admit(query, engine.solve(query, BUDGET), trusted=True)
                 name = f"large, {engine.name} {kind.__name__}"
                 wrong = type(verdict) not in (type(truth), feta.Unknown)
-                ended = type(verdict).__name__
+                outcome = type(verdict).__name__
                 if isinstance(verdict, feta.Unfair) and isinstance(truth, feta.Unfair):
-                    short = truth.counterexample.gap - verdict.counterexample.gap
-                    near = short <= float(GAP) * truth.counterexample.gap
-                    ended += (
+                    shortfall = truth.counterexample.gap - verdict.counterexample.gap
+                    near = shortfall <= float(GAP_TOLERANCE) * truth.counterexample.gap
+                    outcome += (
                         " optimal" if verdict.optimal else f", gap {'right' if near else 'short'}"
                     ) * (kind is feta.WorstAt)
                     wrong = wrong or (verdict.optimal and not near)
                 if isinstance(verdict, feta.Unknown):
-                    ended += f" {verdict.reason.name}"
-                counts[f"{name}: {ended}"] += 1
+                    outcome += f" {verdict.reason.name}"
+                counts[f"{name}: {outcome}"] += 1
                 if wrong:
                     counts[f"WRONG {name}"] += 1
                     print(f"large problem {number}: {name}", file=sys.stderr)
@@ -230,21 +239,21 @@ def run_large(n_problems: int, chosen: list[Engine], seed: int) -> Counter[str]:
 
 
 def run(
-    drawn: Iterator[tuple[str, Model, Vector]], chosen: list[Engine], seed: int
+    drawn_problems: Iterator[tuple[str, Model, Vector]], tested: list[Engine], seed: int
 ) -> Counter[str]:
     """Check problems on every engine; count results, and disagreements by name."""
     counts: Counter[str] = Counter()
-    liars = [MilpEngine("liar", one) for one in LIARS]
-    for number, (kind, model, person) in enumerate(drawn):
+    liars = [MilpEngine("liar", backend) for backend in LIARS]
+    for number, (kind, model, person) in enumerate(drawn_problems):
         counts[f"problems, {kind}"] += 1
         rng = np.random.default_rng([seed, number, 3])
         others = (
             oracle.counterparts(model, person)
             if model.space.finite
-            else sampled(model, person, rng)
+            else sample_counterparts(model, person, rng)
         )
-        for engine in liars if kind == "liars" else chosen:
-            wrong = wrong_answers(model, person, engine, others, counts)
+        for engine in liars if kind == "liars" else tested:
+            wrong = wrong_verdicts(model, person, engine, others, counts)
             if model.space.finite and not isinstance(model.rule, Tolerance):
                 wrong += wrong_counts(model, person, engine, others, counts)
             for name in wrong:
@@ -267,17 +276,17 @@ def main() -> int:
         if not engine.available():
             print(f"skipped: {engine.name}, because {engine.backend.package} is not installed")
     installed = [engine for engine in milp_engines if engine.available()]
-    chosen: list[Engine] = [*installed]
+    tested: list[Engine] = [*installed]
     # With intervals only, there is nothing but a solver's claim, and the verdict must be Unknown.
-    chosen += [
+    tested += [
         MilpEngine(f"{engine.name} alone", engine.backend, bounds="interval", max_cells=1)
         for engine in installed
     ]
     started = time.perf_counter()
-    counts = run(problems(options.problems, options.seed), chosen, options.seed)
-    counts += run(hard_problems(options.hard, options.seed), chosen, options.seed)
+    counts = run(problems(options.problems, options.seed), tested, options.seed)
+    counts += run(hard_problems(options.hard, options.seed), tested, options.seed)
     counts += run_large(options.large, [*installed], options.seed)
-    counts += run(real_problems(options.real, options.seed), chosen, options.seed)
+    counts += run(real_problems(options.real, options.seed), tested, options.seed)
     return finish(counts, started)
 
 

@@ -63,7 +63,7 @@ SPACE = feta.FeatureSpace(
     )
 )
 NUMBERS = ["income", "debt"]
-WHOLE = ["age", "rooms"]
+FINITE = ["age", "rooms"]
 TEXTS = ["sex", "town", "age_band", "member"]
 
 
@@ -82,30 +82,30 @@ def people_and_labels(rng: np.random.Generator, n_people: int) -> tuple[pd.DataF
     return frame, score - np.median(score) + rng.normal(scale=0.3, size=n_people)
 
 
-def hot(**options: object) -> OneHotEncoder:
+def one_hot(**options: object) -> OneHotEncoder:
     """Return a one-hot encoder."""
     return OneHotEncoder(**({"handle_unknown": "ignore"} | options))
 
 
-def filled(*steps: BaseEstimator, **options: object) -> Pipeline:
+def imputed(*steps: BaseEstimator, **options: object) -> Pipeline:
     """Return an imputer and steps after it."""
     return make_pipeline(SimpleImputer(**options), *steps)
 
 
 def columns(*parts: tuple[BaseEstimator, list[str]], **options: object) -> ColumnTransformer:
     """Transform columns by different steps."""
-    named = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
-    return ColumnTransformer(named, **options)
+    steps = [(f"part{index}", step, names) for index, (step, names) in enumerate(parts)]
+    return ColumnTransformer(steps, **options)
 
 
-def scaled() -> tuple[Pipeline, list[str]]:
+def scaled_numbers() -> tuple[Pipeline, list[str]]:
     """Return the part that many shapes have: numbers, imputed and scaled."""
-    return filled(StandardScaler()), [*NUMBERS, *WHOLE, "hours"]
+    return imputed(StandardScaler()), [*NUMBERS, *FINITE, "hours"]
 
 
 def shapes() -> dict[str, BaseEstimator]:
     """Return preprocessing of many shapes, by name."""
-    texts = (hot(), TEXTS)
+    texts = (one_hot(), TEXTS)
     bins = KBinsDiscretizer(5, encode="onehot", quantile_method="averaged_inverted_cdf")
     ordinal = KBinsDiscretizer(4, encode="ordinal", strategy="uniform")
     codes = OrdinalEncoder(
@@ -113,89 +113,102 @@ def shapes() -> dict[str, BaseEstimator]:
     )
     log = FunctionTransformer(np.log1p, feature_names_out="one-to-one")
     return {
-        "scaled, one-hot": columns(scaled(), texts),
-        "robust": columns((filled(RobustScaler()), NUMBERS), (RobustScaler(), WHOLE), texts),
-        "min and max": columns((filled(MinMaxScaler()), [*NUMBERS, *WHOLE]), texts),
+        "scaled, one-hot": columns(scaled_numbers(), texts),
+        "robust": columns((imputed(RobustScaler()), NUMBERS), (RobustScaler(), FINITE), texts),
+        "min and max": columns((imputed(MinMaxScaler()), [*NUMBERS, *FINITE]), texts),
         "clipped ages": columns(
-            (MinMaxScaler(clip=True), WHOLE), (filled(MaxAbsScaler()), NUMBERS)
+            (MinMaxScaler(clip=True), FINITE), (imputed(MaxAbsScaler()), NUMBERS)
         ),
         "median and indicator": columns(
-            (filled(StandardScaler(), strategy="median", add_indicator=True), [*NUMBERS, "hours"]),
+            (imputed(StandardScaler(), strategy="median", add_indicator=True), [*NUMBERS, "hours"]),
             texts,
         ),
         "constant fill": columns(
-            (filled(strategy="constant", fill_value=-1.0), [*NUMBERS, "hours", "age"]),
-            (hot(), ["sex"]),
+            (imputed(strategy="constant", fill_value=-1.0), [*NUMBERS, "hours", "age"]),
+            (one_hot(), ["sex"]),
         ),
         "most frequent town": columns(
-            scaled(), (filled(hot(), strategy="most_frequent"), ["town", "sex"])
+            scaled_numbers(), (imputed(one_hot(), strategy="most_frequent"), ["town", "sex"])
         ),
-        "drop first": columns(scaled(), (hot(drop="first"), TEXTS)),
-        "drop if binary": columns(scaled(), (hot(drop="if_binary"), TEXTS)),
+        "drop first": columns(scaled_numbers(), (one_hot(drop="first"), TEXTS)),
+        "drop if binary": columns(scaled_numbers(), (one_hot(drop="if_binary"), TEXTS)),
         "infrequent": columns(
-            scaled(), (hot(handle_unknown="infrequent_if_exist", min_frequency=0.22), TEXTS)
+            scaled_numbers(),
+            (one_hot(handle_unknown="infrequent_if_exist", min_frequency=0.22), TEXTS),
         ),
         "dense": columns(
-            scaled(), (hot(sparse_output=False, max_categories=3), TEXTS), sparse_threshold=0.0
+            scaled_numbers(),
+            (one_hot(sparse_output=False, max_categories=3), TEXTS),
+            sparse_threshold=0.0,
         ),
-        "ordinal": columns(scaled(), (codes, TEXTS)),
-        "target": columns(scaled(), (TargetEncoder(random_state=0), ["sex", "town", "age_band"])),
+        "ordinal": columns(scaled_numbers(), (codes, TEXTS)),
+        "target": columns(
+            scaled_numbers(), (TargetEncoder(random_state=0), ["sex", "town", "age_band"])
+        ),
         "target of ages": columns(
-            (TargetEncoder(random_state=0), ["age", "rooms"]), (filled(StandardScaler()), NUMBERS)
+            (TargetEncoder(random_state=0), ["age", "rooms"]), (imputed(StandardScaler()), NUMBERS)
         ),
-        "bins of ages": columns((bins, ["age"]), (filled(StandardScaler()), NUMBERS), texts),
-        "ordinal bins": columns((ordinal, ["age", "rooms"]), (filled(ordinal), ["hours"]), texts),
+        "bins of ages": columns((bins, ["age"]), (imputed(StandardScaler()), NUMBERS), texts),
+        "ordinal bins": columns((ordinal, ["age", "rooms"]), (imputed(ordinal), ["hours"]), texts),
         "splines": columns(
-            (SplineTransformer(4), ["age"]), (filled(SplineTransformer(3)), ["hours"]), texts
+            (SplineTransformer(4), ["age"]), (imputed(SplineTransformer(3)), ["hours"]), texts
         ),
         "quantiles": columns(
-            (QuantileTransformer(n_quantiles=50), WHOLE), (filled(StandardScaler()), NUMBERS)
+            (QuantileTransformer(n_quantiles=50), FINITE), (imputed(StandardScaler()), NUMBERS)
         ),
-        "power": columns((PowerTransformer(), WHOLE), (filled(MinMaxScaler()), NUMBERS), texts),
-        "log of integers": columns((log, WHOLE), (filled(StandardScaler()), NUMBERS)),
-        "binarized": columns((Binarizer(threshold=40.5), ["age"]), scaled()),
+        "power": columns((PowerTransformer(), FINITE), (imputed(MinMaxScaler()), NUMBERS), texts),
+        "log of integers": columns((log, FINITE), (imputed(StandardScaler()), NUMBERS)),
+        "binarized": columns((Binarizer(threshold=40.5), ["age"]), scaled_numbers()),
         "age and its square": columns(
             (make_pipeline(PolynomialFeatures(3, include_bias=True), StandardScaler()), ["age"]),
-            (filled(StandardScaler()), NUMBERS),
+            (imputed(StandardScaler()), NUMBERS),
             texts,
         ),
         "age and its band": columns(
             (make_pipeline(FeatureUnion([("one", StandardScaler()), ("two", bins)])), ["age"]),
-            (hot(), ["age_band"]),
-            (filled(StandardScaler()), NUMBERS),
+            (one_hot(), ["age_band"]),
+            (imputed(StandardScaler()), NUMBERS),
         ),
         "PCA after one-hot": make_pipeline(
-            columns(scaled(), (hot(sparse_output=False), TEXTS), sparse_threshold=0.0), PCA(6)
+            columns(scaled_numbers(), (one_hot(sparse_output=False), TEXTS), sparse_threshold=0.0),
+            PCA(6),
         ),
         "whitened PCA, scaled again": make_pipeline(
-            columns(scaled(), texts, sparse_threshold=0.0), PCA(5, whiten=True), StandardScaler()
+            columns(scaled_numbers(), texts, sparse_threshold=0.0),
+            PCA(5, whiten=True),
+            StandardScaler(),
         ),
-        "truncated SVD": make_pipeline(columns(scaled(), texts), TruncatedSVD(6, random_state=0)),
+        "truncated SVD": make_pipeline(
+            columns(scaled_numbers(), texts), TruncatedSVD(6, random_state=0)
+        ),
         "factor analysis": make_pipeline(
-            columns(scaled(), texts, sparse_threshold=0.0), FactorAnalysis(4, random_state=0)
+            columns(scaled_numbers(), texts, sparse_threshold=0.0),
+            FactorAnalysis(4, random_state=0),
         ),
         "selected": make_pipeline(
-            columns(scaled(), texts, sparse_threshold=0.0), VarianceThreshold(), SelectKBest(k=6)
+            columns(scaled_numbers(), texts, sparse_threshold=0.0),
+            VarianceThreshold(),
+            SelectKBest(k=6),
         ),
         "missingness only": columns(
             (MissingIndicator(features="all"), [*NUMBERS, "hours"]),
             (StandardScaler(), ["age"]),
-            (hot(), ["sex"]),
+            (one_hot(), ["sex"]),
         ),
         "nothing missing for the neighbors": columns(
             (KNNImputer(), ["debt", "rooms", "age"]), texts
         ),
         "passed through": columns(
-            ("passthrough", ["age", "rooms", "debt"]), (hot(), ["sex"]), remainder="drop"
+            ("passthrough", ["age", "rooms", "debt"]), (one_hot(), ["sex"]), remainder="drop"
         ),
         "pandas between": columns(
-            scaled(), (hot(sparse_output=False), TEXTS), verbose_feature_names_out=True
+            scaled_numbers(), (one_hot(sparse_output=False), TEXTS), verbose_feature_names_out=True
         ).set_output(transform="pandas"),
-        "own code": make_pipeline(
-            columns(scaled(), texts, sparse_threshold=0.0), FunctionTransformer(halved)
+        "custom code": make_pipeline(
+            columns(scaled_numbers(), texts, sparse_threshold=0.0), FunctionTransformer(halved)
         ),
-        "own code on ages": columns(
-            (FunctionTransformer(decades), ["age"]), (filled(StandardScaler()), NUMBERS), texts
+        "custom code on ages": columns(
+            (FunctionTransformer(decades), ["age"]), (imputed(StandardScaler()), NUMBERS), texts
         ),
     }
 
@@ -228,7 +241,7 @@ def read(pipeline: Pipeline, spread: float) -> Model:
     network = feta.read_sklearn(pipeline, SPACE)
     if not hasattr(pipeline, "classes_"):
         return Model(SPACE, network, feta.Tolerance(0.5 * spread))
-    names = tuple(str(one) for one in pipeline.classes_)
+    names = tuple(map(str, pipeline.classes_))
     return (
         Model(SPACE, network, outcomes=names)
         if len(names) == 2
@@ -242,19 +255,19 @@ def compare(
     """Compare decisions, or scores, on rows drawn from the whole space."""
     counts: Counter[str] = Counter()
     people = draw_people(SPACE, rng, n_rows)
-    theirs = np.asarray(pipeline.predict(raw_table(pipeline, SPACE)(people)))
+    predictions = np.asarray(pipeline.predict(raw_table(pipeline, SPACE)(people)))
     counts["rows compared"] += n_rows
     points = Rows(model.exact, people)
     if isinstance(model.rule, feta.Tolerance):
         bounded = model.runtime_scores(points)
-        off = np.abs(bounded.values[:, 0] - theirs.ravel())
-        counts["WRONG scores beyond the bound"] += int((off > bounded.errors[:, 0]).sum())
+        distances = np.abs(bounded.values[:, 0] - predictions.ravel())
+        counts["WRONG scores beyond the bound"] += int((distances > bounded.errors[:, 0]).sum())
         return counts
-    decided = model.resolve(points, model.rule)
-    same = np.array(model.outcomes)[decided.decisions.astype(int)] == theirs.astype(str)
-    counts["rows runtime-sensitive"] += int((~decided.runtime_safe).sum())
-    counts["rows that differ, all sensitive"] += int((~same & ~decided.runtime_safe).sum())
-    counts["WRONG decisions"] += int((~same & decided.runtime_safe).sum())
+    result = model.resolve(points, model.rule)
+    same = np.array(model.outcomes)[result.decisions.astype(int)] == predictions.astype(str)
+    counts["rows runtime-sensitive"] += int((~result.runtime_safe).sum())
+    counts["rows that differ, all sensitive"] += int((~same & ~result.runtime_safe).sum())
+    counts["WRONG decisions"] += int((~same & result.runtime_safe).sum())
     return counts
 
 
@@ -273,12 +286,12 @@ def replay(pipeline: Pipeline, model: Model, frame: pd.DataFrame) -> Counter[str
 def run(pipelines: int, rows: int, seed: int, people: int) -> Counter[str]:
     """Check this many pipelines."""
     counts: Counter[str] = Counter()
-    named = list(shapes().items())
+    named_shapes = list(shapes().items())
     for number in range(pipelines):
-        name, preprocessing = named[number % len(named)]
+        name, preprocessing = named_shapes[number % len(named_shapes)]
         rng = np.random.default_rng([seed, number])
         frame, score = people_and_labels(rng, 500)
-        last = estimator(number + number // len(named), seed)
+        last = estimator(number + number // len(named_shapes), seed)
         labels = (
             score
             if not hasattr(last, "predict_proba")

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 MILP_EVERY, REAL_EVERY, AUDIT_EVERY = 10, 5, 2
 
 # Counterparts of one person that are queried in addition to the person.
-QUERIED = 2
+N_QUERIED = 2
 
 # A real-valued span is attained between two float64 numbers; closer than this (relative),
 # Unknown is allowed. "Optimal" guarantees the same.
 NEAR = Fraction(1, 10**9)
 TINY = Fraction(1, 10**290)
 
-# At the edge of a real-valued attribute, splitting would only end at the limit of the engine.
+# At the edge, the search along a real-valued attribute would only end at the engine's limit.
 REAL_BUDGET = feta.Budget(evaluations=2**12)
 
 
@@ -65,7 +65,7 @@ class Case:
 
     def queried(self, rng: np.random.Generator) -> list[Vector]:
         """Return the person and some of the counterparts."""
-        return [self.person, *self.others[rng.integers(len(self.others), size=QUERIED)]]
+        return [self.person, *self.others[rng.integers(len(self.others), size=N_QUERIED)]]
 
 
 def values_of(attribute: Attribute) -> list[object]:
@@ -88,10 +88,12 @@ def counterparts(space: FeatureSpace, person: Vector) -> Matrix:
     for attribute in space.attributes:
         if isinstance(attribute, Derived):
             del record[attribute.name]
-    moving = [one for one in space.attributes if getattr(one, "sensitive", False)]
+    sensitive = [
+        attribute for attribute in space.attributes if getattr(attribute, "sensitive", False)
+    ]
     records: list[Record] = [
-        record | dict(zip([one.name for one in moving], values, strict=True))
-        for values in product(*map(values_of, moving))
+        record | dict(zip([attribute.name for attribute in sensitive], values, strict=True))
+        for values in product(*map(values_of, sensitive))
     ]
     return space.encode(records)
 
@@ -106,7 +108,7 @@ def random_regression(rng: np.random.Generator) -> Case:
 
 
 def tolerances(rng: np.random.Generator, span: Fraction) -> Iterator[tuple[str, float]]:
-    """Name tolerances on the edge and away from it."""
+    """Yield tolerances on the edge and away from it, with their names."""
     nearest = float(span)
     yield "span", nearest
     yield "ulp below", max(0.0, float(np.nextafter(nearest, -np.inf)))
@@ -115,7 +117,7 @@ def tolerances(rng: np.random.Generator, span: Fraction) -> Iterator[tuple[str, 
     yield "random", float(rng.random() * 2 * nearest)
 
 
-def wrong_answers(
+def wrong_verdicts(
     case: Case, epsilon: float, engine: str, rng: np.random.Generator, counts: Counter[str]
 ) -> Iterator[str]:
     """Name every result that the exact span contradicts, for all queried counterparts."""
@@ -127,7 +129,7 @@ def wrong_answers(
             query = kind(model, person)
             verdict = feta.verify(query, engine=engine)
             counts[f"{engine} {kind.__name__}: {type(verdict).__name__}"] += 1
-            for name in _wrong(case, query, verdict, fair=fair):
+            for name in _wrong_verdict(case, query, verdict, fair=fair):
                 yield f"{engine} {kind.__name__}: {name}"
             if isinstance(verdict, feta.Unfair) and verdict.optimal:
                 pair = verdict.counterexample
@@ -136,7 +138,9 @@ def wrong_answers(
         yield f"{engine}: another worst pair for another counterpart"
 
 
-def _wrong(case: Case, query: feta.FairAt, verdict: Verdict, *, fair: bool) -> Iterator[str]:
+def _wrong_verdict(
+    case: Case, query: feta.FairAt, verdict: Verdict, *, fair: bool
+) -> Iterator[str]:
     model = query.model
     match verdict:
         case feta.Fair(certificate=certificate, runtime=runtime):
@@ -155,17 +159,17 @@ def _wrong(case: Case, query: feta.FairAt, verdict: Verdict, *, fair: bool) -> I
 
 def _wrong_pair(case: Case, query: feta.FairAt, verdict: feta.Unfair) -> Iterator[str]:
     model, pair = query.model, verdict.counterexample
-    two = np.stack([pair.person, pair.counterpart])
-    if not all((case.others == one).all(axis=1).any() for one in two):
+    rows = np.stack([pair.person, pair.counterpart])
+    if not all((case.others == row).all(axis=1).any() for row in rows):
         yield "the pair is not of this person"
-    low, high = (oracle.score(model, one) for one in two)
+    low, high = (oracle.score(model, row) for row in rows)
     if not high - low > epsilon_of(model):
         yield "the pair is within the tolerance"
     if pair.gap != float(high - low):
         yield "gap"
     if isinstance(query, feta.WorstAt) and not (verdict.optimal and high - low == case.span):
         yield "not the worst pair"
-    if verdict.runtime == "safe" and not _in_float32(model, two, fair=False):
+    if verdict.runtime == "safe" and not _in_float32(model, rows, fair=False):
         yield "safe, but not in float32"
 
 
@@ -180,8 +184,8 @@ def _in_float32(model: Model, people: Matrix, *, fair: bool) -> bool:
     network, rows = model.network, people.astype(np.float32)
     values = rows @ network.first.slopes.T.astype(np.float32)
     for table in network.first.tables:
-        places = np.searchsorted(table.numbers, people[:, table.column])
-        values = values + table.rows[places].astype(np.float32)
+        indices = np.searchsorted(table.numbers, people[:, table.column])
+        values = values + table.rows[indices].astype(np.float32)
     values = values + network.first.bias.astype(np.float32)
     for activation, layer in network.steps:
         activated = np.array(
@@ -192,7 +196,7 @@ def _in_float32(model: Model, people: Matrix, *, fair: bool) -> bool:
             dtype=np.float32,
         )
         values = activated @ layer.weight.T.astype(np.float32) + layer.bias.astype(np.float32)
-    scores = [Fraction(float(one)) for one in values[:, 0]]
+    scores = [Fraction(float(score)) for score in values[:, 0]]
     return (max(scores) - min(scores) <= epsilon_of(model)) == fair
 
 
@@ -206,12 +210,12 @@ def _activate32(activation: Activation, neuron: int, value: np.float32) -> np.fl
 def wrong_audit(case: Case, epsilon: float, engine: str, rng: np.random.Generator) -> Iterator[str]:
     """Name every figure of an audit that the exact span contradicts."""
     model = replace(case.model, rule=feta.Tolerance(epsilon), threshold=None)
-    records = [model.space.decode(one) for one in case.queried(rng)]
+    records = [model.space.decode(person) for person in case.queried(rng)]
     audit = feta.audit(model, records, engine=engine)
     fair = case.span <= Fraction(epsilon)
-    if {one.status for one in audit.findings} != {"fair" if fair else "unfair"}:
+    if {finding.status for finding in audit.findings} != {"fair" if fair else "unfair"}:
         yield "audit: status"
-    gaps = {one.pair.gap for one in audit.findings if one.pair is not None}
+    gaps = {finding.pair.gap for finding in audit.findings if finding.pair is not None}
     if gaps != (set() if fair else {float(case.span)}):
         yield "audit: gap"
     if audit.ce_rate != (0.0 if fair else 1.0) or (fair and audit.flip_rate):
@@ -269,20 +273,20 @@ def run(models: int, seed: int) -> Counter[str]:
             wrong += wrong_real(rng, ("lattice", "milp")[number // REAL_EVERY % 2], counts)
         else:
             counts["models, finite"] += 1
-            wrong += _finite(rng, number, counts)
+            wrong += _check_finite(rng, number, counts)
         for name in wrong:
             counts[f"WRONG {name}"] += 1
             print(f"model {number} (seed {seed}): {name}", file=sys.stderr)
     return counts
 
 
-def _finite(rng: np.random.Generator, number: int, counts: Counter[str]) -> Iterator[str]:
+def _check_finite(rng: np.random.Generator, number: int, counts: Counter[str]) -> Iterator[str]:
     case = random_regression(rng)
     engines = ["exhaustive", "lattice"] + ["milp"] * (number % MILP_EVERY == 0)
     for index, (edge, epsilon) in enumerate(tolerances(rng, case.span)):
         counts[f"tolerance {edge}: {'fair' if case.span <= Fraction(epsilon) else 'unfair'}"] += 1
         for engine in engines:
-            for name in wrong_answers(case, epsilon, engine, rng, counts):
+            for name in wrong_verdicts(case, epsilon, engine, rng, counts):
                 yield f"{name} ({edge})"
         if number % AUDIT_EVERY == 0 and index == number // AUDIT_EVERY % 5:
             yield from wrong_audit(case, epsilon, engines[number % 4 // 2], rng)

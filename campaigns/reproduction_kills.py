@@ -2,8 +2,9 @@
 
     python -m campaigns.reproduction_kills [--kills 12] [--seed 0]
 
-German credit, the quick protocol, two processes, the command line, killed with SIGKILL at random
-moments. All of results.json is compared, except times and whether a solver counted in time.
+The command line runs the quick protocol on German credit with two processes, and is killed with
+SIGKILL at random moments. All of results.json is compared, except times and whether a solver
+counted in time.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from campaigns.result import finish
 COMMAND = [sys.executable, "-m", "feta", "reproduce", "german", "--quick", "--jobs", "2", "--out"]
 
 # Seconds before a kill; the start takes about three.
-SOONEST, LATEST = 3.0, 9.0
+MIN_SECONDS, MAX_SECONDS = 3.0, 9.0
 
 
 def start(out: Path) -> subprocess.Popen[bytes]:
@@ -60,9 +61,9 @@ def main() -> int:
         expected = results(undisturbed)
         while True:
             process = start(killed)
-            more = counts["kills"] < options.kills
+            kills_remain = counts["kills"] < options.kills
             try:
-                process.wait(dice.uniform(SOONEST, LATEST) if more else None)
+                process.wait(dice.uniform(MIN_SECONDS, MAX_SECONDS) if kills_remain else None)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -70,7 +71,7 @@ def main() -> int:
                 continue
             counts["runs compared"] += 1
             counts["WRONG results"] += int(results(killed) != expected)
-            if not more:
+            if not kills_remain:
                 break
             shutil.rmtree(killed)  # it ended before all kills: run it again
         counts["figures compared"] = len(expected["figures"])

@@ -8,14 +8,16 @@ from feta.report.report import ReportBuilder
 
 
 @contextmanager
-def stopped_after(rows: int | None, first: Callable[[], object] = lambda: None) -> Iterator[None]:
+def stopped_after(
+    rows: int | None, before_interrupt: Callable[[], object] = lambda: None
+) -> Iterator[None]:
     """Call `first` and interrupt when this many rows are counted; None does not interrupt."""
     original, n_rows = ReportBuilder.take, 0
 
     def take(self: ReportBuilder, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
         nonlocal n_rows
         if n_rows == rows:
-            first()
+            before_interrupt()
             raise KeyboardInterrupt
         n_rows += 1
         original(self, *arguments, **options)

@@ -90,9 +90,9 @@ def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
     sign, floor = np.array([1.0 if upward else -1.0]), np.array([-np.inf])
     results = kernel.worst_real(*terms, sign, floor, -1.0, 0, 1)
     best = oracle.highest_along(model, person, "age", upward=upward) * (1 if upward else -1)
-    least, most = (Fraction(float(results[name][0])) for name in ("least", "most"))
+    lower, upper = (Fraction(float(results[name][0])) for name in ("least", "most"))
     near = NEAR * (1 + abs(best))
-    return int(not (best <= most <= best + near and best - near <= least <= best + near))
+    return int(not (best <= upper <= best + near and best - near <= lower <= best + near))
 
 
 def with_searchable_age(space: FeatureSpace) -> FeatureSpace:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 LONG_FILE = 400
 LONG_LINE = 100
-BUSIEST = 5
-CHECKED = ("src", "tests", "campaigns", "benchmarks", "examples", "scripts", "docs")
+N_MOST_IMPORTED = 5
+FOLDERS = ("src", "tests", "campaigns", "benchmarks", "examples", "scripts", "docs")
 
 
 def main() -> None:
@@ -31,20 +31,20 @@ def main() -> None:
         f"p90 {tenth}, max {lengths[-1]}"
     )
     files = [path for path in sources(root) if n_lines(path) > LONG_FILE]
-    inside = [path for path in files if path.is_relative_to(root / "src")]
-    print(f"files over {LONG_FILE} lines: {len(files)}, in src {len(inside)}")
+    files_in_src = [path for path in files if path.is_relative_to(root / "src")]
+    print(f"files over {LONG_FILE} lines: {len(files)}, in src {len(files_in_src)}")
     long_lines = [path for path in sources(root) for _ in range(n_long_lines(path))]
-    inside = [path for path in long_lines if path.is_relative_to(root / "src")]
-    print(f"lines over {LONG_LINE} characters: {len(long_lines)}, in src {len(inside)}")
+    lines_in_src = [path for path in long_lines if path.is_relative_to(root / "src")]
+    print(f"lines over {LONG_LINE} characters: {len(long_lines)}, in src {len(lines_in_src)}")
     repeated = repeated_classes(trees)
     print(f"class names used twice in src: {len(repeated)}: {', '.join(repeated) or '-'}")
     fan_in = importers(trees, root / "src")
-    print(f"modules that most others import: {fan_in.most_common(BUSIEST)}")
+    print(f"modules that most others import: {fan_in.most_common(N_MOST_IMPORTED)}")
 
 
 def sources(root: Path) -> Iterator[Path]:
     """Yield the Python and C++ files."""
-    for folder in CHECKED:
+    for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".py", ".hpp", ".cpp", ".inc"):
                 yield path
@@ -70,12 +70,12 @@ def function_lengths(tree: ast.Module) -> Iterator[int]:
 
 def repeated_classes(trees: dict[Path, ast.Module]) -> list[str]:
     """Return the names of classes that are defined in several modules."""
-    where = defaultdict(set)
+    modules = defaultdict(set)
     for path, tree in trees.items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                where[node.name].add(path)
-    return sorted(name for name, paths in where.items() if len(paths) > 1)
+                modules[node.name].add(path)
+    return sorted(name for name, paths in modules.items() if len(paths) > 1)
 
 
 def importers(trees: dict[Path, ast.Module], source: Path) -> Counter[str]:

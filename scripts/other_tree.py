@@ -35,21 +35,23 @@ def git(*arguments: str) -> None:
 
 def environment(folder: Path, tree: Path) -> Path:
     """Install a tree in an environment that borrows this one's dependencies; return its Python."""
-    say("installing COMMIT")
+    report("installing COMMIT")
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)], cwd=tree)
     python = folder / "bin" / "python"
-    asked = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-    packages = Path(run([str(python), "-c", asked], cwd=folder).strip())
+    query = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    packages = Path(run([str(python), "-c", query], cwd=folder).strip())
     borrowed = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (packages / "borrowed.pth").write_text("\n".join(borrowed) + "\n")
-    # Without isolation the build needs no download, where its tools are installed.
-    tools = all(find_spec(tool) for tool in ("scikit_build_core", "nanobind"))
-    options = ["--no-build-isolation"] if tools else []
+    # Without isolation the build needs no download if its tools are installed.
+    build_tools = all(find_spec(tool) for tool in ("scikit_build_core", "nanobind"))
+    options = ["--no-build-isolation"] if build_tools else []
     install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     run([str(python), *install, "--ignore-installed", *options, str(tree)], cwd=folder)
-    where = run([str(python), "-c", "import feta, feta._native; print(feta.__file__)"], cwd=folder)
-    if not Path(where.strip()).is_relative_to(folder):
-        raise SystemExit(f"wrong installation: got {where.strip()}; expected one in {folder}")
+    location = run(
+        [str(python), "-c", "import feta, feta._native; print(feta.__file__)"], cwd=folder
+    )
+    if not Path(location.strip()).is_relative_to(folder):
+        raise SystemExit(f"wrong installation: got {location.strip()}; expected one in {folder}")
     return python
 
 
@@ -64,6 +66,6 @@ def run(command: list[str], *, cwd: Path, codes: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """Print progress."""
     print(text, file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
-"""Bad files: everything that may be wrong with what a user hands over, each made by name.
+"""Bad files of every kind that a user may pass.
 
-A maker spoils one thing in a folder of good files and gives the command to run; the test and the
-campaign `bad_files` run them all.
+Each registered function spoils one thing in a folder of good files and returns the command to run.
+A test and the campaign `bad_files` run them all.
 """
 
 import io
@@ -57,10 +57,10 @@ def graph_model(
     opset: int = 17,
     kind: int = TensorProto.FLOAT,
 ) -> onnx.ModelProto:
-    """Put a graph together without asking whether it is right."""
-    entry = helper.make_tensor_value_info("x", kind, [rows, width])
+    """Build a graph without checking it."""
+    input_ = helper.make_tensor_value_info("x", kind, [rows, width])
     values = [helper.make_tensor_value_info(name, kind, None) for name in outputs]
-    graph = helper.make_graph(list(nodes), "net", [entry], values, list(arrays))
+    graph = helper.make_graph(list(nodes), "net", [input_], values, list(arrays))
     imports = [helper.make_opsetid("", opset)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
@@ -70,9 +70,9 @@ def stored(name: str, array: Any, kind: type = np.float32) -> onnx.TensorProto: 
     return numpy_helper.from_array(np.asarray(array, kind), name)
 
 
-def good_model(**changed: np.ndarray) -> onnx.ModelProto:
-    """Make Gemm, Relu, Gemm, Sigmoid, perhaps with other weights."""
-    arrays = [stored(name, array) for name, array in (WEIGHTS | changed).items()]
+def good_model(**replaced: np.ndarray) -> onnx.ModelProto:
+    """Build Gemm, Relu, Gemm, Sigmoid, optionally with other weights."""
+    arrays = [stored(name, array) for name, array in (WEIGHTS | replaced).items()]
     return graph_model(NODES, arrays)
 
 
@@ -84,18 +84,18 @@ class Folder:
 
     @classmethod
     def filled(cls, path: Path) -> "Folder":
-        """Put the good files there."""
+        """Write the good files into a folder."""
         path.mkdir(parents=True, exist_ok=True)
         (path / "model.onnx").write_bytes(good_model().SerializeToString())
         (path / "schema.toml").write_text(SCHEMA, encoding="utf-8")
         (path / "data.csv").write_text(CSV, encoding="utf-8")
         return cls(path)
 
-    def audit(self, *more: str, model: str = "model.onnx", data: str = "data.csv") -> list[str]:
-        """Give the command that audits these files."""
+    def audit(self, *options: str, model: str = "model.onnx", data: str = "data.csv") -> list[str]:
+        """Return the command that audits these files."""
         schema = [] if model.endswith(".feta") else ["--schema", str(self.path / "schema.toml")]
         files = [str(self.path / model), *schema, "--data", str(self.path / data)]
-        return ["audit", *files, "--out", str(self.path / "out"), *more]
+        return ["audit", *files, "--out", str(self.path / "out"), *options]
 
     def table(self, content: str | bytes, name: str = "data.csv") -> list[str]:
         """Audit another table."""
@@ -113,47 +113,47 @@ class Folder:
         (self.path / "schema.toml").write_text(SCHEMA.replace(old, new), encoding="utf-8")
         return self.audit()
 
-    def model(self, model: onnx.ModelProto | bytes, *more: str) -> list[str]:
+    def model(self, model: onnx.ModelProto | bytes, *options: str) -> list[str]:
         """Audit another ONNX model."""
         raw = model if isinstance(model, bytes) else model.SerializeToString()
         (self.path / "model.onnx").write_bytes(raw)
-        return self.audit(*more)
+        return self.audit(*options)
 
     def nodes(self, *nodes: onnx.NodeProto, **options: Any) -> list[str]:  # noqa: ANN401 - passed on
         """Audit a graph with other operators."""
         arrays = [stored(name, array) for name, array in WEIGHTS.items()]
         return self.model(graph_model(nodes, arrays, **options))
 
-    def file(self, name: str, content: bytes, *more: str) -> list[str]:
+    def file(self, name: str, content: bytes, *options: str) -> list[str]:
         """Audit a model file of another kind."""
         (self.path / name).write_bytes(content)
-        return self.audit(*more, model=name)
+        return self.audit(*options, model=name)
 
 
 @dataclass(frozen=True)
-class Bad:
-    """A kind of bad file: how it is made, and what must be said about it."""
+class BadFile:
+    """A kind of bad file: the function that makes it, and parts of the expected message."""
 
     name: str
     says: tuple[str, ...]
     make: Callable[[Folder], list[str]] = field(repr=False)
 
 
-KINDS: list[Bad] = []
+KINDS: list[BadFile] = []
 Maker = Callable[[Folder], list[str]]
 
 
-def bad(*says: str) -> Callable[[Maker], Maker]:
-    """Register a maker; its name is the kind's."""
+def bad(*parts: str) -> Callable[[Maker], Maker]:
+    """Register a function that makes a bad file of the kind with its name."""
 
-    def register(make: Maker) -> Maker:
-        KINDS.append(Bad(make.__name__, says, make))
+    def add(make: Maker) -> Maker:
+        KINDS.append(BadFile(make.__name__, parts, make))
         return make
 
-    return register
+    return add
 
 
-def _rows_kinds() -> None:
+def _add_row_kinds() -> None:
     cells = {
         "unseen_category": ("30,femal,50", "'sex' is invalid", "did you mean 'female'?"),
         "empty_category": ("30,,50", "'sex' is invalid", "got an empty cell"),
@@ -190,10 +190,10 @@ def _rows_kinds() -> None:
     }
     for name, (row, *says) in cells.items():
         make = partial(Folder.row, row=row)
-        KINDS.append(Bad(name, ("data.csv, row 3: ", *says), make))
+        KINDS.append(BadFile(name, ("data.csv, row 3: ", *says), make))
 
 
-_rows_kinds()
+_add_row_kinds()
 
 # Tables.
 
@@ -266,10 +266,10 @@ def open_quote(folder: Folder) -> list[str]:
 
 
 @bad("data.csv, row 2: 'age' is invalid", "got 'x'")
-def bad_cell_beside_100_000_columns(folder: Folder) -> list[str]:
-    more = 100_000
-    names = ",".join(f"c{n}" for n in range(more))
-    rest = "," + ",".join("0" * more) + "\n"
+def bad_cell_among_100_000_columns(folder: Folder) -> list[str]:
+    n_columns = 100_000
+    names = ",".join(f"c{n}" for n in range(n_columns))
+    rest = "," + ",".join("0" * n_columns) + "\n"
     return folder.table(f"age,sex,income,{names}\n30,female,50{rest}x,female,50{rest}")
 
 
@@ -468,7 +468,7 @@ def huge_dimensions_without_data(folder: Folder) -> list[str]:
 
 
 @bad("model.onnx: the stored array 'W1' has an invalid size: got the shape [0, 46")
-def huge_dimension_beside_a_zero(folder: Folder) -> list[str]:
+def huge_dimension_next_to_a_zero(folder: Folder) -> list[str]:
     model = good_model()
     model.graph.initializer[0].dims[:] = [0, 2**62]
     return folder.model(model)
@@ -559,16 +559,16 @@ def skip_connection(folder: Folder) -> list[str]:
     return folder.nodes(*NODES[:2], helper.make_node("Add", ["a1", "h1"], ["y"]))
 
 
-def _external(folder: Folder, location: str, *more: str, **told: str) -> list[str]:
+def _external(folder: Folder, location: str, *options: str, **fields: str) -> list[str]:
     model = good_model()
     tensor = model.graph.initializer[0]
     raw = tensor.raw_data
     (folder.path / "weights.bin").write_bytes(raw)
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
-    for key, value in {"location": location, **told}.items():
+    for key, value in {"location": location, **fields}.items():
         tensor.external_data.add(key=key, value=value)
-    return folder.model(model, *more)
+    return folder.model(model, *options)
 
 
 @bad("model.onnx: the stored array 'W1' is stored in another file, which FETA does not read")
@@ -633,7 +633,7 @@ def device_as_model(folder: Folder) -> list[str]:
 
 
 class Canary:
-    """Touches a file when it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -646,20 +646,20 @@ def _pickle(folder: Folder, name: str) -> list[str]:
     return folder.file(name, pickle.dumps(Canary(folder.path / "canary")))
 
 
-REFUSED = "opening this type of file could run any code hidden in it, so FETA does not"
+PICKLE_REFUSAL = "opening this type of file could run any code hidden in it, so FETA does not"
 
 
-@bad("model.pkl: " + REFUSED, "add --trust-pickle, or save the model once from Python")
+@bad("model.pkl: " + PICKLE_REFUSAL, "add --trust-pickle, or save the model once from Python")
 def pickled_model(folder: Folder) -> list[str]:
     return _pickle(folder, "model.pkl")
 
 
-@bad("model.joblib: " + REFUSED)
+@bad("model.joblib: " + PICKLE_REFUSAL)
 def joblib_model(folder: Folder) -> list[str]:
     return _pickle(folder, "model.joblib")
 
 
-@bad("model.PT: " + REFUSED)
+@bad("model.PT: " + PICKLE_REFUSAL)
 def torch_model(folder: Folder) -> list[str]:
     return _pickle(folder, "model.PT")
 
@@ -688,7 +688,7 @@ def pickle_inside_npz(folder: Folder) -> list[str]:
 
 
 def npz(members: dict[str, bytes]) -> bytes:
-    """Pack members as numpy does."""
+    """Pack members into an archive as numpy does."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, member in members.items():
@@ -697,7 +697,7 @@ def npz(members: dict[str, bytes]) -> bytes:
 
 
 def npy(shape: tuple[int, ...], content: bytes, kind: str = "<f8") -> bytes:
-    """Write an array that may lie about its shape."""
+    """Write an array whose header may state a wrong shape."""
     header = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
@@ -776,7 +776,7 @@ def no_model(folder: Folder) -> list[str]:
     return folder.audit(model="nowhere.onnx")
 
 
-# Other commands and places.
+# Other commands and output paths.
 
 
 @bad("taken: --out is a file; expected a folder")
@@ -786,7 +786,7 @@ def out_is_a_file(folder: Folder) -> list[str]:
 
 
 def predict(folder: Folder, table: str) -> list[str]:
-    """Give the command that decides the people of a table."""
+    """Return the command that makes fair decisions for the people of a table."""
     arguments = folder.table(table)
     return ["predict", *arguments[1:-1], str(folder.path / "out.csv")]
 
@@ -801,11 +801,11 @@ def missing_column_to_decide(folder: Folder) -> list[str]:
     return predict(folder, "age,sex\n30,female\n")
 
 
-def init(folder: Folder, table: str, *more: str) -> list[str]:
-    """Give the command that guesses a schema."""
+def init(folder: Folder, table: str, *options: str) -> list[str]:
+    """Return the command that infers a schema."""
     (folder.path / "data.csv").write_text(table, encoding="utf-8")
     model, data, out = (str(folder.path / name) for name in ("model.onnx", "data.csv", "out"))
-    return ["init", model, data, "--out", out, *more]
+    return ["init", model, data, "--out", out, *options]
 
 
 @bad("data.csv: no sensitive columns: got an empty --sensitive", "some of age, sex, income; add")

@@ -24,10 +24,10 @@ def linear(age: float = 0.0, female: float = 0.0, male: float = 0.0, bias: float
 
 
 def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
-    """Permute hidden neurons and rescale each by 2^±power: the same function, other numbers.
+    """Permute hidden neurons and rescale each by 2^±power; the function remains the same.
 
-    Rescaling is exact where the activation has its only break at 0 (ReLU, leaky, PReLU, |z|, the
-    identity, and so maxout); others are permuted only.
+    Rescaling is exact if the activation has its only break at 0 (ReLU, leaky ReLU, PReLU, |z|,
+    identity, and therefore maxout). Neurons with other activations are only permuted.
     """
     first, layers, activations = network.first, list(network.layers), list(network.activations)
     for index, activation in enumerate(activations):
@@ -44,9 +44,9 @@ def rescaled(network: Network, rng: np.random.Generator, power: int) -> Network:
                 tables=tables,
             )
         else:
-            before = layers[index - 1]
+            previous = layers[index - 1]
             layers[index - 1] = Affine(
-                (before.weight * factors[:, None])[order], (before.bias * factors)[order]
+                (previous.weight * factors[:, None])[order], (previous.bias * factors)[order]
             )
         layers[index] = Affine((layers[index].weight / factors)[:, order], layers[index].bias)
         if activation.width > 1:

@@ -12,9 +12,11 @@ def missing(*packages: str) -> list[str]:
 
 
 def needs(*packages: str) -> pytest.MarkDecorator:
-    """Skip a test where one of these packages is missing."""
-    absent = missing(*packages)
-    return pytest.mark.skipif(bool(absent), reason=f"{', '.join(absent)} is not installed")
+    """Skip a test if one of these packages is missing."""
+    missing_packages = missing(*packages)
+    return pytest.mark.skipif(
+        bool(missing_packages), reason=f"{', '.join(missing_packages)} is not installed"
+    )
 
 
 def missing_by(message: str) -> str | None:
@@ -27,7 +29,7 @@ def missing_by(message: str) -> str | None:
 
 
 def skip_if_missing(message: object) -> None:
-    """Skip where a message says that a package is missing, and it really is."""
+    """Skip if a message states that a package is missing, and it really is."""
     package = missing_by(str(message))
     if package is not None:
         pytest.skip(f"{package} is not installed")

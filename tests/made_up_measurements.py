@@ -33,7 +33,7 @@ EXTRA = (
 
 
 def made_up(dataset: str, *, seed: int = 0, folds: int = 5) -> Measurements:
-    """Make up a whole run: the paper's figures with random changes."""
+    """Return measurements of a complete run: the paper's figures with random changes."""
     random = np.random.default_rng(seed)
     return Measurements(
         dataset,
@@ -143,6 +143,6 @@ def without(measured: Measurements, *keys: str, reason: str = "") -> Measurement
 
 def with_figures(measured: Measurements, **figures: list[float]) -> Measurements:
     """Add figures; a double underscore in a name means a dot."""
-    named = {key.replace("__", "."): values for key, values in figures.items()}
-    assert all(math.isfinite(value) for values in named.values() for value in values)
-    return replace(measured, figures=measured.figures | named)
+    by_key = {key.replace("__", "."): values for key, values in figures.items()}
+    assert all(math.isfinite(value) for values in by_key.values() for value in values)
+    return replace(measured, figures=measured.figures | by_key)

@@ -54,7 +54,7 @@ def adult_zip() -> bytes:
     return buffer.getvalue()
 
 
-def law_whole() -> bytes:
+def law_stata() -> bytes:
     """Return the rows of LAW_PART as a Stata file: float32 numbers, unknown race as empty text."""
     table = pd.read_csv(io.BytesIO(LAW_PART), dtype={"Year": str}, encoding="utf-8-sig")
     table.columns = table.columns.str.lower()

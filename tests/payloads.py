@@ -42,7 +42,7 @@ def evil_model(payload: str) -> Model:
 
 
 def report_of(model: Model, rows: list[dict[str, object]], name: str = "p") -> Report:
-    """Audit some rows, and build the report with a text in every place that takes one."""
+    """Audit some rows, and build the report with a text in every field that accepts one."""
     result = audit(model, rows)
     builder = ReportBuilder(result.auditor)
     for finding in result.findings:

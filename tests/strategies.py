@@ -88,7 +88,7 @@ def eighths(rng: np.random.Generator, *shape: int) -> Matrix:
 
 
 def rough(rng: np.random.Generator, *shape: int) -> Matrix:
-    """Draw weights as after training: every product rounds."""
+    """Draw weights as after training: every product is rounded."""
     return rng.normal(size=shape)
 
 

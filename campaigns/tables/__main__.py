@@ -2,12 +2,12 @@
 
     python -m campaigns.tables [--part K/N] [--limit N] [--jobs 2] [--seed S] [--list] [--only TEXT]
 
-The full product of column content, encoder, file, reading and role of the column. Each combination
-writes a table, reads it with pandas as a user does, fits a pipeline, and calls `feta init`, `audit`
-and `predict` on both, or the Python API. The oracle substitutes every value of the sensitive column
-into the user's frame and calls the pipeline's predict.
+It tests the full product of column content, encoder, file, reading and role of the column. Each
+combination writes a table, reads it with pandas as a user does, fits a pipeline, and calls
+`feta init`, `audit` and `predict` on both, or the Python API. The oracle substitutes every value
+of the sensitive column into the user's frame and calls the pipeline's predict.
 
-Exits with 1 on a wrong verdict, decision or schema, on a crash, on a refusal that does not name
+It exits with 1 on a wrong verdict, decision or schema, on a crash, on a refusal that does not name
 column, value and remedy, and, of 100 combinations or more, if fewer than 85 % are answered.
 """
 
@@ -26,17 +26,17 @@ from campaigns.tables.outcome import Outcome, outcome_of
 from campaigns.tables.summary import print_left_out, summarize
 
 
-def selected(options: argparse.Namespace) -> list[Combination]:
+def select(options: argparse.Namespace) -> list[Combination]:
     """Choose combinations by name, then one of several random parts, then a seeded sample."""
-    chosen = [one for one in combinations() if options.only in one.name]
+    chosen = [combination for combination in combinations() if options.only in combination.name]
     part, parts = options.part
     order = np.random.default_rng(0).permutation(len(chosen))  # the same parts for every seed
     chosen = [chosen[index] for index in sorted(order[part - 1 :: parts])]
     if options.limit is None:
         return chosen
-    chosen = [one for one in chosen if not one.left_out]
-    places = np.random.default_rng(options.seed).permutation(len(chosen))[: options.limit]
-    return [chosen[index] for index in sorted(places)]
+    chosen = [combination for combination in chosen if not combination.left_out]
+    sample = np.random.default_rng(options.seed).permutation(len(chosen))[: options.limit]
+    return [chosen[index] for index in sorted(sample)]
 
 
 def part_of(text: str) -> tuple[int, int]:
@@ -49,11 +49,11 @@ def part_of(text: str) -> tuple[int, int]:
 
 def run(chosen: list[Combination], *, jobs: int, seed: int, keep: Path | None) -> list[Outcome]:
     """Run the combinations in processes."""
-    ask = partial(outcome_of, seed=seed, keep=keep)
+    run_one = partial(outcome_of, seed=seed, keep=keep)
     if jobs == 1:
-        return list(_with_progress(map(ask, chosen), len(chosen)))
+        return list(_with_progress(map(run_one, chosen), len(chosen)))
     with Pool(jobs) as pool:
-        return list(_with_progress(pool.imap(ask, chosen, chunksize=4), len(chosen)))
+        return list(_with_progress(pool.imap(run_one, chosen, chunksize=4), len(chosen)))
 
 
 def _with_progress(outcomes: Iterable[Outcome], total: int) -> Iterator[Outcome]:
@@ -77,7 +77,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="print every refusal and crash")
     options = parser.parse_args()
     started = time.perf_counter()
-    chosen = selected(options)
+    chosen = select(options)
     if options.list:
         return print_left_out(chosen)
     outcomes = run(chosen, jobs=options.jobs, seed=options.seed, keep=options.keep)

@@ -1,4 +1,4 @@
-"""Answers: what FETA says about a case, from the command line or from Python."""
+"""FETA's answers about a case, from the command line or from Python."""
 
 import contextlib
 import csv
@@ -20,11 +20,11 @@ from campaigns.tables.case import LABEL, OUTCOMES, Case
 from feta.cli import run_command
 from feta.estimators.fair_classifier import FairClassifier
 
-SECONDS = 120  # for one command in its own process
+MAX_SECONDS = 120  # for one command in a separate process
 
 
 class Crash(Exception):
-    """A command or a call ended as none may."""
+    """A command or a call that ended with an internal error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +45,22 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One entry per row: verdicts, the model's own decisions, and fair decisions by source."""
+    """One entry per row: verdicts, the model's decisions, and fair decisions by source."""
 
     domain: Domain
     verdicts: tuple[str, ...]
-    own: tuple[str, ...]
+    model_decisions: tuple[str, ...]
     fair: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def ask(case: Case, folder: Path, *, own_process: bool) -> Answers | Refusal:
-    """Take a case through all of FETA's steps; raise `Crash` where one fails."""
+def run_steps(case: Case, folder: Path, *, separate_process: bool) -> Answers | Refusal:
+    """Run all of FETA's steps on a case; raise `Crash` if one fails."""
     if case.combination.file == "frame":
         return _from_python(case)
-    return _from_commands(case, folder, own_process=own_process)
+    return _from_commands(case, folder, separate_process=separate_process)
 
 
-def _from_commands(case: Case, folder: Path, *, own_process: bool) -> Answers | Refusal:
+def _from_commands(case: Case, folder: Path, *, separate_process: bool) -> Answers | Refusal:
     schema, out, decisions = (folder / name for name in ("schema.toml", "out", "decisions.csv"))
     model, data = str(case.model_file), str(case.table_file)
     common = ["--schema", str(schema), "--trust-pickle"]
@@ -75,23 +75,23 @@ def _from_commands(case: Case, folder: Path, *, own_process: bool) -> Answers | 
     }
     codes = {}
     for step, (arguments, allowed) in steps.items():
-        run = _in_process if own_process else _in_this_process
-        codes[step], messages = run([step, *arguments])
+        run_step = _in_process if separate_process else _in_this_process
+        codes[step], messages = run_step([step, *arguments])
         if codes[step] == 2:
-            return Refusal(step, _shortened(messages, folder))
+            return Refusal(step, _short_message(messages, folder))
         if codes[step] not in allowed or "Traceback" in messages:
-            raise Crash(f"{step} ended in {codes[step]}: {messages[-500:]}")
-    rows = _rows(out / "verdicts.csv")
+            raise Crash(f"{step} ended with {codes[step]}: {messages[-500:]}")
+    rows = _read_csv(out / "verdicts.csv")
     verdicts = tuple(row["verdict"] for row in rows)
     expected = 1 if "unfair" in verdicts else 3 if set(verdicts) != {"fair"} else 0
     if codes["audit"] != expected:
-        raise Crash(f"audit ended in {codes['audit']}; its verdicts need {expected}")
+        raise Crash(f"wrong exit code of audit: got {codes['audit']}; expected {expected}")
     fair = {
         "audit": tuple(row["fair decision"] for row in rows),
-        "predict": tuple(row["decision"] for row in _rows(decisions)),
+        "predict": tuple(row["decision"] for row in _read_csv(decisions)),
     }
-    own = tuple(row["decision"] for row in rows)
-    return Answers(_listed(schema, case.sensitive), verdicts, own, fair)
+    model_decisions = tuple(row["decision"] for row in rows)
+    return Answers(_schema_domain(schema, case.sensitive), verdicts, model_decisions, fair)
 
 
 def _in_this_process(arguments: list[str]) -> tuple[int | str, str]:
@@ -102,40 +102,40 @@ def _in_this_process(arguments: list[str]) -> tuple[int | str, str]:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             run_command.main()
-        except SystemExit as stopped:
-            code = stopped.code if isinstance(stopped.code, int) else int(bool(stopped.code))
-        except BaseException as error:  # an internal error is what the campaign looks for
+        except SystemExit as exit_:
+            code = exit_.code if isinstance(exit_.code, int) else int(bool(exit_.code))
+        except BaseException as error:  # such failures are what the campaign looks for
             code = f"{type(error).__name__}: {error}"
     return code, err.getvalue()
 
 
 def _in_process(arguments: list[str]) -> tuple[int | str, str]:
-    """Run a command in a process of its own."""
+    """Run a command in a separate process."""
     done = subprocess.run(
         [sys.executable, "-m", "feta", *arguments],
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=SECONDS,
+        timeout=MAX_SECONDS,
         check=False,
         env={**os.environ, "COLUMNS": "160"},
     )
     return done.returncode, done.stderr
 
 
-def _shortened(messages: str, folder: Path) -> str:
+def _short_message(messages: str, folder: Path) -> str:
     """Return the error message without the folder's name and line breaks."""
     start = messages.rfind("feta: ")
     text = messages[start + len("feta: ") :] if start >= 0 else messages
     return " ".join(text.replace(f"{folder}{os.sep}", "").split())
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _read_csv(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _listed(schema: Path, column: str) -> Domain:
+def _schema_domain(schema: Path, column: str) -> Domain:
     """Return the values that a schema lists for a column."""
     entry = tomllib.loads(schema.read_text(encoding="utf-8"))["columns"][column]
     missing = bool(entry.get("missing", False))
@@ -161,7 +161,7 @@ def _from_python(case: Case) -> Answers | Refusal:
             audit = feta.audit(model, people, replay=feta.runtime_of(case.pipeline, model))
             step = "FairPredictor"
             rows = space.encode(shared, sensitive="ignore")
-            decided = feta.FairPredictor(model).decide(rows)
+            decisions = feta.FairPredictor(model).decide(rows)
             step = "FairClassifier"
             frozen = FrozenEstimator(case.pipeline)
             classifier = FairClassifier(frozen, space).fit(people, case.frame[LABEL])
@@ -172,19 +172,19 @@ def _from_python(case: Case) -> Answers | Refusal:
         raise Crash(f"{step}: {type(error).__name__}: {error}") from error
     fair = {
         "audit": tuple(_outcome(finding.fair_decision) for finding in audit.findings),
-        "FairPredictor": tuple(_outcome(decision) for decision in np.asarray(decided).tolist()),
+        "FairPredictor": tuple(_outcome(decision) for decision in np.asarray(decisions).tolist()),
         "FairClassifier": tuple(str(name) for name in classes),
     }
-    own = tuple(_outcome(finding.decision) for finding in audit.findings)
+    model_decisions = tuple(_outcome(finding.decision) for finding in audit.findings)
     verdicts = tuple(finding.status for finding in audit.findings)
-    return Answers(_domain(space, case.sensitive), verdicts, own, fair)
+    return Answers(_space_domain(space, case.sensitive), verdicts, model_decisions, fair)
 
 
 def _outcome(decision: object) -> str:
     return "undecided" if decision is None else OUTCOMES[int(bool(decision))]
 
 
-def _domain(space: feta.FeatureSpace, column: str) -> Domain:
+def _space_domain(space: feta.FeatureSpace, column: str) -> Domain:
     """Return the values that a space lists for a column."""
     match space.attribute(column):
         case feta.Categorical(values=values, missing=missing):
@@ -194,4 +194,4 @@ def _domain(space: feta.FeatureSpace, column: str) -> Domain:
         case feta.Integer(low=low, high=high, missing=missing):
             return Domain(tuple(range(low, high + 1)), missing)
         case attribute:
-            raise Crash(f"{column!r} is sensitive and is not a finite column: {attribute!r}")
+            raise Crash(f"wrong domain of {column!r}: got {attribute!r}; expected a finite one")

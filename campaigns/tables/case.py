@@ -1,4 +1,4 @@
-"""Case: a combination's table, its files, and the pipeline that the user fits on it."""
+"""A combination's table, its files, and the pipeline that the user fits on it."""
 
 import csv
 import warnings
@@ -31,7 +31,7 @@ Codes = NDArray[np.int64]
 
 
 class LeftOut(Exception):
-    """scikit-learn or pandas refuses the combination."""
+    """A combination that scikit-learn or pandas refuses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,27 +53,27 @@ class Case:
 
 
 def make_case(combination: Combination, folder: Path, *, seed: int) -> Case:
-    """Write a combination's files and fit its pipeline; raise `LeftOut` where that is refused."""
+    """Write a combination's files and fit its pipeline; raise `LeftOut` if that is refused."""
     rng = np.random.default_rng([seed, combination.number])
-    codes = _codes(rng, len(combination.content.values))
-    others = _others(rng, codes)
+    codes = _draw_codes(rng, len(combination.content.values))
+    others = _draw_others(rng, codes)
     sensitive = COLUMN if combination.sensitive else NUMBERS[0]
     paths = [folder / f"{name}.{_suffix(combination)}" for name in ("people", "shared")]
-    frame = _written(combination, codes, others, paths[0])
+    frame = _write_and_read(combination, codes, others, paths[0])
     _write_shared(combination, codes, others, sensitive, paths[1])
-    pipeline = _fitted(combination, frame, seed)
+    pipeline = _fit(combination, frame, seed)
     model_file = folder / "model.joblib"
     joblib.dump(pipeline, model_file)
     return Case(combination, frame, pipeline, sensitive, model_file, *paths)
 
 
-def _codes(rng: np.random.Generator, n_values: int) -> Codes:
+def _draw_codes(rng: np.random.Generator, n_values: int) -> Codes:
     """Draw each row's cell; all cells occur, the last one rarely."""
     common = np.arange(ROWS - RARE) % (n_values - 1)
     return np.asarray(rng.permutation(np.append(common, np.full(RARE, n_values - 1))))
 
 
-def _others(rng: np.random.Generator, codes: Codes) -> pd.DataFrame:
+def _draw_others(rng: np.random.Generator, codes: Codes) -> pd.DataFrame:
     """Draw the other columns; the label depends on all of them."""
     age = rng.integers(20, 61, ROWS)
     income = rng.integers(100, 900, ROWS) / 8
@@ -87,7 +87,7 @@ def _suffix(combination: Combination) -> str:
     return "parquet" if combination.file == "parquet" else "csv"
 
 
-def _written(
+def _write_and_read(
     combination: Combination, codes: Codes, others: pd.DataFrame, path: Path
 ) -> pd.DataFrame:
     """Write the table, and read it as the user does."""
@@ -123,16 +123,20 @@ def _write_shared(
 ) -> None:
     """Write the table without its sensitive column and without the label."""
     content = combination.content
-    left = others.drop(columns=[LABEL, sensitive], errors="ignore")
-    kept = None if combination.sensitive else codes
+    shared = others.drop(columns=[LABEL, sensitive], errors="ignore")
+    shared_codes = None if combination.sensitive else codes
     if combination.file == "csv":
-        _write_csv(content, kept, left, path)
+        _write_csv(content, shared_codes, shared, path)
     elif combination.file == "parquet":
-        table = left if kept is None else pd.concat([content.column(kept), left], axis=1)
+        table = (
+            shared
+            if shared_codes is None
+            else pd.concat([content.column(shared_codes), shared], axis=1)
+        )
         table.to_parquet(path)
 
 
-def _fitted(combination: Combination, frame: pd.DataFrame, seed: int) -> Pipeline:
+def _fit(combination: Combination, frame: pd.DataFrame, seed: int) -> Pipeline:
     """Fit the pipeline as the user does."""
     columns = ColumnTransformer(
         [

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from campaigns.tables.contents import CONTENTS, Content, File, Provenance, is_missing
+from campaigns.tables.contents import CONTENTS, Content, CsvReading, File, is_missing
 from campaigns.tables.encoders import ENCODERS
 
 IMPUTERS = ("frequent-onehot", "constant-onehot", "median-scaler")
@@ -18,7 +18,7 @@ class Combination:
     content: Content
     encoder: str
     file: File
-    reading: Provenance
+    reading: CsvReading
     sensitive: bool
 
     @property
@@ -29,7 +29,7 @@ class Combination:
 
     @property
     def left_out(self) -> str:
-        """The reason to leave it out, or an empty text; scikit-learn may add its own refusal."""
+        """The reason to leave it out, or an empty text; scikit-learn may refuse it as well."""
         if reason := self.content.left_out.get(self.file):
             return reason
         if self.reading == "options" and self.file != "csv":
@@ -57,11 +57,11 @@ class Combination:
 
 
 FILES: tuple[File, ...] = ("csv", "parquet", "frame")
-READINGS: tuple[Provenance, ...] = ("defaults", "options")
+READINGS: tuple[CsvReading, ...] = ("defaults", "options")
 
 
 def combinations() -> Iterator[Combination]:
     """List the full product."""
-    everything = product(CONTENTS, ENCODERS, FILES, READINGS, (True, False))
-    for number, (content, encoder, file, reading, sensitive) in enumerate(everything):
+    full_product = product(CONTENTS, ENCODERS, FILES, READINGS, (True, False))
+    for number, (content, encoder, file, reading, sensitive) in enumerate(full_product):
         yield Combination(number, content, encoder, file, reading, sensitive)

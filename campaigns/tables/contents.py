@@ -8,13 +8,13 @@ from typing import Any, Literal
 import pandas as pd
 
 File = Literal["csv", "parquet", "frame"]
-Provenance = Literal["defaults", "options"]  # of pandas.read_csv, when the model was fitted
+CsvReading = Literal["defaults", "options"]  # of pandas.read_csv, when the model was fitted
 
 COLUMN = "housing"  # the tested column
 
 TEXT: Mapping[str, object] = {"dtype": {COLUMN: "str"}}
 STRING: Mapping[str, object] = {"dtype": {COLUMN: "string"}}
-KEPT: Mapping[str, object] = {"keep_default_na": False}
+KEEP_NA: Mapping[str, object] = {"keep_default_na": False}
 
 ONLY_FRAME = "neither CSV nor Parquet distinguishes None from NaN"
 ONLY_CSV = "only a CSV file can spell such cells: the frame is that of another content"
@@ -53,7 +53,7 @@ def _texts(
 
 
 NAN = float("nan")
-ANOTHER: Mapping[File, str] = {"parquet": ONLY_CSV, "frame": ONLY_CSV}
+ONLY_CSV_HAS_IT: Mapping[File, str] = {"parquet": ONLY_CSV, "frame": ONLY_CSV}
 EMPTY = ("owner", "rents", "")
 
 CONTENTS = (
@@ -67,7 +67,7 @@ CONTENTS = (
         ("no", "yes"),
         "bool",
         {"true_values": ["yes"], "false_values": ["no"]},
-        ANOTHER,
+        ONLY_CSV_HAS_IT,
     ),
     Content("integers", (1, 2, 3), ("1", "2", "3")),
     Content("integers-gap", (1, 2, 5), ("1", "2", "5")),
@@ -78,7 +78,7 @@ CONTENTS = (
         ("0,5", "1,0", "1,5", "2,0"),
         None,
         {"sep": ";", "decimal": ","},
-        ANOTHER,
+        ONLY_CSV_HAS_IT,
         sep=";",
         decimal=",",
     ),
@@ -110,7 +110,7 @@ CONTENTS = (
         ("owner", "rents", "?"),
         "object",
         {"na_values": ["?"]},
-        ANOTHER,
+        ONLY_CSV_HAS_IT,
     ),
     Content("nan-number", (1.0, 2.0, NAN), ("1", "2", "")),
     Content("na-string", ("owner", "rents", pd.NA), EMPTY, "string", STRING),
@@ -122,8 +122,8 @@ CONTENTS = (
         "boolean",
         {"dtype": {COLUMN: "boolean"}},
     ),
-    _texts("empty-text", *EMPTY, options=KEPT),
-    _texts("NA-text", "owner", "rents", "NA", options=KEPT),
+    _texts("empty-text", *EMPTY, options=KEEP_NA),
+    _texts("NA-text", "owner", "rents", "NA", options=KEEP_NA),
     _texts("blanks", "Black", "White", " White"),
     _texts("case", "Black", "White", "white"),
     _texts(

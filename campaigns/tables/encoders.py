@@ -13,7 +13,7 @@ MIN_FREQUENCY = 0.2  # the last cell of a content is rarer
 NUMERIC = ("passthrough", "scaler", "median-scaler")
 
 
-def _filled(strategy: str, step: BaseEstimator, content: Content) -> BaseEstimator:
+def _imputed(strategy: str, step: BaseEstimator, content: Content) -> BaseEstimator:
     """Return an imputer for the content's missing cells, and a step after it."""
     constant = {"fill_value": content.values[0]} if strategy == "constant" else {}
     return make_pipeline(SimpleImputer(strategy=strategy, **constant), step)
@@ -36,9 +36,9 @@ ENCODERS: Mapping[str, Callable[[Content], BaseEstimator | str]] = {
         handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
     ),
     "target": lambda _: TargetEncoder(random_state=0, cv=3),
-    "frequent-onehot": lambda content: _filled("most_frequent", _ignore(), content),
-    "constant-onehot": lambda content: _filled("constant", _ignore(), content),
+    "frequent-onehot": lambda content: _imputed("most_frequent", _ignore(), content),
+    "constant-onehot": lambda content: _imputed("constant", _ignore(), content),
     "passthrough": lambda _: "passthrough",
     "scaler": lambda _: StandardScaler(),
-    "median-scaler": lambda content: _filled("median", StandardScaler(), content),
+    "median-scaler": lambda content: _imputed("median", StandardScaler(), content),
 }

@@ -16,7 +16,7 @@ from campaigns.tables.answers import Domain
 from campaigns.tables.case import OUTCOMES, Case
 from campaigns.tables.contents import is_missing
 
-NEAR = 1e-9  # a probability this close to one half decides nothing
+NEAR = 1e-9  # rounding decides a probability this close to one half
 NULLABLE = ("boolean", "Int64")  # scikit-learn converts them to float64
 
 Table = NDArray[np.bool_]
@@ -24,10 +24,10 @@ Table = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """One entry per row; `problems` describes missing values of the domain and unknown ones."""
+    """One entry per row; `problems` describes values that the domain lacks or should not have."""
 
     unfair: Table
-    own: tuple[str, ...]
+    model_decisions: tuple[str, ...]
     fair: tuple[str, ...]
     near: Table
     problems: tuple[str, ...]
@@ -37,31 +37,33 @@ def truth_of(case: Case, domain: Domain) -> Truth:
     """Evaluate all counterparts of all rows."""
     column = case.people[case.sensitive]
     cells = _distinct(column)
-    problems = [*_lacking(cells, domain), *_unknown(case, domain)]
-    own = _evaluate(case.pipeline, case.people)
-    tables, refused = _tables(case, _counterparts(cells, domain))
-    favorable = tables[:, :, 0] == 1.0
+    problems = [*_missing_cells(cells, domain), *_unknown_values(case, domain)]
+    evaluations = _evaluate(case.pipeline, case.people)
+    counterpart_evaluations, refused = _evaluate_values(case, _counterparts(cells, domain))
+    favorable = counterpart_evaluations[:, :, 0] == 1.0
     votes = favorable.sum(axis=0)
-    distances = np.abs(np.concatenate([own[None], tables])[:, :, 1] - 0.5)
+    distances = np.abs(np.concatenate([evaluations[None], counterpart_evaluations])[:, :, 1] - 0.5)
     return Truth(
         favorable.any(axis=0) & ~favorable.all(axis=0),
-        tuple(OUTCOMES[int(row)] for row in own[:, 0]),
+        tuple(OUTCOMES[int(row)] for row in evaluations[:, 0]),
         tuple(OUTCOMES[int(2 * n >= len(favorable))] for n in votes),  # a tie is favorable
         distances.min(axis=0) < NEAR,
         (*problems, *refused),
     )
 
 
-def _tables(case: Case, values: list[object]) -> tuple[NDArray[np.float64], list[str]]:
+def _evaluate_values(case: Case, values: list[object]) -> tuple[NDArray[np.float64], list[str]]:
     """Evaluate the people with each value, (values, rows, 2); describe refused values."""
     try:
-        everybody = _with(case.people, case.sensitive, values)
-        return _evaluate(case.pipeline, everybody).reshape(len(values), -1, 2), []
+        people_with_values = _substitute(case.people, case.sensitive, values)
+        return _evaluate(case.pipeline, people_with_values).reshape(len(values), -1, 2), []
     except (TypeError, ValueError):
         tables, refused = [], []
     for value in values:
         try:
-            tables.append(_evaluate(case.pipeline, _with(case.people, case.sensitive, [value])))
+            tables.append(
+                _evaluate(case.pipeline, _substitute(case.people, case.sensitive, [value]))
+            )
         except (TypeError, ValueError) as error:
             refused.append(f"the pipeline refuses {value!r}: {str(error).splitlines()[0]}")
     return np.stack(tables), refused
@@ -84,33 +86,33 @@ def _distinct(column: "pd.Series[Any]") -> list[object]:
     return cells
 
 
-def _plain(value: object) -> object:
+def _python_value(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _same(one: object, other: object) -> bool:
+def _same(cell: object, other: object) -> bool:
     """Return whether two cells are equal in value and in kind: text, number, boolean or marker."""
-    one, other = _plain(one), _plain(other)
-    if is_missing(one) or is_missing(other):
-        return type(one) is type(other) and is_missing(one) and is_missing(other)
-    if isinstance(one, bool | str) or isinstance(other, bool | str):
-        return type(one) is type(other) and one == other
-    return bool(one == other)
+    cell, other = _python_value(cell), _python_value(other)
+    if is_missing(cell) or is_missing(other):
+        return type(cell) is type(other) and is_missing(cell) and is_missing(other)
+    if isinstance(cell, bool | str) or isinstance(other, bool | str):
+        return type(cell) is type(other) and cell == other
+    return bool(cell == other)
 
 
-def _similar(one: object, other: object) -> bool:
+def _similar(cell: object, other: object) -> bool:
     """Return whether two cells have the same spelling, even if their kinds differ."""
-    if is_missing(one) or is_missing(other):
+    if is_missing(cell) or is_missing(other):
         return False
-    if str(one).casefold() == str(other).casefold():
+    if str(cell).casefold() == str(other).casefold():
         return True
     try:
-        return float(str(one)) == float(str(other))
+        return float(str(cell)) == float(str(other))
     except ValueError:
         return False
 
 
-def _lacking(cells: list[object], domain: Domain) -> list[str]:
+def _missing_cells(cells: list[object], domain: Domain) -> list[str]:
     """Describe cells of the table that the domain lacks."""
     return [
         f"the table holds {cell!r}; the schema lists {list(domain.values)!r}"
@@ -120,7 +122,7 @@ def _lacking(cells: list[object], domain: Domain) -> list[str]:
     ]
 
 
-def _unknown(case: Case, domain: Domain) -> list[str]:
+def _unknown_values(case: Case, domain: Domain) -> list[str]:
     """Describe values of the domain that the encoder of the sensitive column does not know."""
     if not case.combination.sensitive:
         return []
@@ -129,12 +131,12 @@ def _unknown(case: Case, domain: Domain) -> list[str]:
     encoder = step.steps[-1][1] if imputed else step
     if not hasattr(encoder, "categories_"):
         return []
-    known = [_plain(one) for one in encoder.categories_[0]]
+    known = [_python_value(category) for category in encoder.categories_[0]]
     numbers = case.people[case.sensitive].dtype.name in NULLABLE
     problems = [
         f"the schema lists {value!r}; the encoder knows {known!r}"
         for value in domain.values
-        if not any(_same(value, one) or (numbers and value == one) for one in known)
+        if not any(_same(value, category) or (numbers and value == category) for category in known)
     ]
     if domain.missing and not imputed and not any(map(is_missing, known)):
         problems.append("the schema lists missing; the encoder knows no missing value")
@@ -150,8 +152,8 @@ def _counterparts(cells: list[object], domain: Domain) -> list[object]:
     values: list[object] = []
     for value in domain.values:
         exact = [cell for cell in cells if _same(cell, value)]
-        alike = [cell for cell in cells if _similar(cell, value)]
-        values.append((exact or alike or [value])[0])
+        similar = [cell for cell in cells if _similar(cell, value)]
+        values.append((exact or similar or [value])[0])
     markers = [cell for cell in cells if is_missing(cell)]
     values += markers or ([float("nan")] if domain.missing else [])
     values += [cell for cell in cells if not is_missing(cell)]
@@ -162,9 +164,9 @@ def _counterparts(cells: list[object], domain: Domain) -> list[object]:
     return distinct
 
 
-def _with(people: pd.DataFrame, name: str, values: list[object]) -> pd.DataFrame:
+def _substitute(people: pd.DataFrame, name: str, values: list[object]) -> pd.DataFrame:
     """Repeat the rows with each value; the column keeps its dtype where it can hold the values."""
-    everybody = people.iloc[np.tile(np.arange(len(people)), len(values))].reset_index(drop=True)
+    repeated = people.iloc[np.tile(np.arange(len(people)), len(values))].reset_index(drop=True)
     cells = [value for value in values for _ in range(len(people))]
     try:
         column = pd.Series(cells, dtype=people[name].dtype)
@@ -172,4 +174,4 @@ def _with(people: pd.DataFrame, name: str, values: list[object]) -> pd.DataFrame
         column = pd.Series(cells)
     if column.isna().sum() != sum(map(is_missing, cells)):
         column = pd.Series(cells, dtype="category")  # the dtype lists fewer categories
-    return everybody.assign(**{name: column})
+    return repeated.assign(**{name: column})

@@ -9,7 +9,7 @@ from typing import Literal
 
 from threadpoolctl import threadpool_limits
 
-from campaigns.tables.answers import Answers, Crash, Refusal, ask
+from campaigns.tables.answers import Answers, Crash, Refusal, run_steps
 from campaigns.tables.case import NUMBERS, Case, LeftOut, make_case
 from campaigns.tables.combinations import Combination
 from campaigns.tables.contents import COLUMN, Content, is_missing
@@ -17,7 +17,7 @@ from campaigns.tables.oracle import Truth, truth_of
 
 Kind = Literal["left out", "answered", "undecided", "refused", "crashed"]
 
-OWN_PROCESS = 150  # one of so many combinations runs the commands in separate processes
+SEPARATE_EVERY = 150  # one of so many combinations runs the commands in separate processes
 
 # Words that name a missing cell, and verbs that start a remedy.
 MISSING = ("missing", "empty", "nan", "none", "<na>", "null")
@@ -43,13 +43,13 @@ class Outcome:
     unfair: int = 0  # in truth
     wrong_fair: int = 0
     wrong_unfair: int = 0
-    wrong_own: int = 0
+    wrong_model: int = 0
     wrong_decisions: tuple[tuple[str, int], ...] = ()  # by source of the fair decisions
 
     @property
     def wrong(self) -> bool:
         """Whether any verdict, decision or schema is wrong."""
-        rows = self.wrong_fair + self.wrong_unfair + self.wrong_own
+        rows = self.wrong_fair + self.wrong_unfair + self.wrong_model
         return bool(rows or self.problems) or any(n for _, n in self.wrong_decisions)
 
 
@@ -61,7 +61,7 @@ def outcome_of(combination: Combination, *, seed: int, keep: Path | None = None)
         folder = Path(name)
         try:
             with threadpool_limits(1):
-                outcome = _compared(combination, folder, seed)
+                outcome = _compare(combination, folder, seed)
         finally:
             if keep is not None:
                 target = keep / combination.name.replace("/", "_")
@@ -69,39 +69,39 @@ def outcome_of(combination: Combination, *, seed: int, keep: Path | None = None)
     return outcome
 
 
-def _compared(combination: Combination, folder: Path, seed: int) -> Outcome:
+def _compare(combination: Combination, folder: Path, seed: int) -> Outcome:
     name = combination.name
     try:
         case = make_case(combination, folder, seed=seed)
     except LeftOut as reason:
         return Outcome(name, "left out", str(reason))
     try:
-        answers = ask(case, folder, own_process=combination.number % OWN_PROCESS == 0)
+        answers = run_steps(case, folder, separate_process=combination.number % SEPARATE_EVERY == 0)
     except Crash as error:
         return Outcome(name, "crashed", str(error))
     if isinstance(answers, Refusal):
-        vague = _vague(answers.message, combination.content)
+        vague = _unnamed(answers.message, combination.content)
         return Outcome(name, "refused", answers.message, answers.step, vague)
-    return _outcome(case, answers, truth_of(case, answers.domain))
+    return _count_wrong(case, answers, truth_of(case, answers.domain))
 
 
-def _vague(message: str, content: Content) -> tuple[str, ...]:
+def _unnamed(message: str, content: Content) -> tuple[str, ...]:
     """Return what a refusal does not name."""
     lower = message.lower()
     values = [
         str(v).strip().lower() for v in content.values if not is_missing(v) and str(v).strip()
     ]
     spelled = [*values, *(text.strip().lower() for text in content.spellings if text.strip())]
-    found = {
+    named_parts = {
         "column": re.search(rf"\b({'|'.join((COLUMN, *NUMBERS))})\b", lower) is not None,
         "value": any(text in lower for text in (*spelled, *MISSING))
         or VALUE.search(lower) is not None,
         "remedy": re.search(rf"(;|, or|, and) ({REMEDIES})\b", lower) is not None,
     }
-    return tuple(what for what, named in found.items() if not named)
+    return tuple(what for what, named in named_parts.items() if not named)
 
 
-def _outcome(case: Case, answers: Answers, truth: Truth) -> Outcome:
+def _count_wrong(case: Case, answers: Answers, truth: Truth) -> Outcome:
     name = case.combination.name
     lengths = {len(answers.verdicts), *(len(rows) for rows in answers.fair.values())}
     if lengths != {len(case.frame)}:
@@ -109,19 +109,24 @@ def _outcome(case: Case, answers: Answers, truth: Truth) -> Outcome:
     rows = [row for row in range(len(case.frame)) if not truth.near[row]]
     verdicts = [(answers.verdicts[row], bool(truth.unfair[row])) for row in rows]
     fair = {
-        source: sum(decided[row] not in (truth.fair[row], "undecided") for row in rows)
-        for source, decided in answers.fair.items()
+        source: sum(decisions[row] not in (truth.fair[row], "undecided") for row in rows)
+        for source, decisions in answers.fair.items()
     }
-    decided = [*answers.verdicts, *(one for rows in answers.fair.values() for one in rows)]
+    decisions = [
+        *answers.verdicts,
+        *(decision for rows in answers.fair.values() for decision in rows),
+    ]
     return Outcome(
         name,
-        "undecided" if {"undecided", "not audited"} & set(decided) else "answered",
+        "undecided" if {"undecided", "not audited"} & set(decisions) else "answered",
         problems=truth.problems,
         rows=len(case.frame),
         near=int(truth.near.sum()),
         unfair=int(truth.unfair.sum()),
         wrong_fair=sum(verdict == "fair" and unfair for verdict, unfair in verdicts),
         wrong_unfair=sum(verdict == "unfair" and not unfair for verdict, unfair in verdicts),
-        wrong_own=sum(answers.own[row] not in (truth.own[row], "") for row in rows),
+        wrong_model=sum(
+            answers.model_decisions[row] not in (truth.model_decisions[row], "") for row in rows
+        ),
         wrong_decisions=tuple(fair.items()),
     )

@@ -25,7 +25,7 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if BLOCK.search(path.read_t
 
 
 def run_feta(line: str) -> None:
-    """Run a command as the page shows it; a counterexample is not a failure."""
+    """Run a command as on the page; a counterexample is not a failure."""
     name, *arguments = shlex.split(line)
     done = CliRunner().invoke(app, arguments, standalone_mode=False)
     assert name == "feta"
@@ -47,7 +47,7 @@ def run_block(kind: str, block: str, page: Path, names: dict[str, object]) -> No
         raise
 
 
-def test_there_are_pages_with_blocks() -> None:
+def test_pages_have_blocks() -> None:
     assert {path.relative_to(DOCS).as_posix() for path in PAGES} >= {
         "tutorial/first_audit.md",
         "how-to/ci_gate.md",
@@ -139,8 +139,8 @@ def test_every_field_of_audit_json_is_documented(audited: Path) -> None:
 def test_every_column_of_a_csv_file_is_documented(audited: Path, name: str) -> None:
     with (audited / name).open(encoding="utf-8", newline="") as file:
         header = next(csv.reader(file))
-    known = documented(name)
-    assert set(header) - {"age", "pay", "counterpart age"} <= known
+    names = documented(name)
+    assert set(header) - {"age", "pay", "counterpart age"} <= names
     assert header[0] == "row"
 
 
@@ -180,12 +180,14 @@ def test_every_example_of_a_schema_is_valid(text: str, tmp_path: Path) -> None:
     assert schema.space.sensitive
 
 
-def test_the_table_of_datasets_matches_their_spaces() -> None:
+def test_table_of_datasets_matches_their_spaces() -> None:
     page = (DOCS / "reference" / "datasets.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\|[^|]*\| ([\d,]+) \| ([\d,]+) \|", page, re.M)
     spaces = {"german": german.load_german().space, "law": law.SPACE}
     spaces |= dict.fromkeys(("adult", "ipums"), adult.adult_space())
     expected = {name: (space.width, space.lattice.size) for name, space in spaces.items()}
-    written = {name: tuple(int(one.replace(",", "")) for one in more) for name, *more in rows}
+    written = {
+        name: tuple(int(figure.replace(",", "")) for figure in figures) for name, *figures in rows
+    }
     assert written == expected
     assert f"| {len(german.load_german().frame):,} |" in page

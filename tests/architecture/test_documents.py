@@ -11,42 +11,42 @@ SPAN = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"^[\w./-]*(?:\.(?:py|hpp|md|toml)|/)$")
 LISTED = re.compile(r"^  ([\w/]+(?:\.py|/)) ", re.MULTILINE)
 CLASS = re.compile(r"^(?:[A-Z][a-z0-9]+){2,}$")
-MADE_BY_USERS = {"schema.toml", "reproduction.md"}
+WRITTEN_BY_USERS = {"schema.toml", "reproduction.md"}
 
 
 def paths() -> set[str]:
     """Return the project's files and folders, with a slash after folders."""
     folders = ("src", "tests", "campaigns", "benchmarks", "scripts", "docs", "examples")
-    found = {f"/{folder}/" for folder in folders}
+    names = {f"/{folder}/" for folder in folders}
     for folder in folders:
         for path in (ROOT / folder).rglob("*"):
             name = path.relative_to(ROOT).as_posix()
-            found.add(f"/{name}/" if path.is_dir() else f"/{name}")
-    return found | {f"/{path.name}" for path in ROOT.glob("*")}
+            names.add(f"/{name}/" if path.is_dir() else f"/{name}")
+    return names | {f"/{path.name}" for path in ROOT.glob("*")}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_that_a_document_names_exist(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
-    named = [span for span in SPAN.findall(text) if FILE.match(span)] + LISTED.findall(text)
-    known = paths()
-    lost = [
+    names = [span for span in SPAN.findall(text) if FILE.match(span)] + LISTED.findall(text)
+    existing = paths()
+    missing = [
         name
-        for name in named
-        if name not in MADE_BY_USERS and not any(path.endswith(f"/{name}") for path in known)
+        for name in names
+        if name not in WRITTEN_BY_USERS and not any(path.endswith(f"/{name}") for path in existing)
     ]
-    assert not lost
+    assert not missing
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_classes_that_a_document_names_exist(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
-    named = {span for span in SPAN.findall(text) if CLASS.match(span)}
-    assert not {name for name in named if not re.search(rf"\bclass {name}\b", code)}
+    names = {span for span in SPAN.findall(text) if CLASS.match(span)}
+    assert not {name for name in names if not re.search(rf"\bclass {name}\b", code)}
 
 
-def test_the_listing_of_packages_is_complete() -> None:
+def test_listing_of_packages_is_complete() -> None:
     listed = set(LISTED.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")))
     folders = {path.parent for path in (ROOT / "src" / "feta").glob("*/**/*.py")}
     packages = {f"{path.relative_to(ROOT / 'src' / 'feta').parts[0]}/" for path in folders}

@@ -28,7 +28,7 @@ def sentences(markdown: str) -> Iterator[str]:
         yield from SENTENCE_END.split(block)
 
 
-def test_sentences_are_counted_as_a_reader_counts_them() -> None:
+def test_words_per_sentence_are_counted() -> None:
     page = """# A title without a period
 
 One two three. Four `five six`, [seven](eight.md "nine")! Is 2.5 a word?
@@ -43,15 +43,15 @@ One two three. Four `five six`, [seven](eight.md "nine")! Is 2.5 a word?
 Code. Is left out.
 ```
 """
-    counts = [len(WORD.findall(one)) for one in sentences(page)]
+    counts = [len(WORD.findall(sentence)) for sentence in sentences(page)]
     assert [count for count in counts if count] == [5, 3, 3, 4, 5, 2, 4]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_sentence_is_longer_than_40_words(page: Path) -> None:
     long = [
-        f"{count} words: {' '.join(one.split())}"
-        for one in sentences(page.read_text(encoding="utf-8"))
-        if (count := len(WORD.findall(one))) > MAX_WORDS
+        f"{count} words: {' '.join(sentence.split())}"
+        for sentence in sentences(page.read_text(encoding="utf-8"))
+        if (count := len(WORD.findall(sentence))) > MAX_WORDS
     ]
     assert not long, "\n".join(long)

@@ -1,4 +1,4 @@
-"""The README's code runs as it stands."""
+"""The README's code and commands run unchanged."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ README = Path(__file__).parents[2] / "README.md"
 def test_every_python_block_of_the_readme_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # what it writes is not for the project's folder
+    monkeypatch.chdir(tmp_path)  # keeps its files out of the repository
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     for block in blocks:

@@ -55,8 +55,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("documentation")
     for name in ("docs", "scripts"):
-        unwanted = shutil.ignore_patterns("generated", "__pycache__")
-        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
+        ignored = shutil.ignore_patterns("generated", "__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for page in ROOT.glob("*.md"):
         shutil.copy(page, folder)
     target = folder / "site"
@@ -126,8 +126,8 @@ def test_every_link_leads_to_a_page_and_an_anchor(site: Path, pages: dict[Path, 
                 continue
             target = (path.parent / unquote(address.path)).resolve() if address.path else path
             anchor = unquote(address.fragment)
-            known = pages[target].ids if target in pages else None
-            if known is None or (anchor and anchor not in known):
+            anchors = pages[target].ids if target in pages else None
+            if anchors is None or (anchor and anchor not in anchors):
                 broken.append(f"{path.relative_to(site)} -> {link}")
     assert not broken
 

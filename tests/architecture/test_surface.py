@@ -7,7 +7,7 @@ import pytest
 
 import feta
 
-LAZY = {  # scikit-learn and training are slow to import
+LAZY = {  # imported on first use, because scikit-learn and torch are slow to import
     "CEFairClassifier",
     "CEFairTrainer",
     "FairClassifier",
@@ -17,13 +17,13 @@ LAZY = {  # scikit-learn and training are slow to import
 }
 
 
-def test_the_public_names_are_sorted_and_exist() -> None:
+def test_public_names_are_sorted_and_exist() -> None:
     assert feta.__all__ == sorted(feta.__all__)
     assert len(set(feta.__all__)) == len(feta.__all__)
     assert all(hasattr(feta, name) for name in feta.__all__)
 
 
-def test_the_public_names_are_all_there_is() -> None:
+def test_public_names_are_complete() -> None:
     public = [
         name
         for name in dir(feta)
@@ -34,15 +34,15 @@ def test_the_public_names_are_all_there_is() -> None:
     assert set(public) | LAZY == set(feta.__all__)
 
 
-def test_the_version_is_the_distribution_s() -> None:
+def test_version_is_that_of_the_distribution() -> None:
     assert feta.__version__ == importlib.metadata.version("feta-fair")
 
 
-def test_what_is_imported_lazily_is_there_and_nothing_else() -> None:
+def test_lazy_names_exist_and_unknown_names_are_refused() -> None:
     for name in LAZY:
         assert getattr(feta, name).__name__ == name
     with pytest.raises(AttributeError, match="module 'feta' has no attribute 'FairClasifier'"):
-        feta.FairClasifier  # noqa: B018 - asking for it is the test
+        feta.FairClasifier  # noqa: B018 - the access raises
 
 
 def test_importing_feta_imports_nothing_heavy() -> None:

@@ -40,7 +40,7 @@ def test_help_lists_the_commands() -> None:
     assert done.stderr == ""
 
 
-def test_version_is_the_packages() -> None:
+def test_version_is_that_of_the_package() -> None:
     done = run("-m", "feta", "--version")
     assert (done.returncode, done.stdout) == (0, f"feta {version('feta-fair')}\n")
 
@@ -53,7 +53,9 @@ def test_version_is_the_packages() -> None:
         (["demo", "--seed", "x"], "feta: Invalid value for '--seed': "),
     ],
 )
-def test_a_wrong_command_is_told_without_a_traceback(arguments: list[str], message: str) -> None:
+def test_a_wrong_command_is_reported_without_a_traceback(
+    arguments: list[str], message: str
+) -> None:
     done = run("-m", "feta", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -63,7 +65,7 @@ def test_a_wrong_command_is_told_without_a_traceback(arguments: list[str], messa
 
 
 @pytest.mark.parametrize(
-    ("how", "code", "message"),
+    ("failure", "code", "message"),
     [
         ("ours", 2, "feta: no space\n"),
         (
@@ -73,12 +75,14 @@ def test_a_wrong_command_is_told_without_a_traceback(arguments: list[str], messa
         ),
     ],
 )
-def test_every_failure_has_its_exit_code_and_one_line(how: str, code: int, message: str) -> None:
-    done = run("-c", FAILING, "fail", how)
+def test_every_failure_has_its_exit_code_and_one_line(
+    failure: str, code: int, message: str
+) -> None:
+    done = run("-c", FAILING, "fail", failure)
     assert (done.returncode, done.stderr) == (code, message)
 
 
-def test_an_interrupted_command_leaves_130_and_no_traceback() -> None:
+def test_an_interrupted_command_exits_with_130_without_a_traceback() -> None:
     done = run("-c", FAILING, "fail", "stop")
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
@@ -90,7 +94,7 @@ def test_a_traceback_is_shown_on_demand() -> None:
     assert done.stderr.endswith("RuntimeError: boom\n")
 
 
-def test_the_demo_tells_the_whole_story() -> None:
+def test_demo_prints_every_section() -> None:
     done = run("-m", "feta", "demo")
     assert (done.returncode, done.stderr.strip()) == (0, "")
     for line in (

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from feta.cli import run_command
-from tests.bad_files import KINDS, ROWS, Bad, Folder
+from tests.bad_files import KINDS, ROWS, BadFile, Folder
 from tests.extras import skip_if_missing
 
-# These go through a process of their own, with memory limited; one of each family.
-PROCESSES = (
+# One kind of each family runs in a separate process with limited memory.
+SEPARATE = (
     "unseen_category",
     "field_of_20_mb",
     "line_of_20_mb",
-    "bad_cell_beside_100_000_columns",
+    "bad_cell_among_100_000_columns",
     "damaged_parquet",
     "truncated_onnx",
     "huge_dimensions_without_data",
@@ -27,10 +27,10 @@ PROCESSES = (
     "endless_lattice",
     "direction_override_in_a_path",
 )
-OTHERS = [kind for kind in KINDS if kind.name not in PROCESSES]
+OTHERS = [kind for kind in KINDS if kind.name not in SEPARATE]
 
-# All that may be mapped, in bytes; a good audit needs less than 600 MB (measured).
-MAPPED = 2**30
+# Limit of the address space (bytes); a good audit needs less than 600 MB (measured).
+MAX_MEMORY = 2**30
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MAPPED, MAPPED))  # noqa: E731 - short
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))  # noqa: E731 - short
     return subprocess.run(
         [sys.executable, "-m", "feta", *arguments],
         capture_output=True,
@@ -57,9 +57,9 @@ def contents(folder: Folder) -> dict[str, tuple[int, int]]:
     return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
 
 
-def check(kind: Bad, folder: Folder, stderr: str, stdout: str) -> None:
-    told = [line for line in stderr.splitlines() if line.strip() and "note: " not in line]
-    messages = [line for line in told if not line.startswith("    ")]  # but for scripts to copy
+def check(kind: BadFile, folder: Folder, stderr: str, stdout: str) -> None:
+    lines = [line for line in stderr.splitlines() if line.strip() and "note: " not in line]
+    messages = [line for line in lines if not line.startswith("    ")]  # without scripts to copy
     assert len(messages) == 1, stderr
     assert messages[0].startswith("feta: ")
     assert "internal error" not in messages[0]
@@ -73,32 +73,35 @@ def check(kind: Bad, folder: Folder, stderr: str, stdout: str) -> None:
     assert not list(folder.path.rglob("*.part"))
 
 
-def test_there_are_many_kinds_with_different_names() -> None:
+def test_kinds_are_many_and_have_different_names() -> None:
     assert len(KINDS) >= 45
     assert len({kind.name for kind in KINDS}) == len(KINDS)
-    assert {kind.name for kind in KINDS} > set(PROCESSES)
+    assert {kind.name for kind in KINDS} > set(SEPARATE)
 
 
 @pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.name)
-def test_a_bad_file_is_told_in_one_message(
-    kind: Bad, folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_bad_file_gives_one_message(
+    kind: BadFile,
+    folder: Folder,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["feta", *kind.make(folder)])
     monkeypatch.setenv("COLUMNS", "200")
     before = contents(folder)
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as exit_:
         run_command.main()
     captured = capsys.readouterr()
     skip_if_missing(captured.err)
-    assert (stopped.value.code, captured.err[:6]) == (2, "feta: ")
+    assert (exit_.value.code, captured.err[:6]) == (2, "feta: ")
     check(kind, folder, captured.err, captured.out)
     assert contents(folder) == before
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind.name in PROCESSES], ids=lambda kind: kind.name
+    "kind", [kind for kind in KINDS if kind.name in SEPARATE], ids=lambda kind: kind.name
 )
-def test_a_bad_file_ends_a_process_in_little_memory(kind: Bad, folder: Folder) -> None:
+def test_a_bad_file_is_refused_with_limited_memory(kind: BadFile, folder: Folder) -> None:
     arguments = kind.make(folder)
     done = run(arguments)
     skip_if_missing(done.stderr)
@@ -107,7 +110,7 @@ def test_a_bad_file_ends_a_process_in_little_memory(kind: Bad, folder: Folder) -
     check(kind, folder, done.stderr, done.stdout)
 
 
-def test_100_000_columns_more_are_ignored_with_one_notice(folder: Folder) -> None:
+def test_100_000_unknown_columns_are_ignored_with_one_note(folder: Folder) -> None:
     names = ",".join(f"c{n}" for n in range(100_000))
     rest = "," + ",".join("0" * 100_000) + "\n"
     arguments = folder.table(

@@ -19,11 +19,6 @@ ESCAPE = "\x1b[31m"
 OVERRIDE = "\u202e"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder.filled(tmp_path)
-
-
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "feta", *arguments],
@@ -44,15 +39,15 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def insensitive() -> bytes:
-    """A model with zero weights on age and sex."""
+def insensitive_model() -> bytes:
+    """Return a model with zero weights on age and sex."""
     weight = WEIGHTS["W1"].copy()
     weight[:, :3] = 0.0
     return good_model(W1=weight).SerializeToString()
 
 
-def test_everyone_proved_fair_is_exit_code_0(folder: Folder) -> None:
-    done = run(*folder.model(insensitive()))
+def test_exit_code_0_if_everybody_is_proved_fair(folder: Folder) -> None:
+    done = run(*folder.model(insensitive_model()))
     assert (done.returncode, done.stderr) == (0, "")
     assert (
         "Fair: each of the 4 people provably gets the same decision, whatever their age or sex."
@@ -61,7 +56,7 @@ def test_everyone_proved_fair_is_exit_code_0(folder: Folder) -> None:
     assert {row["verdict"] for row in rows_of(folder.path / "out" / "verdicts.csv")} == {"fair"}
 
 
-def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder) -> None:
+def test_exit_code_1_if_there_is_a_counterexample(folder: Folder) -> None:
     done = run(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
     assert (
@@ -72,7 +67,7 @@ def test_a_counterexample_is_exit_code_1_and_told_in_plain_words(folder: Folder)
     assert "refused → approved" in done.stdout
 
 
-def test_no_time_is_exit_code_3(folder: Folder) -> None:
+def test_exit_code_3_if_there_is_no_time(folder: Folder) -> None:
     done = run(*folder.audit("--seconds", "0", "--engine", "exhaustive"))
     assert (done.returncode, done.stderr) == (3, "")
     assert "Undecided: " in done.stdout
@@ -83,17 +78,17 @@ def test_no_time_is_exit_code_3(folder: Folder) -> None:
 def test_json_on_standard_output_is_pure_and_equal_to_the_file(folder: Folder) -> None:
     done = run(*folder.audit("--json"))
     assert (done.returncode, done.stderr) == (1, "")
-    told = json.loads(done.stdout)
-    assert told == json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
-    assert (told["format"], told["version"], told["partial"]) == ("feta-audit", 1, False)
-    assert told["model"]["counterparts"] == 146
-    assert told["summary"]["unfair"] == 3
-    assert told["summary"]["pairs_not_replayed"] == 0
-    assert {pair["replayed"] for pair in told["clearest_pairs"]} == {True}
-    assert told["unanswered"] == []
+    content = json.loads(done.stdout)
+    assert content == json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert (content["format"], content["version"], content["partial"]) == ("feta-audit", 1, False)
+    assert content["model"]["counterparts"] == 146
+    assert content["summary"]["unfair"] == 3
+    assert content["summary"]["pairs_not_replayed"] == 0
+    assert {pair["replayed"] for pair in content["clearest_pairs"]} == {True}
+    assert content["unanswered"] == []
 
 
-def test_the_files_hold_every_row_and_every_pair(folder: Folder) -> None:
+def test_files_contain_every_row_and_every_pair(folder: Folder) -> None:
     run(*folder.audit())
     out = folder.path / "out"
     assert sorted(path.name for path in out.iterdir()) == [
@@ -114,14 +109,14 @@ def test_the_files_hold_every_row_and_every_pair(folder: Folder) -> None:
         shared = {"sex": pair["sex"], "income": float(pair["income"])}
         person = shared | {"age": int(pair["age"])}
         other = shared | {"age": int(pair["counterpart age"]), "sex": pair["counterpart sex"]}
-        decided = model.decide(model.space.encode([person, other]))
-        named = [pair["decision"], pair["counterpart decision"]]
-        assert named == [model.outcomes[int(one)] for one in decided]
-        assert decided[0] != decided[1]
+        decisions = model.decide(model.space.encode([person, other]))
+        outcomes = [pair["decision"], pair["counterpart decision"]]
+        assert outcomes == [model.outcomes[int(decision)] for decision in decisions]
+        assert decisions[0] != decisions[1]
         assert float(pair["gap"]) > 0
 
 
-def test_labels_give_accuracies_and_ids_name_people(folder: Folder) -> None:
+def test_labels_give_accuracies_and_ids_identify_people(folder: Folder) -> None:
     rows = [f"{row},p{n},{n % 2}" for n, row in enumerate(ROWS)]
     arguments = folder.table("age,sex,income,id,paid\n" + "\n".join(rows))
     done = run(*arguments, "--label", "paid", "--id", "id")
@@ -132,7 +127,7 @@ def test_labels_give_accuracies_and_ids_name_people(folder: Folder) -> None:
 
 
 def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
-    (folder.path / "model.onnx").write_bytes(insensitive())
+    (folder.path / "model.onnx").write_bytes(insensitive_model())
     arguments = folder.table(f"age,sex,income\n{ROWS[0]}\n17,male,3\n30,male\n{ROWS[1]}\n")
     done = run(*arguments, "--skip-bad-rows")
     assert done.returncode == 3
@@ -141,37 +136,37 @@ def test_bad_rows_can_be_skipped_and_are_listed(folder: Folder) -> None:
     assert [row["verdict"] for row in verdicts] == ["fair", "not audited", "not audited", "fair"]
     assert "'age' is invalid: got '17'; expected an integer from 18 to 90" in verdicts[1]["reason"]
     assert "wrong number of cells: got 2; expected 3, like the header" in verdicts[2]["reason"]
-    told = json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
-    assert [one["row"] for one in told["unanswered"]] == [2, 3]
-    assert told["summary"]["people"] == 2
+    content = json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert [row["row"] for row in content["unanswered"]] == [2, 3]
+    assert content["summary"]["people"] == 2
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
     assert "about every row of data.csv that could be read." in page
     kinds = ("'age': below the minimum 18 (row 2)", "the row: wrong number of cells (row 3)")
     for kind in kinds:
         assert f"not read: {kind}" in done.stdout
         assert kind.replace("'", "&#39;") in page
-    assert told["bad_rows"][0] == {
+    assert content["bad_rows"][0] == {
         "column": "age",
         "reason": "below the minimum 18",
         "rows": 1,
         "first_row": 2,
     }
-    shown = run(*arguments, "--skip-bad-rows", "--format", "md")
-    assert f"- Not read: {kinds[0]}" in shown.stdout
+    markdown = run(*arguments, "--skip-bad-rows", "--format", "md")
+    assert f"- Not read: {kinds[0]}" in markdown.stdout
 
 
-def test_init_says_what_looks_odd_and_strips_blanks_if_asked(folder: Folder) -> None:
+def test_init_notes_unusual_columns_and_can_strip_blanks(folder: Folder) -> None:
     table = folder.path / "odd.csv"
     table.write_text("age,sex,income\n30, male,1\n31,male,1\n-1,female,1\n")
     files = [str(folder.path / "model.onnx"), str(table), "--sensitive", "age,sex"]
     done = run("init", *files, "--out", str(folder.path / "odd.toml"))
     assert done.returncode == 0, done.stderr
-    for said in (
+    for note in (
         "'sex': '␠male', 'male' differ only in blanks; each is a separate value with its own vote",
         "'age' has the minimum -1, which looks impossible, and would become a counterpart",
         "'income' is constant: every row has 1",
     ):
-        assert said in done.stderr
+        assert note in done.stderr
     done = run("init", *files, "--strip", "--out", str(folder.path / "stripped.toml"))
     assert "differ only in" not in done.stderr
     assert feta.read_schema(folder.path / "stripped.toml").space.attribute("sex").values == (  # type: ignore[union-attr]  # a category
@@ -184,7 +179,7 @@ def test_all_kinds_of_problems_of_a_table_are_reported_at_once(folder: Folder) -
     rows = [ROWS[0], "17,male,3", "30,male", "16,mle,3", *ROWS * 3000, "30,male,much"]
     arguments = folder.table("age,sex,income\n" + "\n".join(rows))
     kinds = ["'income': not a number: 'much' (row 12,005)"]
-    for command, count, more in (
+    for command, count, further_kinds in (
         (arguments, 4, ["'age': below the minimum 18 (2 rows, the first is row 2)"]),
         (["predict", *arguments[1:-2]], 2, []),  # sensitive cells are not read
     ):
@@ -193,28 +188,28 @@ def test_all_kinds_of_problems_of_a_table_are_reported_at_once(folder: Folder) -
         first, *notes = done.stderr.splitlines()
         assert first.startswith("feta: ")
         assert f"    {count} rows of the table cannot be read, by column and reason:" in notes
-        for kind in [*kinds, *more, "the row: wrong number of cells (row 3)"]:
+        for kind in [*kinds, *further_kinds, "the row: wrong number of cells (row 3)"]:
             assert f"    - {kind}" in notes
 
 
-def test_a_counterexample_beats_a_skipped_row(folder: Folder) -> None:
+def test_a_counterexample_has_precedence_over_a_skipped_row(folder: Folder) -> None:
     assert run(*folder.row("17,male,3"), "--skip-bad-rows").returncode == 1
 
 
-def predicted(folder: Folder, table: str, *more: str) -> list[str]:
+def predicted(folder: Folder, table: str, *options: str) -> list[str]:
     arguments = folder.table(table)
-    done = run("predict", *arguments[1:-2], *more)
+    done = run("predict", *arguments[1:-2], *options)
     assert done.returncode == 0, done.stderr
     return [row["decision"] for row in csv.DictReader(done.stdout.splitlines())]
 
 
 def test_fair_decisions_never_read_the_sensitive_cells(folder: Folder) -> None:
     incomes = [50, 12.5, 0, 99, 100, 75]
-    whole = "".join(f"30,female,{income}\n" for income in incomes)
-    deleted = "".join(f"{income}\n" for income in incomes)
+    complete = "".join(f"30,female,{income}\n" for income in incomes)
+    without_sensitive = "".join(f"{income}\n" for income in incomes)
     garbage = "".join(f'"\x1b\u202e,{n}",=1+1,{income}\n' for n, income in enumerate(incomes))
-    decisions = predicted(folder, "age,sex,income\n" + whole)
-    assert decisions == predicted(folder, "income\n" + deleted)
+    decisions = predicted(folder, "age,sex,income\n" + complete)
+    assert decisions == predicted(folder, "income\n" + without_sensitive)
     assert decisions == predicted(folder, "age,sex,income\n" + garbage)
     assert set(decisions) == {"approved", "refused"}
 
@@ -224,12 +219,12 @@ def test_fair_decisions_go_to_a_file_as_json_lines_with_ids(folder: Folder) -> N
     out = folder.path / "decisions.jsonl"
     done = run("predict", *arguments[1:-1], str(out), "--json", "--id", "name")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    told = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert [sorted(one) for one in told] == [["decision", "id", "row"]] * 2
-    assert [one["id"] for one in told] == ["ann", "bob"]
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [sorted(line) for line in lines] == [["decision", "id", "row"]] * 2
+    assert [line["id"] for line in lines] == ["ann", "bob"]
 
 
-def test_undecided_fair_decisions_are_exit_code_3(folder: Folder) -> None:
+def test_exit_code_3_if_a_fair_decision_is_undecided(folder: Folder) -> None:
     done = run("predict", *folder.audit()[1:-2], "--seconds", "0", "--engine", "exhaustive")
     assert done.returncode == 3
     assert done.stdout.count("undecided") == 4
@@ -242,7 +237,7 @@ def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell's background job is started with the signal ignored, and so would be its children.
+        # A shell starts a background job with the signal ignored, which its children would inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     out = folder.path / "out"
@@ -253,9 +248,9 @@ def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) 
     stdout, stderr = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Traceback" not in stderr
-    told = json.loads(stdout)
-    assert told["partial"] is True
-    assert 0 < told["summary"]["people"] < 400_000
+    content = json.loads(stdout)
+    assert content["partial"] is True
+    assert 0 < content["summary"]["people"] < 400_000
     assert sorted(path.name for path in out.iterdir()) == [
         "audit.json",
         "journal.sqlite",
@@ -263,26 +258,26 @@ def test_an_interrupted_audit_keeps_its_results_and_labels_them(folder: Folder) 
         "report.html",
         "verdicts.csv",
     ]
-    assert len(rows_of(out / "verdicts.csv")) == told["summary"]["people"]
+    assert len(rows_of(out / "verdicts.csv")) == content["summary"]["people"]
 
 
-def test_a_guessed_schema_can_be_audited_at_once(folder: Folder) -> None:
+def test_an_inferred_schema_can_be_audited(folder: Folder) -> None:
     (folder.path / "data.csv").write_text(CSV.replace("\n", ",p\n").replace("e,p", "e,id", 1))
-    guessed = folder.path / "guessed.toml"
+    schema_file = folder.path / "guessed.toml"
     files = [str(folder.path / name) for name in ("model.onnx", "data.csv")]
-    arguments = ["--sensitive", "age, sex", "--leave-out", "id", "--out", str(guessed)]
+    arguments = ["--sensitive", "age, sex", "--leave-out", "id", "--out", str(schema_file)]
     done = run("init", *files, *arguments)
     assert (done.returncode, done.stdout) == (0, "")
     assert "3 columns, 4 network inputs" in done.stderr
     assert "Everybody has 146 counterparts." in done.stderr
-    schema = feta.read_schema(guessed)
-    assert [one.name for one in schema.space.sensitive] == ["age", "sex"]
-    done = run("audit", files[0], "--schema", str(guessed), "--data", files[1])
+    schema = feta.read_schema(schema_file)
+    assert [attribute.name for attribute in schema.space.sensitive] == ["age", "sex"]
+    done = run("audit", files[0], "--schema", str(schema_file), "--data", files[1])
     assert done.returncode in (0, 1)
     assert done.stderr == "note: 1 column is not in the schema and ignored: id\n"
 
 
-def test_a_guess_that_does_not_fit_the_network_says_so(folder: Folder) -> None:
+def test_an_inferred_schema_that_does_not_fit_the_network_is_noted(folder: Folder) -> None:
     files = [str(folder.path / name) for name in ("model.onnx", "data.csv")]
     out = str(folder.path / "guessed.toml")
     done = run("init", *files, "--sensitive", "sex", "--leave-out", "age", "--out", out)
@@ -304,37 +299,37 @@ def without_kernel(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
-def test_a_missing_kernel_is_said_with_its_cost_and_remedy(folder: Folder) -> None:
-    said = (
+def test_a_missing_kernel_is_reported_with_its_cost_and_remedy(folder: Folder) -> None:
+    warning = (
         "FETA's compiled kernel is missing: results are still exact, but finite "
         "lattices are about 6 "
     )
-    listed = without_kernel("engines")
-    assert (listed.returncode, listed.stderr) == (0, "")
-    assert said in listed.stdout
-    assert "pip install --force-reinstall" in listed.stdout
+    engines = without_kernel("engines")
+    assert (engines.returncode, engines.stderr) == (0, "")
+    assert warning in engines.stdout
+    assert "pip install --force-reinstall" in engines.stdout
     assert json.loads(without_kernel("engines", "--json").stdout)["kernel"] == {"installed": False}
     assert json.loads(run("engines", "--json").stdout)["kernel"] == {"installed": True}
     model, schema = str(folder.path / "model.onnx"), str(folder.path / "schema.toml")
     doctor = without_kernel("doctor", model, "--schema", schema)
     assert doctor.returncode == 0, doctor.stderr
-    assert said in doctor.stdout
+    assert warning in doctor.stdout
     audit = without_kernel(*folder.audit())
     assert audit.returncode == run(*folder.audit()).returncode
-    assert audit.stderr.count(f"feta: warning: {said}") == 1
+    assert audit.stderr.count(f"feta: warning: {warning}") == 1
 
 
 def test_engines_are_listed_for_machines() -> None:
     done = run("engines", "--json")
-    told = json.loads(done.stdout)
+    content = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "exhaustive" in told["engines"]
-    assert set(told["packages"]) == {"onnxruntime", "pyarrow", "torch"}
+    assert "exhaustive" in content["engines"]
+    assert set(content["packages"]) == {"onnxruntime", "pyarrow", "torch"}
     assert "exhaustive" in run("engines").stdout
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("options", "message"),
     [
         (["--engine", "exhaustiv"], "unknown engine: got 'exhaustiv'; expected one of 'auto', "),
         (["--engine", "exhaustiv"], "; did you mean 'exhaustive'?"),
@@ -349,8 +344,10 @@ def test_engines_are_listed_for_machines() -> None:
         ),
     ],
 )
-def test_a_wrong_option_is_told_in_one_line(folder: Folder, more: list[str], message: str) -> None:
-    done = run(*folder.audit(*more))
+def test_a_wrong_option_is_reported_in_one_line(
+    folder: Folder, options: list[str], message: str
+) -> None:
+    done = run(*folder.audit(*options))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("feta: ")
     assert done.stderr.count("\n") == 1
@@ -358,7 +355,7 @@ def test_a_wrong_option_is_told_in_one_line(folder: Folder, more: list[str], mes
     assert not (folder.path / "out").exists()
 
 
-def test_a_command_without_arguments_shows_what_there_is() -> None:
+def test_a_command_without_arguments_shows_its_usage() -> None:
     done = run()
     assert done.returncode == 2
     assert done.stderr.startswith("Usage: feta")
@@ -368,7 +365,7 @@ def test_a_command_without_arguments_shows_what_there_is() -> None:
     )
 
 
-def test_a_reader_who_leaves_early_is_not_told_off(folder: Folder) -> None:
+def test_a_closed_pipe_ends_a_command_without_a_message(folder: Folder) -> None:
     folder.table("income\n" + "50\n" * 50_000)
     arguments = ["predict", *folder.audit()[1:-2]]
     process = subprocess.Popen(
@@ -380,7 +377,7 @@ def test_a_reader_who_leaves_early_is_not_told_off(folder: Folder) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=600) == 141  # not Ctrl-C's
+    assert process.wait(timeout=600) == 141  # not 130, the exit code of Ctrl-C
 
 
 def figures(folder: Folder) -> object:
@@ -392,12 +389,12 @@ def test_parquet_gives_the_same_answers_as_csv(folder: Folder) -> None:
     first = run(*folder.audit())
     expected = figures(folder)
     pd.read_csv(folder.path / "data.csv").to_parquet(folder.path / "data.parquet")
-    again = run(*folder.audit(data="data.parquet"))
-    assert (again.returncode, again.stdout) == (first.returncode, first.stdout)
+    second = run(*folder.audit(data="data.parquet"))
+    assert (second.returncode, second.stdout) == (first.returncode, first.stdout)
     assert figures(folder) == expected
 
 
-def test_a_model_saved_whole_needs_no_schema(folder: Folder) -> None:
+def test_a_saved_model_needs_no_schema(folder: Folder) -> None:
     run(*folder.audit())
     expected = figures(folder)
     network = feta.read_onnx(folder.path / "model.onnx")
@@ -424,7 +421,7 @@ def test_stored_layers_are_audited_by_name(folder: Folder) -> None:
     assert done.returncode == 1
 
 
-def test_a_messy_table_is_read_as_it_is_meant(folder: Folder) -> None:
+def test_a_table_with_semicolons_blank_lines_and_empty_columns_is_read(folder: Folder) -> None:
     lines = [
         "\ufeffid;sex;age;income;;",
         "",
@@ -440,7 +437,7 @@ def test_a_messy_table_is_read_as_it_is_meant(folder: Folder) -> None:
     ]
 
 
-NASTY = [
+HOSTILE = [
     f"{ESCAPE}red",
     f"{OVERRIDE}evil",
     "[red]x[/]",
@@ -452,32 +449,32 @@ NASTY = [
 ]
 
 
-def nasty(folder: Folder) -> list[str]:
-    """Audit columns, values, ids, outcomes and a file whose names try to do something."""
-    values = json.dumps(NASTY[:2])
+def audit_hostile_names(folder: Folder) -> list[str]:
+    """Return the command for columns, values, ids, outcomes and a file with hostile names."""
+    values = json.dumps(HOSTILE[:2])
     schema = SCHEMA.replace('["female", "male"]', values).replace(
-        "sex =", json.dumps(NASTY[2]) + " ="
+        "sex =", json.dumps(HOSTILE[2]) + " ="
     )
-    schema = schema.replace("age =", json.dumps(NASTY[3]) + " =")
-    schema = schema.replace('"approved"', json.dumps(NASTY[4])).replace(
-        '"refused"', json.dumps(NASTY[0])
+    schema = schema.replace("age =", json.dumps(HOSTILE[3]) + " =")
+    schema = schema.replace('"approved"', json.dumps(HOSTILE[4])).replace(
+        '"refused"', json.dumps(HOSTILE[0])
     )
     (folder.path / "schema.toml").write_text(schema, encoding="utf-8")
     name = "[red]d[].csv"
     with (folder.path / name).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow([NASTY[3], NASTY[2], "income", NASTY[5], NASTY[0]])
+        writer.writerow([HOSTILE[3], HOSTILE[2], "income", HOSTILE[5], HOSTILE[0]])
         for n in range(8):
-            writer.writerow([18 + n, NASTY[n % 2], 50, NASTY[n], 1])
-    return folder.audit("--id", NASTY[5], data=name)
+            writer.writerow([18 + n, HOSTILE[n % 2], 50, HOSTILE[n], 1])
+    return folder.audit("--id", HOSTILE[5], data=name)
 
 
 def harmless(text: str) -> bool:
-    return all(one.isprintable() or one in "\r\n" for one in text)
+    return all(character.isprintable() or character in "\r\n" for character in text)
 
 
-def test_nothing_that_strangers_wrote_is_alive_on_the_terminal_or_in_files(folder: Folder) -> None:
-    arguments = nasty(folder)
+def test_untrusted_text_is_escaped_on_the_terminal_and_in_files(folder: Folder) -> None:
+    arguments = audit_hostile_names(folder)
     done = run(*arguments)
     assert done.returncode == 1, done.stderr
     assert harmless(done.stdout)
@@ -494,19 +491,19 @@ def test_nothing_that_strangers_wrote_is_alive_on_the_terminal_or_in_files(folde
         for cell in cells:
             assert not cell.startswith(("=", "@", "\t"))
             assert not cell.startswith(("+", "-")) or np.isfinite(float(cell))
-    told = run(*arguments, "--json").stdout
-    assert harmless(told)
-    assert json.loads(told)["model"]["outcomes"] == [NASTY[0], NASTY[4]]
+    output = run(*arguments, "--json").stdout
+    assert harmless(output)
+    assert json.loads(output)["model"]["outcomes"] == [HOSTILE[0], HOSTILE[4]]
 
 
-def test_fair_decisions_and_guessed_schemas_are_harmless_too(folder: Folder) -> None:
-    arguments = nasty(folder)
-    done = run("predict", *arguments[1:-4], "--id", NASTY[5])
+def test_untrusted_text_is_escaped_in_fair_decisions_and_inferred_schemas(folder: Folder) -> None:
+    arguments = audit_hostile_names(folder)
+    done = run("predict", *arguments[1:-4], "--id", HOSTILE[5])
     assert done.returncode == 0, done.stderr
     assert harmless(done.stdout + done.stderr)
     assert '"\'=1+1"' in done.stdout
     data, out = arguments[5], str(folder.path / "guessed.toml")
-    names = ["--sensitive", NASTY[3], "--leave-out", f"{NASTY[5]},{NASTY[0]}", "--out", out]
+    names = ["--sensitive", HOSTILE[3], "--leave-out", f"{HOSTILE[5]},{HOSTILE[0]}", "--out", out]
     done = run("init", arguments[1], data, *names)
     assert done.returncode == 0, done.stderr
     assert harmless(done.stderr)
@@ -515,8 +512,8 @@ def test_fair_decisions_and_guessed_schemas_are_harmless_too(folder: Folder) -> 
 
 
 def test_engines_lists_solvers_versions_and_limits() -> None:
-    told = json.loads(run("engines", "--json").stdout)["solvers"]
-    assert told["milp"]["solver"] == "HiGHS"
-    assert told["milp"]["version"]
-    assert "2,000 variables" in told["milp:gurobi"]["limits"]
+    solvers = json.loads(run("engines", "--json").stdout)["solvers"]
+    assert solvers["milp"]["solver"] == "HiGHS"
+    assert solvers["milp"]["version"]
+    assert "2,000 variables" in solvers["milp:gurobi"]["limits"]
     assert "SCIP" in run("engines").stdout

@@ -11,7 +11,7 @@ from feta.cli.folder_lock import NAME, FolderLock
 from feta.errors import SchemaError
 from feta.io.regular_file import atomic_write, part_path
 from tests.cli.test_commands import run
-from tests.cli.test_handing_over import slow_audit
+from tests.cli.test_interruptions import slow_audit
 
 HOLD = """
 import sys
@@ -23,7 +23,7 @@ with FolderLock(Path(sys.argv[1]), work="audit"):
 """
 
 
-def test_a_folder_is_locked_once_and_left_as_it_was(tmp_path: Path) -> None:
+def test_a_folder_is_locked_once_and_restored(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with FolderLock(folder, work="audit"):
         assert (folder / NAME).exists()
@@ -32,14 +32,14 @@ def test_a_folder_is_locked_once_and_left_as_it_was(tmp_path: Path) -> None:
             FolderLock(folder, work="audit"),
         ):
             pass
-        assert (folder / NAME).exists()  # the refused one removed nothing
+        assert (folder / NAME).exists()  # the refused lock removed nothing
     assert not (tmp_path / "a").exists()
     with FolderLock(tmp_path, work="audit"):
         (tmp_path / "result").write_text("kept")
-    assert [one.name for one in tmp_path.iterdir()] == ["result"]
+    assert [path.name for path in tmp_path.iterdir()] == ["result"]
 
 
-def test_a_lock_ends_with_its_process_however_it_ends(tmp_path: Path) -> None:
+def test_a_lock_ends_when_its_process_is_killed(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -62,7 +62,7 @@ def test_a_lock_ends_with_its_process_however_it_ends(tmp_path: Path) -> None:
     assert not (tmp_path / NAME).exists()
 
 
-def test_a_second_audit_is_refused_and_touches_nothing(tmp_path: Path) -> None:
+def test_a_second_audit_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     command = slow_audit(tmp_path)
     out = tmp_path / "out"
     quiet = subprocess.DEVNULL
@@ -70,21 +70,21 @@ def test_a_second_audit_is_refused_and_touches_nothing(tmp_path: Path) -> None:
         deadline = time.monotonic() + 60
         while not (out / "journal.sqlite").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        before = {one.name for one in out.iterdir() if one.suffix == ".part"}
+        before = {path.name for path in out.iterdir() if path.suffix == ".part"}
         second = run(*command[3:])
         assert second.returncode == 2
-        said = rf"another audit is writing to this folder \(process {first.pid}, since "
-        assert re.search(said, second.stderr)
+        message = rf"another audit is writing to this folder \(process {first.pid}, since "
+        assert re.search(message, second.stderr)
         assert before
-        assert before <= {one.name for one in out.iterdir()}
+        assert before <= {path.name for path in out.iterdir()}
         first.send_signal(signal.SIGKILL)
-    assert before <= {one.name for one in out.iterdir()}
-    again = run(*command[3:], "--seconds", "0")  # stopped by the journal, not by the lock
-    assert "is the journal of another audit" in again.stderr
-    assert not [one for one in out.iterdir() if one.suffix == ".part"]
+    assert before <= {path.name for path in out.iterdir()}
+    third = run(*command[3:], "--seconds", "0")  # stopped by the journal, not by the lock
+    assert "is the journal of another audit" in third.stderr
+    assert not [path for path in out.iterdir() if path.suffix == ".part"]
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "file"
     assert part_path(target) != part_path(target)
     with atomic_write(target) as part:
@@ -98,4 +98,4 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="full"):
         fail()
-    assert [one.read_text() for one in tmp_path.iterdir()] == ["new"]
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["new"]

@@ -1,7 +1,6 @@
-"""What a command says about how a model was read, before its answer and in the report."""
+"""Notes about how a model was read, on the terminal and in the report."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import feta
-from feta.cli import run_command
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -64,35 +62,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def feta_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["feta", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            run_command.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
-
-
 @pytest.mark.usefixtures("folder")
 def test_a_threshold_without_a_sigmoid_is_explained_everywhere(feta_: Run) -> None:
-    given = ("scores.onnx", "--schema", "half.toml")
-    code, _, err = feta_("audit", *given, "--data", "people.csv", "--out", "audit")
+    arguments = ("scores.onnx", "--schema", "half.toml")
+    code, _, err = feta_("audit", *arguments, "--data", "people.csv", "--out", "audit")
     assert code == 1
     assert err.count(f"note: {NOTE}") == 1
     assert json.loads(Path("audit/audit.json").read_text())["model"]["notes"][0].startswith(NOTE)
     assert "threshold = 0.5 means score = 0.0" in Path("audit/report.html").read_text()
-    _, out, _ = feta_("audit", *given, "--data", "people.csv", "--format", "md")
+    _, out, _ = feta_("audit", *arguments, "--data", "people.csv", "--format", "md")
     assert "threshold = 0.5 means score = 0.0" in out
-    _, _, err = feta_("predict", *given, "--data", "people.csv")
+    _, _, err = feta_("predict", *arguments, "--data", "people.csv")
     assert NOTE in err
-    _, out, _ = feta_("doctor", *given)
+    _, out, _ = feta_("doctor", *arguments)
     assert f"Note: {NOTE}" in out
-    _, out, _ = feta_("doctor", *given, "--json")
+    _, out, _ = feta_("doctor", *arguments, "--json")
     assert json.loads(out)["notes"][0].startswith(NOTE)
-    _, _, err = feta_("export", *given, "--out", "model.feta")
+    _, _, err = feta_("export", *arguments, "--out", "model.feta")
     assert NOTE in err
 
 
@@ -101,7 +87,7 @@ def test_a_threshold_without_a_sigmoid_is_explained_everywhere(feta_: Run) -> No
     ("model", "schema"),
     [("scores.onnx", "score.toml"), ("chances.onnx", "half.toml"), ("chances.onnx", "more.toml")],
 )
-def test_nothing_is_noted_where_nothing_is_ambiguous(feta_: Run, model: str, schema: str) -> None:
+def test_an_unambiguous_threshold_has_no_note(feta_: Run, model: str, schema: str) -> None:
     code, out, err = feta_("doctor", model, "--schema", schema)
     assert code == 0
     assert "sigmoid" not in out + err
@@ -125,7 +111,9 @@ def test_another_threshold_without_a_sigmoid_is_refused(feta_: Run, command: str
 @pytest.mark.parametrize(
     ("model", "line"), [("scores.onnx", "score = 0.0"), ("chances.onnx", "threshold = 0.5")]
 )
-def test_init_writes_what_the_network_gives(feta_: Run, model: str, line: str) -> None:
+def test_init_writes_a_score_or_a_threshold_by_the_network_s_output(
+    feta_: Run, model: str, line: str
+) -> None:
     code, _, _ = feta_("init", model, "people.csv", "--sensitive", "age", "--out", "new.toml")
     assert code == 0
     assert line in Path("new.toml").read_text()
@@ -142,25 +130,27 @@ def test_a_module_saved_in_training_mode_is_audited_in_evaluation_mode(feta_: Ru
     module = layers.Sequential(layers.Linear(2, 4), layers.Dropout(0.5), layers.Linear(4, 1))
     torch.save(module.train(), "train.pt")
     torch.save(module.eval(), "still.pt")
-    for name, noted in (("train.pt", True), ("still.pt", False)):
-        given = (name, "--trust-pickle", "--schema", "score.toml")
-        _, out, _ = feta_("doctor", *given)
+    for name, expected in (("train.pt", True), ("still.pt", False)):
+        arguments = (name, "--trust-pickle", "--schema", "score.toml")
+        _, out, _ = feta_("doctor", *arguments)
         assert "can be audited" in out
         assert "the same decisions" in out
         note = (
             "train.pt was saved in training mode (module '1' (Dropout) is in "
             "training mode); FETA audits its evaluation mode"
         )
-        assert (note in out) is noted
-        _, _, err = feta_("predict", *given, "--data", "people.csv")
-        assert (note in err) is noted
+        assert (note in out) is expected
+        _, _, err = feta_("predict", *arguments, "--data", "people.csv")
+        assert (note in err) is expected
 
 
 def test_two_outputs_are_compared_as_by_a_softmax(folder: Path) -> None:
-    two = feta.Network.from_layers([(np.ones((2, 2)), [0.0, 1.0])])
-    assert feta.read_schema(folder / "half.toml").score_note(two) == ""
-    more = feta.read_schema(folder / "more.toml")
-    assert "threshold = 0.7 is compared with the softmax of its two outputs" in more.score_note(two)
-    rule = more.model(two).rule
+    network = feta.Network.from_layers([(np.ones((2, 2)), [0.0, 1.0])])
+    assert feta.read_schema(folder / "half.toml").score_note(network) == ""
+    schema = feta.read_schema(folder / "more.toml")
+    assert "threshold = 0.7 is compared with the softmax of its two outputs" in schema.score_note(
+        network
+    )
+    rule = schema.model(network).rule
     assert isinstance(rule, feta.Threshold)
     assert rule.value == pytest.approx(np.log(0.7 / 0.3))

@@ -86,7 +86,7 @@ class Absent(MetaPathFinder):
 @pytest.mark.parametrize(
     "targets", [{}, {"reproduce": "feta_paper.command:app"}], ids=["no entry point", "no package"]
 )
-def test_a_missing_feta_paper_is_one_sentence_and_exit_code_2(
+def test_a_missing_feta_paper_is_reported_with_exit_code_2(
     targets: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(monkeypatch, **targets)
@@ -98,7 +98,7 @@ def test_a_missing_feta_paper_is_one_sentence_and_exit_code_2(
     assert (captured.out, captured.err) == ("", f"feta: {NOT_INSTALLED}\n")
 
 
-def test_another_missing_module_is_not_taken_for_a_missing_package(
+def test_another_missing_module_raises_its_own_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install(monkeypatch, reproduce="no_such_package:app")

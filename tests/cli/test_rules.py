@@ -1,4 +1,4 @@
-"""Several classes and regression, through real processes."""
+"""Several classes and regression on the command line, in separate processes."""
 
 import csv
 import json
@@ -21,9 +21,9 @@ income = { type = "number", min = 0, max = 100, center = 50.0, scale = 10.0 }
 """
 CLASSES = ["basic", "silver", "gold"]
 PEOPLE = [(20, "female", 50.0), (30, "male", 90.0), (25, "male", 10.0), (18, "female", 65.0)]
-# age, female, male and scaled income to three scores, and to one.
-THREE = np.array([[-0.1, 0.0, 0.0, -1.0], [0.0, 0.1, 0.2, 0.0], [0.05, -0.5, 0.5, 0.75]])
-LIMIT = np.array([[10.0, 0.0, 120.0, 250.0]])
+# Weights of age, female, male and scaled income, for three scores and for one.
+THREE_SCORES = np.array([[-0.1, 0.0, 0.0, -1.0], [0.0, 0.1, 0.2, 0.0], [0.05, -0.5, 0.5, 0.75]])
+ONE_SCORE = np.array([[10.0, 0.0, 120.0, 250.0]])
 
 
 def linear(weight: np.ndarray, bias: list[float], *, softmax: bool) -> bytes:
@@ -40,8 +40,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "classes.toml").write_text(classes + COLUMNS)
     regression = '[decision]\ntolerance = 100.0\nunit = "EUR {0}"\n'
     (tmp_path / "limit.toml").write_text(regression + COLUMNS)
-    (tmp_path / "classes.onnx").write_bytes(linear(THREE, [1.9, -0.1, -1.0], softmax=True))
-    (tmp_path / "limit.onnx").write_bytes(linear(LIMIT, [1000.0], softmax=False))
+    (tmp_path / "classes.onnx").write_bytes(linear(THREE_SCORES, [1.9, -0.1, -1.0], softmax=True))
+    (tmp_path / "limit.onnx").write_bytes(linear(ONE_SCORE, [1000.0], softmax=False))
     with (tmp_path / "data.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["age", "sex", "income", "tier", "limit"])
@@ -50,9 +50,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, name: str, kind: str, *more: str) -> list[str]:
+def command(folder: Path, name: str, kind: str, *options: str) -> list[str]:
     files = [str(folder / f"{kind}.onnx"), "--schema", str(folder / f"{kind}.toml")]
-    return [name, *files, "--data", str(folder / "data.csv"), *more]
+    return [name, *files, "--data", str(folder / "data.csv"), *options]
 
 
 def model_of(folder: Path, kind: str) -> feta.Model:
@@ -60,15 +60,15 @@ def model_of(folder: Path, kind: str) -> feta.Model:
     return feta.read_schema(folder / f"{kind}.toml").model(network)
 
 
-def raw(folder: Path) -> list[dict[str, object]]:
+def raw_people(folder: Path) -> list[dict[str, object]]:
     rows = rows_of(folder / "data.csv")
     return [
-        {"age": int(one["age"]), "sex": one["sex"], "income": float(one["income"])} for one in rows
+        {"age": int(row["age"]), "sex": row["sex"], "income": float(row["income"])} for row in rows
     ]
 
 
 @needs("onnxruntime")
-def test_several_classes_are_audited_in_their_names(folder: Path) -> None:
+def test_several_classes_are_audited_by_name(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "classes", "--label", "tier", "--out", str(out)))
     assert done.returncode == 1, done.stderr
@@ -76,22 +76,24 @@ def test_several_classes_are_audited_in_their_names(folder: Path) -> None:
     assert "margin of the other class" in done.stdout
     assert "Accuracy: " in done.stdout
     model = model_of(folder, "classes")
-    people = model.space.encode(raw(folder))
+    people = model.space.encode(raw_people(folder))
     verdicts, pairs = rows_of(out / "verdicts.csv"), rows_of(out / "pairs.csv")
-    assert [row["decision"] for row in verdicts] == [CLASSES[one] for one in model.decide(people)]
+    assert [row["decision"] for row in verdicts] == [
+        CLASSES[decision] for decision in model.decide(people)
+    ]
     fair = feta.FairPredictor(model).decide(people)
-    assert [row["fair decision"] for row in verdicts] == [CLASSES[one] for one in fair]
+    assert [row["fair decision"] for row in verdicts] == [CLASSES[decision] for decision in fair]
     assert len(pairs) == sum(row["verdict"] == "unfair" for row in verdicts) > 0
     for pair in pairs:
         assert {pair["decision"], pair["counterpart decision"]} < set(CLASSES)
         assert pair["replayed"] == "yes"
         assert float(pair["score"]) <= 0 < float(pair["counterpart score"])
         assert float(pair["gap"]) == pytest.approx(float(pair["counterpart score"]))
-    told = json.loads((out / "audit.json").read_text())
-    assert (told["model"]["outcomes"], told["model"]["rule"]) == (CLASSES, "Argmax")
-    assert (told["summary"]["mean_span"], told["summary"]["max_span"]) == (None, None)
-    assert np.shape(told["clearest_pairs"][0]["scores"]) == (2, 3)
-    assert set(told["clearest_pairs"][0]["decisions"]) < set(CLASSES)
+    content = json.loads((out / "audit.json").read_text())
+    assert (content["model"]["outcomes"], content["model"]["rule"]) == (CLASSES, "Argmax")
+    assert (content["summary"]["mean_span"], content["summary"]["max_span"]) == (None, None)
+    assert np.shape(content["clearest_pairs"][0]["scores"]) == (2, 3)
+    assert set(content["clearest_pairs"][0]["decisions"]) < set(CLASSES)
 
 
 def test_one_class_is_audited_against_the_rest(folder: Path) -> None:
@@ -106,14 +108,14 @@ def test_one_class_is_audited_against_the_rest(folder: Path) -> None:
 
 
 def test_fair_classes_are_predicted_without_the_sensitive_columns(folder: Path) -> None:
-    rows = raw(folder)
-    text = "income\n" + "".join(f"{one['income']}\n" for one in rows)
+    rows = raw_people(folder)
+    text = "income\n" + "".join(f"{row['income']}\n" for row in rows)
     (folder / "data.csv").write_text(text)
     done = run(*command(folder, "predict", "classes"))
     assert (done.returncode, done.stderr) == (0, "")
     model = model_of(folder, "classes")
     fair = feta.FairPredictor(model).decide(model.space.encode(rows))
-    lines = [f'{row},"{CLASSES[one]}"' for row, one in enumerate(fair, start=1)]
+    lines = [f'{row},"{CLASSES[decision]}"' for row, decision in enumerate(fair, start=1)]
     assert done.stdout.split() == ['"row","decision"', *lines]
 
 
@@ -122,8 +124,8 @@ def test_a_regression_is_audited_by_its_tolerance(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "limit", "--label", "limit", "--out", str(out)))
     assert done.returncode == 1, done.stderr
-    found = "have two counterparts whose scores differ by more than 100 EUR {0} (CE rate"
-    assert found in done.stdout
+    sentence = "have two counterparts whose scores differ by more than 100 EUR {0} (CE rate"
+    assert sentence in done.stdout
     assert (
         "The scores of a person's counterparts span 240 EUR {0} on average, 240 EUR {0} at most."
         in done.stdout
@@ -136,21 +138,21 @@ def test_a_regression_is_audited_by_its_tolerance(folder: Path) -> None:
         not in done.stdout.split("Counterexamples with the largest gaps")[1].splitlines()[1]
     )
     model = model_of(folder, "limit")
-    people = model.space.encode(raw(folder))
+    people = model.space.encode(raw_people(folder))
     verdicts, pairs = rows_of(out / "verdicts.csv"), rows_of(out / "pairs.csv")
-    own, fair = model.score(people), feta.FairPredictor(model).decide(people)
-    assert [float(row["decision"]) for row in verdicts] == own.tolist()
+    scores, fair = model.score(people), feta.FairPredictor(model).decide(people)
+    assert [float(row["decision"]) for row in verdicts] == scores.tolist()
     assert [float(row["fair decision"]) for row in verdicts] == fair.tolist()
     for pair in pairs:
         gap = float(pair["higher score"]) - float(pair["lower score"])
         assert float(pair["gap"]) == gap > 100
         assert (pair["decision"], pair["replayed"]) == ("", "yes")
-    told = json.loads((out / "audit.json").read_text())["summary"]
+    figures = json.loads((out / "audit.json").read_text())["summary"]
     labels = 1000 + 100 * np.arange(4)
-    assert told["mean_absolute_error"] == pytest.approx(np.abs(own - labels).mean())
-    assert told["fair_mean_absolute_error"] == pytest.approx(np.abs(fair - labels).mean())
-    assert told["flip_rate"] == np.mean(np.abs(own - fair) > 100)
-    assert (told["max_span"], told["accuracy"]) == (240.0, None)
+    assert figures["mean_absolute_error"] == pytest.approx(np.abs(scores - labels).mean())
+    assert figures["fair_mean_absolute_error"] == pytest.approx(np.abs(fair - labels).mean())
+    assert figures["flip_rate"] == np.mean(np.abs(scores - fair) > 100)
+    assert (figures["max_span"], figures["accuracy"]) == (240.0, None)
 
 
 def test_a_wide_tolerance_proves_everybody_fair(folder: Path) -> None:
@@ -158,39 +160,45 @@ def test_a_wide_tolerance_proves_everybody_fair(folder: Path) -> None:
     (folder / "limit.toml").write_text(schema)
     done = run(*command(folder, "audit", "limit"))
     assert done.returncode == 0, done.stderr
-    alike = (
+    sentence = (
         "Fair: each of the 4 people provably gets the same score to within 240 "
         "EUR {0}, whatever their age or sex."
     )
-    assert alike in done.stdout
-    hurried = run(*command(folder, "audit", "limit", "--seconds", "0", "--engine", "exhaustive"))
-    assert (hurried.returncode, "4 people are undecided" in hurried.stdout) == (3, True)
+    assert sentence in done.stdout
+    undecided = run(*command(folder, "audit", "limit", "--seconds", "0", "--engine", "exhaustive"))
+    assert (undecided.returncode, "4 people are undecided" in undecided.stdout) == (3, True)
 
 
 def test_fair_scores_are_predicted(folder: Path) -> None:
     model = model_of(folder, "limit")
-    fair = feta.FairPredictor(model).decide(model.space.encode(raw(folder))).tolist()
+    fair = feta.FairPredictor(model).decide(model.space.encode(raw_people(folder))).tolist()
     done = run(*command(folder, "predict", "limit"))
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(done.stdout.splitlines()))
     assert [float(row["score"]) for row in rows] == fair
-    told = run(*command(folder, "predict", "limit", "--json")).stdout.splitlines()
-    assert [json.loads(line)["score"] for line in told] == fair
-    late = run(*command(folder, "predict", "limit", "--seconds", "0", "--engine", "exhaustive"))
-    assert (late.returncode, late.stdout.count("undecided")) == (3, 4)
+    lines = run(*command(folder, "predict", "limit", "--json")).stdout.splitlines()
+    assert [json.loads(line)["score"] for line in lines] == fair
+    undecided = run(
+        *command(folder, "predict", "limit", "--seconds", "0", "--engine", "exhaustive")
+    )
+    assert (undecided.returncode, undecided.stdout.count("undecided")) == (3, 4)
 
 
-def test_votes_come_from_a_table_of_people(folder: Path) -> None:
+def test_vote_weights_are_read_from_a_table(folder: Path) -> None:
     voters = folder / "voters.csv"
     voters.write_text("sex,age\nmale,30\nfemale,18\nmale,30\n")
     weights = ["--vote-weights", str(voters)]
     expected: list[object] = []
     for kind in ("classes", "limit"):
         model = model_of(folder, kind)
-        rows = raw(folder)
+        rows = raw_people(folder)
         eldest = model.space.encode([row | {"age": 30, "sex": "male"} for row in rows])
-        own = model.score(eldest) if kind == "limit" else model.decide(eldest)
-        expected = own.tolist() if kind == "limit" else [CLASSES[one] for one in own]
+        answers_of_voters = model.score(eldest) if kind == "limit" else model.decide(eldest)
+        expected = (
+            answers_of_voters.tolist()
+            if kind == "limit"
+            else [CLASSES[decision] for decision in answers_of_voters]
+        )
         done = run(*command(folder, "predict", kind, *weights))
         assert done.returncode == 0, done.stderr
         answers = [list(row.values())[1] for row in csv.DictReader(done.stdout.splitlines())]
@@ -198,13 +206,13 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
     out = folder / "out"
     done = run(*command(folder, "audit", "limit", *weights, "--out", str(out)))
     assert done.returncode == 1, done.stderr
-    told = json.loads((out / "audit.json").read_text())
-    assert (told["vote_weights"], told["summary"]["max_span"]) == ("voters.csv", 240.0)
+    content = json.loads((out / "audit.json").read_text())
+    assert (content["vote_weights"], content["summary"]["max_span"]) == ("voters.csv", 240.0)
     assert [float(row["fair decision"]) for row in rows_of(out / "verdicts.csv")] == expected
 
 
 @pytest.mark.parametrize(
-    ("kind", "more", "message"),
+    ("kind", "options", "message"),
     [
         (
             "classes",
@@ -240,19 +248,19 @@ def test_votes_come_from_a_table_of_people(folder: Path) -> None:
         ("limit", ["--vote-weights", "short.csv"], "the table must have the column 'sex'"),
     ],
 )
-def test_what_does_not_fit_the_rule_is_told_in_one_line(
-    folder: Path, kind: str, more: list[str], message: str
+def test_options_that_do_not_fit_the_rule_are_refused_in_one_line(
+    folder: Path, kind: str, options: list[str], message: str
 ) -> None:
     (folder / "nobody.csv").write_text("age,sex\n")
     (folder / "broken.csv").write_text("age,sex\n18,male\n17,male\n")
     (folder / "short.csv").write_text("age\n18\n")
-    done = run(*command(folder, "audit", kind, *more), cwd=folder)
+    done = run(*command(folder, "audit", kind, *options), cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert done.stderr.splitlines()[-1].startswith("feta: ")
 
 
-def test_a_network_of_several_outputs_needs_its_classes_and_init_lists_them(folder: Path) -> None:
+def test_a_network_with_several_outputs_needs_class_names_which_init_lists(folder: Path) -> None:
     plain = '[decision]\nfavorable = "yes"\n' + COLUMNS
     (folder / "classes.toml").write_text(plain)
     done = run(*command(folder, "audit", "classes"))
@@ -261,16 +269,14 @@ def test_a_network_of_several_outputs_needs_its_classes_and_init_lists_them(fold
     out = folder / "guessed.toml"
     files = [str(folder / "classes.onnx"), str(folder / "data.csv")]
     names = ["--sensitive", "age,sex", "--leave-out", "tier,limit", "--out", str(out)]
-    guessed = run("init", *files, *names)
-    assert guessed.returncode == 0, guessed.stderr
-    assert (
-        "[decision] must name the classes, in the order of the network's outputs." in guessed.stderr
-    )
+    init = run("init", *files, *names)
+    assert init.returncode == 0, init.stderr
+    assert "[decision] must name the classes, in the order of the network's outputs." in init.stderr
     assert feta.read_schema(out).rule == feta.Argmax(("class 0", "class 1", "class 2"))
 
 
 @pytest.mark.parametrize("kind", ["classes", "limit"])
-def test_a_model_saved_whole_keeps_its_rule(folder: Path, kind: str) -> None:
+def test_a_saved_model_keeps_its_rule(folder: Path, kind: str) -> None:
     feta.save_model(model_of(folder, kind), folder / "model.feta")
     done = run("predict", str(folder / "model.feta"), "--data", str(folder / "data.csv"))
     assert done.returncode == 0, done.stderr
@@ -278,8 +284,8 @@ def test_a_model_saved_whole_keeps_its_rule(folder: Path, kind: str) -> None:
 
 
 def test_init_refuses_more_classes_than_a_rule_can_have(folder: Path) -> None:
-    many = linear(np.ones((128, 4)), [0.0] * 128, softmax=False)
-    (folder / "classes.onnx").write_bytes(many)
+    model = linear(np.ones((128, 4)), [0.0] * 128, softmax=False)
+    (folder / "classes.onnx").write_bytes(model)
     out = folder / "guessed.toml"
     files = [str(folder / "classes.onnx"), str(folder / "data.csv")]
     done = run("init", *files, "--sensitive", "age", "--out", str(out))
@@ -287,16 +293,16 @@ def test_init_refuses_more_classes_than_a_rule_can_have(folder: Path) -> None:
     assert "too many classes: got 128; expected at most 127" in done.stderr
 
 
-def test_a_tolerance_of_the_first_release_was_another_question(folder: Path) -> None:
-    """There each counterpart was compared with the person; audit.json had no word of it."""
+def test_a_tolerance_of_the_first_release_is_another_query(folder: Path) -> None:
+    """It compared each counterpart with the person, and audit.json did not state that."""
     for out in ("old", "new"):
         run(*command(folder, "audit", "limit", "--out", str(folder / out)))
-    told = json.loads((folder / "old" / "audit.json").read_text())
-    assert told["model"]["tolerance_compares"] == "span"
+    content = json.loads((folder / "old" / "audit.json").read_text())
+    assert content["model"]["tolerance_compares"] == "span"
     same = run("diff", str(folder / "old"), str(folder / "new"))
     assert same.returncode == 0, same.stdout
-    del told["model"]["tolerance_compares"]
-    (folder / "old" / "audit.json").write_text(json.dumps(told))
+    del content["model"]["tolerance_compares"]
+    (folder / "old" / "audit.json").write_text(json.dumps(content))
     other = run("diff", str(folder / "old"), str(folder / "new"))
     assert other.returncode == 3, other.stdout
     assert "what a tolerance compares" in other.stdout

@@ -1,8 +1,7 @@
-"""Models as people have them: pickles, skops, Keras, torch, through all commands."""
+"""Models in pickles, skops and torch files, with all commands."""
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from sklearn.preprocessing import (
 )
 
 import feta
-from feta.cli import run_command
 from feta.estimators.fair_classifier import FairClassifier
 from tests.cli.test_commands import rows_of
 
@@ -39,7 +37,7 @@ X = pd.DataFrame(
     }
 )
 X.loc[3, "income"] = np.nan
-X["town"] = np.where(X["sex"] == "m", "Ulm", X["town"])  # Bonn tells the sex
+X["town"] = np.where(X["sex"] == "m", "Ulm", X["town"])  # Bonn reveals the sex
 X["loan"] = np.where(X["age"] + X["income"].fillna(40) + 20 * (X["sex"] == "m") > 85, "yes", "no")
 
 
@@ -58,53 +56,39 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def feta_(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["feta", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            run_command.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
-
-
 Run = Callable[..., tuple[int, str, str]]
 TRUSTED = ("model.joblib", "--trust-pickle")
 
 
-def made_schema(feta_: Run, model: str = "model.joblib", sensitive: str = "age,sex") -> None:
+def write_schema(feta_: Run, model: str = "model.joblib", sensitive: str = "age,sex") -> None:
     code, _, _ = feta_("init", model, "people.csv", "--sensitive", sensitive, "--trust-pickle")
     assert code == 0
 
 
-def test_a_pickle_is_opened_only_when_it_is_trusted(folder: Path, feta_: Run) -> None:
-    code, _, told = feta_("init", "model.joblib", "people.csv", "--sensitive", "age,sex")
+def test_a_pickle_is_opened_only_if_trusted(folder: Path, feta_: Run) -> None:
+    code, _, err = feta_("init", "model.joblib", "people.csv", "--sensitive", "age,sex")
     assert code == 2
-    assert told.splitlines() == [
+    assert err.splitlines() == [
         "feta: model.joblib: opening this type of file could run any code hidden in it, so "
         "FETA does not; if you wrote it, add --trust-pickle, or save the model once from Python:",
         '    import feta, joblib; schema = feta.read_schema("schema.toml")',
         "    network = feta.read_sklearn(joblib.load('model.joblib'), schema.space)",
         '    feta.save_model(schema.model(network), "model.feta", table=schema.table)',
     ]
-    made_schema(feta_)
-    exec("\n".join(line.strip() for line in told.splitlines()[1:]), {})  # the script works
+    write_schema(feta_)
+    exec("\n".join(line.strip() for line in err.splitlines()[1:]), {})  # the script works
     assert (folder / "model.feta").exists()
     code, out, _ = feta_("audit", "model.feta", "--data", "people.csv")
     assert code == 1
     assert "people have a counterpart with a different decision" in out
 
 
-def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None:
-    code, _, told = feta_(
+def test_a_pipeline_is_audited_from_init_to_pairs(folder: Path, feta_: Run) -> None:
+    code, _, err = feta_(
         "init", *TRUSTED[:1], "people.csv", "--sensitive", "age,sex", "--trust-pickle"
     )
     assert code == 0
-    assert "left out because the pipeline does not read them: id, town, note, loan" in told
+    assert "left out because the pipeline does not read them: id, town, note, loan" in err
     schema = (folder / "schema.toml").read_text()
     assert 'favorable = "yes"' in schema
     income = next(line for line in schema.splitlines() if line.startswith("income"))
@@ -115,9 +99,9 @@ def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None
     age = next(line for line in schema.splitlines() if line.startswith("age"))
     real = schema.replace(age, age.replace('"integer"', '"number"'))
     (folder / "real.toml").write_text(real)
-    code, told, _ = feta_("doctor", *TRUSTED, "--schema", "real.toml")
+    code, err, _ = feta_("doctor", *TRUSTED, "--schema", "real.toml")
     assert code == 2
-    assert "but not audited: declare its real-valued sensitive attributes as integer" in told
+    assert "but not audited: declare its real-valued sensitive attributes as integer" in err
     assert (
         "80 rows of the table compared with the pipeline's own predict: the same decisions" in out
     )
@@ -147,13 +131,13 @@ def test_from_nothing_to_pairs_with_a_pipeline(folder: Path, feta_: Run) -> None
         "predict", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv", "--id", "id"
     )
     assert code == 0
-    assert out.splitlines()[4].startswith('4,"p3",')  # the one whose income is missing
+    assert out.splitlines()[4].startswith('4,"p3",')  # the person whose income is missing
 
 
-def test_what_the_doctor_says_of_unread_columns_and_proxies(folder: Path, feta_: Run) -> None:
+def test_doctor_reports_unread_columns_and_proxies(folder: Path, feta_: Run) -> None:
     columns = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["town"]))
     joblib.dump(make_pipeline(columns, LogisticRegression()).fit(X, X["loan"]), "blind.joblib")
-    made_schema(feta_, "blind.joblib", "sex")
+    write_schema(feta_, "blind.joblib", "sex")
     code, out, _ = feta_(
         "doctor",
         "blind.joblib",
@@ -184,12 +168,12 @@ def test_what_the_doctor_says_of_unread_columns_and_proxies(folder: Path, feta_:
     assert folder.exists()
 
 
-def test_sampled_preprocessing_is_said_everywhere(folder: Path, feta_: Run) -> None:
+def test_sampled_preprocessing_is_reported_everywhere(folder: Path, feta_: Run) -> None:
     joblib.dump(
         pipeline(FunctionTransformer(np.clip, kw_args={"a_min": -99.0, "a_max": 99.0})),
         "model.joblib",
     )
-    made_schema(feta_)
+    write_schema(feta_)
     _, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
     assert "Preprocessing: sampled, not proved." in out
     _, out, _ = feta_(
@@ -202,27 +186,29 @@ def test_sampled_preprocessing_is_said_everywhere(folder: Path, feta_: Run) -> N
 def test_a_pipeline_that_cannot_be_read_is_refused_with_its_columns(
     folder: Path, feta_: Run
 ) -> None:
-    made_schema(feta_)
+    write_schema(feta_)
     joblib.dump(pipeline(Normalizer()), "model.joblib")
-    code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    code, _, err = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
     assert code == 2
     assert (
         "model.joblib with schema.toml: the step 'normalizer' (Normalizer) divides each row by its "
-        "norm: got an interaction of 'age' and 'income'" in told
+        "norm: got an interaction of 'age' and 'income'" in err
     )
     assert folder.exists()
 
 
-def test_a_fair_wrapper_is_told_apart_from_the_model_inside_it(folder: Path, feta_: Run) -> None:
+def test_a_fair_wrapper_is_refused_with_a_script_for_the_model_inside(
+    folder: Path, feta_: Run
+) -> None:
     columns = X[["age", "sex", "income"]]
     fair = FairClassifier(FrozenEstimator(pipeline()), sensitive=["age", "sex"]).fit(columns)
     joblib.dump(fair, "model.joblib")
-    told = ""
+    err = ""
     for command in ("audit", "predict", "doctor"):
-        code, _, told = feta_(command, *TRUSTED, "--data", "people.csv")
+        code, _, err = feta_(command, *TRUSTED, "--data", "people.csv")
         assert code == 2
-        assert "a FairClassifier is already fair; call its predict" in told
-    script = [line.strip() for line in told.splitlines() if line.startswith("    ")]
+        assert "a FairClassifier is already fair; call its predict" in err
+    script = [line.strip() for line in err.splitlines() if line.startswith("    ")]
     exec("\n".join(script), {})
     code, out, _ = feta_("audit", "inside.feta", "--data", "people.csv")
     assert code == 1
@@ -230,26 +216,26 @@ def test_a_fair_wrapper_is_told_apart_from_the_model_inside_it(folder: Path, fet
     assert folder.exists()
 
 
-def test_a_table_given_as_model_is_called_a_table(folder: Path, feta_: Run) -> None:
-    code, _, told = feta_("audit", "people.csv", "--data", "people.csv")
+def test_a_table_passed_as_model_is_refused(folder: Path, feta_: Run) -> None:
+    code, _, err = feta_("audit", "people.csv", "--data", "people.csv")
     assert code == 2
-    assert "people.csv is a table of people; expected a model as the first argument" in told
+    assert "people.csv is a table of people; expected a model as the first argument" in err
     assert folder.exists()
 
 
-def test_the_favorable_class_must_be_on_its_side(folder: Path, feta_: Run) -> None:
-    made_schema(feta_)
+def test_the_favorable_class_must_match_the_favored_side(folder: Path, feta_: Run) -> None:
+    write_schema(feta_)
     schema = folder / "schema.toml"
     schema.write_text(
         schema.read_text().replace(
             'favorable = "yes"\nunfavorable = "no"', 'favorable = "no"\nunfavorable = "yes"'
         )
     )
-    code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    code, _, err = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
     assert code == 2
     assert (
         "schema.toml: [decision]: high scores of the model mean its second class, 'yes', so "
-        'favorable = "no" needs favors = "below"' in told
+        'favorable = "no" needs favors = "below"' in err
     )
     schema.write_text(schema.read_text().replace("[columns]", 'favors = "below"\n[columns]'))
     code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
@@ -260,30 +246,29 @@ def test_the_favorable_class_must_be_on_its_side(folder: Path, feta_: Run) -> No
             'type = "integer",', 'type = "integer", center = 30.0, scale = 9.0,'
         )
     )
-    code, _, told = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
-    assert "the pipeline scales its columns itself; remove center and scale from the schema" in told
+    code, _, err = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert "the pipeline scales its columns itself; remove center and scale from the schema" in err
 
 
-def test_a_model_of_skops_is_opened_unless_it_holds_strange_types(folder: Path, feta_: Run) -> None:
+def test_a_skops_model_is_opened_unless_it_contains_unknown_types(folder: Path, feta_: Run) -> None:
     skops_io = pytest.importorskip("skops.io", reason="skops is not installed")
-    made_schema(feta_)
+    write_schema(feta_)
     skops_io.dump(pipeline(), "model.skops")
     code, out, _ = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
     assert code == 1
     assert "replayed in the pipeline's own predict" in out
-    skops_io.dump(pipeline(FunctionTransformer(own_code)), "model.skops")
-    code, _, told = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
+    skops_io.dump(pipeline(FunctionTransformer(unknown_function)), "model.skops")
+    code, _, err = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
     assert code == 2
     assert (
-        "the file holds types that skops does not trust: got tests.cli.test_sources.own_code"
-        in told
+        "holds types that skops does not trust: got tests.cli.test_sources.unknown_function" in err
     )
     (folder / "model.skops").write_bytes(b"PK\x03\x04")
-    code, _, told = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
-    assert "model.skops: the file cannot be read" in told
+    code, _, err = feta_("audit", "model.skops", "--schema", "schema.toml", "--data", "people.csv")
+    assert "model.skops: the file cannot be read" in err
 
 
-def own_code(table: object) -> object:
+def unknown_function(table: object) -> object:
     return table
 
 
@@ -303,16 +288,16 @@ def test_a_torch_module_in_a_pickle_is_read_and_replayed(folder: Path, feta_: Ru
     assert code == 0
     assert "drawn from the schema compared with torch: the same decisions" in out
     assert float(re.findall(r"outputs differ by (\S+) at most", out)[0]) < 1e-5
-    code, _, told = feta_("doctor", "model.pt", "--schema", "schema.toml")
-    assert "network = feta.read_torch(torch.load('model.pt', weights_only=False))" in told
+    code, _, err = feta_("doctor", "model.pt", "--schema", "schema.toml")
+    assert "network = feta.read_torch(torch.load('model.pt', weights_only=False))" in err
     torch.save(module.state_dict(), "model.pt")
-    code, _, told = feta_("doctor", "model.pt", "--trust-pickle", "--schema", "schema.toml")
+    code, _, err = feta_("doctor", "model.pt", "--trust-pickle", "--schema", "schema.toml")
     assert code == 2
-    assert "a state_dict has no layers: save the whole module" in told
+    assert "a state_dict has no layers: save the whole module" in err
 
 
-def test_an_absorbed_model_is_exported_and_scores_as_before(folder: Path, feta_: Run) -> None:
-    made_schema(feta_)
+def test_an_exported_model_has_the_same_scores(folder: Path, feta_: Run) -> None:
+    write_schema(feta_)
     code, out, _ = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.onnx")
     assert code == 0
     assert "0: age, an integer from" in out
@@ -321,74 +306,74 @@ def test_an_absorbed_model_is_exported_and_scores_as_before(folder: Path, feta_:
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     session = onnxruntime.InferenceSession("raw.onnx")
     kind = np.float64 if session.get_inputs()[0].type == "tensor(double)" else np.float32
-    theirs = session.run(None, {"people": people.astype(kind)})[0].ravel()
+    probabilities = session.run(None, {"people": people.astype(kind)})[0].ravel()
     scores = pipeline().decision_function(X)  # type: ignore[attr-defined]
-    np.testing.assert_allclose(theirs, 1 / (1 + np.exp(-scores)), rtol=1e-9)
+    np.testing.assert_allclose(probabilities, 1 / (1 + np.exp(-scores)), rtol=1e-9)
     assert "It returns probabilities." in out
     code, _, _ = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.feta")
     assert code == 0
     assert feta.load_model("raw.feta").network(people) == pytest.approx(scores[:, None])
-    code, _, told = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.pkl")
-    assert "unknown file type: got '.pkl'; expected .onnx or .feta" in told
+    code, _, err = feta_("export", *TRUSTED, "--schema", "schema.toml", "--out", "raw.pkl")
+    assert "unknown file type: got '.pkl'; expected .onnx or .feta" in err
     assert folder.exists()
 
 
-def test_a_regression_pipeline_has_a_tolerance(folder: Path, feta_: Run) -> None:
+def test_init_writes_a_tolerance_for_a_regression_pipeline(folder: Path, feta_: Run) -> None:
     columns = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["sex"]))
     joblib.dump(make_pipeline(columns, LinearRegression()).fit(X, X["age"] * 2.0), "model.joblib")
-    made_schema(feta_)
+    write_schema(feta_)
     assert "tolerance = 0.0" in (folder / "schema.toml").read_text()
     code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv")
     assert code == 0
     assert "the same decisions" in out
 
 
-def test_rows_are_named_by_id_and_line(folder: Path, feta_: Run) -> None:
-    made_schema(feta_)
+def test_a_bad_row_is_named_by_id_and_line(folder: Path, feta_: Run) -> None:
+    write_schema(feta_)
     lines = (folder / "people.csv").read_text().splitlines()
-    lines.insert(3, "")  # from here on, a row's line is not the next number
+    lines.insert(3, "")  # later rows have other line numbers
     age = lines[5].split(",")
     lines[5] = ",".join([age[0], "33.5", *age[2:]])
     (folder / "people.csv").write_text("\n".join(lines))
-    known = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
-    code, _, told = feta_("audit", *TRUSTED, *known)
+    options = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
+    code, _, err = feta_("audit", *TRUSTED, *options)
     assert code == 2
-    assert "people.csv, row 4 (line 6, id 'p3'): 'age' is invalid" in told
-    assert "got '33.5'; expected an integer from 18 to" in told
-    assert "; round it, or declare 'age' as type = \"number\" with a step" in told
+    assert "people.csv, row 4 (line 6, id 'p3'): 'age' is invalid" in err
+    assert "got '33.5'; expected an integer from 18 to" in err
+    assert "; round it, or declare 'age' as type = \"number\" with a step" in err
     town = lines[7].replace(",f,", ",x,").replace(",m,", ",x,")
     (folder / "people.csv").write_text("\n".join([*lines[:5], *lines[6:7], town, *lines[8:]]))
-    code, _, told = feta_("audit", *TRUSTED, *known)
-    assert "'sex' is invalid: got 'x'; expected one of 'f', 'm'" in told
+    code, _, err = feta_("audit", *TRUSTED, *options)
+    assert "'sex' is invalid: got 'x'; expected one of 'f', 'm'" in err
 
 
-def test_bad_rows_are_left_undecided_and_told_once(folder: Path, feta_: Run) -> None:
-    made_schema(feta_)
+def test_skipped_rows_are_undecided_and_counted_once(folder: Path, feta_: Run) -> None:
+    write_schema(feta_)
     lines = (folder / "people.csv").read_text().splitlines()
     for row in range(1, 12):
         cells = lines[row].split(",")
         lines[row] = ",".join([*cells[:4], "much", *cells[5:]])
     (folder / "people.csv").write_text("\n".join(lines))
-    known = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
-    code, _, told = feta_("predict", *TRUSTED, *known)
+    options = ("--schema", "schema.toml", "--data", "people.csv", "--id", "id")
+    code, _, err = feta_("predict", *TRUSTED, *options)
     assert code == 2
-    assert "row 1 (id 'p0'): 'income' is invalid: got" in told
-    code, out, told = feta_("predict", *TRUSTED, *known, "--skip-bad-rows")
+    assert "row 1 (id 'p0'): 'income' is invalid: got" in err
+    code, out, err = feta_("predict", *TRUSTED, *options, "--skip-bad-rows")
     assert code == 3
     assert out.count('"not read"') == 11
-    assert told.count("not read: people.csv, row") == 5
-    assert "and 6 more rows were not read" in told
+    assert err.count("not read: people.csv, row") == 5
+    assert "and 6 more rows were not read" in err
     kind = "'income': not a number: 'much' (11 rows, the first is row 1)"
-    assert f"rows not read: {kind}" in told
+    assert f"rows not read: {kind}" in err
 
 
-def test_decimal_commas_are_hinted_at(folder: Path, feta_: Run) -> None:
+def test_decimal_commas_are_reported_with_a_remedy(folder: Path, feta_: Run) -> None:
     X.assign(income=[f"{n},5" for n in range(80)]).to_csv("people.csv", index=False, sep=";")
     torch = pytest.importorskip("torch", reason="torch is not installed")
     torch.manual_seed(0)
     module = torch.nn.Linear(3, 1)
     torch.save(module, "model.pt")
-    code, _, told = feta_(
+    code, _, err = feta_(
         "init",
         "model.pt",
         "people.csv",
@@ -401,7 +386,7 @@ def test_decimal_commas_are_hinted_at(folder: Path, feta_: Run) -> None:
     assert code == 0
     assert (
         "'income' became a category because it contains texts such as '0,5': write numbers with a "
-        "decimal point and without thousands separators, and run this again" in told
+        "decimal point and without thousands separators, and run this again" in err
     )
     assert folder.exists()
 
@@ -414,27 +399,29 @@ def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_:
     pd.DataFrame({"age": X["age"], "note": X["note"], "income": numbers["income"]}).to_csv(
         "two.csv", index=False
     )
-    code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "age", "--out", "s.toml")
+    code, _, err = feta_("init", *TRUSTED, "two.csv", "--sensitive", "age", "--out", "s.toml")
     assert code == 0
-    assert "left out because the estimator does not read them: note" in told
-    code, _, told = feta_("init", *TRUSTED, "two.csv", "--sensitive", "note", "--out", "n.toml")
+    assert "left out because the estimator does not read them: note" in err
+    code, _, err = feta_("init", *TRUSTED, "two.csv", "--sensitive", "note", "--out", "n.toml")
     assert code == 2
-    assert "the estimator does not read 'note', so no decision can depend on it" in told
-    assert [one.name for one in feta.read_schema(folder / "s.toml").space.attributes] == [
+    assert "the estimator does not read 'note', so no decision can depend on it" in err
+    assert [
+        attribute.name for attribute in feta.read_schema(folder / "s.toml").space.attributes
+    ] == [
         "income",
         "age",
     ]
-    code, said, _ = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    code, stdout, _ = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 1
-    assert "Unfair" in said
+    assert "Unfair" in stdout
     lines = (folder / "s.toml").read_text().splitlines(keepends=True)
     index = next(n for n, line in enumerate(lines) if line.startswith("income"))
     (folder / "s.toml").write_text(
         "".join([*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]])
     )
-    code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    code, _, err = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 2
-    assert "'age' is in the wrong position: got column 0 of the space; expected column 1" in told
+    assert "'age' is in the wrong position: got column 0 of the space; expected column 1" in err
 
 
 def test_a_regressor_has_no_probability(folder: Path, feta_: Run) -> None:
@@ -444,10 +431,10 @@ def test_a_regressor_has_no_probability(folder: Path, feta_: Run) -> None:
     assert feta_("init", *TRUSTED, "two.csv", "--sensitive", "age", "--out", "s.toml")[0] == 0
     schema = (folder / "s.toml").read_text()
     (folder / "s.toml").write_text(re.sub("tolerance = .*", "threshold = 0.5", schema))
-    code, _, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    code, _, err = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
     assert code == 2
-    assert "a regressor gives no probability; write tolerance" in told
+    assert "a regressor gives no probability; write tolerance" in err
     (folder / "s.toml").write_text(re.sub("tolerance = .*", "score = 40.25", schema))
-    code, said, told = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
-    assert code in {0, 1}, told
-    assert "Doubtful" not in said
+    code, stdout, err = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    assert code in {0, 1}, err
+    assert "Doubtful" not in stdout

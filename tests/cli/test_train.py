@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def train(folder: Path, *more: str, label: str = "loan") -> subprocess.CompletedProcess[str]:
+def train(folder: Path, *options: str, label: str = "loan") -> subprocess.CompletedProcess[str]:
     return run(
         "train",
         "people.csv",
@@ -46,7 +46,7 @@ def train(folder: Path, *more: str, label: str = "loan") -> subprocess.Completed
         "--label",
         label,
         *QUICK,
-        *more,
+        *options,
         cwd=folder,
     )
 
@@ -59,7 +59,7 @@ def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> N
         ["note: 1 column is not in the schema and ignored: id"],
     ), done
     assert "people with a counterexample:" in done.stdout
-    names = sorted(one.name for one in folder.iterdir())
+    names = sorted(path.name for path in folder.iterdir())
     assert names == ["model.json", "model.onnx", "model.svg", "people.csv", "schema.toml"]
     schema = read_schema(folder / "schema.toml")
     model = schema.model(read_onnx(folder / "model.onnx"))
@@ -77,10 +77,19 @@ def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> N
 
 
 @needs("torch")
-def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folder: Path) -> None:
-    more = ("--epochs", "500")  # long enough to be caught at it
-    assert train(folder, *more, "--out", "whole.onnx").returncode == 0
-    arguments = ["train", "people.csv", "--schema", "schema.toml", "--label", "loan", *QUICK, *more]
+def test_a_killed_training_resumes_to_the_same_bytes(folder: Path) -> None:
+    options = ("--epochs", "500")  # long enough to be interrupted
+    assert train(folder, *options, "--out", "whole.onnx").returncode == 0
+    arguments = [
+        "train",
+        "people.csv",
+        "--schema",
+        "schema.toml",
+        "--label",
+        "loan",
+        *QUICK,
+        *options,
+    ]
     checkpoint = folder / "model.checkpoint"
     command = [sys.executable, "-m", "feta", *arguments]
     process = subprocess.Popen(
@@ -88,20 +97,20 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell's background job is started with the signal ignored, and so would be its children.
+        # A shell starts a background job with the signal ignored, which its children would inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     while not checkpoint.exists() and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    told = process.communicate()[1]
+    messages = process.communicate()[1]
     assert process.returncode == 130
-    assert "feta: interrupted; the same command resumes the training" in told
-    again = subprocess.Popen(command, cwd=folder)
-    time.sleep(2)  # wherever it stands then
-    again.kill()
-    again.communicate()
-    assert train(folder, *more).returncode == 0
+    assert "feta: interrupted; the same command resumes the training" in messages
+    resumed = subprocess.Popen(command, cwd=folder)
+    time.sleep(2)  # killed at any epoch
+    resumed.kill()
+    resumed.communicate()
+    assert train(folder, *options).returncode == 0
     assert (folder / "model.onnx").read_bytes() == (folder / "whole.onnx").read_bytes()
     assert not checkpoint.exists()
     done = train(folder, "--out", "c.onnx", "--start", "model.onnx", "--span", "0.1", "--json")
@@ -111,7 +120,7 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
 
 
 @pytest.mark.parametrize(
-    ("more", "label", "message"),
+    ("options", "label", "message"),
     [
         (("--out", "model.pt"), "loan", "model.pt: unknown file type: got .*; expected .onnx"),
         ((), "sex", "invalid label: got 'sex', a column that the network reads"),
@@ -126,10 +135,10 @@ def test_a_killed_training_goes_on_with_the_same_command_to_the_same_bytes(folde
         (("--epochs", "0"), "loan", "invalid epochs: got 0; expected an integer above 0"),
     ],
 )
-def test_what_cannot_be_trained_is_told(
-    folder: Path, more: tuple[str, ...], label: str, message: str
+def test_invalid_training_options_are_reported(
+    folder: Path, options: tuple[str, ...], label: str, message: str
 ) -> None:
-    done = train(folder, *more, label=label)
+    done = train(folder, *options, label=label)
     assert done.returncode == 2
     assert re.search(message, done.stderr), done.stderr
 
@@ -144,7 +153,7 @@ def test_what_cannot_be_trained_is_told(
         ('classes = ["yes", "no"]\none_vs_rest = "yes"', "remove one_vs_rest from"),
     ],
 )
-def test_decisions_that_cannot_be_learned_are_told(
+def test_rules_that_cannot_be_trained_are_reported(
     folder: Path, decision: str, message: str
 ) -> None:
     body = SCHEMA.split("[columns]")[1]

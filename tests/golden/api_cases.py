@@ -16,7 +16,7 @@ from tests.golden.make_models import CELLS, MODELS
 Classifier: Any = feta.FairClassifier
 Regressor: Any = feta.FairRegressor
 
-N_PEOPLE = 12  # people for whom every question is asked
+N_PEOPLE = 12  # people in every query
 
 
 def table() -> pd.DataFrame:
@@ -44,7 +44,7 @@ def stored_model(name: str) -> feta.Model:
 
 
 def described(model: feta.Model, verdict: object) -> Json:
-    """Return what a verdict says: kind, runtime, pair and optimality."""
+    """Return the content of a verdict: kind, runtime, pair and optimality."""
     match verdict:
         case feta.Fair():
             return {"verdict": "fair", "runtime": verdict.runtime}
@@ -111,14 +111,14 @@ def regression() -> Json:
 
 
 def real_valued() -> Json:
-    """Return verdicts where a sensitive attribute is a real number, by the MILP engine."""
+    """Return verdicts of the MILP engine for a real-valued sensitive attribute."""
     model = stored_model("real")
     rows = [{"age": 0.5, "sex": "female", "income": half / 2} for half in range(-8, 3)]
     return {"verdicts": verdicts(model, model.space.encode(rows), engine="milp")}
 
 
 def audits() -> Json:
-    """Return what `feta.audit` says about the whole table, for three rules."""
+    """Return the results of `feta.audit` for the complete table and three rules."""
     frame = table()
     results = {}
     for name, label in (("threshold", "approved"), ("classes", "tier"), ("limit", "limit")):

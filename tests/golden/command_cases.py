@@ -140,8 +140,8 @@ def _lines(path: Path, *, wording: str = "") -> list[str]:
     if not wording:
         return text.splitlines(keepends=True)
     header, *rows = csv.reader(text.splitlines())
-    place = header.index(wording)
+    column = header.index(wording)
     return [
-        ",".join([*cells[:place], "a text" if cells[place] else "", *cells[place + 1 :]])
+        ",".join([*cells[:column], "a text" if cells[column] else "", *cells[column + 1 :]])
         for cells in [header, *rows]
     ]

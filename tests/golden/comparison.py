@@ -36,27 +36,29 @@ def _shape(value: Json) -> Json:
 
 
 def differences(
-    got: Json, expected: Json, *, tolerance: float = 1e-9, path: str = ""
+    actual: Json, expected: Json, *, tolerance: float = 1e-9, path: str = ""
 ) -> Iterator[str]:
     """Describe each difference between two JSON values, with its path."""
-    if isinstance(got, Mapping) and isinstance(expected, Mapping):
-        for key in sorted({*got, *expected}):
-            if key not in got or key not in expected:
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        for key in sorted({*actual, *expected}):
+            if key not in actual or key not in expected:
                 yield f"{path}/{key}: only in {'expected' if key in expected else 'results'}"
             else:
                 yield from differences(
-                    got[key], expected[key], tolerance=tolerance, path=f"{path}/{key}"
+                    actual[key], expected[key], tolerance=tolerance, path=f"{path}/{key}"
                 )
-    elif isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
-        for place, (left, right) in enumerate(zip(got, expected, strict=True)):
-            yield from differences(left, right, tolerance=tolerance, path=f"{path}/{place}")
-    elif not _is_same(got, expected, tolerance):
-        yield f"{path}: got {got!r}; expected {expected!r}"
+    elif isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):
+        for index, (actual_item, expected_item) in enumerate(zip(actual, expected, strict=True)):
+            yield from differences(
+                actual_item, expected_item, tolerance=tolerance, path=f"{path}/{index}"
+            )
+    elif not _is_same(actual, expected, tolerance):
+        yield f"{path}: got {actual!r}; expected {expected!r}"
 
 
-def _is_same(got: Json, expected: Json, tolerance: float) -> bool:
-    if isinstance(got, float) and isinstance(expected, float):
-        if math.isnan(got) and math.isnan(expected):
+def _is_same(actual: Json, expected: Json, tolerance: float) -> bool:
+    if isinstance(actual, float) and isinstance(expected, float):
+        if math.isnan(actual) and math.isnan(expected):
             return True
-        return math.isclose(got, expected, rel_tol=tolerance, abs_tol=tolerance)
-    return type(got) is type(expected) and bool(got == expected)
+        return math.isclose(actual, expected, rel_tol=tolerance, abs_tol=tolerance)
+    return type(actual) is type(expected) and bool(actual == expected)

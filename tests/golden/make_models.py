@@ -1,4 +1,4 @@
-"""Models, schemas and tables of the golden tests, made from fixed numbers.
+"""Models, schemas and tables of the golden tests, built from fixed numbers.
 
 `python -m tests.golden.make_models` writes them to `tests/golden/models`. Weights are multiples of
 1/8 and scales are powers of two, so every score is exact in float64 on every processor.
@@ -70,19 +70,19 @@ def draw(seed: int) -> Iterator[int]:
 def layers(seed: int, *widths: int) -> Layers:
     """Return layers between these widths, with weights of at most 1 in multiples of 1/8."""
     numbers = draw(seed)
-    made: Layers = []
+    network: Layers = []
     for inputs, outputs in pairwise(widths):
         eighths = [next(numbers) % 17 - 8 for _ in range(outputs * (inputs + 1))]
         table = np.array(eighths, dtype=np.float64).reshape(outputs, inputs + 1) / 8
-        made.append((table[:, 1:].copy(), table[:, 0].copy()))
-    return made
+        network.append((table[:, 1:].copy(), table[:, 0].copy()))
+    return network
 
 
 def networks() -> dict[str, Layers]:
     """Return the layers of each model, by name."""
     threshold = layers(187, WIDTH, 8, 6, 1)
     later = [(weight.copy(), bias.copy()) for weight, bias in threshold]
-    later[-1][1][0] += 0.375  # the same network with a lower bar
+    later[-1][1][0] += 0.375  # the same network with a lower threshold
     blind = [(weight.copy(), bias.copy()) for weight, bias in threshold]
     blind[0][0][:, :3] = 0.0  # age and sex
     return {
@@ -180,17 +180,19 @@ def real_model(parts: Layers) -> feta.Model:
 def write_models(folder: Path) -> None:
     """Write all models, schemas and tables to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = networks()
+    layers_by_name = networks()
     for name, decision in DECISIONS.items():
         (folder / f"{name}.toml").write_text(decision + COLUMNS, encoding="utf-8", newline="\n")
     for name in ("threshold", "later", "blind"):
-        network = feta.Network.from_layers(made[name], activation="relu", sigmoid=True)
+        network = feta.Network.from_layers(layers_by_name[name], activation="relu", sigmoid=True)
         model = feta.read_schema(folder / "threshold.toml").model(network)
         feta.save_model(model, folder / f"{name}.feta")
-    feta.save_model(real_model(made["real"]), folder / "real.feta")
-    (folder / "below.onnx").write_bytes(onnx_bytes(made["below"]))
-    np.savez(folder / "classes.npz", **named_arrays(made["classes"], np.float32))
-    (folder / "limit.safetensors").write_bytes(save(named_arrays(made["limit"], np.float64)))
+    feta.save_model(real_model(layers_by_name["real"]), folder / "real.feta")
+    (folder / "below.onnx").write_bytes(onnx_bytes(layers_by_name["below"]))
+    np.savez(folder / "classes.npz", **named_arrays(layers_by_name["classes"], np.float32))
+    (folder / "limit.safetensors").write_bytes(
+        save(named_arrays(layers_by_name["limit"], np.float64))
+    )
     (folder / "people.csv").write_text(table(faults=True), encoding="utf-8", newline="\n")
     (folder / "good.csv").write_text(table(faults=False), encoding="utf-8", newline="\n")
 

@@ -59,7 +59,7 @@ def pipeline() -> Json:
 
 
 def network() -> Json:
-    """Ask about two people and a network with random weights."""
+    """Query a network with random weights about two people."""
     space = feta.FeatureSpace(
         (
             feta.Integer("age", 19, 75, sensitive=True),
@@ -87,7 +87,7 @@ def network() -> Json:
 
 
 def solver() -> Json:
-    """Ask a solver about an age that is a real number."""
+    """Query a solver about a real-valued age."""
     space = feta.FeatureSpace(
         (feta.Real("age", 19, 75, sensitive=True), feta.Real("income", 0, 500))
     )

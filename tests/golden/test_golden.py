@@ -21,22 +21,22 @@ from tests.golden.record import EXPECTED, expected
 TOLERANCES = {"api_real": 1e-6, "readme_pipeline": 1e-6}
 
 
-def test_models_are_made_again_bit_for_bit(tmp_path: Path) -> None:
+def test_models_are_reproduced_bit_for_bit(tmp_path: Path) -> None:
     write_models(tmp_path)
-    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     stored = {path.name: path.read_bytes() for path in MODELS.iterdir()}
-    assert made.keys() == stored.keys()
-    assert [name for name in made if made[name] != stored[name]] == []
+    assert written.keys() == stored.keys()
+    assert [name for name in written if written[name] != stored[name]] == []
 
 
 def test_commands_give_the_recorded_results(tmp_path: Path) -> None:
     results = command_results(tmp_path)
-    found = [
+    deviations = [
         f"{name}{difference}"
         for name, result in results.items()
         for difference in differences(result, expected(f"command_{name}"))
     ]
-    assert found == []
+    assert deviations == []
 
 
 @pytest.mark.parametrize("name", API_CASES)
@@ -66,7 +66,7 @@ def test_both_engines_record_the_same_verdicts_and_pairs() -> None:
 
 
 def scores_of_counterparts(name: str, row: dict[str, str]) -> list[float]:
-    """Evaluate the network on every counterpart; eighths and powers of two make this exact."""
+    """Evaluate the network on every counterpart; this is exact by the choice of weights."""
     employed = float(row["employed"] or 0)
     shared = [
         (float(row["months"]) - 24) / 16,
@@ -104,7 +104,7 @@ def test_recorded_cases_cover_every_exit_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("got", "wanted", "same"),
+    ("actual", "expected_", "same"),
     [
         (1.0, 1.0 + 1e-12, True),
         (1.0, 1.0 + 1e-6, False),
@@ -116,8 +116,8 @@ def test_recorded_cases_cover_every_exit_code() -> None:
         (float(np.nan), 0.0, False),
     ],
 )
-def test_comparison_notices_a_difference(got: object, wanted: object, same: bool) -> None:
-    assert (list(differences(got, wanted)) == []) is same
+def test_comparison_notices_a_difference(actual: object, expected_: object, same: bool) -> None:
+    assert (list(differences(actual, expected_)) == []) is same
 
 
 def test_comparison_leaves_out_wording_only() -> None:

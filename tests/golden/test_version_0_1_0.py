@@ -26,7 +26,7 @@ def test_model_and_schema_open_and_give_the_same_model(name: str) -> None:
     layers = networks()[name]
     network = feta.Network.from_layers(layers, activation="relu", sigmoid=name == "threshold")
     assert feta.read_schema(OLD / f"{name}.toml").model(network).fingerprint == model.fingerprint
-    assert model.fingerprint == audit_of(OLD / f"{name}_audit")["model"]["fingerprint"]
+    assert model.fingerprint == read_audit(OLD / f"{name}_audit")["model"]["fingerprint"]
 
 
 @pytest.mark.parametrize("name", LABELS)
@@ -34,13 +34,13 @@ def test_model_gives_the_recorded_decisions(name: str) -> None:
     model = feta.load_model(OLD / f"{name}.feta")
     people = model.space.encode(pd.read_csv(OLD / "people.csv")[CELLS])
     recorded = pd.read_csv(OLD / f"{name}_decisions.csv").iloc[:, -1].tolist()
-    decided = feta.FairPredictor(model).decide(people).tolist()
+    decisions = feta.FairPredictor(model).decide(people).tolist()
     if name == "threshold":
-        decided = ["granted" if decision else "refused" for decision in decided]
-    assert decided == recorded
+        decisions = ["granted" if decision else "refused" for decision in decisions]
+    assert decisions == recorded
 
 
-def audit_of(folder: Path) -> Json:
+def read_audit(folder: Path) -> Json:
     """Read an audit.json."""
     return json.loads((folder / "audit.json").read_text(encoding="utf-8"))
 
@@ -61,15 +61,15 @@ def test_audits_are_compared_and_the_journal_starts_again(tmp_path: Path) -> Non
     commands += [["diff", *sides, "--rate-only", "--allow-other-question", "--json"]]
     sides = [str(old / "limit_audit"), str(old / "limit_new")]
     commands += [["diff", *sides, "--json"]]
-    again, _, plain, rates, accepted, regression = run_all(commands)
-    assert again["code"] == 1
-    assert "start again" in again["stderr"]
-    assert "resuming" not in again["stderr"]
+    restarted, _, plain, rates, accepted, regression = run_all(commands)
+    assert restarted["code"] == 1
+    assert "start again" in restarted["stderr"]
+    assert "resuming" not in restarted["stderr"]
     assert (resumed / "journal.sqlite.damaged-1").read_bytes() == (
         OLD / "threshold_interrupted" / "journal.sqlite"
     ).read_bytes()
     before, after = (
-        without_wording(audit_of(folder)["summary"])
+        without_wording(read_audit(folder)["summary"])
         for folder in (OLD / "threshold_audit", resumed)
     )
     assert before.items() <= after.items()
@@ -77,7 +77,7 @@ def test_audits_are_compared_and_the_journal_starts_again(tmp_path: Path) -> Non
         OLD / "threshold_audit" / "pairs.csv"
     ).read_bytes()
     # An audit.json of 0.1.0 states neither the rule's options nor those of the table. Any further
-    # change, such as another wording of a domain, would be a change of the question.
+    # change, such as another wording of a domain, would be a change of the query.
     assert [result["code"] for result in (plain, rates, accepted)] == [3, 3, 0]
     compared = json.loads(accepted["stdout"])
     assert len(compared["question_changes"]) == 2

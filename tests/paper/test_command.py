@@ -47,21 +47,21 @@ def interrupt(folder: Path, jobs: int, pattern: str, by: signal.Signals) -> tupl
 
 @needs("torch")
 def test_a_run_killed_twice_and_resumed_ends_with_the_same_results(tmp_path: Path) -> None:
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    assert interrupt(part, 2, "*.feta", signal.SIGKILL)[0] == -signal.SIGKILL
-    code, errors = interrupt(part, 1, "default-0.feta", signal.SIGINT)
+    undisturbed, killed = tmp_path / "whole", tmp_path / "part"
+    assert interrupt(killed, 2, "*.feta", signal.SIGKILL)[0] == -signal.SIGKILL
+    code, errors = interrupt(killed, 1, "default-0.feta", signal.SIGINT)
     assert code == 130
     assert "finished steps are saved in" in errors
     assert "resume with: feta reproduce german --quick --folds 1" in errors
-    assert not (part / "results.json").exists()
-    for folder in (part, whole):
+    assert not (killed / "results.json").exists()
+    for folder in (killed, undisturbed):
         command = [*COMMAND, "--jobs", "1", "--out", str(folder)]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "CE-Fair training" in done.stdout
-    assert timeless(part / "results.json") == timeless(whole / "results.json")
-    assert (part / "reproduction.md").read_text("utf-8").startswith("## German credit\n")
-    assert not list(part.glob("models/*.training"))
+    assert timeless(killed / "results.json") == timeless(undisturbed / "results.json")
+    assert (killed / "reproduction.md").read_text("utf-8").startswith("## German credit\n")
+    assert not list(killed.glob("models/*.training"))
 
 
 @needs("torch")

@@ -7,8 +7,8 @@ from feta_paper.measurements import Measurements
 
 
 def run(dataset: str, rows: int = 86_000, **figures: list[float]) -> Measurements:
-    named = {key.replace("__", "."): values for key, values in figures.items()}
-    return Measurements(dataset, "made up", 5, False, 0, rows, 6, named)
+    figures_by_key = {key.replace("__", "."): values for key, values in figures.items()}
+    return Measurements(dataset, "made up", 5, False, 0, rows, 6, figures_by_key)
 
 
 def titles(measured: Measurements) -> list[str]:

@@ -29,9 +29,9 @@ def texts(table: Table) -> list[str]:
 def named_rows(table: Table) -> dict[tuple[str, str], tuple[Cell, Cell]]:
     """Return our cell and the paper's by approach and figure; only a first row has the approach."""
     rows, approach = {}, ""
-    for first, figure, here, paper in table.rows:
+    for first, figure, ours, paper in table.rows:
         approach = first.text or approach
-        rows[approach, figure.text] = here, paper
+        rows[approach, figure.text] = ours, paper
     return rows
 
 
@@ -43,10 +43,10 @@ def test_every_cell_of_the_paper_has_ours_next_to_it(dataset: str) -> None:
         for key, cell in cells(name, COUNTERPART[dataset]).items():
             for our_key in BLIND if "blind." in key else (key,):
                 arm, _, quantity = our_key.rpartition(".")
-                here, paper = rows[ARMS[arm], QUANTITIES[quantity]]
+                ours, paper = rows[ARMS[arm], QUANTITIES[quantity]]
                 assert paper.text.removesuffix(" s") == cell.text, (name, key)
-                assert here == our_cell(measured, our_key), (name, key)
-                assert "not measured" not in here.text, (name, key)
+                assert ours == our_cell(measured, our_key), (name, key)
+                assert "not measured" not in ours.text, (name, key)
     ratio = f"{RATIOS[COUNTERPART[dataset]].mean:,.0f} ×"  # noqa: RUF001 - as printed
     assert ratio in texts(paper_tables(measured)[2])
 
@@ -64,7 +64,7 @@ def test_the_page_is_one_small_file_without_scripts_or_addresses(
     assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\((?!#)", text)
 
 
-def test_an_empty_run_says_not_measured_everywhere() -> None:
+def test_an_empty_run_is_marked_not_measured_everywhere() -> None:
     measured = empty("german")
     ours = [row[2].text for table in paper_tables(measured) for row in table.rows]
     assert set(ours) == {"not measured", "0, by construction"}
@@ -77,8 +77,8 @@ def test_a_missing_figure_has_its_reason() -> None:
     assert "not measured: the run was stopped" in texts(paper_tables(measured)[4])
     for name in ("lcifr", "counting.milp"):
         times = {key: values for key, values in measured.times.items() if "milp" not in key}
-        stopped = replace(measured, times=times, missing={name: "too slow"})
-        assert "not measured: too slow" in html(stopped)
+        without_time = replace(measured, times=times, missing={name: "too slow"})
+        assert "not measured: too slow" in html(without_time)
 
 
 def test_any_subset_of_figures_can_be_rendered() -> None:
@@ -129,18 +129,18 @@ def test_times_are_never_marked() -> None:
 
 
 @pytest.mark.parametrize(
-    "evil", ["<script>alert(1)</script>", '"><img src=x onerror=y>', "a\u202eb\x1b[31m"]
+    "payload", ["<script>alert(1)</script>", '"><img src=x onerror=y>', "a\u202eb\x1b[31m"]
 )
-def test_untrusted_texts_are_escaped(evil: str) -> None:
+def test_untrusted_texts_are_escaped(payload: str) -> None:
     measured = replace(
         made_up("german"),
-        title=evil,
-        notes=[evil],
-        settings={evil: evil},
-        versions={evil: evil},
-        missing={evil: evil, "nn_b.accuracy": evil},
+        title=payload,
+        notes=[payload],
+        settings={payload: payload},
+        versions={payload: payload},
+        missing={payload: payload, "nn_b.accuracy": payload},
     )
-    page = html(without(measured, "nn_b.accuracy", reason=evil))
+    page = html(without(measured, "nn_b.accuracy", reason=payload))
     assert "<script" not in page
     assert "<img" not in page
     assert "\u202e" not in page
@@ -161,7 +161,7 @@ def test_folds_without_a_number_are_counted() -> None:
 def test_directions_are_compared_with_the_paper() -> None:
     trained = {"trained__ce_rate": [20.0, 21.0, 22.0], "nn_b__ce_rate": [10.0, 11.0, 12.0]}
     measured = replace(with_figures(empty("german"), **trained), folds=3)
-    shown = {claim.words: claim for claim in claims(measured)}
-    assert shown["Training against NN_b: CE rate"].outcome == "✗ other direction"
-    assert shown["Training against NN_b: CE rate"].paper == pytest.approx(-12.1)
-    assert shown["Training against NN_b: flip rate"].outcome == "not measured"
+    claims_by_words = {claim.words: claim for claim in claims(measured)}
+    assert claims_by_words["Training against NN_b: CE rate"].outcome == "✗ other direction"
+    assert claims_by_words["Training against NN_b: CE rate"].paper == pytest.approx(-12.1)
+    assert claims_by_words["Training against NN_b: flip rate"].outcome == "not measured"

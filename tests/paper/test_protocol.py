@@ -84,16 +84,16 @@ def labeled(people: Matrix, labels: Flags) -> list[bytes]:
 
 def test_each_person_is_in_one_test_fold() -> None:
     people = load_people("german", TINY.rows, 1)
-    everybody = labeled(people.rows, people.labels)
+    all_rows = labeled(people.rows, people.labels)
     folds = [fold(number) for number in range(5)]
     tested = [labeled(part.test, part.labels) for part in folds]
-    assert sorted(chain(*tested)) == sorted(everybody)
-    assert len(set(everybody)) == TINY.rows  # equal rows could not be distinguished
+    assert sorted(chain(*tested)) == sorted(all_rows)
+    assert len(set(all_rows)) == TINY.rows  # equal rows could not be distinguished
     for part, test in zip(folds, tested, strict=True):
         learn = labeled(part.split.people, part.split.targets == 1)
-        held = labeled(*part.validation)
-        assert [len(rows) for rows in (test, learn, held)] == [60, 216, 24]
-        assert sorted(test + learn + held) == sorted(everybody)
+        validation_rows = labeled(*part.validation)
+        assert [len(rows) for rows in (test, learn, validation_rows)] == [60, 216, 24]
+        assert sorted(test + learn + validation_rows) == sorted(all_rows)
 
 
 def test_the_sample_of_a_fold_depends_on_the_fold() -> None:

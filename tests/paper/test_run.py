@@ -27,7 +27,7 @@ ALL_ARMS = (
 
 
 class Killed(Exception):
-    """Simulates a kill between two results."""
+    """Simulation of a kill between two results."""
 
 
 def measure(
@@ -49,15 +49,15 @@ def measure(
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def complete_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch", reason="torch is not installed")
     folder = tmp_path_factory.mktemp("whole")
     measure(folder)
     return folder
 
 
-def test_all_quantities_of_the_paper_are_measured(whole: Path) -> None:
-    measured = Measurements.read(whole / "results.json")
+def test_all_quantities_of_the_paper_are_measured(complete_run: Path) -> None:
+    measured = Measurements.read(complete_run / "results.json")
     for arm in ALL_ARMS:
         (figure,) = measured.figures[f"{arm}.accuracy"]
         assert 0 <= figure <= 100
@@ -66,9 +66,9 @@ def test_all_quantities_of_the_paper_are_measured(whole: Path) -> None:
     assert measured.figures["nn_b.ce_rate_real"] >= measured.figures["nn_b.ce_rate"]
     for curve in ("loss", "accuracy", "ce_rate", "average_violation", "maximum_violation"):
         assert len(measured.curves[f"trained.{curve}"][0]) == TINY.fair_epochs + 1
-    ways = ("naive", "vectorized", "compiled")
+    methods = ("naive", "vectorized", "compiled")
     assert measured.figures["cost.sizes"] == [2, 8, 456]
-    assert all(len(measured.times[f"cost.{way}_seconds"]) == 3 for way in ways)
+    assert all(len(measured.times[f"cost.{way}_seconds"]) == 3 for way in methods)
     for arm in ("vote", "trained_vote", "forward"):
         assert measured.times[f"{arm}.seconds"][0] > 0
         assert measured.times[f"{arm}.single_seconds"][0] > 0
@@ -80,11 +80,11 @@ def test_all_quantities_of_the_paper_are_measured(whole: Path) -> None:
 
 @needs("torch")
 def test_unscaled_inputs_the_last_epoch_and_a_share_of_the_fold(
-    whole: Path, tmp_path: Path
+    complete_run: Path, tmp_path: Path
 ) -> None:
     other = replace(TINY, raw=True, epoch="last", test_share=0.5, numbers=False)
     measured = measure(tmp_path, protocol=other)
-    usual = Measurements.read(whole / "results.json")
+    usual = Measurements.read(complete_run / "results.json")
     for arm in ("nn_b", "vote", "trained", "trained_vote", "majority", "blind_full", "blind_fresh"):
         assert len(measured.figures[f"raw.{arm}.accuracy"]) == 1
         assert len(measured.figures[f"sample.{arm}.accuracy"]) == 1
@@ -98,28 +98,30 @@ def test_unscaled_inputs_the_last_epoch_and_a_share_of_the_fold(
 
 
 def test_a_run_resumed_in_several_processes_ends_with_the_same_results(
-    whole: Path, tmp_path: Path
+    complete_run: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(Killed):
         measure(tmp_path, stop_at="default")
     assert not (tmp_path / "results.json").exists()
     measure(tmp_path, jobs=2)
-    assert timeless(tmp_path / "results.json") == timeless(whole / "results.json")
+    assert timeless(tmp_path / "results.json") == timeless(complete_run / "results.json")
 
 
-def test_finished_units_do_not_run_again(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_units_do_not_run_again(
+    complete_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("this unit was finished")
 
-    before = timeless(whole / "results.json")
+    before = timeless(complete_run / "results.json")
     monkeypatch.setattr(running.Run, "carry_out", refuse)
-    measure(whole)
-    assert timeless(whole / "results.json") == before
+    measure(complete_run)
+    assert timeless(complete_run / "results.json") == before
 
 
-def test_another_seed_needs_another_folder(whole: Path) -> None:
+def test_another_seed_needs_another_folder(complete_run: Path) -> None:
     with pytest.raises(SchemaError, match="the seed was 3, and is 4 now"):
-        measure(whole, seed=4)
+        measure(complete_run, seed=4)
 
 
 def test_a_damaged_journal_is_set_aside(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_different_numbers_of_folds_are_not_paired() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "where"),
+    ("mean", "placement"),
     [
         (76.70, "within"),
         (82.26, "within"),
@@ -89,8 +89,8 @@ def test_different_numbers_of_folds_are_not_paired() -> None:
         (71.1399, "below"),
     ],
 )
-def test_two_deviations_are_within_and_more_are_not(mean: float, where: str) -> None:
-    assert place(mean, PAPER) == where
+def test_two_deviations_are_within_and_more_are_not(mean: float, placement: str) -> None:
+    assert place(mean, PAPER) == placement
 
 
 def test_a_figure_without_a_deviation_or_by_construction_is_not_compared() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campaigns.milp import KINDS, hard_problems, real_problems, run, wrong_answers, wrong_counts
+from campaigns.milp import KINDS, hard_problems, real_problems, run, wrong_counts, wrong_verdicts
 from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
@@ -28,7 +28,7 @@ ENGINES = (
 def test_answers_match_the_oracle(engine: MilpEngine, case: Case) -> None:
     model, person = case.model, case.people[0]
     others, counts = oracle.counterparts(model, person), Counter[str]()
-    assert wrong_answers(model, person, engine, others, counts) == []
+    assert wrong_verdicts(model, person, engine, others, counts) == []
     if not isinstance(model.rule, Tolerance):
         assert wrong_counts(model, person, engine, others, counts) == []
 
@@ -38,7 +38,7 @@ def test_answers_match_the_oracle(engine: MilpEngine, case: Case) -> None:
 def test_small_finite_queries_are_all_decided(case: Case) -> None:
     counts = Counter[str]()
     others = oracle.counterparts(case.model, case.people[0])
-    assert wrong_answers(case.model, case.people[0], engines()["milp"], others, counts) == []
+    assert wrong_verdicts(case.model, case.people[0], engines()["milp"], others, counts) == []
     assert not any("Unknown" in name for name in counts)
 
 

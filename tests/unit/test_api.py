@@ -14,12 +14,12 @@ from tests.examples import PERSON, SPACE, linear
 def test_verify_worst_and_tally_agree() -> None:
     model = linear(age=1.0, bias=-31.0)
     first = feta.verify(feta.FairAt(model, PERSON), engine="exhaustive")
-    farthest = feta.worst(model, PERSON)
+    worst = feta.worst(model, PERSON)
     assert isinstance(first, feta.Unfair)
-    assert isinstance(farthest, feta.Unfair)
+    assert isinstance(worst, feta.Unfair)
     assert SPACE.decode(first.counterexample.counterpart)["age"] == 31
-    assert SPACE.decode(farthest.counterexample.counterpart)["age"] == 90
-    assert (first.optimal, farthest.optimal) == (False, True)
+    assert SPACE.decode(worst.counterexample.counterpart)["age"] == 90
+    assert (first.optimal, worst.optimal) == (False, True)
     assert feta.tally(model, PERSON[None, :]).favorable.tolist() == [2 * 60]
 
 
@@ -57,13 +57,13 @@ def test_a_spread_is_over_all_counterparts() -> None:
     assert spread.decided.tolist() == [True]
 
 
-def test_a_spread_may_be_asked_of_a_threshold_model() -> None:
+def test_a_threshold_model_has_a_spread() -> None:
     spread = feta.spread(linear(age=1.0, bias=-31.0), PERSON[None, :])
     assert (spread.median.tolist(), spread.lowest.tolist()) == ([23.0], [-13.0])
 
 
 @pytest.mark.parametrize("budget", [feta.Budget(seconds=0), feta.Budget(evaluations=145)])
-def test_a_spread_that_was_not_finished_says_so(budget: feta.Budget) -> None:
+def test_an_unfinished_spread_is_undecided(budget: feta.Budget) -> None:
     spread = feta.spread(LIMIT, PERSON[None, :], budget=budget)
     assert spread.decided.tolist() == [False]
     assert np.isnan([spread.median, spread.lowest, spread.highest]).all()
@@ -99,10 +99,10 @@ def test_a_tolerance_is_verified_to_the_last_ulp(epsilon: float, *, fair: bool) 
 
 @pytest.mark.parametrize("engine", ["exhaustive", "lattice", "milp"])
 @pytest.mark.parametrize("epsilon", [40.0, 72.5])
-def test_the_verdict_of_a_tolerance_does_not_depend_on_which_counterpart_asks(
+def test_the_verdict_of_a_tolerance_is_the_same_for_every_counterpart(
     engine: str, epsilon: float
 ) -> None:
-    """At 54 nobody is farther than 36.5 away; from 18 to 90 it is twice as far."""
+    """The largest gap from age 54 is 36.5; from 18 to 90 it is twice as large."""
     model = feta.Model(SPACE, LIMIT.network, feta.Tolerance(epsilon))
     for age in (18, 54, 90):
         person = SPACE.encode({"age": age, "sex": "female", "income": 50})[0]
@@ -111,51 +111,51 @@ def test_the_verdict_of_a_tolerance_does_not_depend_on_which_counterpart_asks(
             assert isinstance(verdict, feta.Fair if epsilon == 72.5 else feta.Unfair)
 
 
-def test_an_audit_does_not_take_a_stranger_s_counts_for_a_proof(
+def test_counts_of_an_untrusted_engine_are_not_a_proof(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Miscounting(ExhaustiveEngine):
-        """A plugin's engine that counts everybody on one side."""
+        """An engine of a plugin that counts all counterparts in one class."""
 
         def tally(self, *arguments: object, **options: object) -> feta.Tally:
             counts = super().tally(*arguments, **options)  # type: ignore[arg-type]
             total = counts.by_class.sum(axis=1)
             return replace(counts, by_class=np.stack([total, 0 * total], axis=1))
 
-    known = {"miscounting": Miscounting(), **engines()}
-    monkeypatch.setattr(registry, "engines", lambda: known)
+    patched = {"miscounting": Miscounting(), **engines()}
+    monkeypatch.setattr(registry, "engines", lambda: patched)
     audit = feta.audit(linear(age=1.0, bias=-31.0), [SPACE.decode(PERSON)], engine="miscounting")
     assert [finding.status for finding in audit.findings] == ["unfair"]
 
 
-def test_a_count_and_a_proof_that_contradict_each_other_are_no_answer(
+def test_a_contradiction_of_counts_and_proof_is_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Split(ExhaustiveEngine):
-        """An engine whose counts show two decisions where there is one."""
+        """An engine whose counts show two decisions although there is one."""
 
         def tally(self, *arguments: object, **options: object) -> feta.Tally:
             counts = super().tally(*arguments, **options)  # type: ignore[arg-type]
             return replace(counts, by_class=counts.by_class + 1)
 
-    known = {"split": Split(), **engines()}
-    monkeypatch.setattr(registry, "engines", lambda: known)
+    patched = {"split": Split(), **engines()}
+    monkeypatch.setattr(registry, "engines", lambda: patched)
     audit = feta.audit(linear(age=1.0), [SPACE.decode(PERSON)], engine="split")
     assert [finding.status for finding in audit.findings] == ["undecided"]
     assert "please report this error" in audit.findings[0].reason
 
 
-def test_an_engine_of_somebody_else_is_not_taken_at_its_word(
+def test_a_false_claim_of_an_untrusted_engine_raises_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Liar(ExhaustiveEngine):
-        """A plugin's engine that calls everybody fairly treated."""
+        """An engine of a plugin that claims that every person is treated fairly."""
 
-        def solve(self, query: feta.FairAt, budget: feta.Budget) -> feta.Fair:  # noqa: ARG002 - the protocol's
+        def solve(self, query: feta.FairAt, budget: feta.Budget) -> feta.Fair:  # noqa: ARG002 - part of the protocol
             return feta.Fair(Certificate(query.digest, "liar", LatticeProof(146)))
 
-    known = {"liar": Liar(), **engines()}
-    monkeypatch.setattr(registry, "engines", lambda: known)
+    patched = {"liar": Liar(), **engines()}
+    monkeypatch.setattr(registry, "engines", lambda: patched)
     fair, unfair = linear(age=1.0), linear(age=1.0, bias=-31.0)
     assert isinstance(feta.verify(feta.FairAt(fair, PERSON), engine="liar"), feta.Fair)
     with pytest.raises(

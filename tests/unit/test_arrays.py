@@ -5,9 +5,9 @@ from feta.arrays import frozen
 
 
 def test_a_frozen_array_is_a_float64_copy_without_negative_zero() -> None:
-    given = np.array([-0.0, 1.0, np.nan], dtype=np.float32)
-    array = frozen(given)
-    given[1] = 7.0
+    original = np.array([-0.0, 1.0, np.nan], dtype=np.float32)
+    array = frozen(original)
+    original[1] = 7.0
     assert array.dtype == np.float64
     assert array[1] == 1.0
     assert not np.signbit(array[0])

@@ -1,4 +1,4 @@
-"""Small parts of the command line that a process would be too slow to test one by one."""
+"""Functions of the command line, tested without a separate process."""
 
 import os
 import signal
@@ -13,27 +13,27 @@ from feta.errors import SchemaError
 
 
 @pytest.fixture(autouse=True)
-def heard() -> Iterator[None]:
-    """A background job's children ignore the signal; here it is heard."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def _handle_interrupts() -> Iterator[None]:
+    """Handle SIGINT, which children of a background job ignore."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, previous)
 
 
-def test_an_interruption_waits_for_the_block() -> None:
+def test_an_interruption_is_raised_after_the_block() -> None:
     steps: list[str] = []
 
-    def interrupted_in_the_middle() -> None:
+    def interrupt() -> None:
         with uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             steps.append("done")
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted_in_the_middle()
+        interrupt()
     assert steps == ["done"]
 
 
-def test_results_do_not_write_over_what_is_read(tmp_path: Path) -> None:
+def test_an_input_is_not_overwritten(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text("age")
     with pytest.raises(SchemaError, match="--out is an input of this command"):
@@ -41,7 +41,7 @@ def test_results_do_not_write_over_what_is_read(tmp_path: Path) -> None:
     check_file(tmp_path / "new.csv", [table])
 
 
-def test_results_need_a_folder_that_is_there(tmp_path: Path) -> None:
+def test_output_needs_an_existing_folder(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"the folder .*missing does not exist; create it first"):
         check_file(tmp_path / "missing" / "out.csv", [])
     with pytest.raises(SchemaError, match="--out is a folder; expected a file"):

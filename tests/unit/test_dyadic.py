@@ -10,18 +10,18 @@ EDGES = [0.0, -0.0, 1.0, -1.5, 0.1, 2.0**53 + 2, 5e-324, -2.5e-320, 2.0**-1022, 
 
 
 @pytest.mark.parametrize("value", EDGES)
-def test_every_float64_is_taken_exactly(value: float) -> None:
+def test_every_float64_is_represented_exactly(value: float) -> None:
     assert Dyadic.of([value]).fractions() == [Fraction(value)]
     assert Dyadic.of(value).floats() == value
 
 
-def test_numbers_far_apart_share_one_power_of_two() -> None:
+def test_numbers_of_different_magnitudes_share_one_power_of_two() -> None:
     assert Dyadic.of(EDGES).fractions() == [Fraction(value) for value in EDGES]
     assert Dyadic.of(EDGES).floats().tolist() == EDGES
 
 
 @pytest.mark.parametrize("left", EDGES)
-def test_sums_differences_and_products_do_not_round(left: float) -> None:
+def test_sums_differences_and_products_are_exact(left: float) -> None:
     a, b = Dyadic.of(np.full(len(EDGES), left)), Dyadic.of(EDGES)
     pairs = [(Fraction(left), Fraction(right)) for right in EDGES]
     assert (a + b).fractions() == [x + y for x, y in pairs]
@@ -38,7 +38,7 @@ def test_a_matrix_product_cancels_exactly() -> None:
 
 
 @pytest.mark.parametrize("value", [0.1, 1.0, -3e-310, 1e300])
-def test_a_step_of_one_ulp_is_seen(value: float) -> None:
+def test_a_difference_of_one_ulp_is_kept(value: float) -> None:
     above = Dyadic.of([np.nextafter(value, np.inf)])
     assert above.compare(Dyadic.of([value])).tolist() == [1]
     assert Dyadic.of([value]).compare(above).tolist() == [-1]
@@ -46,7 +46,7 @@ def test_a_step_of_one_ulp_is_seen(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("whole", "nearest"),
+    ("integer", "nearest"),
     [
         (2**53 + 1, 2.0**53),  # halfway, to even
         (2**53 + 3, 2.0**53 + 4),
@@ -54,24 +54,24 @@ def test_a_step_of_one_ulp_is_seen(value: float) -> None:
         (-(2**53) - 1, -(2.0**53)),
     ],
 )
-def test_floats_round_once_to_the_nearest(whole: int, nearest: float) -> None:
-    assert Dyadic(np.array([whole], dtype=object), 0).floats().tolist() == [nearest]
-    assert Dyadic(np.array([whole * 2**60], dtype=object), -60).floats().tolist() == [nearest]
+def test_floats_are_rounded_once_to_the_nearest(integer: int, nearest: float) -> None:
+    assert Dyadic(np.array([integer], dtype=object), 0).floats().tolist() == [nearest]
+    assert Dyadic(np.array([integer * 2**60], dtype=object), -60).floats().tolist() == [nearest]
 
 
 def test_a_part_keeps_its_shape() -> None:
-    whole = Dyadic.of([[1.0, 2.0], [3.0, 4.0]])
-    assert whole[1].floats().tolist() == [3.0, 4.0]
-    assert whole[:, 1].floats().tolist() == [2.0, 4.0]
-    assert whole[np.array([1, 0, 1])].floats().shape == (3, 2)
+    numbers = Dyadic.of([[1.0, 2.0], [3.0, 4.0]])
+    assert numbers[1].floats().tolist() == [3.0, 4.0]
+    assert numbers[:, 1].floats().tolist() == [2.0, 4.0]
+    assert numbers[np.array([1, 0, 1])].floats().shape == (3, 2)
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3)])
-def test_no_numbers_are_no_numbers(shape: tuple[int, ...]) -> None:
+def test_empty_arrays_are_accepted(shape: tuple[int, ...]) -> None:
     assert Dyadic.of(np.zeros(shape)).floats().shape == shape
 
 
-def test_rows_computed_in_groups_go_back_to_their_places() -> None:
+def test_rows_computed_in_groups_keep_their_order() -> None:
     parts = [
         (np.array([2, 0]), Dyadic.of([[0.125], [3.0]])),
         (np.array([1]), Dyadic.of([[2.0**70]])),

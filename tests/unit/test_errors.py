@@ -25,7 +25,7 @@ from feta.errors import unknown_choice
         (MissingExtra, ImportError),
     ],
 )
-def test_every_error_is_fetas_and_the_builtin_people_expect(
+def test_every_error_is_a_feta_error_and_a_builtin_error(
     error: type[FetaError], builtin: type[Exception]
 ) -> None:
     assert issubclass(error, FetaError)
@@ -43,12 +43,12 @@ def test_a_domain_error_names_column_and_row() -> None:
     ("rows", "shown"),
     [((4,), r"\(rows 4\): why"), (tuple(range(10)), r"8, 9\): why"), (tuple(range(11)), "8, 9, …")],
 )
-def test_undecided_names_the_first_rows_and_keeps_all(rows: tuple[int, ...], shown: str) -> None:
+def test_undecided_names_the_first_rows_and_stores_all(rows: tuple[int, ...], shown: str) -> None:
     with pytest.raises(Undecided, match=shown) as refused:
         raise Undecided(rows, "why")
     assert refused.value.rows == rows
-    who = "1 person" if len(rows) == 1 else f"{len(rows)} people"
-    assert str(refused.value).startswith(f"{who} could not be decided")
+    subject = "1 person" if len(rows) == 1 else f"{len(rows)} people"
+    assert str(refused.value).startswith(f"{subject} could not be decided")
 
 
 def test_a_missing_extra_names_its_command() -> None:

@@ -1,4 +1,4 @@
-"""What the tests skip: only what needs a package that is really missing."""
+"""Tests are skipped only if they need a package that is really missing."""
 
 import pytest
 
@@ -18,7 +18,5 @@ from tests.extras import missing_by
         ("", None),
     ],
 )
-def test_only_a_package_that_is_missing_is_a_reason_to_skip(
-    message: str, package: str | None
-) -> None:
+def test_only_a_missing_package_skips_a_test(message: str, package: str | None) -> None:
     assert missing_by(message) == package

@@ -21,9 +21,11 @@ from feta.rule import UNDECIDED
 from feta.scorer.network.evaluation import Rows
 from tests.examples import PERSON, SPACE, linear
 
-LINE = Threshold(0.0, "above", "favorable")
+RULE = Threshold(0.0, "above", "favorable")
 ABC = Argmax(("a", "b", "c"))
-THREE = Network.from_layers([([[1.0, 0, 0, 0], [0.0] * 4, [0, 0, 0, 1.0]], [0.0, 40.0, 0.0])])
+THREE_OUTPUTS = Network.from_layers(
+    [([[1.0, 0, 0, 0], [0.0] * 4, [0, 0, 0, 1.0]], [0.0, 40.0, 0.0])]
+)
 LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
 
 
@@ -55,11 +57,11 @@ LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
             "wrong number of network outputs: got 1; expected 2 for Argmax",
         ),
         (
-            lambda: Model(SPACE, THREE, OneVsRest(("a", "b"), "a")),
+            lambda: Model(SPACE, THREE_OUTPUTS, OneVsRest(("a", "b"), "a")),
             "wrong number of network outputs: got 3; expected 2 for OneVsRest",
         ),
         (
-            lambda: Model(SPACE, THREE, Tolerance(1.0)),
+            lambda: Model(SPACE, THREE_OUTPUTS, Tolerance(1.0)),
             "wrong number of network outputs: got 3; expected 1 for Tolerance",
         ),
         (
@@ -67,7 +69,7 @@ LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
             r"invalid outcomes: got \('a', 'b'\); expected 0 different names",
         ),
         (
-            lambda: Model(SPACE, THREE, ABC, outcomes=("x", "y")),
+            lambda: Model(SPACE, THREE_OUTPUTS, ABC, outcomes=("x", "y")),
             r"invalid outcomes: got \('x', 'y'\); expected 3 different names",
         ),
         (
@@ -75,11 +77,11 @@ LINEAR = Network.from_layers([([[0.1, 0.0, 0.0, 0.0]], [0.0])])
             r"one class against the rest: got Threshold\(.*; expected an Argmax",
         ),
         (
-            lambda: Model(SPACE, THREE, OneVsRest(ABC.classes, "a")).one_vs_rest("a"),
+            lambda: Model(SPACE, THREE_OUTPUTS, OneVsRest(ABC.classes, "a")).one_vs_rest("a"),
             r"one class against the rest: got OneVsRest\(.*; expected an Argmax",
         ),
         (
-            lambda: Model(SPACE, THREE, ABC).one_vs_rest("d"),
+            lambda: Model(SPACE, THREE_OUTPUTS, ABC).one_vs_rest("d"),
             "unknown class: got 'd'; expected one of 'a', 'b', 'c'",
         ),
         (
@@ -111,7 +113,7 @@ def test_an_invalid_model_is_rejected(make: Callable[[], object], message: str) 
         ),
     ],
 )
-def test_activations_that_float64_cannot_hold_are_refused(
+def test_activations_that_overflow_float64_are_refused(
     layers: list[tuple[list[list[float]], list[float]]], message: str
 ) -> None:
     with pytest.raises(NetworkError, match=message):
@@ -124,12 +126,12 @@ def test_a_model_without_a_rule_decides_at_zero_and_a_tie_is_favorable() -> None
 
 
 @pytest.mark.parametrize(("side", "decision"), [(None, True), ("above", True), ("below", False)])
-def test_a_tie_is_what_the_networks_source_makes_of_it(side: str | None, *, decision: bool) -> None:
+def test_a_tie_is_decided_as_in_the_source(side: str | None, *, decision: bool) -> None:
     network = Network.from_layers([([[0.0] * 4], [3.0])], equality=side)  # type: ignore[arg-type]
     assert Model(SPACE, network, threshold=3.0).decide(PERSON[None, :]).tolist() == [decision]
 
 
-def test_two_outputs_score_as_second_less_first() -> None:
+def test_the_score_of_two_outputs_is_their_difference() -> None:
     network = Network.from_layers([([[1.0, 0, 0, 0], [0, 0, 0, 1.0]], [0.0, 0.0])])
     model = Model(SPACE, network)
     assert model.score(PERSON[None, :]).tolist() == [20.0]
@@ -145,7 +147,7 @@ def test_two_outputs_score_as_second_less_first() -> None:
         (29, 2.9, True),
     ],
 )
-def test_a_decision_is_exact_where_float64_only_sees_a_tie(
+def test_a_decision_is_exact_even_if_float64_ties(
     age: int, threshold: float, *, decision: bool
 ) -> None:
     rule = Threshold(threshold, equality="unfavorable")
@@ -153,7 +155,7 @@ def test_a_decision_is_exact_where_float64_only_sees_a_tie(
     assert Model(SPACE, LINEAR, rule).decide(person).tolist() == [decision]
 
 
-def test_nobody_is_decided_without_a_row() -> None:
+def test_no_rows_give_no_decisions() -> None:
     assert linear().decide(np.zeros((0, 4))).shape == (0,)
     assert linear().score(np.zeros((0, 4))).shape == (0,)
 
@@ -162,30 +164,32 @@ def test_nobody_is_decided_without_a_row() -> None:
 def test_people_outside_the_space_are_refused(bad: float) -> None:
     person = np.array(PERSON)
     person[0] = bad
-    for ask in (linear().decide, linear().score):
+    for evaluate in (linear().decide, linear().score):
         with pytest.raises(
             DomainError, match=r"'age' is invalid: .*; expected an integer from 18 to 90"
         ):
-            ask(person[None, :])
+            evaluate(person[None, :])
 
 
-def test_after_the_deadline_only_what_needs_exact_arithmetic_stays_open() -> None:
+def test_after_the_deadline_only_exact_decisions_remain_undecided() -> None:
     model = linear(age=1.0, bias=-30.0)
     people = np.repeat(PERSON[None, :], 3, axis=0)
     people[:, 0] = (29, 30, 31)
-    late = model.resolve(Rows(model.exact, people), LINE, deadline=-np.inf)
-    assert late.decisions.tolist() == [0, UNDECIDED, 1]
-    assert late.runtime_safe.tolist() == [True, False, True]
-    assert model.resolve(Rows(model.exact, people), LINE).decisions.tolist() == [0, 1, 1]
+    result = model.resolve(Rows(model.exact, people), RULE, deadline=-np.inf)
+    assert result.decisions.tolist() == [0, UNDECIDED, 1]
+    assert result.runtime_safe.tolist() == [True, False, True]
+    assert model.resolve(Rows(model.exact, people), RULE).decisions.tolist() == [0, 1, 1]
 
 
 def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
     model = linear(age=1.0, bias=-30.0 + 1e-7)
-    batch = model.resolve(Rows(model.exact, PERSON[None, :]), LINE)
+    batch = model.resolve(Rows(model.exact, PERSON[None, :]), RULE)
     assert (batch.decisions.tolist(), batch.runtime_safe.tolist()) == ([1], [False])
     exact = Network.from_layers([([[1.0, 0, 0, 0]], [-30.0 + 1e-7])], source="float64")
-    twin = Model(SPACE, exact)
-    assert twin.resolve(Rows(twin.exact, PERSON[None, :]), LINE).runtime_safe.tolist() == [True]
+    float64_model = Model(SPACE, exact)
+    assert float64_model.resolve(
+        Rows(float64_model.exact, PERSON[None, :]), RULE
+    ).runtime_safe.tolist() == [True]
 
 
 @pytest.mark.parametrize(
@@ -197,12 +201,12 @@ def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
         (Network.from_layers([([[1.0]], [0.0])], source="float64"), 1e39, (0.0, 0.0)),
     ],
 )
-def test_the_sources_own_doubt_is_counted(
+def test_the_error_of_the_source_is_included(
     network: Network, high: float, source_error: tuple[float, float]
 ) -> None:
     space = FeatureSpace((Real("x", 0, high, sensitive=True),))
-    low, most = source_error
-    assert low <= Model(space, network).runtime_error <= most
+    low_error, high_error = source_error
+    assert low_error <= Model(space, network).runtime_error <= high_error
 
 
 @pytest.mark.parametrize(
@@ -223,7 +227,7 @@ def test_any_two_models_have_different_fingerprints(other: Model) -> None:
     assert model.fingerprint == Model(SPACE, LINEAR, outcomes=("no", "yes")).fingerprint
 
 
-def test_other_sensitive_attributes_change_nothing_else() -> None:
+def test_changing_sensitive_attributes_keeps_the_rest() -> None:
     network = Network.from_layers([(np.ones((2, 4)), [0.0, 1.0])], equality="below")
     model = Model(SPACE, network, threshold=1.0, outcomes=("no", "yes"))
     other = model.with_sensitive(["sex"])
@@ -243,8 +247,8 @@ def at(age: float, income: float) -> list[float]:
     return [age, 1.0, 0.0, income]
 
 
-def test_several_classes_are_decided_by_the_largest_score_the_first_on_a_tie() -> None:
-    model = Model(SPACE, THREE, ABC)
+def test_the_class_with_the_largest_score_wins_and_the_first_on_a_tie() -> None:
+    model = Model(SPACE, THREE_OUTPUTS, ABC)
     people = np.array([at(41, 0), at(40, 0), at(39, 40), at(39, np.nextafter(40, 41)), at(41, 41)])
     assert model.decide(people).tolist() == [0, 0, 1, 2, 0]
     assert model.score(people).shape == (5, 3)
@@ -252,16 +256,16 @@ def test_several_classes_are_decided_by_the_largest_score_the_first_on_a_tie() -
 
 
 @pytest.mark.parametrize("chosen", ["a", "b", "c"])
-def test_one_against_the_rest_asks_for_one_class_of_the_same_model(chosen: str) -> None:
-    model = Model(SPACE, THREE, ABC, outcomes=("x", "y", "z"))
-    one = model.one_vs_rest(chosen)
+def test_one_against_the_rest_decides_one_class_of_the_same_model(chosen: str) -> None:
+    model = Model(SPACE, THREE_OUTPUTS, ABC, outcomes=("x", "y", "z"))
+    binary = model.one_vs_rest(chosen)
     people = np.array([at(41, 0), at(40, 0), at(39, 40), at(39, 41)])
-    due = [ABC.classes[winner] == chosen for winner in model.decide(people)]
-    assert one.decide(people).tolist() == due
-    assert one.decide(people).dtype == np.bool_
-    assert one.outcomes == (f"not {chosen}", chosen)
-    assert one.network is model.network
-    assert one.fingerprint != model.fingerprint
+    expected = [ABC.classes[winner] == chosen for winner in model.decide(people)]
+    assert binary.decide(people).tolist() == expected
+    assert binary.decide(people).dtype == np.bool_
+    assert binary.outcomes == (f"not {chosen}", chosen)
+    assert binary.network is model.network
+    assert binary.fingerprint != model.fingerprint
 
 
 def test_two_outputs_may_be_two_classes_and_a_tie_is_then_the_first() -> None:
@@ -278,7 +282,7 @@ def test_a_regression_model_scores() -> None:
     assert model.with_sensitive(["sex"]).rule == Tolerance(1.0)
 
 
-def test_a_threshold_that_looks_like_a_probability_is_remarked_on() -> None:
+def test_a_threshold_that_looks_like_a_probability_gives_a_warning() -> None:
     network = Network.from_layers([([[0.0, 0.0, 0.0, 1.0]], [0.0])], sigmoid=True)
     with pytest.warns(
         UserWarning, match=r"threshold=0.5 is compared with the score.*at_probability\(0.5\)"

@@ -1,4 +1,4 @@
-"""The binding of the compiled kernel: its messages."""
+"""Error messages of the kernel's bindings."""
 
 import re
 
@@ -9,7 +9,7 @@ native = pytest.importorskip("feta._native")
 
 
 @pytest.mark.parametrize(
-    ("constants", "magnitudes", "got"),
+    ("constants", "magnitudes", "message"),
     [
         (np.zeros((4, 2)), np.zeros((4, 2)), "(4, 2) and (4, 2)"),
         (np.zeros((4, 3)), np.zeros((5, 3)), "(4, 3) and (5, 3)"),
@@ -17,9 +17,9 @@ native = pytest.importorskip("feta._native")
     ],
 )
 def test_arrays_of_other_shapes_are_rejected(
-    constants: np.ndarray, magnitudes: np.ndarray, got: str
+    constants: np.ndarray, magnitudes: np.ndarray, message: str
 ) -> None:
     kernel = native.Kernel(np.zeros(3), np.zeros(3), 1)
-    expected = rf"^invalid shape of constants or magnitudes: got {re.escape(got)}; expected "
+    expected = rf"^invalid shape of constants or magnitudes: got {re.escape(message)}; expected "
     with pytest.raises(ValueError, match=expected + r"\(people, 3\)$"):
         kernel.worst_real(constants, magnitudes, np.ones(1), np.zeros(1), -1.0, 0, 1)

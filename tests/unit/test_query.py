@@ -7,7 +7,7 @@ from tests.examples import PERSON, linear
 MODEL = linear(age=1.0)
 
 
-@pytest.mark.parametrize("question", [FairAt, WorstAt])
+@pytest.mark.parametrize("query", [FairAt, WorstAt])
 @pytest.mark.parametrize(
     ("person", "message"),
     [
@@ -24,14 +24,14 @@ MODEL = linear(age=1.0)
         (np.array([30.0, 1.0, 1.0, 0.0]), r"'sex' is invalid: got \[1\.0, 1\.0\]"),
     ],
 )
-def test_a_question_about_nobody_is_refused(
-    question: type[FairAt], person: np.ndarray, message: str
+def test_an_invalid_person_is_refused(
+    query: type[FairAt], person: np.ndarray, message: str
 ) -> None:
     with pytest.raises(DomainError, match=message):
-        question(MODEL, person)
+        query(MODEL, person)
 
 
-def test_a_question_keeps_its_own_copy_of_the_person() -> None:
+def test_a_query_copies_the_person() -> None:
     person = np.array(PERSON)
     query = FairAt(MODEL, person)
     person[0] = 90.0
@@ -44,17 +44,17 @@ def test_any_two_queries_have_different_digests() -> None:
     older[0] = 31.0
     richer = np.array(PERSON)
     richer[3] = np.nextafter(50.0, 51)
-    questions = [
+    queries = [
         FairAt(MODEL, PERSON),
         WorstAt(MODEL, PERSON),
         FairAt(MODEL, older),
         FairAt(MODEL, richer),
         FairAt(linear(age=2.0), PERSON),
     ]
-    assert len({query.digest for query in questions}) == len(questions)
+    assert len({query_.digest for query_ in queries}) == len(queries)
     assert FairAt(linear(age=1.0), np.array(PERSON)).digest == FairAt(MODEL, PERSON).digest
 
 
-def test_negative_zero_asks_the_same_question() -> None:
+def test_negative_zero_gives_the_same_digest() -> None:
     poor, negative = (np.array([30.0, 1.0, 0.0, zero]) for zero in (0.0, -0.0))
     assert FairAt(MODEL, poor).digest == FairAt(MODEL, negative).digest

@@ -33,15 +33,15 @@ def test_gamma_is_above_highams_bound_computed_exactly(
     [(FLOAT64, np.float64), (SOURCE_FLOAT64, np.float64), (SOURCE_FLOAT32, np.float32)],
 )
 def test_the_constants_are_those_of_the_format(arithmetic: Arithmetic, dtype: type) -> None:
-    about = np.finfo(dtype)
-    assert arithmetic.name == about.dtype.name
-    assert arithmetic.unit == float(about.eps) / 2
-    assert arithmetic.tiny >= 2 * float(about.smallest_normal)
-    assert arithmetic.huge < float(about.max)
+    info = np.finfo(dtype)
+    assert arithmetic.name == info.dtype.name
+    assert arithmetic.unit == float(info.eps) / 2
+    assert arithmetic.tiny >= 2 * float(info.smallest_normal)
+    assert arithmetic.huge < float(info.max)
     assert arithmetic.tiny / arithmetic.unit <= FLOOR
 
 
-def test_a_source_is_found_by_its_name() -> None:
+def test_sources_are_listed_by_name() -> None:
     assert {name: arithmetic.name for name, arithmetic in SOURCES.items()} == {
         name: name for name in SOURCES
     }
@@ -50,15 +50,15 @@ def test_a_source_is_found_by_its_name() -> None:
 
 @pytest.mark.parametrize("arithmetic", [SOURCE_FLOAT32, SOURCE_FLOAT64])
 @pytest.mark.parametrize("threshold", [-30.0, -2.0, 0.0, 1.5, 6.0])
-def test_beyond_its_error_a_rounded_sigmoid_keeps_the_decision(
+def test_a_rounded_sigmoid_keeps_decisions_beyond_its_error(
     arithmetic: Arithmetic, threshold: float
 ) -> None:
     source_error = sigmoid_error(threshold, arithmetic)
-    off = SIGMOID_ULPS * Fraction(arithmetic.unit)
-    at = _sigmoid(threshold)
-    once = Fraction(arithmetic.unit)  # the probability of the threshold is a rounded number
-    assert _sigmoid(threshold + source_error) * (1 - off) > at * (1 + once)
-    assert _sigmoid(threshold - source_error) * (1 + off) < at * (1 - once)
+    error = SIGMOID_ULPS * Fraction(arithmetic.unit)
+    probability = _sigmoid(threshold)
+    rounding = Fraction(arithmetic.unit)  # the probability of the threshold is a rounded number
+    assert _sigmoid(threshold + source_error) * (1 - error) > probability * (1 + rounding)
+    assert _sigmoid(threshold - source_error) * (1 + error) < probability * (1 - rounding)
 
 
 def _sigmoid(score: float) -> Fraction:
@@ -73,7 +73,7 @@ def _sigmoid(score: float) -> Fraction:
     ("threshold", "arithmetic"),
     [(20.0, SOURCE_FLOAT32), (40.0, SOURCE_FLOAT64), (1e308, SOURCE_FLOAT64)],
 )
-def test_a_saturated_sigmoid_leaves_every_score_in_doubt(
+def test_a_saturated_sigmoid_has_an_infinite_error(
     threshold: float, arithmetic: Arithmetic
 ) -> None:
     assert sigmoid_error(threshold, arithmetic) == float("inf")
@@ -81,7 +81,7 @@ def test_a_saturated_sigmoid_leaves_every_score_in_doubt(
 
 
 @pytest.mark.parametrize("arithmetic", ALL)
-def test_sums_that_no_bound_covers_have_an_infinite_one(arithmetic: Arithmetic) -> None:
-    most = int(0.5 / arithmetic.unit)
-    assert 0 < arithmetic.gamma(most // 2) < np.inf
-    assert arithmetic.gamma(most) == arithmetic.gamma(4 * most) == np.inf
+def test_sums_without_a_valid_bound_have_an_infinite_one(arithmetic: Arithmetic) -> None:
+    n_terms = int(0.5 / arithmetic.unit)
+    assert 0 < arithmetic.gamma(n_terms // 2) < np.inf
+    assert arithmetic.gamma(n_terms) == arithmetic.gamma(4 * n_terms) == np.inf

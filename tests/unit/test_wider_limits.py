@@ -45,8 +45,8 @@ MODEL = Model(SPACE, Network.from_layers(LAYERS, source="float64"))
 INSIDE = {"age": 1, "hours": 16, "rooms": 1.5, "income": 50.0}
 
 
-def exact(record: dict[str, Any], age: int) -> bool:
-    """Decide in fractions."""
+def decide_exactly(record: dict[str, Any], age: int) -> bool:
+    """Decide in exact fractions."""
     row = [age, record["hours"], record["rooms"], record["income"], 0]
     hidden = [
         sum((Fraction(float(w)) * Fraction(x) for w, x in zip(line, row, strict=True)), start)
@@ -72,11 +72,11 @@ OUTSIDE: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("engine", ["auto", "exhaustive", "lattice"])
 @pytest.mark.parametrize("change", OUTSIDE)
-def test_a_person_outside_the_limits_is_decided_as_exact_scores_say(
+def test_a_person_outside_the_limits_is_decided_by_exact_scores(
     engine: str, change: dict[str, Any]
 ) -> None:
     record = INSIDE | change
-    decisions = [exact(record, age) for age in range(5)]
+    decisions = [decide_exactly(record, age) for age in range(5)]
     finding = feta.audit(MODEL, [record], engine=engine).findings[0]
     assert finding.status == ("fair" if len(set(decisions)) == 1 else "unfair")
     assert finding.decision == decisions[1]
@@ -85,12 +85,12 @@ def test_a_person_outside_the_limits_is_decided_as_exact_scores_say(
     assert FairPredictor(MODEL, engine).decide(people)[0] == (2 * sum(decisions) >= 5)
 
 
-def test_the_cases_above_hold_both_verdicts() -> None:
-    cases = [{exact(INSIDE | change, age) for age in range(5)} for change in OUTSIDE]
+def test_the_cases_contain_both_verdicts() -> None:
+    cases = [{decide_exactly(INSIDE | change, age) for age in range(5)} for change in OUTSIDE]
     assert {len(case) for case in cases} == {1, 2}
 
 
-def test_answers_do_not_depend_on_who_else_is_asked_about() -> None:
+def test_answers_do_not_depend_on_other_people() -> None:
     records = [INSIDE | change for change in [*OUTSIDE, {}, {"income": None}]]
     together = feta.audit(MODEL, records).findings
     for row, record in enumerate(records):
@@ -128,7 +128,7 @@ def test_a_person_who_cannot_be_decided_is_rejected_by_column_and_reason(
     assert (refused.value.column, refused.value.row) == (column, 1)
 
 
-def test_a_strict_column_refuses_everybody_outside() -> None:
+def test_a_strict_column_refuses_people_outside_its_limits() -> None:
     strict = Real("income", 0.0, 100.0, missing=True, strict=True)
     model = Model(FeatureSpace((*SPACE.attributes[:-1], strict)), MODEL.network)
     with pytest.raises(
@@ -143,7 +143,7 @@ def test_numbers_that_overflow_in_the_source_are_refused() -> None:
         feta.audit(model, [INSIDE | {"income": 1e38}])
 
 
-def test_an_engine_that_cannot_take_such_numbers_is_named() -> None:
+def test_an_engine_that_does_not_accept_large_numbers_is_named() -> None:
     with pytest.raises(OutsideLimits, match=r"'income' is outside .* because .*lattice") as refused:
         feta.audit(MODEL, [INSIDE | {"income": 1e35}], engine="lattice")
     assert refused.value.column == "income"
@@ -161,7 +161,7 @@ def test_bands_follow_a_source_outside_its_limits() -> None:
         feta.audit(model, [{"age": 1, "hours": 95}])
 
 
-def test_a_direct_question_says_who_takes_people_outside() -> None:
+def test_a_query_names_the_functions_that_accept_people_outside() -> None:
     person = SPACE.encode(INSIDE | {"hours": 70}, limits="open")[0]
     with pytest.raises(
         DomainError, match=r"got 70\.0; .*; feta.audit and FairPredictor.decide accept"
@@ -169,18 +169,21 @@ def test_a_direct_question_says_who_takes_people_outside() -> None:
         feta.FairAt(MODEL, person)
 
 
-def test_wider_models_are_shared_by_people_of_one_size() -> None:
+def test_people_of_similar_magnitudes_share_a_wider_model() -> None:
     records = [INSIDE | {"income": income} for income in (101.0, 500.0, 999.0, 1001.0, 50.0)]
     parts = groups(MODEL, SPACE.encode(records, limits="open"))
     assert [rows.tolist() for _, rows in parts] == [[0, 1, 2], [3], [4]]
     assert parts[2][0] is MODEL
 
 
-def test_votes_and_medians_take_people_outside() -> None:
+def test_votes_and_medians_accept_people_outside() -> None:
     people = SPACE.encode([INSIDE, INSIDE | {"hours": 70}], limits="open")
     weights = feta.VoteWeights.of(SPACE, {(4,): 3, (0,): 1})
-    decided = FairPredictor(MODEL, weights=weights).decide(people)
-    assert decided.tolist() == [exact(INSIDE, 4), exact(INSIDE | {"hours": 70}, 4)]
+    decisions = FairPredictor(MODEL, weights=weights).decide(people)
+    assert decisions.tolist() == [
+        decide_exactly(INSIDE, 4),
+        decide_exactly(INSIDE | {"hours": 70}, 4),
+    ]
     regression = Model(SPACE, MODEL.network, feta.Tolerance(0.5))
     wide = FeatureSpace((SPACE.attributes[0], Integer("hours", 0, 99), *SPACE.attributes[2:]))
     declared = Model(wide, MODEL.network, feta.Tolerance(0.5))
@@ -211,16 +214,16 @@ def test_a_report_shows_people_outside_and_counts_them(tmp_path: Path) -> None:
     assert "1 person has rooms above the schema&#39;s maximum 2: this person is decided" in page
 
 
-def test_a_journal_gives_back_the_pair_of_a_person_outside(tmp_path: Path) -> None:
+def test_a_journal_stores_the_pair_of_a_person_outside(tmp_path: Path) -> None:
     people = SPACE.encode(INSIDE | {"rooms": 2.5}, limits="open")
     findings = Auditor(MODEL).audit(people)
     assert findings[0].pair is not None
     with AuditJournal(tmp_path / "journal.sqlite", MODEL) as journal:
         journal.write(people, findings)
-        known = journal.known(people)[0]
-    assert known is not None
-    assert known.pair is not None
-    assert known.pair.counterpart.tolist() == findings[0].pair.counterpart.tolist()
+        finding = journal.known(people)[0]
+    assert finding is not None
+    assert finding.pair is not None
+    assert finding.pair.counterpart.tolist() == findings[0].pair.counterpart.tolist()
 
 
 TABLE = pd.DataFrame(
@@ -255,7 +258,7 @@ def half(table: pd.DataFrame) -> Any:  # noqa: ANN401 - an array
 
 
 def steps() -> dict[str, tuple[Any, str, float, str]]:
-    """Steps, the column that they take, a number beyond its limits, and why it is refused."""
+    """Return steps, their column, a number beyond its limits, and the reason of the refusal."""
     pytest.importorskip("sklearn")
     from sklearn.impute import SimpleImputer  # noqa: PLC0415 - an extra
     from sklearn.preprocessing import (  # noqa: PLC0415 - an extra
@@ -274,7 +277,7 @@ def steps() -> dict[str, tuple[Any, str, float, str]]:
 
 
 @pytest.mark.parametrize("name", ["clip", "bins", "mark", "unknown"])
-def test_preprocessing_that_is_not_affine_everywhere_keeps_its_limits(name: str) -> None:
+def test_preprocessing_that_is_not_affine_is_limited_to_the_domain(name: str) -> None:
     step, column, value, reason = steps()[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -286,13 +289,13 @@ def test_preprocessing_that_is_not_affine_everywhere_keeps_its_limits(name: str)
     other = "hours" if column == "income" else "income"
     moved = INSIDE | {other: 130}
     finding = feta.audit(model, [moved], replay=feta.runtime_of(pipeline, model)).findings[0]
-    everybody = pd.DataFrame([moved | {"age": age} for age in range(5)])
-    decisions = pipeline.predict(everybody).tolist()
+    counterparts = pd.DataFrame([moved | {"age": age} for age in range(5)])
+    decisions = pipeline.predict(counterparts).tolist()
     assert finding.status == ("fair" if len(set(decisions)) == 1 else "unfair")
     assert finding.decision == decisions[1]
 
 
-def test_a_column_of_one_value_has_no_slope_beyond() -> None:
+def test_a_column_with_one_value_has_no_slope_beyond_its_limits() -> None:
     space = FeatureSpace((*PLAIN.attributes, Integer("office", 7, 7)))
     sklearn = pytest.importorskip("sklearn.pipeline")
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - an extra
@@ -306,12 +309,12 @@ def test_a_column_of_one_value_has_no_slope_beyond() -> None:
         feta.audit(model, [INSIDE | {"office": 8}])
 
 
-def test_rounding_of_terms_that_cancel_is_counted_beyond_the_limits() -> None:
+def test_rounding_of_cancelled_terms_is_included_beyond_the_limits() -> None:
     preprocessing = pytest.importorskip("sklearn.preprocessing")
     from sklearn.pipeline import FeatureUnion  # noqa: PLC0415 - an extra
 
-    twice = FeatureUnion([(name, preprocessing.StandardScaler()) for name in "ab"])
-    pipeline, _ = read(twice, ["income"])
+    two_copies = FeatureUnion([(name, preprocessing.StandardScaler()) for name in "ab"])
+    pipeline, _ = read(two_copies, ["income"])
     last = pipeline[-1]
     last.coef_[0, 1] = -last.coef_[0, 0]  # the two copies of income cancel
     model = Model(PLAIN, feta.read_sklearn(pipeline, PLAIN))
@@ -319,12 +322,12 @@ def test_rounding_of_terms_that_cancel_is_counted_beyond_the_limits() -> None:
     assert (near.runtime, far.runtime) == ("safe", "sensitive")
 
 
-def test_a_model_file_keeps_which_columns_hold_beyond_their_limits(tmp_path: Path) -> None:
+def test_a_model_file_stores_which_columns_are_affine_beyond_their_limits(tmp_path: Path) -> None:
     preprocessing = pytest.importorskip("sklearn.preprocessing")
     _, model = read(preprocessing.MaxAbsScaler(), ["hours"])
     feta.save_model(model, tmp_path / "model.feta")
-    again = feta.load_model(tmp_path / "model.feta")
-    assert again.network.measured == model.network.measured
+    loaded = feta.load_model(tmp_path / "model.feta")
+    assert loaded.network.measured == model.network.measured
     assert model.network.measured is not None
     assert [span[0] for span in model.network.measured.spans] == [0, 1, 2, 3]
     feta.save_model(MODEL, tmp_path / "bare.feta")
@@ -369,7 +372,7 @@ def test_a_model_file_whose_limits_were_edited_is_refused(tmp_path: Path) -> Non
         feta.load_model(tmp_path / "model.feta")
 
 
-def test_strict_is_part_of_a_space_only_where_it_holds(tmp_path: Path) -> None:
+def test_strict_is_stored_only_if_it_is_set(tmp_path: Path) -> None:
     def space(**flags: bool) -> FeatureSpace:
         return FeatureSpace(
             (Categorical("s", ("a", "b"), sensitive=True), Real("n", 0, 9, **flags))
@@ -380,7 +383,7 @@ def test_strict_is_part_of_a_space_only_where_it_holds(tmp_path: Path) -> None:
         for flags in ({}, {"strict": True}, {"missing": True}, {"strict": True, "missing": True})
     }
     assert len(prints) == 4
-    # As it was before columns could be strict.
+    # The fingerprint from before columns could be strict.
     assert space().fingerprint.startswith("2a3ed1599c79")
     strict = Model(space(strict=True), Network.from_layers([([[1.0, 2.0, 3.0]], [0.5])]))
     feta.save_model(strict, tmp_path / "strict.feta")
@@ -399,8 +402,8 @@ income = { type = "number", min = 0, max = 9 }
     schema = parse_schema(text)
     strict = [getattr(attribute, "strict", False) for attribute in schema.space.attributes]
     assert strict == [False, True, True, True, False]
-    again = parse_schema(format_schema(schema))
-    assert again.space == schema.space
+    parsed = parse_schema(format_schema(schema))
+    assert parsed.space == schema.space
 
 
 @pytest.mark.parametrize("kind", ["INT32", "INT64"])
@@ -453,7 +456,7 @@ def test_a_module_that_casts_its_input_keeps_its_limits(cast: str, narrow: bool)
     assert network.measured == (Measured() if narrow else None)
 
 
-def test_scaling_a_column_again_keeps_it_within_its_limits() -> None:
+def test_scaling_a_column_twice_keeps_its_limits() -> None:
     preprocessing = pytest.importorskip("sklearn.preprocessing")
     _, model = read(preprocessing.MaxAbsScaler(), ["hours"])
     cancelled_magnitude = fold_scaling(model.network, [0.0, 5.0, 0.0, 0.0], [1.0, 2.0, 1.0, 1.0])

@@ -70,9 +70,9 @@ def fitted(*steps: BaseEstimator, frame: pd.DataFrame = X) -> Pipeline:
     return make_pipeline(*steps, LogisticRegression(solver="newton-cholesky")).fit(frame, Y)
 
 
-def numbers(*more: BaseEstimator, columns: tuple[str, ...] = ("age", "debt")) -> Pipeline:
+def numbers(*steps: BaseEstimator, columns: tuple[str, ...] = ("age", "debt")) -> Pipeline:
     """Fit a pipeline that applies these steps to some numeric columns only."""
-    return fitted(make_column_transformer((make_pipeline(*more), list(columns))))
+    return fitted(make_column_transformer((make_pipeline(*steps), list(columns))))
 
 
 def assert_agrees(pipeline: Pipeline, space: FeatureSpace = SPACE) -> Network:
@@ -188,7 +188,7 @@ def logarithms(table: Matrix) -> Matrix:
     return np.log(np.asarray(table, dtype=np.float64) + 10)
 
 
-def test_unknown_code_is_sampled_and_every_verdict_says_so() -> None:
+def test_unknown_code_is_sampled_and_every_verdict_states_it() -> None:
     model = Model(SPACE, assert_agrees(numbers(FunctionTransformer(halves))))
     assert model.network.provenance == "sampled"
     verdicts = [worst(model, person) for person in PEOPLE[:20]]
@@ -306,7 +306,7 @@ def fitted_mlp(activation: str) -> Pipeline:
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore")  # these pipelines are meant to be odd
+@pytest.mark.filterwarnings("ignore")  # these pipelines are unusual on purpose
 def test_preprocessing_that_is_not_additive_is_rejected_with_column_and_fix(
     make: Callable[[], Pipeline], message: str
 ) -> None:
@@ -356,7 +356,9 @@ def test_passthrough_columns_and_transformer_weights_are_read() -> None:
     assert_agrees(fitted(columns, frame=X.fillna({"income": 1.0}).drop(columns=["income"])))
 
 
-@pytest.mark.parametrize("name", ["age and its band", "PCA after one-hot", "splines", "own code"])
+@pytest.mark.parametrize(
+    "name", ["age and its band", "PCA after one-hot", "splines", "custom code"]
+)
 def test_pairs_of_absorbed_pipelines_replay_in_the_pipeline(name: str) -> None:
     from campaigns.pipelines import SPACE as WIDE  # noqa: PLC0415 - both have a SPACE
     from campaigns.pipelines import people_and_labels  # noqa: PLC0415

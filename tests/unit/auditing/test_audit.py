@@ -58,7 +58,7 @@ def test_everybody_has_a_finding_in_order() -> None:
     assert result.undecided == ()
 
 
-def test_pairs_are_the_worst_ones_and_the_largest_gap_is_first() -> None:
+def test_pairs_are_the_worst_and_sorted_by_gap() -> None:
     result = audit(MODEL, people(-4, -2))
     assert [finding.row for finding in result.pairs] == [0, 1]
     gaps = [finding.pair.gap for finding in result.pairs if finding.pair]
@@ -84,7 +84,7 @@ def test_flips_and_accuracies_are_counted() -> None:
     assert audit(MODEL, people(8)).summary.accuracy is None
 
 
-def test_there_must_be_one_label_per_person() -> None:
+def test_labels_must_be_one_per_person() -> None:
     message = "^invalid number of labels: got 1; expected one label per person, 2$"
     with pytest.raises(DomainError, match=message):
         audit(MODEL, people(1, 2), labels=[True])
@@ -285,10 +285,10 @@ def test_top_pairs_change_one_attribute_and_show_nobody_twice() -> None:
 
 def test_out_of_time_the_worst_pair_is_shown_instead() -> None:
     finding = Auditor(MODEL).audit(SPACE.encode(people(-3)))[0]
-    hurried = Auditor(MODEL, "exhaustive", Budget(seconds=0))
-    assert hurried.simplest_pair(finding, "age") is None
-    assert hurried.simplest_pair(finding, None) is finding.pair
-    top_pairs = TopPairs(hurried)
+    auditor = Auditor(MODEL, "exhaustive", Budget(seconds=0))
+    assert auditor.simplest_pair(finding, "age") is None
+    assert auditor.simplest_pair(finding, None) is finding.pair
+    top_pairs = TopPairs(auditor)
     top_pairs.add(finding)
     assert [view.pair for view in top_pairs.pairs()] == [finding.pair]
     fair = Auditor(MODEL).audit(SPACE.encode(people(-7)))[0]

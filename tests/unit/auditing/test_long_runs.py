@@ -36,11 +36,11 @@ def people_of(*incomes: float) -> Matrix:
 PEOPLE = people_of(1.0, 5.0, 50.0)
 
 
-def same(one: Finding, other: Finding) -> bool:
+def same(first: Finding, second: Finding) -> bool:
     """Return whether two findings have the same content."""
     names = ("row", "status", "decision", "fair_decision", "alone", "runtime", "replayed", "reason")
-    pairs = [None if f.pair is None else f.pair.counterpart.tolist() for f in (one, other)]
-    return pairs[0] == pairs[1] and all(getattr(one, n) == getattr(other, n) for n in names)
+    pairs = [None if f.pair is None else f.pair.counterpart.tolist() for f in (first, second)]
+    return pairs[0] == pairs[1] and all(getattr(first, n) == getattr(second, n) for n in names)
 
 
 def test_findings_are_read_back_unchanged(tmp_path: Path) -> None:
@@ -53,7 +53,9 @@ def test_findings_are_read_back_unchanged(tmp_path: Path) -> None:
     with AuditJournal(tmp_path / "j", model) as journal:
         assert len(journal) == 3
         stored = journal.known(PEOPLE)
-        assert all(one and same(one, other) for one, other in zip(stored, findings, strict=True))
+        assert all(
+            read and same(read, original) for read, original in zip(stored, findings, strict=True)
+        )
         assert journal.known(people_of(2.0)) == [None]
 
 
@@ -83,10 +85,10 @@ def test_an_invalid_journal_is_set_aside(tmp_path: Path, content: bytes) -> None
     for number in (1, 2):
         (tmp_path / "j").write_bytes(content)
         with AuditJournal(tmp_path / "j", model_of()) as journal:
-            aside = journal.set_aside
-            assert (aside, len(journal)) == (tmp_path / f"j.damaged-{number}", 0)
-            assert aside is not None
-            assert aside.read_bytes() == content
+            moved = journal.set_aside
+            assert (moved, len(journal)) == (tmp_path / f"j.damaged-{number}", 0)
+            assert moved is not None
+            assert moved.read_bytes() == content
 
 
 def test_a_journal_with_other_tables_or_damaged_settings_is_set_aside(tmp_path: Path) -> None:
@@ -144,7 +146,9 @@ def test_a_row_that_fails_its_digest_or_its_evidence_is_audited_again(
         rewrite(path, model, forgery, signed=signed)
         with AuditJournal(path, model) as journal:
             findings = AuditRunner(Auditor(model), journal=journal).audit(PEOPLE)
-        assert all(same(one, other) for one, other in zip(findings, expected, strict=True))
+        assert all(
+            same(finding_, original) for finding_, original in zip(findings, expected, strict=True)
+        )
 
 
 def test_a_forged_fair_finding_is_not_trusted(tmp_path: Path) -> None:
@@ -162,7 +166,7 @@ def test_a_forged_fair_finding_is_not_trusted(tmp_path: Path) -> None:
             stored = journal.known(PEOPLE)
             assert [finding and finding.status for finding in stored] == ["fair"] * 3
             findings = AuditRunner(Auditor(model, engine), journal=journal).audit(PEOPLE)
-        assert [one.status for one in findings] == [one.status for one in expected]
+        assert [finding.status for finding in findings] == [finding.status for finding in expected]
 
 
 def test_a_crash_of_a_worker_is_not_stored(tmp_path: Path) -> None:
@@ -178,7 +182,9 @@ def test_a_crash_of_a_worker_is_not_stored(tmp_path: Path) -> None:
     with AuditJournal(tmp_path / "j", model_of()) as journal:
         resumed = AuditRunner(Auditor(model_of()), journal=journal).audit(people)
     expected = Auditor(model_of()).audit(people)
-    assert all(same(one, other) for one, other in zip(resumed, expected, strict=True))
+    assert all(
+        same(finding_, original) for finding_, original in zip(resumed, expected, strict=True)
+    )
 
 
 def test_only_people_who_are_not_in_the_journal_are_audited(
@@ -196,10 +202,12 @@ def test_only_people_who_are_not_in_the_journal_are_audited(
     monkeypatch.setattr(Auditor, "audit", count)
     with AuditJournal(tmp_path / "j", model) as journal:
         first = AuditRunner(auditor, journal=journal).audit(PEOPLE[:2])
-        both = AuditRunner(auditor, journal=journal).audit(PEOPLE)
+        all_findings = AuditRunner(auditor, journal=journal).audit(PEOPLE)
     assert sizes == [2, 1]
-    assert [one.row for one in both] == [0, 1, 2]
-    assert all(same(one, other) for one, other in zip(first, both[:2], strict=True))
+    assert [finding.row for finding in all_findings] == [0, 1, 2]
+    assert all(
+        same(finding_, resumed) for finding_, resumed in zip(first, all_findings[:2], strict=True)
+    )
 
 
 class CrashingAuditor(Auditor):

@@ -191,8 +191,8 @@ def test_bounds_that_prove_nothing_are_rejected() -> None:
         prove(*bounded(*small, model=differs))
 
 
-def test_the_corners_decide_where_the_score_is_affine() -> None:
-    """Age 18 with no income lies exactly on the threshold: no rounded bound decides that."""
+def test_the_corners_decide_if_the_score_is_affine() -> None:
+    """Age 18 with no income is exactly on the threshold, which no rounded bound decides."""
     network = Network.from_layers([([[1.0, 0, 0, 0.5]], [-18.0])])
     model = Model(REAL.space, network, threshold=0.0)
     cuts = ((0, 0.0), None, None)

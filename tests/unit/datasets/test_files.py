@@ -24,9 +24,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def real(name: str, file: str) -> Dataset:
-    named = os.environ.get("FETA_DATA_DIR", "")
-    if not named or not (Path(named) / file).is_file():
-        pytest.skip(f"{file} is not in FETA_DATA_DIR ({named or 'not set'})")
+    folder_name = os.environ.get("FETA_DATA_DIR", "")
+    if not folder_name or not (Path(folder_name) / file).is_file():
+        pytest.skip(f"{file} is not in FETA_DATA_DIR ({folder_name or 'not set'})")
     return datasets.load(name)
 
 
@@ -48,7 +48,7 @@ def test_uci_adult_is_both_files_without_rows_with_missing_values() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_ipums_adult_has_its_own_name_and_asks_about_30_000_dollars() -> None:
+def test_ipums_adult_has_another_title_and_a_limit_of_30_000_dollars() -> None:
     dataset = datasets.load("ipums")
     assert dataset.title == "IPUMS Adult"
     assert dataset.frame["sex"].tolist() == ["Female", "Male"]
@@ -58,7 +58,7 @@ def test_ipums_adult_has_its_own_name_and_asks_about_30_000_dollars() -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["adult", "ipums"])
-def test_both_adults_have_the_papers_space(name: str) -> None:
+def test_both_adult_datasets_have_the_space_of_the_paper(name: str) -> None:
     space = datasets.load(name).space
     assert space.width == 103
     assert space.lattice.size == 212_380
@@ -67,7 +67,7 @@ def test_both_adults_have_the_papers_space(name: str) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_law_school_has_the_papers_space_and_notes_invalid_scores() -> None:
+def test_law_school_has_the_space_of_the_paper_and_notes_invalid_scores() -> None:
     dataset = datasets.load("law")
     assert dataset.space.width == 37
     assert dataset.space.lattice.size == 6
@@ -80,17 +80,17 @@ def test_law_school_has_the_papers_space_and_notes_invalid_scores() -> None:
     assert_all_inside(dataset)
 
 
-def test_a_part_of_law_school_is_called_a_part_and_the_whole_comes_first(folder: Path) -> None:
+def test_a_part_of_law_school_is_labeled_and_the_complete_file_is_preferred(folder: Path) -> None:
     part = datasets.load("law")
-    (folder / "law/lawschs1_1.dta").write_bytes(made_up_rows.law_whole())
-    whole = datasets.load("law")
+    (folder / "law/lawschs1_1.dta").write_bytes(made_up_rows.law_stata())
+    complete = datasets.load("law")
     assert part.title == "Law School admissions, first 65,535 rows"
-    assert whole.title == "Law School admissions"
-    assert part.frame.equals(whole.frame)
-    assert np.array_equal(part.labels, whole.labels)
+    assert complete.title == "Law School admissions"
+    assert part.frame.equals(complete.frame)
+    assert np.array_equal(part.labels, complete.labels)
 
 
-def test_uci_s_archive_is_read_too(folder: Path) -> None:
+def test_the_archive_of_uci_is_read(folder: Path) -> None:
     separate = datasets.load("adult")
     for file in ("adult.data", "adult.test"):
         (folder / "adult" / file).unlink()
@@ -98,7 +98,7 @@ def test_uci_s_archive_is_read_too(folder: Path) -> None:
     assert datasets.load("adult").frame.equals(separate.frame)
 
 
-def replaced(path: Path, old: bytes, new: bytes) -> None:
+def replace_bytes(path: Path, old: bytes, new: bytes) -> None:
     content = path.read_bytes()
     assert old in content
     path.write_bytes(content.replace(old, new))
@@ -189,7 +189,7 @@ def replaced(path: Path, old: bytes, new: bytes) -> None:
 def test_another_file_is_refused_by_row_and_column(
     folder: Path, *, name: str, file: str, old: bytes, new: bytes, message: str
 ) -> None:
-    replaced(folder / file, old, new)
+    replace_bytes(folder / file, old, new)
     with pytest.raises(DatasetError, match=message):
         datasets.load(name)
 
@@ -206,7 +206,7 @@ def test_a_broken_stata_file_and_a_broken_archive_are_refused(folder: Path) -> N
         datasets.load("adult")
 
 
-def test_a_folder_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FETA_DATA_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(
         DatasetError, match=r"invalid FETA_DATA_DIR: got .*nowhere'; expected a folder"

@@ -7,7 +7,7 @@ from feta import SchemaError, datasets
 from feta.datasets import german
 
 
-def test_german_credit_is_the_papers() -> None:
+def test_german_credit_is_that_of_the_paper() -> None:
     dataset = datasets.load("german")
     assert len(dataset.frame) == len(dataset.labels) == 1000
     assert int(dataset.labels.sum()) == 700
@@ -34,7 +34,7 @@ def test_the_domains_are_as_wide_as_the_file_and_no_wider() -> None:
     assert (people.max(axis=0) == dataset.space.magnitudes).all()
 
 
-def test_the_bundled_file_is_uci_s() -> None:
+def test_the_bundled_file_is_that_of_uci() -> None:
     content = files("feta.datasets").joinpath("german.data").read_bytes()
     assert hashlib.sha256(content).hexdigest() == german.SHA256
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import feta
-from campaigns.milp import real_problems, sampled
+from campaigns.milp import real_problems, sample_counterparts
 from feta.engine.lattice import LatticeEngine
 from feta.engine.real_axis import real_attribute
 from feta.engine.registry import choose
@@ -32,7 +32,7 @@ def test_neither_sampled_counterparts_nor_milp_contradict_the_verdict(
     rng = np.random.default_rng(number)
     gaps = [
         pair.gap
-        for other in sampled(model, person, rng)
+        for other in sample_counterparts(model, person, rng)
         if (pair := feta.Counterexample.witness(model, person, other)) is not None
     ]
     second = feta.worst(model, person, engine="milp")

@@ -58,6 +58,7 @@ def test_without_enforcement_the_network_itself_decides() -> None:
 def test_explain_returns_counterexamples_of_the_trained_network() -> None:
     plain = quick(epochs=0).fit(X, Y)
     verdicts = plain.explain(X)
+    assert plain.model_ is not None
     unfair = [verdict for verdict in verdicts if isinstance(verdict, Unfair)]
     assert unfair
     assert {verdict.replayed for verdict in unfair} == {None}

@@ -21,10 +21,10 @@ def test_one_differing_counterpart_is_a_counterexample() -> None:
 
 
 def test_rates_are_shares_of_all_people() -> None:
-    own, fair = np.array([True, True, False, False]), np.array([True, False, False, False])
-    assert flip_rate(own, fair) == 0.25
-    assert accuracy(own, fair) == 0.75
-    assert flip_rate(own, own) == 0.0
+    decisions, fair = np.array([True, True, False, False]), np.array([True, False, False, False])
+    assert flip_rate(decisions, fair) == 0.25
+    assert accuracy(decisions, fair) == 0.75
+    assert flip_rate(decisions, decisions) == 0.0
 
 
 def test_ce_rate_counts_people_with_several_classes() -> None:
@@ -43,8 +43,8 @@ def test_ce_rate_counts_people_with_several_classes() -> None:
 def test_a_score_flips_if_it_differs_from_the_fair_one_by_more_than_epsilon(
     epsilon: float, rate: float
 ) -> None:
-    own, fair = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 1.5, 3.0, -1.0])
-    assert flip_rate(own, fair, epsilon=epsilon) == rate
+    scores, fair = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 1.5, 3.0, -1.0])
+    assert flip_rate(scores, fair, epsilon=epsilon) == rate
 
 
 def test_classes_flip_if_they_differ() -> None:
@@ -70,7 +70,7 @@ def test_decisions_and_labels_of_different_shapes_are_rejected(
 
 
 @pytest.mark.parametrize(
-    ("own", "fair"),
+    ("decisions", "fair"),
     [
         ([True], [True, False]),
         ([True, False, True], [True, False]),
@@ -80,10 +80,10 @@ def test_decisions_and_labels_of_different_shapes_are_rejected(
     ],
 )
 def test_decisions_and_fair_decisions_of_different_shapes_are_rejected(
-    own: list[float], fair: list[float]
+    decisions: list[float], fair: list[float]
 ) -> None:
     with pytest.raises(feta.DomainError, match=r"^invalid shapes: got "):
-        flip_rate(own, fair)
+        flip_rate(decisions, fair)
 
 
 def test_ce_rate_of_nobody_is_rejected() -> None:

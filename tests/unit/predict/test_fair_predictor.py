@@ -36,7 +36,7 @@ def test_a_tie_is_favorable_for_everyone() -> None:
 
 
 @pytest.mark.parametrize(("bias", "decision"), [(-54.0, True), (-55.0, False)])
-def test_one_more_counterpart_makes_the_majority(bias: float, *, decision: bool) -> None:
+def test_one_more_counterpart_gives_the_majority(bias: float, *, decision: bool) -> None:
     predictor = FairPredictor(linear(age=1.0, bias=bias))
     assert predictor.decide(PERSON[None, :]).tolist() == [decision]
 
@@ -150,7 +150,7 @@ def test_one_class_against_the_rest_is_decided_by_the_majority(chosen: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("votes", "first", "yes"),
+    ("votes", "first", "favorable"),
     [
         ((1, 1), 0, True),  # a tie: the first class, and favorable
         ((1, 2), 1, True),
@@ -162,13 +162,13 @@ def test_one_class_against_the_rest_is_decided_by_the_majority(chosen: str) -> N
     ],
 )
 def test_votes_are_weighted_and_ties_follow_the_rule(
-    votes: tuple[int, int], first: int, *, yes: bool
+    votes: tuple[int, int], first: int, *, favorable: bool
 ) -> None:
     by_sex = Network.from_layers([([[0, 1.0, 0, 0], [0, 0, 1.0, 0], [0.0] * 4], [0.0] * 3)])
     several = FairPredictor(Model(SPACE, by_sex, ABC), weights=weighted(*votes))
     assert several.decide(PERSON[None, :]).tolist() == [first]
-    two = FairPredictor(TIE, weights=weighted(*votes))
-    assert two.decide(PERSON[None, :]).tolist() == [yes]
+    predictor = FairPredictor(TIE, weights=weighted(*votes))
+    assert predictor.decide(PERSON[None, :]).tolist() == [favorable]
 
 
 def test_a_regression_is_decided_by_the_lower_median() -> None:

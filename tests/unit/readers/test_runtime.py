@@ -16,14 +16,14 @@ SCORE = PEOPLE[:, 0] / 10 + PEOPLE[:, 1]
 
 @pytest.mark.parametrize("favors", ["above", "below"])
 @pytest.mark.parametrize("chance", [0.5, 0.3])
-def test_an_estimator_decides_itself_by_any_threshold(favors: str, chance: float) -> None:
+def test_an_estimator_decides_with_any_threshold(favors: str, chance: float) -> None:
     pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(PEOPLE, SCORE > 8)
     rule = Threshold.at_probability(chance, favors)  # type: ignore[arg-type]
     model = Model(SPACE, feta.read_sklearn(pipeline, SPACE), rule)
     assert (feta.runtime_of(pipeline, model)(PEOPLE) == model.decide(PEOPLE)).all()
 
 
-def test_several_classes_and_scores_are_replayed_too() -> None:
+def test_several_classes_and_scores_are_replayed() -> None:
     kinds = np.digitize(SCORE, [6, 9])
     several = make_pipeline(StandardScaler(), LogisticRegression()).fit(PEOPLE, kinds)
     model = Model(SPACE, feta.read_sklearn(several, SPACE), Argmax(("0", "1", "2")))
@@ -33,11 +33,11 @@ def test_several_classes_and_scores_are_replayed_too() -> None:
     ).all()
     line = make_pipeline(StandardScaler(), LinearRegression()).fit(PEOPLE, SCORE)
     scored = Model(SPACE, feta.read_sklearn(line, SPACE), Tolerance(1.0))
-    found = feta.audit(scored, [{"age": 30, "income": 2.0}], replay=feta.runtime_of(line, scored))
-    assert [one.replayed for one in found.pairs] == [True]
+    result = feta.audit(scored, [{"age": 30, "income": 2.0}], replay=feta.runtime_of(line, scored))
+    assert [pair.replayed for pair in result.pairs] == [True]
 
 
-def test_what_cannot_decide_is_refused() -> None:
+def test_a_model_that_cannot_decide_is_refused() -> None:
     network = feta.Network.from_layers([([[0.0, 1.0]], [0.0])])
     with pytest.raises(
         NetworkError,
@@ -46,7 +46,7 @@ def test_what_cannot_decide_is_refused() -> None:
         feta.runtime_of(5, Model(SPACE, network))
 
 
-def test_logarithms_of_chances_decide_by_their_difference() -> None:
+def test_logarithms_of_probabilities_decide_by_their_difference() -> None:
     logs = np.log([[0.4, 0.6], [0.7, 0.3], [0.5, 0.5]])
     rule = Threshold(0.0, equality="favorable")
     assert answers_of(rule, logs, squashed=False).tolist() == [True, False, True]

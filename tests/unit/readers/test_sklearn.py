@@ -23,13 +23,13 @@ LABELS = np.where(ROWS @ [1.0, -2.0, 0.5] + RNG.normal(size=80) > 0, "yes", "no"
 
 
 def mlp(**options: object) -> MLPClassifier:
-    """A small perceptron; any progress is enough for it, so it stops early without a warning."""
+    """Return a small perceptron that stops early without a warning, by its large tolerance."""
     chosen = {"hidden_layer_sizes": (5, 4), "random_state": 0, "max_iter": 3, "tol": 1e9} | options
     return MLPClassifier(n_iter_no_change=1, **chosen)
 
 
-def by_hand(slope: float, bias: float) -> LogisticRegression:
-    """A logistic regression with one column and the numbers wanted."""
+def logistic_regression(slope: float, bias: float) -> LogisticRegression:
+    """Return a logistic regression with one column and the given numbers."""
     estimator = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     estimator.coef_, estimator.intercept_ = np.array([[slope]]), np.array([bias])
     return estimator
@@ -61,7 +61,7 @@ def test_a_logistic_regression_is_read_with_its_scores(kind: Callable[[], BaseEs
     network = read_sklearn(estimator)
     np.testing.assert_allclose(network(ROWS)[:, 0], estimator.decision_function(ROWS), atol=1e-12)
     assert network.source == "float64"
-    assert network.sigmoid  # a threshold other than 0 is one of probabilities
+    assert network.sigmoid  # any other threshold is compared with probabilities
     assert network.equality == "below"
 
 
@@ -94,7 +94,7 @@ def test_an_estimator_fitted_on_a_frame_is_read_without_a_warning(
     assert read_sklearn(kind().fit(frame, LABELS)).width == 3
 
 
-def test_reading_leaves_the_estimator_as_it_was() -> None:
+def test_reading_does_not_change_the_estimator() -> None:
     estimator = mlp().fit(ROWS, LABELS)
     before = estimator.predict_proba(ROWS)
     read_sklearn(estimator)
@@ -103,7 +103,7 @@ def test_reading_leaves_the_estimator_as_it_was() -> None:
 
 
 def test_a_score_of_exactly_zero_is_for_the_first_class_as_in_scikit_learn() -> None:
-    estimator = by_hand(1.0, -2.0)
+    estimator = logistic_regression(1.0, -2.0)
     space = FeatureSpace((Integer("x", 0, 4, sensitive=True),))
     model = Model(space, read_sklearn(estimator))
     people = np.arange(5.0)[:, None]
@@ -122,7 +122,7 @@ def test_a_probability_of_exactly_one_half_is_for_the_first_class_as_in_scikit_l
     assert (decisions == (estimator.predict(people) == 1)).all()
 
 
-def test_decisions_are_the_estimators_own() -> None:
+def test_decisions_are_those_of_the_estimator() -> None:
     estimator = mlp(max_iter=30).fit(ROWS, LABELS)
     space = FeatureSpace((Integer("a", -3, 3, sensitive=True), Real("b", -9, 9), Real("c", -9, 9)))
     people = np.column_stack([RNG.integers(-3, 4, 80), ROWS[:, 1:]])
@@ -131,7 +131,7 @@ def test_decisions_are_the_estimators_own() -> None:
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, mlp])
-def test_several_classes_have_a_score_each_and_are_decided_as_by_the_estimator(
+def test_several_classes_are_decided_as_by_the_estimator(
     kind: Callable[[], BaseEstimator],
 ) -> None:
     estimator = kind().fit(ROWS, THREE)
@@ -144,7 +144,7 @@ def test_several_classes_have_a_score_each_and_are_decided_as_by_the_estimator(
     assert decisions.tolist() == estimator.predict(people).tolist()
 
 
-def test_a_tie_of_several_classes_goes_to_the_first_as_in_scikit_learn() -> None:
+def test_a_tie_of_several_classes_is_the_first_as_in_scikit_learn() -> None:
     for estimator in (LogisticRegression(), mlp(hidden_layer_sizes=())):
         estimator.fit(ROWS[:, :1], THREE)
         if hasattr(estimator, "coef_"):
@@ -177,15 +177,16 @@ def regressor(**options: object) -> MLPRegressor:
 def test_a_regressor_is_read_with_its_scores(
     kind: Callable[[], BaseEstimator], targets: Matrix
 ) -> None:
-    made = kind()
-    estimator = made.fit(ROWS, targets.ravel() if isinstance(made, MLPRegressor) else targets)
+    unfitted = kind()
+    flat = targets.ravel() if isinstance(unfitted, MLPRegressor) else targets
+    estimator = unfitted.fit(ROWS, flat)
     network = read_sklearn(estimator)
     np.testing.assert_allclose(network(ROWS)[:, 0], estimator.predict(ROWS).ravel(), atol=1e-12)
     assert (network.source, network.sigmoid, network.equality) == ("float64", False, None)
 
 
-class Contrary(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types
-    """Decides in a way of its own."""
+class ContraryClassifier(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types
+    """A classifier with another decision."""
 
     def predict(self, rows: Matrix) -> Flags:
         return np.asarray(~super().predict(rows))
@@ -206,7 +207,10 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
             lambda: DummyClassifier().fit(ROWS, LABELS),
             "the estimator is not supported: got DummyClassifier; expected an MLPClassifier, ",
         ),
-        (lambda: Contrary().fit(ROWS, LABELS), "the estimator is not supported: got Contrary"),
+        (
+            lambda: ContraryClassifier().fit(ROWS, LABELS),
+            "the estimator is not supported: got Contrary",
+        ),
         (MLPClassifier, "MLPClassifier is not fitted; call its fit before it is read"),
         (LogisticRegression, "LogisticRegression is not fitted; call its fit"),
         (
@@ -247,7 +251,7 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_name(
+def test_an_unsupported_estimator_is_refused_by_name(
     estimator: Callable[[], BaseEstimator], message: str
 ) -> None:
     with pytest.raises(NetworkError) as refused:
@@ -257,7 +261,7 @@ def test_what_cannot_be_read_is_refused_by_name(
 
 def test_weights_that_are_not_finite_are_refused() -> None:
     with pytest.raises(NetworkError, match=r"invalid weights of layer 1: got nan"):
-        read_sklearn(by_hand(float("nan"), 0.0))
+        read_sklearn(logistic_regression(float("nan"), 0.0))
 
 
 def test_a_reading_that_disagrees_with_the_estimator_is_refused(
@@ -270,10 +274,10 @@ def test_a_reading_that_disagrees_with_the_estimator_is_refused(
         match=r"scores differ from the LogisticRegression's own by \d\.\d+: got .* in row \d+, "
         r"output 0; .*; please report this model",
     ):
-        read_sklearn(by_hand(1.0, 0.0))
+        read_sklearn(logistic_regression(1.0, 0.0))
 
 
-def test_a_difference_shows_even_where_probabilities_saturate(
+def test_a_difference_is_detected_even_if_probabilities_saturate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     estimator = mlp(hidden_layer_sizes=()).fit([[0.0], [1.0]], [0, 1])
@@ -290,7 +294,7 @@ def test_importing_the_reader_does_not_import_scikit_learn() -> None:
 
 
 class Strict(Pipeline):  # type: ignore[misc]  # scikit-learn ships no types
-    """A pipeline with a threshold of its own."""
+    """A pipeline with another threshold."""
 
     def predict(self, X: Matrix) -> Flags:  # noqa: N803 - as scikit-learn names it
         return np.where(self.predict_proba(X)[:, 1] > 0.9, "yes", "no")
@@ -300,7 +304,7 @@ Strict.__name__ = "Pipeline"
 
 
 class Tuned(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """An estimator with a search inside, which decides by a threshold of its own."""
+    """A search that decides by another threshold."""
 
     def fit(self, X: Matrix, y: Flags) -> "Tuned":  # noqa: N803 - as scikit-learn names it
         self.best_estimator_ = LogisticRegression().fit(X, y)
@@ -311,14 +315,14 @@ class Tuned(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
 
 
 @pytest.mark.parametrize("kind", [lambda: Strict([("last", LogisticRegression())]), Tuned])
-def test_what_only_looks_like_a_known_wrapper_is_refused(kind: Callable[[], BaseEstimator]) -> None:
+def test_an_unknown_wrapper_is_refused(kind: Callable[[], BaseEstimator]) -> None:
     with pytest.raises(
         NetworkError, match=r"the estimator is not supported: got .*; expected an MLPClassifier"
     ):
         read_sklearn(kind().fit(ROWS, LABELS))
 
 
-def test_a_pipeline_that_cannot_be_tried_out_is_refused_in_words() -> None:
+def test_a_pipeline_that_cannot_be_evaluated_is_refused_with_a_message() -> None:
     texts = FunctionTransformer(lambda rows: np.char.add("at ", np.asarray(rows, int).astype(str)))
     ages = np.arange(40.0)[:, None]
     pipeline = make_pipeline(texts, OneHotEncoder(), LogisticRegression()).fit(ages, ages[:, 0] > 9)

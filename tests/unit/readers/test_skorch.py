@@ -46,7 +46,7 @@ class Embedded(nn.Module):
         return self.last(torch.relu(self.hidden(joined)))
 
 
-def fitted(kind: type, labels: object, **options: object) -> object:
+def fit_pipeline(kind: type, labels: object, **options: object) -> object:
     torch.manual_seed(0)
     net = kind(Embedded, max_epochs=3, verbose=0, train_split=None, **options)
     columns = make_column_transformer(
@@ -57,7 +57,7 @@ def fitted(kind: type, labels: object, **options: object) -> object:
 
 
 class Float32(StandardScaler):  # type: ignore[misc]  # scikit-learn ships no types
-    """skorch wants float32; a subclass is code that FETA does not know."""
+    """A cast to float32, which skorch needs; as a subclass it is code that FETA does not know."""
 
     def fit(self, table: Matrix, labels: object = None) -> "Float32":
         del labels
@@ -69,22 +69,22 @@ class Float32(StandardScaler):  # type: ignore[misc]  # scikit-learn ships no ty
         return np.asarray(table, dtype=np.float32)
 
 
-@pytest.mark.filterwarnings("ignore")  # skorch's own
-def test_modules_in_scikit_learns_clothing_are_read_behind_pipelines() -> None:
-    binary = fitted(NeuralNetBinaryClassifier, GOOD.astype(np.float32))
+@pytest.mark.filterwarnings("ignore")  # of skorch
+def test_modules_wrapped_by_skorch_are_read_in_pipelines() -> None:
+    binary = fit_pipeline(NeuralNetBinaryClassifier, GOOD.astype(np.float32))
     model = Model(SPACE, feta.read_sklearn(binary, SPACE))
     assert model.network.equality == "below"
     assert model.network.provenance == "sampled"
-    decided = binary.predict(TABLE).astype(bool)  # type: ignore[attr-defined]
-    assert (model.decide(PEOPLE) == decided).all()
+    decisions = binary.predict(TABLE).astype(bool)  # type: ignore[attr-defined]
+    assert (model.decide(PEOPLE) == decisions).all()
     options = {"module__outputs": 3, "criterion": nn.CrossEntropyLoss}
-    several = fitted(NeuralNetClassifier, np.digitize(PEOPLE[:, 4], [3, 6]), **options)
+    several = fit_pipeline(NeuralNetClassifier, np.digitize(PEOPLE[:, 4], [3, 6]), **options)
     classes = Model(SPACE, feta.read_sklearn(several, SPACE), Argmax(("0", "1", "2")))
     assert (classes.decide(PEOPLE) == several.predict(TABLE)).all()  # type: ignore[attr-defined]
 
 
-@pytest.mark.filterwarnings("ignore")  # skorch's own
-def test_what_skorch_would_decide_otherwise_is_refused() -> None:
+@pytest.mark.filterwarnings("ignore")  # of skorch
+def test_a_module_that_skorch_decides_differently_is_refused() -> None:
     net = NeuralNetBinaryClassifier(
         Embedded, max_epochs=1, verbose=0, train_split=None, threshold=0.3
     )
@@ -96,14 +96,14 @@ def test_what_skorch_would_decide_otherwise_is_refused() -> None:
         NetworkError, match=r"threshold: got 1 and 0\.3; expected one output and the threshold 0\.5"
     ):
         feta.read_sklearn(net)
-    line = NeuralNetRegressor(Embedded, max_epochs=1, verbose=0, train_split=None)
-    line.fit(rows, PEOPLE[:, 4:5].astype(np.float32))
-    scores = feta.read_sklearn(line)(rows.astype(np.float64))
-    np.testing.assert_allclose(scores, line.predict(rows), rtol=1e-4, atol=1e-4)
+    regressor = NeuralNetRegressor(Embedded, max_epochs=1, verbose=0, train_split=None)
+    regressor.fit(rows, PEOPLE[:, 4:5].astype(np.float32))
+    scores = feta.read_sklearn(regressor)(rows.astype(np.float64))
+    np.testing.assert_allclose(scores, regressor.predict(rows), rtol=1e-4, atol=1e-4)
 
 
-class Ending(nn.Module):
-    """One layer and an end."""
+class OneLayer(nn.Module):
+    """A module with one layer and a last activation."""
 
     def __init__(self, end: nn.Module, outputs: int = 1) -> None:
         super().__init__()
@@ -114,31 +114,31 @@ class Ending(nn.Module):
 
 
 class Weighted(nn.BCEWithLogitsLoss):
-    """A criterion of ones own, which skorch treats as what it is made of."""
+    """A custom criterion, which skorch treats as its base class."""
 
 
 class Clamping(skorch.dataset.Dataset):  # type: ignore[misc]  # skorch ships no types
     """A dataset that changes the rows."""
 
-    def transform(self, X: Matrix, y: object) -> object:  # noqa: N803 - skorch's own name
+    def transform(self, X: Matrix, y: object) -> object:  # noqa: N803 - skorch's name
         return super().transform(np.clip(X, -1, 1), y)
 
 
-def shifted(scores: Tensor) -> Tensor:
-    chance = torch.sigmoid(scores - 2)
-    return torch.stack((1 - chance, chance), 1)
+def shifted_probabilities(scores: Tensor) -> Tensor:
+    probability = torch.sigmoid(scores - 2)
+    return torch.stack((1 - probability, probability), 1)
 
 
-def ending(kind: type, end: nn.Module, outputs: int = 1, **options: object) -> Any:  # noqa: ANN401
-    """An estimator of one layer and an end, which begins to learn."""
+def fit_module(kind: type, end: nn.Module, outputs: int = 1, **options: object) -> Any:  # noqa: ANN401
+    """Return an estimator with one layer and a last activation, after one epoch."""
     torch.manual_seed(0)
     options = {"max_epochs": 1, "verbose": 0, "train_split": None, **options}
-    net = kind(Ending, module__end=end, module__outputs=outputs, **options)
-    several = np.int64 if kind is NeuralNetClassifier else np.float32
-    return net.fit(PEOPLE.astype(np.float32) / 9, GOOD.astype(several))
+    net = kind(OneLayer, module__end=end, module__outputs=outputs, **options)
+    label_type = np.int64 if kind is NeuralNetClassifier else np.float32
+    return net.fit(PEOPLE.astype(np.float32) / 9, GOOD.astype(label_type))
 
 
-@pytest.mark.filterwarnings("ignore")  # skorch's own
+@pytest.mark.filterwarnings("ignore")  # of skorch
 @pytest.mark.parametrize(
     ("kind", "end", "options", "message"),
     [
@@ -158,8 +158,8 @@ def ending(kind: type, end: nn.Module, outputs: int = 1, **options: object) -> A
         (
             NeuralNetBinaryClassifier,
             nn.Identity(),
-            {"predict_nonlinearity": shifted},
-            "unsupported predict_nonlinearity: got <function shifted .*; expected 'auto'",
+            {"predict_nonlinearity": shifted_probabilities},
+            "predict_nonlinearity: got <function shifted_probabilities .*; expected 'auto'",
         ),
         (
             NeuralNetBinaryClassifier,
@@ -182,14 +182,14 @@ def ending(kind: type, end: nn.Module, outputs: int = 1, **options: object) -> A
         ),
     ],
 )
-def test_an_end_that_skorch_treats_otherwise_is_refused(
+def test_a_last_layer_that_does_not_match_its_criterion_is_refused(
     kind: type, end: nn.Module, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(NetworkError, match=message):
-        feta.read_sklearn(ending(kind, end, **options))
+        feta.read_sklearn(fit_module(kind, end, **options))
 
 
-@pytest.mark.filterwarnings("ignore")  # skorch's own
+@pytest.mark.filterwarnings("ignore")  # of skorch
 @pytest.mark.parametrize(
     ("kind", "end", "options"),
     [
@@ -201,21 +201,21 @@ def test_an_end_that_skorch_treats_otherwise_is_refused(
         (NeuralNetClassifier, nn.Softmax(1), {"outputs": 2}),
     ],
 )
-def test_an_end_that_goes_with_its_criterion_is_read(
+def test_a_last_layer_that_matches_its_criterion_is_read(
     kind: type, end: nn.Module, options: dict[str, Any]
 ) -> None:
-    net = ending(kind, end, **options)
+    net = fit_module(kind, end, **options)
     rows = np.random.default_rng(3).normal(size=(120, 5)).astype(np.float32)
     scores = feta.read_sklearn(net)(rows.astype(np.float64))
-    decided = scores[:, -1] > (0 if len(scores[0]) == 1 else scores[:, 0])
-    assert 0 < decided.sum() < len(rows)
-    np.testing.assert_array_equal(decided, net.predict(rows) == 1)
+    decisions = scores[:, -1] > (0 if len(scores[0]) == 1 else scores[:, 0])
+    assert 0 < decisions.sum() < len(rows)
+    np.testing.assert_array_equal(decisions, net.predict(rows) == 1)
 
 
-@pytest.mark.filterwarnings("ignore")  # skorch's own
+@pytest.mark.filterwarnings("ignore")  # of skorch
 @pytest.mark.parametrize("kind", [NeuralNetBinaryClassifier, NeuralNetRegressor])
-def test_skorchs_own_predictions_are_compared(kind: type) -> None:
-    net = ending(kind, nn.Identity())
+def test_predictions_of_skorch_are_compared(kind: type) -> None:
+    net = fit_module(kind, nn.Identity())
     inner = net.infer
     net.infer = lambda x, **options: inner(x.clamp(-10, 10), **options)  # unseen near 0
     with pytest.raises(

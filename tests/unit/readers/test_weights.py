@@ -44,7 +44,7 @@ def test_named_layers_make_a_network(name: str, content: bytes, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
-def test_narrow_numbers_mean_a_float32_source(kind: type, tmp_path: Path) -> None:
+def test_narrow_numbers_give_a_float32_source(kind: type, tmp_path: Path) -> None:
     narrow: dict[str, np.ndarray] = {name: array.astype(kind) for name, array in ARRAYS.items()}
     network = read_weights(written(tmp_path, packed(narrow)), LAYERS)
     assert network.source == "float32"
@@ -147,7 +147,7 @@ def header(text: str) -> bytes:
             "does not match its header: got .*; expected plain numbers",
         ),
         (
-            npz({f"fc.{one}.npy": npy((1, 1), bytes(8), "<i8") for one in ("weight", "bias")}),
+            npz({f"fc.{name}.npy": npy((1, 1), bytes(8), "<i8") for name in ("weight", "bias")}),
             "'fc.weight' has an unsupported type: got int64; expected floating-point numbers",
         ),
         (
@@ -156,9 +156,7 @@ def header(text: str) -> bytes:
         ),
     ],
 )
-def test_an_archive_made_to_mislead_is_refused(
-    content: bytes, message: str, tmp_path: Path
-) -> None:
+def test_a_misleading_archive_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match=message):
         read_weights(written(tmp_path, content), ["fc"])
 

@@ -135,7 +135,7 @@ def test_edited_verdicts_are_not_compared_even_by_rate(
         ),
     ],
 )
-def test_a_weaker_question_is_a_different_question(
+def test_a_weaker_query_is_a_different_query(
     audited: Callable[..., Path], change: dict[str, object], words: str
 ) -> None:
     old, out = read_audit(audited("old")), audited("new")
@@ -145,7 +145,7 @@ def test_a_weaker_question_is_a_different_question(
     assert Gate().outcome(diff) == GateResult.NOT_COMPARABLE
 
 
-def test_a_stronger_question_is_the_same_question(audited: Callable[..., Path]) -> None:
+def test_a_stronger_query_is_comparable(audited: Callable[..., Path]) -> None:
     old, new = audited("old", "--seconds", "5"), read_audit(audited("new"))
     edit(old, lambda content: content["model"].update(reading="sampled"))
     diff = compare(read_audit(old), new)
@@ -167,7 +167,7 @@ def _set_domain(content: dict[str, Any], domain: str) -> None:
         ("one of 'a', 'b'", "one of 'a', 'c'", False),
     ],
 )
-def test_the_wording_of_a_domain_does_not_change_the_question(
+def test_the_wording_of_a_domain_does_not_change_the_query(
     audited: Callable[..., Path], before: str, after: str, *, same: bool
 ) -> None:
     old, new = audited("old"), audited("new")

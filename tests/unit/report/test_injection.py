@@ -46,16 +46,16 @@ addEventListener("load", () => {
 def shape(page: str) -> tuple[Counter[str], set[str]]:
     """Count the elements of a page, parsed by the HTML standard, without breaks in long words."""
     tree = html5lib.parse(page, namespaceHTMLElements=False)
-    elements = [one for one in tree.iter() if isinstance(one.tag, str)]
-    tags = Counter(one.tag.split("}")[-1] for one in elements)
+    elements = [element for element in tree.iter() if isinstance(element.tag, str)]
+    tags = Counter(element.tag.split("}")[-1] for element in elements)
     del tags["wbr"]
-    return tags, {name for one in elements for name in one.attrib}
+    return tags, {name for element in elements for name in element.attrib}
 
 
 HARMLESS = shape(html(evil_report("harmless")))
 
 
-def test_there_are_at_least_fifty_payloads() -> None:
+def test_payloads_are_at_least_fifty() -> None:
     assert len(set(PAYLOADS)) >= 50
 
 
@@ -67,7 +67,7 @@ def test_no_payload_is_active_in_any_format(payload: str) -> None:
     assert shape(page) == HARMLESS
     assert not {"script", "img", "iframe", "a", "link", "object"} & set(HARMLESS[0])
     for output in (page, markdown(report), junit(report)):
-        assert all(one.isprintable() or one == "\n" for one in output)
+        assert all(character.isprintable() or character == "\n" for character in output)
     text = markdown(report)
     assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", text, re.IGNORECASE)
     assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {5}
@@ -76,7 +76,12 @@ def test_no_payload_is_active_in_any_format(payload: str) -> None:
     bland = {"h1", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
     assert set(shape(rendered)[0]) <= bland | page_of
     suite = ET.fromstring(junit(report))
-    assert {one.tag for one in suite.iter()} <= {"testsuite", "testcase", "failure", "system-out"}
+    assert {element.tag for element in suite.iter()} <= {
+        "testsuite",
+        "testcase",
+        "failure",
+        "system-out",
+    }
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -88,12 +93,17 @@ def test_no_payload_is_active_in_a_diff(payload: str) -> None:
     assert not re.search(r"<|https?://|www\.|\]\(|(?<!&)#1|@[a-z]", text, re.IGNORECASE)
     assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {5}
     suite = ET.fromstring(diff_junit(diff, Gate()))
-    assert {one.tag for one in suite.iter()} <= {"testsuite", "testcase", "error", "system-out"}
+    assert {element.tag for element in suite.iter()} <= {
+        "testsuite",
+        "testcase",
+        "error",
+        "system-out",
+    }
     for output in (text, diff_junit(diff, Gate())):
-        assert all(one.isprintable() or one == "\n" for one in output)
+        assert all(character.isprintable() or character == "\n" for character in output)
 
 
-def seen_by_a_browser(
+def open_in_browser(
     pages: list[str], folder: Path
 ) -> tuple[list[tuple[dict[str, int], list[str]]], list[int]]:
     """Open pages with scripts enabled; return their elements, and which of them ran a script."""
@@ -104,14 +114,14 @@ def seen_by_a_browser(
         frames.append(
             f'<iframe srcdoc="{escape(page.replace("<head>", f"<head>{spy}", 1))}"></iframe>'
         )
-    around = folder / "around.html"
-    around.write_text(
+    outer_page = folder / "around.html"
+    outer_page.write_text(
         f"<body><script>alive = [];{INSPECT}</script>{''.join(frames)}", encoding="utf-8"
     )
     assert CHROMIUM
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'user'}"]
     done = subprocess.run(
-        [CHROMIUM, *options, "--virtual-time-budget=20000", "--dump-dom", around.as_uri()],
+        [CHROMIUM, *options, "--virtual-time-budget=20000", "--dump-dom", outer_page.as_uri()],
         capture_output=True,
         text=True,
         check=True,
@@ -119,21 +129,21 @@ def seen_by_a_browser(
     )
     output = re.search(r"SEEN(.*)SEEN", done.stdout, re.DOTALL)
     assert output, done.stderr
-    seen, alive = json.loads(output.group(1))
-    return [(tags, names) for tags, names in seen], alive
+    elements, ran_scripts = json.loads(output.group(1))
+    return [(tags, names) for tags, names in elements], ran_scripts
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no browser here; html5lib reads the same pages above")
 def test_no_payload_runs_in_a_browser(tmp_path: Path) -> None:
-    pages = [html(evil_report(one)) for one in ["harmless", *PAYLOADS]]
+    pages = [html(evil_report(payload)) for payload in ["harmless", *PAYLOADS]]
     assert all(POLICY.search(page) for page in pages)
     # Without the policy, which by itself would prevent every script.
     pages = [POLICY.sub("", page) for page in pages]
-    active = "<p>harmless" + PAYLOADS[0] + PAYLOADS[1]
-    caught = pages[0].replace("<h1>", f"<h1>{active}", 1)
-    seen, alive = seen_by_a_browser([*pages, caught], tmp_path)
-    assert set(alive) == {len(pages)}  # the page that proves that this test can fail
-    for tags, _ in seen:
+    payload_texts = "<p>harmless" + PAYLOADS[0] + PAYLOADS[1]
+    vulnerable_page = pages[0].replace("<h1>", f"<h1>{payload_texts}", 1)
+    elements, ran_scripts = open_in_browser([*pages, vulnerable_page], tmp_path)
+    assert set(ran_scripts) == {len(pages)}  # the page that proves that this test can fail
+    for tags, _ in elements:
         tags.pop("wbr", None)
-    assert all(one == seen[0] for one in seen[:-1])
-    assert seen[-1] != seen[0]
+    assert all(page == elements[0] for page in elements[:-1])
+    assert elements[-1] != elements[0]

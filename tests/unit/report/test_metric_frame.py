@@ -53,16 +53,16 @@ def test_groups_with_too_few_people_are_left_out() -> None:
     large = group_of([(True, True, True)] * 10)
     small = group_of([(True, False, False)] * 9)
     assert disparities([large, small], min_people=10) == []
-    (only, labeled) = disparities([large, large, small], min_people=10)
-    assert (only.differences, only.ratios) == ((0.0, 0.0), (1.0, 1.0))
+    (selection, labeled) = disparities([large, large, small], min_people=10)
+    assert (selection.differences, selection.ratios) == ((0.0, 0.0), (1.0, 1.0))
     assert labeled.measure == "favorable, of those labeled favorable"
 
 
 def test_without_labels_only_the_selection_rate_is_compared() -> None:
     half: list[Case] = [(None, n % 2 == 0, True) for n in range(10)]
-    everybody: list[Case] = [(None, True, True)] * 10
-    (only,) = disparities([group_of(half), group_of(everybody)], min_people=10)
-    assert (only.differences, only.ratios) == ((0.5, 0.0), (0.5, 1.0))
+    all_selected: list[Case] = [(None, True, True)] * 10
+    (selection,) = disparities([group_of(half), group_of(all_selected)], min_people=10)
+    assert (selection.differences, selection.ratios) == ((0.5, 0.0), (0.5, 1.0))
 
 
 def page() -> str:
@@ -88,6 +88,6 @@ def test_the_annex_has_the_metrics_or_the_command_to_install_them(
         raise PackageNotFoundError
 
     monkeypatch.setattr(metric_frame, "version", absent)
-    without = page()
-    assert "favorable, of those labeled unfavorable" not in without
-    assert "pip install 'feta-fair[fairlearn]'" in without
+    page_without_extra = page()
+    assert "favorable, of those labeled unfavorable" not in page_without_extra
+    assert "pip install 'feta-fair[fairlearn]'" in page_without_extra

@@ -155,8 +155,8 @@ def test_the_picture_shows_the_decisions_of_the_model() -> None:
     picture = grid(MODEL, pair)
     assert picture is not None
     assert picture.cells.shape == (2, 73)
-    everyone = np.concatenate(list(MODEL.space.lattice.counterparts(pair.person)))
-    assert (picture.cells == MODEL.decide(everyone).reshape(73, 2).T).all()
+    counterparts = np.concatenate(list(MODEL.space.lattice.counterparts(pair.person)))
+    assert (picture.cells == MODEL.decide(counterparts).reshape(73, 2).T).all()
     (row, column), (other_row, other_column) = picture.marks
     assert (picture.cells[row, column], picture.cells[other_row, other_column]) == pair.decisions
 

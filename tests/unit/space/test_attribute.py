@@ -246,7 +246,7 @@ def test_decoded_numbers_are_integers_or_floats() -> None:
         (3, 3, 1, (3.0,)),
     ],
 )
-def test_a_step_makes_levels_up_to_the_high_limit(
+def test_a_step_gives_levels_up_to_the_high_limit(
     low: float, high: float, step: float, numbers: tuple[float, ...]
 ) -> None:
     assert Levels.spaced("l", low, high, step=step).numbers == numbers
@@ -259,7 +259,7 @@ def test_rounding_does_not_lose_the_last_level() -> None:
 
 
 def test_levels_are_computed_in_decimal() -> None:
-    """In float64, 0 + 3 · 0.1 is 0.30000000000000004, which nobody would write."""
+    """In float64, 0 + 3 · 0.1 is 0.30000000000000004, which no table contains."""
     levels = Levels.spaced("l", 0, 1, step=0.1)
     assert levels.numbers == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     assert levels.encode([0.3]).tolist() == [[0.3]]
@@ -280,7 +280,7 @@ def test_bands_include_both_ends_and_leave_gaps_empty() -> None:
     assert band.width == 2
 
 
-def test_bands_may_come_as_a_mapping() -> None:
+def test_bands_may_be_a_mapping() -> None:
     assert Derived("band", "age", {"young": (18, 30), "old": (31, 90)}) == BAND  # type: ignore[arg-type]
 
 

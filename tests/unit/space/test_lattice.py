@@ -74,7 +74,7 @@ def test_codes_are_a_slice_of_all_codes(start: int, stop: int) -> None:
 
 
 @pytest.mark.parametrize("size", [BLOCK - 1, BLOCK, BLOCK + 1])
-def test_counterparts_come_in_blocks(size: int) -> None:
+def test_counterparts_are_returned_in_blocks(size: int) -> None:
     space = FeatureSpace((Integer("n", 1, size, sensitive=True),))
     blocks = list(space.lattice.counterparts(np.array([1.0])))
     assert max(len(block) for block in blocks) <= BLOCK

@@ -79,7 +79,7 @@ def test_missing_is_one_more_value(attribute: Attribute) -> None:
     assert len({tuple(code) for code in codes.tolist()}) == len(indices)
 
 
-def test_counterparts_may_be_missing_too() -> None:
+def test_counterparts_may_have_missing_values() -> None:
     slopes = np.zeros((1, SPACE.width))
     slopes[0, 1] = 1.0  # favorable only where the age is missing
     model = Model(SPACE, Network.from_layers([(slopes, [-0.5])]))

@@ -1,4 +1,4 @@
-"""A small world to train in: income decides, but age and sex were mixed into the labels."""
+"""Generated people for training; their labels depend on income, but also on age and sex."""
 
 import numpy as np
 

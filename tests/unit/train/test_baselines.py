@@ -14,16 +14,21 @@ from feta.train.task import Task
 from tests.extras import needs
 from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE
 
-THREE = Argmax(("a", "b", "c"))
+THREE_CLASSES = Argmax(("a", "b", "c"))
 BELOW = Threshold(0.0, favors="below")
-CASES = [(Threshold(0.0), LABELS), (BELOW, LABELS), (Threshold(2.0), LABELS), (THREE, CLASSES)]
+CASES = [
+    (Threshold(0.0), LABELS),
+    (BELOW, LABELS),
+    (Threshold(2.0), LABELS),
+    (THREE_CLASSES, CLASSES),
+]
 
 
 @pytest.mark.parametrize(("rule", "labels"), CASES)
-def test_the_majority_is_given_to_everybody(rule: Rule, labels: np.ndarray) -> None:
-    decided = Model(SPACE, majority(SPACE, labels, rule=rule), rule).decide(PEOPLE)
+def test_the_majority_decides_the_same_for_everybody(rule: Rule, labels: np.ndarray) -> None:
+    decisions = Model(SPACE, majority(SPACE, labels, rule=rule), rule).decide(PEOPLE)
     values, counts = np.unique(labels, return_counts=True)
-    assert set(decided.tolist()) == {values[np.argmax(counts)].item()}
+    assert set(decisions.tolist()) == {values[np.argmax(counts)].item()}
 
 
 @pytest.mark.parametrize(("rule", "labels"), [*CASES[:2], CASES[3]])
@@ -33,13 +38,15 @@ def test_a_blind_regression_learns_and_cannot_be_unfair(rule: Rule, labels: np.n
     assert feta.tally(model, PEOPLE).unanimous.all()
 
 
-def test_a_blind_regression_of_scores_and_of_classes_that_nobody_has() -> None:
+def test_a_blind_regression_accepts_scores_and_absent_classes() -> None:
     network = blind_logistic(SPACE, PEOPLE, SCORES, rule=Tolerance(0.1))
     assert np.corrcoef(network(PEOPLE)[:, 0], SCORES)[0, 1] > 0.6
     assert majority(SPACE, SCORES, rule=Tolerance(0.1))(PEOPLE)[0, 0] == SCORES.mean()
-    two = np.where(CLASSES == 1, 2, CLASSES)
-    decided = Model(SPACE, blind_logistic(SPACE, PEOPLE, two, rule=THREE), THREE).decide(PEOPLE)
-    assert np.mean(decided == two) > 0.8
+    two_classes = np.where(CLASSES == 1, 2, CLASSES)
+    decisions = Model(
+        SPACE, blind_logistic(SPACE, PEOPLE, two_classes, rule=THREE_CLASSES), THREE_CLASSES
+    ).decide(PEOPLE)
+    assert np.mean(decisions == two_classes) > 0.8
 
 
 @needs("torch")
@@ -58,11 +65,11 @@ def test_lcifr_certifies_only_people_without_a_counterexample() -> None:
 
 
 @needs("torch")
-def test_lcifr_takes_numbers_too_and_needs_something_to_vary() -> None:
+def test_lcifr_accepts_numbers_and_needs_a_varied_attribute() -> None:
     trainer = LCIFRTrainer(SPACE, attributes=("age", "sex"), encoder=(4,), epochs=2)
-    told: list[float] = []
-    run = trainer.train(PEOPLE, LABELS, progress=told.append)
-    assert told[-1] == 1.0
+    shares: list[float] = []
+    run = trainer.train(PEOPLE, LABELS, progress=shares.append)
+    assert shares[-1] == 1.0
     assert run.space.lattice.size == 26
     assert len(run.encoder.layers) == 0
     with pytest.raises(SchemaError, match="no sensitive attribute is categorical"):
@@ -84,8 +91,8 @@ def test_the_most_accurate_fair_predictor_is_chosen_with_the_reason() -> None:
     tied = choose_fair({"a": right, "b": right}, PEOPLE, LABELS)
     assert tied.name == "a"
     assert "which may be chance: one standard error is" in tied.reason
-    alone = choose_fair({"a": right}, PEOPLE, LABELS)
-    assert "next" not in alone.reason
+    single = choose_fair({"a": right}, PEOPLE, LABELS)
+    assert "next" not in single.reason
     with pytest.raises(SchemaError, match="no candidates: got none; expected at least one"):
         choose_fair({}, PEOPLE, LABELS)
 
@@ -93,13 +100,15 @@ def test_the_most_accurate_fair_predictor_is_chosen_with_the_reason() -> None:
 @needs("torch")
 @pytest.mark.parametrize(("rule", "labels"), [CASES[0], CASES[3]])
 @pytest.mark.filterwarnings("ignore:.*nearly constant")
-def test_everything_there_is_to_choose_from_is_trained(rule: Rule, labels: np.ndarray) -> None:
+def test_all_candidates_are_trained(rule: Rule, labels: np.ndarray) -> None:
     plain = PlainTrainer(
         SPACE, hidden=(4,), learning_rates=(0.03,), batch_sizes=(32,), epochs=5, rule=rule
     )
     split = Split.of(SPACE, Task(rule), PEOPLE, labels, validation=None, seed=0)
-    told: list[float] = []
-    found = train_candidates(plain, CEFairTrainer(SPACE, epochs=2), split, progress=told.append)
+    shares: list[float] = []
+    candidates = train_candidates(
+        plain, CEFairTrainer(SPACE, epochs=2), split, progress=shares.append
+    )
     expected = {
         "vote",
         "vote, empirical weights",
@@ -110,7 +119,7 @@ def test_everything_there_is_to_choose_from_is_trained(rule: Rule, labels: np.nd
     }
     if rule.outputs == 1:
         expected.add("vote after span training")
-    assert set(found) == expected
-    assert told == sorted(told)
-    choice = choose_fair(found, split.held, split.held_targets)
+    assert set(candidates) == expected
+    assert shares == sorted(shares)
+    choice = choose_fair(candidates, split.held, split.held_targets)
     assert choice.accuracies[choice.name] == max(choice.accuracies.values())

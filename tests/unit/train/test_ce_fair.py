@@ -46,29 +46,29 @@ def rate(network: feta.Network) -> float:
 )
 @pytest.mark.filterwarnings("ignore:.*(far from 0|nearly constant)")
 def test_fewer_people_have_a_counterexample_after_training(settings: dict[str, object]) -> None:
-    trainer = replace(TRAINER, **settings)  # type: ignore[arg-type]  # settings of all kinds
+    trainer = replace(TRAINER, **settings)  # type: ignore[arg-type]  # settings of all types
     run = trainer.train(UNFAIR, PEOPLE, LABELS)
     assert rate(run.network) < 0.8 * rate(UNFAIR)
     assert len(run.epochs) == trainer.epochs
-    assert [one.number for one in run.epochs] == list(range(1, trainer.epochs + 1))
+    assert [epoch.number for epoch in run.epochs] == list(range(1, trainer.epochs + 1))
     assert run.best.number == run.chosen
-    points = [(one.chosen_by.accuracy, one.chosen_by.ce_rate) for one in run.epochs]
+    points = [(epoch.chosen_by.accuracy, epoch.chosen_by.ce_rate) for epoch in run.epochs]
     distances = [(1 - accuracy) ** 2 + ce**2 for accuracy, ce in points]
     assert distances[run.chosen - 1] == min(distances)
     assert run.network.fingerprint == trainer.train(UNFAIR, PEOPLE, LABELS).network.fingerprint
 
 
-def test_what_is_reported_of_the_chosen_epoch_holds_of_the_network_returned() -> None:
-    held = (PEOPLE[:40], LABELS[:40])
-    run = TRAINER.train(UNFAIR, PEOPLE[40:], LABELS[40:], validation=held)
+def test_figures_of_the_chosen_epoch_are_those_of_the_returned_network() -> None:
+    validation = (PEOPLE[:40], LABELS[:40])
+    run = TRAINER.train(UNFAIR, PEOPLE[40:], LABELS[40:], validation=validation)
     model = Model(SPACE, run.network)
-    assert run.best.chosen_by.ce_rate == ce_rate(feta.tally(model, held[0]))
-    assert run.best.chosen_by.accuracy == np.mean(model.decide(held[0]) == held[1])
+    assert run.best.chosen_by.ce_rate == ce_rate(feta.tally(model, validation[0]))
+    assert run.best.chosen_by.accuracy == np.mean(model.decide(validation[0]) == validation[1])
     before = Model(SPACE, UNFAIR)
-    assert run.start.ce_rate == pytest.approx(ce_rate(feta.tally(before, held[0])), abs=0.03)
+    assert run.start.ce_rate == pytest.approx(ce_rate(feta.tally(before, validation[0])), abs=0.03)
 
 
-def test_after_prediction_nobody_has_a_counterexample() -> None:
+def test_fair_predictions_have_no_counterexample() -> None:
     run = TRAINER.train(UNFAIR, PEOPLE, LABELS)
     predictor = FairPredictor(Model(SPACE, run.network))
     for person, decision in zip(PEOPLE[:20], predictor.decide(PEOPLE[:20]), strict=True):
@@ -76,22 +76,22 @@ def test_after_prediction_nobody_has_a_counterexample() -> None:
             assert (predictor.decide(others) == decision).all()
 
 
-def test_a_batch_is_trained_on_the_counterexamples_of_the_network_as_it_stands(
+def test_a_batch_is_trained_on_the_counterexamples_of_the_current_network(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Every search sees another network, only people of the data, and each once per epoch."""
-    seen: list[tuple[str, np.ndarray]] = []
+    """Every search has another network and rows of the data, each once per epoch."""
+    searches: list[tuple[str, np.ndarray]] = []
 
     def spy(space, network, task, people, *, numbers, **rest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202
         if numbers == "real":
-            seen.append((network.fingerprint, people))
+            searches.append((network.fingerprint, people))
         return violations(space, network, task, people, numbers=numbers, **rest)
 
     monkeypatch.setattr(fair_loop, "violations", spy)
     trainer = replace(TRAINER, epochs=2)
     trainer.train(UNFAIR, PEOPLE, LABELS, validation=(PEOPLE, LABELS))
-    assert len({one for one, _ in seen}) == len(seen) == 2 * 5
-    first = np.concatenate([people for _, people in seen[:5]])
+    assert len({fingerprint for fingerprint, _ in searches}) == len(searches) == 2 * 5
+    first = np.concatenate([people for _, people in searches[:5]])
     assert sorted(map(tuple, first)) == sorted(map(tuple, PEOPLE))
 
 
@@ -100,7 +100,7 @@ def test_keeping_only_counterexamples_skips_a_batch_without_any() -> None:
     trainer = replace(TRAINER, keep="counterexamples", epochs=2)
     run = trainer.train(blind, PEOPLE, LABELS)
     assert np.allclose(run.network(PEOPLE), blind(PEOPLE))
-    assert [one.loss for one in run.epochs] == [0.0, 0.0]
+    assert [epoch.loss for epoch in run.epochs] == [0.0, 0.0]
 
 
 def test_a_real_valued_sensitive_attribute_is_trained_on() -> None:
@@ -116,7 +116,7 @@ def test_several_classes_and_regression_are_trained() -> None:
     several = replace(TRAINER, rule=rule, keep="counterexamples", epochs=16)
     run = several.train(plain, PEOPLE, CLASSES)
     before, after = (
-        ce_rate(feta.tally(Model(SPACE, one, rule), PEOPLE)) for one in (plain, run.network)
+        ce_rate(feta.tally(Model(SPACE, network, rule), PEOPLE)) for network in (plain, run.network)
     )
     assert after < 0.8 * before
     tolerance = Tolerance(0.2)
@@ -125,14 +125,14 @@ def test_several_classes_and_regression_are_trained() -> None:
         trainer = replace(TRAINER, rule=tolerance, **settings)  # type: ignore[arg-type]  # a number
         run = trainer.train(scores, PEOPLE, SCORES)
         spans = [
-            feta.spread(Model(SPACE, one, tolerance), PEOPLE).span.mean()
-            for one in (scores, run.network)
+            feta.spread(Model(SPACE, network, tolerance), PEOPLE).span.mean()
+            for network in (scores, run.network)
         ]
         assert spans[1] < 0.9 * spans[0]
 
 
 @pytest.mark.parametrize("stop", [1, 5, 8])
-def test_an_interrupted_training_goes_on_at_its_epoch(
+def test_an_interrupted_training_resumes_at_its_epoch(
     stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint_file, "EVERY", 0.0)
@@ -143,14 +143,14 @@ def test_an_interrupted_training_goes_on_at_its_epoch(
         if len(epochs) == stop:
             raise KeyboardInterrupt
 
-    trainer = replace(TRAINER, sample_fraction=0.5, keep=0.5)  # as much chance as there can be
+    trainer = replace(TRAINER, sample_fraction=0.5, keep=0.5)  # uses all random choices
     with pytest.raises(KeyboardInterrupt):
         trainer.train(UNFAIR, PEOPLE, LABELS, checkpoint=path, progress=interrupt)
     run = trainer.train(UNFAIR, PEOPLE, LABELS, checkpoint=path, progress=interrupt)
-    whole = trainer.train(UNFAIR, PEOPLE, LABELS)
+    uninterrupted = trainer.train(UNFAIR, PEOPLE, LABELS)
     assert len(epochs) == trainer.epochs
-    assert run.network.fingerprint == whole.network.fingerprint
-    assert run.as_json() == whole.as_json()
+    assert run.network.fingerprint == uninterrupted.network.fingerprint
+    assert run.as_json() == uninterrupted.as_json()
     with pytest.raises(NetworkError, match="its data or settings differ"):
         replace(trainer, keep=0.6).train(UNFAIR, PEOPLE, LABELS, checkpoint=path)
 
@@ -161,14 +161,14 @@ def test_a_nearly_constant_network_and_unscaled_columns_are_warned_about() -> No
         UserWarning, match="100.0% of people get the same decision .*: it may be fair"
     ):
         replace(TRAINER, epochs=1, learning_rate=1e-6).train(constant, PEOPLE, LABELS)
-    moved = feta.FeatureSpace(
+    unscaled = feta.FeatureSpace(
         (feta.Integer("age", 1000, 1030, sensitive=True), *SPACE.attributes[1:])
     )
     people = PEOPLE + np.array([1000.0, 0.0, 0.0, 0.0])
-    rich = feta.Network.from_layers([([[0.0, 0.0, 0.0, 1.0]], [-50.0])])
-    trainer = CEFairTrainer(moved, standardize=False, epochs=1, learning_rate=1e-6)
+    network = feta.Network.from_layers([([[0.0, 0.0, 0.0, 1.0]], [-50.0])])
+    trainer = CEFairTrainer(unscaled, standardize=False, epochs=1, learning_rate=1e-6)
     with pytest.warns(UserWarning, match="far from 0 compared with their spread: 'age'"):
-        trainer.train(rich, people, LABELS)
+        trainer.train(network, people, LABELS)
 
 
 def test_the_learning_rate_follows_the_share_of_people() -> None:
@@ -177,7 +177,7 @@ def test_the_learning_rate_follows_the_share_of_people() -> None:
     assert CEFairTrainer(SPACE, learning_rate=0.5).rate == 0.5
 
 
-def test_the_papers_preset_settles_what_the_paper_settles() -> None:
+def test_the_preset_of_the_paper_has_its_settings() -> None:
     trainer = CEFairTrainer(SPACE, preset="paper", keep="counterexamples", sample_fraction=0.02)
     assert (trainer.select_on, trainer.label, trainer.epochs) == ("train", "own", 50)
     assert (trainer.keep, trainer.sample_fraction) == ("counterexamples", 0.02)
@@ -206,9 +206,9 @@ def test_the_papers_preset_settles_what_the_paper_settles() -> None:
         ({"batch_size": 0}, "invalid batch_size: got 0; expected an integer above 0"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict[str, object], message: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(TRAINER, **settings)  # type: ignore[arg-type]  # wrong on purpose
+        replace(TRAINER, **settings)  # type: ignore[arg-type]  # invalid on purpose
 
 
 def test_rules_that_do_not_fit_are_refused() -> None:
@@ -221,14 +221,14 @@ def test_rules_that_do_not_fit_are_refused() -> None:
         replace(TRAINER, rule=feta.Threshold(0.0)).train(pair, PEOPLE, LABELS)
 
 
-def test_the_curve_is_written_as_svg_and_json_alike_each_time(tmp_path: Path) -> None:
+def test_the_curve_is_written_reproducibly_as_svg_and_json(tmp_path: Path) -> None:
     run = replace(TRAINER, epochs=3).train(UNFAIR, PEOPLE, LABELS)
     for name in ("a.svg", "b.svg", "a.json"):
         write_curve(run, tmp_path / name)
     content = json.loads((tmp_path / "a.json").read_text())
     assert content["chosen"] == run.chosen
-    assert [one["loss"] for one in content["epochs"]] == [one.loss for one in run.epochs]
+    assert [epoch["loss"] for epoch in content["epochs"]] == [epoch.loss for epoch in run.epochs]
     svg = (tmp_path / "a.svg").read_text()
     assert svg == (tmp_path / "b.svg").read_text()
     assert "<svg" in svg
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.json", "a.svg", "b.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.svg", "b.svg"]

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 SHAPE = Shape((3, 4, 1), (relu(),))
 
 
-def test_a_network_comes_back_from_its_row_of_numbers() -> None:
+def test_a_network_is_restored_from_its_row_of_numbers() -> None:
     numbers = SHAPE.initial(np.random.default_rng(1))
     network = SHAPE.network(numbers)
     assert SHAPE.flat(network).tolist() == numbers.tolist()
@@ -28,7 +28,7 @@ def test_a_network_comes_back_from_its_row_of_numbers() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_activation_scores_as_the_network_does(seed: int) -> None:
+def test_scores_of_every_activation_are_those_of_the_network(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = random_network(rng, SPACE, outputs=2, plain=False)
     network = replace(network, first=Columns(network.first.bias, network.first.slopes))
@@ -39,7 +39,7 @@ def test_every_activation_scores_as_the_network_does(seed: int) -> None:
     assert np.allclose(scores, network(people), rtol=1e-12, atol=1e-12)
 
 
-def test_steps_are_those_of_torchs_own_adam() -> None:
+def test_steps_are_those_of_adam_in_torch() -> None:
     rates, rows = [0.1, 0.01], [SHAPE.initial(np.random.default_rng(seed)) for seed in (1, 2)]
     people, targets = (
         torch.tensor(RNG.normal(size=(2, 7, 3))),
@@ -49,25 +49,25 @@ def test_steps_are_those_of_torchs_own_adam() -> None:
     for _ in range(5):
         stack.step(((stack.scores(people)[..., 0] - targets) ** 2).mean(-1))
     for index, (row, rate) in enumerate(zip(rows, rates, strict=True)):
-        alone = torch.tensor(row, requires_grad=True)
-        adam = torch.optim.Adam([alone], lr=rate, weight_decay=0.01)
+        parameters = torch.tensor(row, requires_grad=True)
+        adam = torch.optim.Adam([parameters], lr=rate, weight_decay=0.01)
         for _ in range(5):
             adam.zero_grad()
-            hidden = torch.relu(people[index] @ alone[:12].view(4, 3).T + alone[12:16])
-            scores = (hidden @ alone[16:20].view(1, 4).T + alone[20:])[:, 0]
+            hidden = torch.relu(people[index] @ parameters[:12].view(4, 3).T + parameters[12:16])
+            scores = (hidden @ parameters[16:20].view(1, 4).T + parameters[20:])[:, 0]
             ((scores - targets[index]) ** 2).mean().backward()  # type: ignore[no-untyped-call]  # torch's
             adam.step()
-        assert np.allclose(stack.rows()[index], alone.detach().numpy(), rtol=1e-9, atol=1e-12)
+        assert np.allclose(stack.rows()[index], parameters.detach().numpy(), rtol=1e-9, atol=1e-12)
 
 
-def test_one_thread_is_given_back() -> None:
+def test_the_number_of_threads_is_restored() -> None:
     before = torch.get_num_threads()
     with one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
 
 
-def test_tables_and_runaway_numbers_are_refused() -> None:
+def test_tables_and_diverged_numbers_are_refused() -> None:
     table = LookupTable(0, np.array([0.0, 1.0]), np.zeros((2, 1)))
     network = Network(Columns(np.zeros(1), np.zeros((1, 3)), (table,)), (), ())
     with pytest.raises(NetworkError, match="a network with tables cannot be trained"):
@@ -76,7 +76,9 @@ def test_tables_and_runaway_numbers_are_refused() -> None:
         SHAPE.network(np.full(SHAPE.length, np.nan))
 
 
-def test_training_without_torch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_without_torch_names_the_command_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
         MissingExtra, match=r"torch is not installed; pip install 'feta-fair\[torch\]'"

@@ -28,24 +28,24 @@ TRAINER = PlainTrainer(
 
 
 @needs("torch")
-def test_it_learns_what_there_is_to_learn() -> None:
+def test_training_learns_the_labels() -> None:
     run = replace(TRAINER, epochs=60).train(PEOPLE, LABELS)
-    own = Model(SPACE, run.network).decide(PEOPLE)
-    assert (own == LABELS).mean() > 0.93
+    decisions = Model(SPACE, run.network).decide(PEOPLE)
+    assert (decisions == LABELS).mean() > 0.93
     assert len(run.grid) == 4
-    assert run.loss == min(one[3] for one in run.grid)
+    assert run.loss == min(entry[3] for entry in run.grid)
     assert (run.learning_rate, run.batch_size, run.epoch, run.loss) in run.grid
 
 
 @needs("torch")
-def test_the_same_seed_gives_the_same_network_to_the_bit_and_another_does_not() -> None:
-    first, again = (TRAINER.train(PEOPLE, LABELS).network.fingerprint for _ in range(2))
-    assert first == again
+def test_the_network_depends_on_the_seed_only() -> None:
+    first, second = (TRAINER.train(PEOPLE, LABELS).network.fingerprint for _ in range(2))
+    assert first == second
     assert replace(TRAINER, seed=1).train(PEOPLE, LABELS).network.fingerprint != first
 
 
 @needs("torch")
-def test_several_classes_and_regression_are_learned_too() -> None:
+def test_several_classes_and_regression_are_learned() -> None:
     several = replace(TRAINER, rule=Argmax(("a", "b", "c")), epochs=60).train(PEOPLE, CLASSES)
     assert (np.argmax(several.network(PEOPLE), axis=1) == CLASSES).mean() > 0.85
     scores = replace(TRAINER, rule=Tolerance(0.1), epochs=60).train(PEOPLE, SCORES).network(PEOPLE)
@@ -53,41 +53,41 @@ def test_several_classes_and_regression_are_learned_too() -> None:
 
 
 @needs("torch")
-def test_a_threshold_that_favors_low_scores_is_learned_the_other_way_round() -> None:
+def test_a_threshold_that_favors_low_scores_is_learned() -> None:
     rule = feta.Threshold(0.0, favors="below")
     run = replace(TRAINER, rule=rule, epochs=60).train(PEOPLE, LABELS)
     assert (Model(SPACE, run.network, rule).decide(PEOPLE) == LABELS).mean() > 0.93
 
 
 @needs("torch")
-def test_folds_side_by_side_are_trained_like_folds_alone() -> None:
+def test_stacked_folds_are_trained_like_single_folds() -> None:
     task = Task(feta.Threshold(0.0))
     splits = [
         Split.of(SPACE, task, PEOPLE[k:], LABELS[k:], validation=None, seed=k) for k in (0, 7)
     ]
     stacked = TRAINER.train_folds(splits)
-    alone = TRAINER.train_folds(splits[:1])
-    assert stacked[0].epoch == alone[0].epoch
-    ours, theirs = stacked[0].network(PEOPLE), alone[0].network(PEOPLE)
-    assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-9)  # another order of sums
+    single = TRAINER.train_folds(splits[:1])
+    assert stacked[0].epoch == single[0].epoch
+    stacked_scores, single_scores = stacked[0].network(PEOPLE), single[0].network(PEOPLE)
+    assert np.allclose(stacked_scores, single_scores, rtol=1e-6, atol=1e-9)  # another order of sums
 
 
 @needs("torch")
-def test_the_last_epoch_can_be_asked_for() -> None:
+def test_the_last_epoch_can_be_chosen() -> None:
     run = replace(TRAINER, epoch="last").train(PEOPLE, LABELS)
-    assert {one[2] for one in run.grid} == {12}
+    assert {entry[2] for entry in run.grid} == {12}
 
 
 @needs("torch")
-def test_a_learning_rate_that_runs_away_is_not_chosen_and_alone_is_told() -> None:
-    wild = replace(TRAINER, rule=Tolerance(1.0), learning_rates=(1e200, 0.01), epoch="last")
-    assert wild.train(PEOPLE, SCORES).learning_rate == 0.01
+def test_a_diverging_learning_rate_is_not_chosen_and_alone_is_refused() -> None:
+    trainer = replace(TRAINER, rule=Tolerance(1.0), learning_rates=(1e200, 0.01), epoch="last")
+    assert trainer.train(PEOPLE, SCORES).learning_rate == 0.01
     with pytest.raises(NetworkError, match="lower the learning rate"):
-        replace(wild, learning_rates=(1e200,)).train(PEOPLE, SCORES)
+        replace(trainer, learning_rates=(1e200,)).train(PEOPLE, SCORES)
 
 
 @needs("torch")
-def test_a_blind_network_cannot_see_the_sensitive_columns() -> None:
+def test_a_blind_network_does_not_read_sensitive_columns() -> None:
     run = replace(TRAINER, blind=True).train(PEOPLE, LABELS)
     assert not run.network.first.slopes[:, SPACE.sensitive_columns].any()
     model = Model(SPACE, run.network)
@@ -101,18 +101,18 @@ def test_a_fixed_subset_is_the_same_each_epoch_and_a_fresh_one_is_not() -> None:
     fresh = replace(fixed, subset="fresh")
     assert (
         fixed.train(PEOPLE, LABELS).loss > fresh.train(PEOPLE, LABELS).loss
-    )  # seven are not enough
+    )  # seven people are not enough
     rng = np.random.default_rng(0)
-    kept = [draw(140, 0.05, "fixed", 3, rng).tolist() for _ in range(4)]
-    assert kept == [kept[0]] * 4
-    drawn = [draw(140, 0.05, "fresh", 3, rng).tolist() for _ in range(4)]
-    assert len({tuple(one) for one in drawn}) == 4
-    assert {len(one) for one in kept + drawn} == {7}
+    fixed_rows = [draw(140, 0.05, "fixed", 3, rng).tolist() for _ in range(4)]
+    assert fixed_rows == [fixed_rows[0]] * 4
+    fresh_rows = [draw(140, 0.05, "fresh", 3, rng).tolist() for _ in range(4)]
+    assert len({tuple(rows) for rows in fresh_rows}) == 4
+    assert {len(rows) for rows in fixed_rows + fresh_rows} == {7}
 
 
 @needs("torch")
 @pytest.mark.parametrize("stop", [1, 5, 11])
-def test_an_interrupted_training_goes_on_at_its_epoch(
+def test_an_interrupted_training_resumes_at_its_epoch(
     stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint_file, "EVERY", 0.0)
@@ -126,14 +126,14 @@ def test_an_interrupted_training_goes_on_at_its_epoch(
 
     with pytest.raises(KeyboardInterrupt):
         TRAINER.train(PEOPLE, LABELS, checkpoint=path, progress=interrupt)
-    epochs = [0.0] * stop  # it must not be interrupted again
+    epochs = [0.0] * stop  # prevents a second interruption
     run = TRAINER.train(PEOPLE, LABELS, checkpoint=path, progress=interrupt)
-    assert len(epochs) == 2 * TRAINER.epochs  # none was done twice
+    assert len(epochs) == 2 * TRAINER.epochs  # no epoch was repeated
     assert run.network.fingerprint == TRAINER.train(PEOPLE, LABELS).network.fingerprint
 
 
 @needs("torch")
-def test_another_trainings_checkpoint_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "training"
     single = replace(TRAINER, batch_sizes=(16,))
     single.train(PEOPLE, LABELS, checkpoint=path)
@@ -165,9 +165,9 @@ def test_another_trainings_checkpoint_is_refused(tmp_path: Path) -> None:
         ({"rule": feta.OneVsRest(("a", "b"), "a")}, "training needs all classes"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict[str, object], message: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
-        replace(TRAINER, **settings)  # type: ignore[arg-type]  # wrong on purpose
+        replace(TRAINER, **settings)  # type: ignore[arg-type]  # invalid on purpose
 
 
 @needs("torch")

@@ -1,4 +1,4 @@
-"""HDF5 parsed by another process: what that process may do to this one, which is nothing."""
+"""HDF5 parsed by another process, whose failures do not affect this one."""
 
 import json
 import multiprocessing
@@ -26,8 +26,8 @@ CONFIG = {
 }
 
 
-def saved(folder: Path) -> Path:
-    """Write a whole model as Keras 2 did."""
+def save_model(folder: Path) -> Path:
+    """Write a complete model as Keras 2 did."""
     path = folder / "model.h5"
     with h5py.File(path, "w") as file:
         file.attrs["model_config"] = json.dumps(CONFIG)
@@ -40,8 +40,8 @@ def saved(folder: Path) -> Path:
     return path
 
 
-def planted(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    """Let the program do something else where it would parse a file."""
+def replace_program(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    """Replace the program's function that parses a file."""
     script = folder / "program.py"
     script.write_text(
         f"import importlib.util, os, signal, sys\n"
@@ -56,7 +56,7 @@ def planted(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
 
 
 def test_a_file_is_read_without_h5py_in_this_process(tmp_path: Path) -> None:
-    path = saved(tmp_path)
+    path = save_model(tmp_path)
     script = (
         f"import sys, feta; network = feta.read_keras({str(path)!r}); assert "
         f"'h5py' not in sys.modules; print(network([[3.0, 4.0]])[0, 0])"
@@ -65,13 +65,13 @@ def test_a_file_is_read_without_h5py_in_this_process(tmp_path: Path) -> None:
     assert float(done.stdout) == 11.5
 
 
-def scored(path: Path) -> float:
+def score(path: Path) -> float:
     return float(read_keras(path)(np.array([[3.0, 4.0]]))[0, 0])
 
 
 def test_a_file_is_read_in_a_daemonic_worker(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(scored, (saved(tmp_path),)) == 11.5
+        assert pool.apply(score, (save_model(tmp_path),)) == 11.5
 
 
 @pytest.mark.parametrize(
@@ -95,19 +95,19 @@ def test_a_file_is_read_in_a_daemonic_worker(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and forks of POSIX")
-def test_whatever_happens_to_the_program_becomes_a_message(
+def test_a_crash_or_an_invalid_answer_of_the_program_becomes_a_message(
     answer: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted(tmp_path, monkeypatch, answer)
+    replace_program(tmp_path, monkeypatch, answer)
     with pytest.raises(NetworkError, match=message):
-        read_keras(saved(tmp_path))
+        read_keras(save_model(tmp_path))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
-def test_a_file_that_never_ends_is_given_up(
+def test_parsing_that_does_not_end_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted(tmp_path, monkeypatch, "while True: pass")
+    replace_program(tmp_path, monkeypatch, "while True: pass")
     with (
         Hdf5Program(processor_seconds=1) as program,
         pytest.raises(
@@ -118,11 +118,11 @@ def test_a_file_that_never_ends_is_given_up(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks of POSIX")
-def test_a_crash_leaves_the_program_to_the_next_file(
+def test_the_program_parses_the_next_file_after_a_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = saved(tmp_path).read_bytes()
-    planted(
+    content = save_model(tmp_path).read_bytes()
+    replace_program(
         tmp_path,
         monkeypatch,
         "return program._parse_file(kind, content, 999) if content[:1] == b'\\x89' else os.abort()",
@@ -135,12 +135,12 @@ def test_a_crash_leaves_the_program_to_the_next_file(
     assert [array.ravel().tolist() for array in group.arrays] == [[1.0, 2.0], [0.5]]
 
 
-def answered(told: object, data: bytes = b"") -> bytes:
-    header = json.dumps(told).encode()
+def encode_answer(content: object, data: bytes = b"") -> bytes:
+    header = json.dumps(content).encode()
     return len(header).to_bytes(8, "little") + header + data
 
 
-WHOLE = {"config": "{}", "version": "3"}
+MODEL = {"config": "{}", "version": "3"}
 
 
 @pytest.mark.parametrize(
@@ -148,31 +148,31 @@ WHOLE = {"config": "{}", "version": "3"}
     [
         b"",
         b"\xff" * 8,
-        answered([]),
-        answered(7),
-        answered({}),
-        answered({"error": "no such error"}),
-        answered({"error": ["crash"]}),
-        answered(WHOLE),
-        answered({"config": 1, "version": "3", "groups": []}),
-        answered({"config": "{}", "version": None, "groups": []}),
-        answered(WHOLE | {"groups": 3}),
-        answered(WHOLE | {"groups": [["a"]]}),
-        answered(WHOLE | {"groups": [[1, "a", []]]}),
-        answered(WHOLE | {"groups": [["a", 1, []]]}),
-        answered(WHOLE | {"groups": [["a", "a", [["<f4", [2]]]]]}, b"1234"),
-        answered(WHOLE | {"groups": [["a", "a", [["<f4", [1]]]]]}, b"12345"),
-        answered(WHOLE | {"groups": [["a", "a", [["<f4", [-1]]]]]}, b"1234"),
-        answered(WHOLE | {"groups": [["a", "a", [["<f4", [True]]]]]}, b"1234"),
-        answered(WHOLE | {"groups": [["a", "a", [["<f4", [10**30, 0]]]]]}),
-        answered(WHOLE | {"groups": [["a", "a", [["<f4", [0] * 100]]]]}),
-        answered(WHOLE | {"groups": [["a", "a", [["|O8", [1]]]]]}, b"12345678"),
-        answered(WHOLE | {"groups": [["a", "a", [["<f1", [1]]]]]}, b"1"),
-        answered(WHOLE | {"groups": [["a", "a", [["<M8", [1]]]]]}, b"12345678"),
-        answered(WHOLE | {"groups": [["a", "a", [[["<f4"], [1]]]]]}, b"1234"),
+        encode_answer([]),
+        encode_answer(7),
+        encode_answer({}),
+        encode_answer({"error": "no such error"}),
+        encode_answer({"error": ["crash"]}),
+        encode_answer(MODEL),
+        encode_answer({"config": 1, "version": "3", "groups": []}),
+        encode_answer({"config": "{}", "version": None, "groups": []}),
+        encode_answer(MODEL | {"groups": 3}),
+        encode_answer(MODEL | {"groups": [["a"]]}),
+        encode_answer(MODEL | {"groups": [[1, "a", []]]}),
+        encode_answer(MODEL | {"groups": [["a", 1, []]]}),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<f4", [2]]]]]}, b"1234"),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<f4", [1]]]]]}, b"12345"),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<f4", [-1]]]]]}, b"1234"),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<f4", [True]]]]]}, b"1234"),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<f4", [10**30, 0]]]]]}),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<f4", [0] * 100]]]]}),
+        encode_answer(MODEL | {"groups": [["a", "a", [["|O8", [1]]]]]}, b"12345678"),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<f1", [1]]]]]}, b"1"),
+        encode_answer(MODEL | {"groups": [["a", "a", [["<M8", [1]]]]]}, b"12345678"),
+        encode_answer(MODEL | {"groups": [["a", "a", [[["<f4"], [1]]]]]}, b"1234"),
     ],
 )
-def test_an_answer_that_does_not_fit_together_is_refused(answer: bytes) -> None:
+def test_an_inconsistent_answer_is_refused(answer: bytes) -> None:
     with pytest.raises(NetworkError, match="parts that do not fit together"):
         hdf5._parse_answer(answer, whole=True)
 
@@ -180,7 +180,7 @@ def test_an_answer_that_does_not_fit_together_is_refused(answer: bytes) -> None:
 def test_a_python_without_a_path_or_without_h5py_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = saved(tmp_path).read_bytes()
+    content = save_model(tmp_path).read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", "")
         with pytest.raises(NetworkError, match=r"sys\.executable is empty"):

@@ -1,4 +1,4 @@
-"""Files that Keras itself wrote, read without it and compared with its own predict."""
+"""Files written by Keras, read without it and compared with its predict."""
 
 import pytest
 
@@ -6,7 +6,6 @@ pytest.importorskip("h5py", reason="h5py is not installed")
 
 import io
 import json
-import os
 import sys
 import zipfile
 from collections.abc import Callable
@@ -21,20 +20,11 @@ from feta.arrays import Matrix
 from feta.scorer.network.agreement import Squash, squashed
 
 RNG = np.random.default_rng(2)
-Keras = Any  # the package, or a model of it: it ships no types
+Keras = Any  # the package or one of its models; it has no types
 
 
-@pytest.fixture(scope="module")
-def keras() -> Keras:
-    pytest.importorskip("torch", reason="torch is not installed")
-    os.environ["KERAS_BACKEND"] = "torch"
-    package: Keras = pytest.importorskip("keras", reason="keras is not installed")
-    package.utils.set_random_seed(0)
-    return package
-
-
-def moved(model: Keras) -> Keras:
-    """Give every array numbers that a fresh one does not have."""
+def randomize(model: Keras) -> Keras:
+    """Fill every array with random numbers."""
     arrays = [
         RNG.uniform(0.2, 1.5, size=array.shape) * RNG.choice([1, 1, -1])
         if "variance" not in str(path.name)
@@ -47,7 +37,7 @@ def moved(model: Keras) -> Keras:
 
 def chain(keras: Keras) -> Keras:
     layers = keras.layers
-    return moved(
+    return randomize(
         keras.Sequential(
             [
                 keras.Input((4,)),
@@ -74,20 +64,20 @@ def blocks(keras: Keras) -> Keras:
     embedded = layers.Flatten()(layers.Embedding(5, 2)(kind))
     joined = layers.Concatenate()([embedded, layers.BatchNormalization()(numbers)])
     hidden = layers.Activation("leaky_relu")(layers.Dense(6)(joined))
-    return moved(keras.Model([numbers, kind], layers.Dense(3, activation="softmax")(hidden)))
+    return randomize(keras.Model([numbers, kind], layers.Dense(3, activation="softmax")(hidden)))
 
 
-def rows(embedded: int) -> Matrix:
+def draw_rows(embedded: int) -> Matrix:
     drawn = RNG.normal(size=(80, 4)).astype(np.float32).astype(np.float64)
     if embedded:
         drawn[:, 3] = RNG.integers(0, embedded, 80)
     return drawn
 
 
-@pytest.mark.filterwarnings("ignore")  # Keras's own
+@pytest.mark.filterwarnings("ignore")  # of Keras
 @pytest.mark.parametrize("ending", ["keras", "h5"])
 @pytest.mark.parametrize(("make", "kind"), [(chain, "sigmoid"), (blocks, "softmax")])
-def test_a_file_is_read_with_keras_own_scores(
+def test_a_file_is_read_with_the_scores_of_keras(
     make: Callable[[Keras], Keras],
     kind: Squash,
     ending: str,
@@ -100,24 +90,28 @@ def test_a_file_is_read_with_keras_own_scores(
     network = read_keras(path)
     assert network.sigmoid
     assert network.source == "float32"
-    people = rows(5 if make is blocks else 0)
-    taken = people.astype(np.float32)
-    given = [taken[:, :3], taken[:, 3:].astype(np.int32)] if make is blocks else taken
-    theirs = np.asarray(model.predict(given, verbose=0))
-    np.testing.assert_allclose(squashed(network(people), kind), theirs, atol=2e-6)
-    assert [(one.column, len(one.numbers)) for one in network.first.tables] == (
+    people = draw_rows(5 if make is blocks else 0)
+    float32_people = people.astype(np.float32)
+    inputs = (
+        [float32_people[:, :3], float32_people[:, 3:].astype(np.int32)]
+        if make is blocks
+        else float32_people
+    )
+    expected = np.asarray(model.predict(inputs, verbose=0))
+    np.testing.assert_allclose(squashed(network(people), kind), expected, atol=2e-6)
+    assert [(table.column, len(table.numbers)) for table in network.first.tables] == (
         [(3, 5)] if make is blocks else []
     )
 
 
-def saved(
+def save_file(
     folder: Path,
     layers: list[dict[str, Any]],
     *,
     edit: Callable[[h5py.File], None] = lambda _: None,
     kind: str = "Sequential",
 ) -> Path:
-    """Write a .keras file by hand: Dense layers of 2 and 1 neurons, and other listed ones."""
+    """Write a .keras file without Keras: Dense layers of 2 and 1 neurons, and other listed ones."""
     config = {"class_name": kind, "config": {"layers": layers}}
     weights = io.BytesIO()
     with h5py.File(weights, "w") as file:
@@ -140,11 +134,11 @@ def layer(kind: str, **config: object) -> dict[str, Any]:
     return {"class_name": kind, "config": {"name": kind.lower()} | config}
 
 
-ENTRY = layer("InputLayer", batch_shape=[None, 2])
+INPUT = layer("InputLayer", batch_shape=[None, 2])
 FIRST = layer("Dense", name="one", activation="relu")
 
 
-def linked(file: h5py.File) -> None:
+def add_external_link(file: h5py.File) -> None:
     del file["layers/layer1/vars/0"]
     file["layers/layer1/vars/0"] = h5py.ExternalLink("/etc/hostname", "/x")
 
@@ -153,18 +147,18 @@ def linked(file: h5py.File) -> None:
     ("layers", "options", "message"),
     [
         (
-            [ENTRY, layer("Dense", activation="sigmoid"), layer("Dense", name="last")],
+            [INPUT, layer("Dense", activation="sigmoid"), layer("Dense", name="last")],
             {},
             r"the activation 'sigmoid' of layer 'dense' \(Dense\) is not piecewise-linear, so "
             r"no exact answer exists; retrain with 'hardsigmoid'",
         ),
         (
-            [ENTRY, layer("Dense", activation="gelu")],
+            [INPUT, layer("Dense", activation="gelu")],
             {},
             "the activation 'gelu' of layer 'dense' .* is not piecewise-linear",
         ),
         (
-            [ENTRY, FIRST, layer("LayerNormalization")],
+            [INPUT, FIRST, layer("LayerNormalization")],
             {},
             r"layer 'layernormalization' \(LayerNormalization\) is not supported; expected "
             r"InputLayer, Dense",
@@ -175,43 +169,47 @@ def linked(file: h5py.File) -> None:
             r"the input 'inputlayer' has an unsupported shape: got \[None, 2, 2\]; expected rows",
         ),
         (
-            [ENTRY, layer("ReLU", threshold=1.0)],
+            [INPUT, layer("ReLU", threshold=1.0)],
             {},
             "has an unsupported threshold: got 1.0; expected 0",
         ),
         (
-            [ENTRY, layer("Normalization", axis=-1), FIRST],
+            [INPUT, layer("Normalization", axis=-1), FIRST],
             {},
             "is not adapted; call its adapt before the model is saved",
         ),
         (
-            [ENTRY, FIRST],
+            [INPUT, FIRST],
             {"kind": "MyModel"},
             r"an unsupported class: got 'MyModel', whose code is not in the file; expected a "
             r"Sequential",
         ),
-        ([ENTRY, FIRST], {"edit": linked}, "holds a link instead of '0'; expected the data itself"),
         (
-            [ENTRY, layer("Dense", name="other")],
+            [INPUT, FIRST],
+            {"edit": add_external_link},
+            "holds a link instead of '0'; expected the data itself",
+        ),
+        (
+            [INPUT, layer("Dense", name="other")],
             {"edit": lambda file: file["layers/layer1/vars"].attrs.__setitem__("name", "x")},
             r"layer 'other' \(Dense\) lacks weights in the file: got",
         ),
         (
-            [ENTRY, layer("Activation")],
+            [INPUT, layer("Activation")],
             {},
             r"model.keras: the file is not a complete .keras or .h5 model: got KeyError; "
             r"expected one",
         ),
     ],
 )
-def test_what_is_not_understood_is_refused_by_layer(
+def test_an_unsupported_layer_is_refused_by_name(
     layers: list[dict[str, Any]], options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(NetworkError, match=message):
-        read_keras(saved(tmp_path, layers, **options))
+        read_keras(save_file(tmp_path, layers, **options))
 
 
-def test_weights_alone_are_no_model(tmp_path: Path) -> None:
+def test_weights_without_a_model_are_refused(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "model.h5", "w") as file:
         file["layer"] = np.ones(3)
     with pytest.raises(NetworkError, match="holds weights only; expected a whole model"):
@@ -219,7 +217,7 @@ def test_weights_alone_are_no_model(tmp_path: Path) -> None:
 
 
 def test_a_missing_h5py_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = saved(tmp_path, [ENTRY, FIRST])
+    path = save_file(tmp_path, [INPUT, FIRST])
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(
         MissingExtra, match=r"h5py is not installed; pip install 'feta-fair\[keras\]'"

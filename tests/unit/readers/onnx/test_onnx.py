@@ -63,22 +63,22 @@ def written(path: Path, model: onnx.ModelProto) -> Path:
 
 def small(nodes: Sequence[onnx.NodeProto], **options: Any) -> onnx.ModelProto:  # noqa: ANN401 - passed on
     kind = np.float64 if options.get("kind") == TensorProto.DOUBLE else np.float32
-    used = {name for one in nodes for name in one.input}
+    used = {name for node in nodes for name in node.input}
     arrays = [stored(name, array, kind) for name, array in SMALL.items() if name in used]
     arrays += [stored(name, shape, np.int64) for name, shape in SHAPES.items() if name in used]
     return graph_model(nodes, arrays, **options)
 
 
 def compare(path: Path, people: np.ndarray = PEOPLE) -> None:
-    """Scores differ from onnxruntime's by no more than the bound that FETA states."""
+    """Check that scores differ from onnxruntime's by no more than FETA's error bound."""
     network = read_onnx(path)
     runtime = onnx_scores(path)
     if runtime is None:
         pytest.skip("onnxruntime is not installed")
-    found = Rows(ExactNetwork(network), people).scores(network.arithmetic)
-    assert np.isfinite(found.errors).all()
-    assert (np.abs(found.values - runtime(people)) <= found.errors).all()
-    assert (found.errors < 1e-1).all()
+    bounded = Rows(ExactNetwork(network), people).scores(network.arithmetic)
+    assert np.isfinite(bounded.errors).all()
+    assert (np.abs(bounded.values - runtime(people)) <= bounded.errors).all()
+    assert (bounded.errors < 1e-1).all()
     np.testing.assert_allclose(network(people), runtime(people), rtol=1e-4, atol=1e-4)
 
 
@@ -183,7 +183,7 @@ LAST = node("MatMul", ["a", "V"], ["y"])
 def test_hand_written_graphs_score_as_in_onnxruntime(
     nodes: list[onnx.NodeProto], kind: int, tmp_path: Path
 ) -> None:
-    if kind == TensorProto.DOUBLE and any(one.op_type in ("Constant", "Cast") for one in nodes):
+    if kind == TensorProto.DOUBLE and any(node.op_type in ("Constant", "Cast") for node in nodes):
         return  # their numbers are float32
     path = written(tmp_path, small(nodes, kind=kind))
     compare(path)
@@ -258,20 +258,20 @@ REDUCED = node("ReduceMax", ["g"], ["a"], axes=[-1], keepdims=0)
 def test_every_piecewise_linear_activation_scores_as_in_onnxruntime(
     nodes: list[onnx.NodeProto], kind: int, tmp_path: Path
 ) -> None:
-    names = {one.op_type for one in nodes}
+    names = {node.op_type for node in nodes}
     if kind == TensorProto.DOUBLE and names & FLOAT32_ONLY:
         return
     compare(written(tmp_path, small(nodes, kind=kind)))
 
 
 @pytest.mark.parametrize("limits", [{"min": -0.5}, {"max": 0.25}, {"min": 0.0, "max": 6.0}, {}])
-def test_a_clip_of_old_opsets_has_its_limits_as_attributes(
+def test_a_clip_of_early_opsets_has_its_limits_as_attributes(
     limits: dict[str, Any], tmp_path: Path
 ) -> None:
     compare(written(tmp_path, small([GEMM, node("Clip", ["h"], ["a"], **limits), LAST], opset=10)))
 
 
-def test_a_maxout_of_new_opsets_has_its_axes_as_an_input(tmp_path: Path) -> None:
+def test_a_maxout_of_later_opsets_has_its_axes_as_an_input(tmp_path: Path) -> None:
     nodes = [
         WIDE,
         node("Reshape", ["h", "groups"], ["g"], allowzero=1),
@@ -280,7 +280,7 @@ def test_a_maxout_of_new_opsets_has_its_axes_as_an_input(tmp_path: Path) -> None
     compare(written(tmp_path, small(nodes, opset=18)))
 
 
-def test_a_fixed_number_of_rows_may_be_written_out_in_a_reshape(tmp_path: Path) -> None:
+def test_a_reshape_may_contain_the_fixed_number_of_rows(tmp_path: Path) -> None:
     nodes = [
         WIDE,
         node("Constant", [], ["k"], value_ints=[2, 3, 2]),
@@ -290,7 +290,7 @@ def test_a_fixed_number_of_rows_may_be_written_out_in_a_reshape(tmp_path: Path) 
     compare(written(tmp_path, small(nodes, rows=2)), PEOPLE[:3])
 
 
-def test_a_last_sigmoid_is_taken_off(tmp_path: Path) -> None:
+def test_a_last_sigmoid_is_removed(tmp_path: Path) -> None:
     path = written(tmp_path, good_model())
     network, runtime = read_onnx(path), onnx_scores(path)
     if runtime is None:
@@ -298,7 +298,8 @@ def test_a_last_sigmoid_is_taken_off(tmp_path: Path) -> None:
     assert network.sigmoid
     np.testing.assert_allclose(1 / (1 + np.exp(-network(PEOPLE))), runtime(PEOPLE), atol=1e-6)
     bare = written(
-        tmp_path, graph_model(NODES[:3], [stored(*one) for one in WEIGHTS.items()], outputs=["h2"])
+        tmp_path,
+        graph_model(NODES[:3], [stored(*item) for item in WEIGHTS.items()], outputs=["h2"]),
     )
     assert read_onnx(bare).fingerprint != network.fingerprint
     compare(bare)
@@ -321,7 +322,7 @@ def test_a_softmax_of_two_outputs_becomes_their_difference(tmp_path: Path) -> No
     np.testing.assert_allclose(1 / (1 + np.exp(-score)), runtime(PEOPLE)[:, 1], atol=1e-5)
 
 
-def test_a_softmax_of_many_outputs_is_taken_off(tmp_path: Path) -> None:
+def test_a_softmax_of_several_outputs_is_removed(tmp_path: Path) -> None:
     nodes = [
         GEMM,
         node("Relu", ["h"], ["a"]),
@@ -339,42 +340,42 @@ def test_a_softmax_of_many_outputs_is_taken_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_a_fixed_number_of_rows_is_filled_up_to_replay_one(rows: int, tmp_path: Path) -> None:
+def test_a_fixed_number_of_rows_is_padded_to_replay_one_row(rows: int, tmp_path: Path) -> None:
     path = written(tmp_path, small([GEMM, node("Relu", ["h"], ["a"]), LAST], rows=rows))
     compare(path, PEOPLE[:5])
 
 
-def test_nothing_is_replayed_where_onnxruntime_cannot(
+def test_a_model_that_onnxruntime_cannot_run_is_not_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many = small([GEMM, node("Relu", ["h"], ["a"]), LAST], rows=MAX_FIXED_ROWS + 1)
-    assert onnx_scores(written(tmp_path, many)) is None
+    too_many_rows = small([GEMM, node("Relu", ["h"], ["a"]), LAST], rows=MAX_FIXED_ROWS + 1)
+    assert onnx_scores(written(tmp_path, too_many_rows)) is None
     assert onnx_scores(tmp_path / "nowhere.onnx") is None
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert onnx_scores(written(tmp_path, good_model())) is None
 
 
-def external(path: Path, location: str = "weights.bin", **told: str) -> Path:
+def external(path: Path, location: str = "weights.bin", **fields: str) -> Path:
     model = good_model()
     tensor = model.graph.initializer[0]
     (path / "weights.bin").write_bytes(bytes(8) + tensor.raw_data)
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
-    for key, value in {"location": location, "offset": "8", "length": "48", **told}.items():
+    for key, value in {"location": location, "offset": "8", "length": "48", **fields}.items():
         tensor.external_data.add(key=key, value=value)
     return written(path, model)
 
 
-def test_weights_in_another_file_are_read_only_when_asked_for(tmp_path: Path) -> None:
+def test_external_weights_are_read_only_on_request(tmp_path: Path) -> None:
     path = external(tmp_path)
     with pytest.raises(NetworkError, match=r"'W1' is stored in another file, .*external_data=True"):
         read_onnx(path)
-    inside = read_onnx(written(tmp_path, good_model()))
-    assert read_onnx(external(tmp_path), external_data=True).fingerprint == inside.fingerprint
+    embedded = read_onnx(written(tmp_path, good_model()))
+    assert read_onnx(external(tmp_path), external_data=True).fingerprint == embedded.fingerprint
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("fields", "message"),
     [
         ({"location": "../weights.bin"}, "has an invalid location: got '../weights.bin'"),
         ({"location": "/dev/zero"}, "has an invalid location: got '/dev/zero'"),
@@ -392,11 +393,11 @@ def test_weights_in_another_file_are_read_only_when_asked_for(tmp_path: Path) ->
         ({"length": "49"}, "does not match its shape: got 49 bytes; expected 48"),
     ],
 )
-def test_weights_in_another_file_must_lie_beside_the_model(
-    told: dict[str, str], message: str, tmp_path: Path
+def test_external_weights_must_be_in_the_folder_of_the_model(
+    fields: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(NetworkError, match=message):
-        read_onnx(external(tmp_path, **told), external_data=True)
+        read_onnx(external(tmp_path, **fields), external_data=True)
 
 
 RELU = node("Relu", ["h"], ["a"])
@@ -649,7 +650,7 @@ RELU = node("Relu", ["h"], ["a"])
         ),
     ],
 )
-def test_a_graph_that_is_not_understood_is_refused_by_operator(
+def test_an_unsupported_graph_is_refused_by_operator(
     nodes: list[onnx.NodeProto], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(NetworkError, match=message):
@@ -723,9 +724,7 @@ def changed(change: str) -> onnx.ModelProto:
         ("no opset", "the opset is not supported: got none; expected 7 to"),
     ],
 )
-def test_a_file_that_is_not_understood_is_refused(
-    change: str, message: str, tmp_path: Path
-) -> None:
+def test_an_unsupported_file_is_refused(change: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match=message):
         read_onnx(written(tmp_path, changed(change)))
 
@@ -734,8 +733,8 @@ def test_weights_may_be_stored_as_lists_of_numbers(tmp_path: Path) -> None:
     model = good_model()
     for index, (name, array) in enumerate(WEIGHTS.items()):
         numbers = array.astype(np.float32).ravel().tolist()
-        listed = helper.make_tensor(name, TensorProto.FLOAT, array.shape, numbers)
-        model.graph.initializer[index].CopyFrom(listed)
+        tensor = helper.make_tensor(name, TensorProto.FLOAT, array.shape, numbers)
+        model.graph.initializer[index].CopyFrom(tensor)
     expected = read_onnx(written(tmp_path, good_model())).fingerprint
     assert read_onnx(written(tmp_path, model)).fingerprint == expected
 
@@ -769,7 +768,7 @@ def test_a_batch_norm_of_every_opset_uses_its_stored_statistics(opset: int, tmp_
         (15, {"training_mode": 1}, ["i"], "is not in inference mode"),
     ],
 )
-def test_a_batch_norm_in_training_is_refused(
+def test_a_batch_norm_in_training_mode_is_refused(
     opset: int, options: dict[str, Any], outputs: list[str], message: str, tmp_path: Path
 ) -> None:
     norm = node("BatchNormalization", NORM_INPUTS, outputs, **options)

@@ -1,4 +1,4 @@
-"""ONNX files as torch's two exporters write them."""
+"""ONNX files of torch's two exporters."""
 
 import pytest
 
@@ -21,25 +21,25 @@ from tests.unit.readers.onnx.test_onnx import PEOPLE, compare
 
 
 class Largest(nn.Module):
-    """Maxout as people write it."""
+    """Maxout as a reshape and a maximum."""
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         return values.view(-1, 3, 2).amax(dim=2)
 
 
-class Bent(nn.Module):
+class FunctionActivation(nn.Module):
     """An activation that is a function, not a module."""
 
-    def __init__(self, bend: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
-        self.bend = bend
+        self.bend = function
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         return self.bend(values)
 
 
-def exported(module: nn.Module, path: Path, *, dynamo: bool, batched: bool = True) -> Path:
-    """Export a module as torch does, in silence."""
+def export(module: nn.Module, path: Path, *, dynamo: bool, batched: bool = True) -> Path:
+    """Export a module with torch, without its output."""
     file = path / "model.onnx"
     options: dict[str, Any] = {"dynamo": dynamo}
     if batched and dynamo:
@@ -69,11 +69,11 @@ def exported(module: nn.Module, path: Path, *, dynamo: bool, batched: bool = Tru
         lambda: nn.ReLU6(),
         lambda: nn.Hardtanh(-0.5, 0.75),
         lambda: nn.Hardsigmoid(),
-        lambda: Bent(torch.abs),
-        lambda: Bent(lambda values: values.clamp(min=-0.3)),
-        lambda: Bent(lambda values: values.clamp(max=0.3)),
-        lambda: Bent(lambda values: torch.maximum(values, torch.tensor(0.2))),
-        lambda: Bent(lambda values: torch.minimum(values, torch.tensor(0.2))),
+        lambda: FunctionActivation(torch.abs),
+        lambda: FunctionActivation(lambda values: values.clamp(min=-0.3)),
+        lambda: FunctionActivation(lambda values: values.clamp(max=0.3)),
+        lambda: FunctionActivation(lambda values: torch.maximum(values, torch.tensor(0.2))),
+        lambda: FunctionActivation(lambda values: torch.minimum(values, torch.tensor(0.2))),
         lambda: Largest(),
     ],
 )
@@ -84,7 +84,7 @@ def test_activations_are_read_as_torchs_exporters_write_them(
     step = make()
     width = 3 if isinstance(step, Largest) else 6
     module = nn.Sequential(nn.Linear(4, 6), step, nn.Linear(width, 5), nn.ReLU(), nn.Linear(5, 2))
-    compare(exported(module, tmp_path, dynamo=dynamo), PEOPLE[:40])
+    compare(export(module, tmp_path, dynamo=dynamo), PEOPLE[:40])
 
 
 @pytest.mark.parametrize("dynamo", [False, True])
@@ -104,7 +104,7 @@ def test_both_of_torchs_exporters_are_read(tmp_path: Path, *, dynamo: bool, batc
     module = nn.Sequential(*layers)
     module(torch.randn(64, 4))
     module.eval()
-    path = exported(module, tmp_path, dynamo=dynamo, batched=batched)
+    path = export(module, tmp_path, dynamo=dynamo, batched=batched)
     compare(path, PEOPLE[:40])
     with torch.no_grad():
         expected = module.double()(torch.from_numpy(PEOPLE)).numpy()

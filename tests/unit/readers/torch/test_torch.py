@@ -26,9 +26,9 @@ ROWS = np.random.default_rng(1).normal(size=(200, 3))
 
 
 class Doubled(nn.Linear):
-    """A Linear whose forward does something that its weights do not say."""
+    """A Linear whose forward doubles its output, which its weights do not show."""
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's own name
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         return 2 * super().forward(input)
 
 
@@ -95,9 +95,9 @@ def test_scores_agree_with_torch(make: Callable[[], nn.Module]) -> None:
     np.testing.assert_allclose(network(ROWS), torch_scores(module, ROWS), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("inside", [False, True])
-def test_a_last_sigmoid_is_taken_off(*, inside: bool) -> None:
-    sigmoid = nn.Sequential(nn.Sigmoid()) if inside else nn.Sigmoid()
+@pytest.mark.parametrize("in_module", [False, True])
+def test_a_last_sigmoid_is_removed(*, in_module: bool) -> None:
+    sigmoid = nn.Sequential(nn.Sigmoid()) if in_module else nn.Sigmoid()
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), sigmoid)
     network = read_torch(module.eval())
     assert network.sigmoid
@@ -105,7 +105,7 @@ def test_a_last_sigmoid_is_taken_off(*, inside: bool) -> None:
     np.testing.assert_allclose(probabilities, torch_scores(module, ROWS), rtol=1e-9)
 
 
-def test_a_last_softmax_is_taken_off() -> None:
+def test_a_last_softmax_is_removed() -> None:
     module = nn.Sequential(nn.Linear(3, 2), nn.Softmax(dim=1))
     network = read_torch(module.eval())
     powers = np.exp(network(ROWS))
@@ -113,14 +113,14 @@ def test_a_last_softmax_is_taken_off() -> None:
     np.testing.assert_allclose(shares, torch_scores(module, ROWS), rtol=1e-9)
 
 
-def test_the_numbers_read_are_torchs_own() -> None:
+def test_the_weights_are_those_of_torch() -> None:
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
     network = read_torch(module.eval())
     expected = Network.from_layers(
         [
-            (one.weight.detach().numpy(), one.bias.detach().numpy())
-            for one in module
-            if isinstance(one, nn.Linear)
+            (layer.weight.detach().numpy(), layer.bias.detach().numpy())
+            for layer in module
+            if isinstance(layer, nn.Linear)
         ]
     )
     assert network.fingerprint == expected.fingerprint
@@ -134,13 +134,13 @@ def test_a_batch_norm_folds_into_the_layer_before_it() -> None:
     assert (network.first.cancelled_magnitude > 0).all()
 
 
-def test_reading_leaves_the_module_alone() -> None:
+def test_reading_does_not_change_the_module() -> None:
     module = nn.Sequential(nn.Linear(3, 4), trained_norm(4), nn.Dropout(), nn.Linear(4, 1)).eval()
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     read_torch(module)
-    assert not any(one.training for one in module.modules())
+    assert not any(submodule.training for submodule in module.modules())
     assert module[0].weight.dtype == torch.float32
-    assert all(torch.equal(before[name], now) for name, now in module.state_dict().items())
+    assert all(torch.equal(before[name], after) for name, after in module.state_dict().items())
 
 
 def nan_weight() -> nn.Module:
@@ -251,7 +251,7 @@ def test_a_missing_torch_names_the_command(monkeypatch: pytest.MonkeyPatch) -> N
         (nn.LogSigmoid, "relu"),
     ],
 )
-def test_a_smooth_module_is_refused_and_another_offered(
+def test_a_smooth_module_is_refused_with_an_alternative(
     make: Callable[[], nn.Module], instead: str
 ) -> None:
     module = nn.Sequential(nn.Linear(3, 2), make(), nn.Linear(2, 1))
@@ -261,7 +261,7 @@ def test_a_smooth_module_is_refused_and_another_offered(
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
-def test_a_last_softmax_over_several_classes_is_taken_off(classes: int) -> None:
+def test_a_last_softmax_over_several_classes_is_removed(classes: int) -> None:
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, classes), nn.Softmax(dim=1))
     network = read_torch(module.eval())
     assert network.sigmoid
@@ -275,7 +275,7 @@ def test_a_module_object_used_twice_is_read_twice() -> None:
     relu, square = nn.ReLU(), nn.Linear(3, 3)
     module = nn.Sequential(square, relu, square, relu, nn.Linear(3, 1))
     network = read_torch(module.eval())
-    assert [one.name for one in network.activations] == ["relu", "relu"]
+    assert [activation.name for activation in network.activations] == ["relu", "relu"]
     assert network.layers[0].weight.tobytes() == network.first.slopes.tobytes()
     np.testing.assert_allclose(network(ROWS), torch_scores(module, ROWS), rtol=1e-9)
 
@@ -288,14 +288,14 @@ def test_a_module_object_used_twice_is_read_twice() -> None:
         (lambda: nn.Sequential(nn.BatchNorm1d(3, affine=False)), "float32"),
     ],
 )
-def test_the_source_is_what_the_module_computes_with(
+def test_the_source_is_the_arithmetic_of_the_module(
     make: Callable[[], nn.Module], source: str
 ) -> None:
     assert read_torch(make().eval()).source == source
 
 
-def test_what_cancels_in_two_batch_norms_leaves_no_decision_safe() -> None:
-    """A float32 of 10^6 has steps of 0.06, so torch is sure of nothing near 0.022."""
+def test_cancellation_in_two_batch_norms_makes_decisions_sensitive() -> None:
+    """A float32 near 10^6 has steps of 0.06, so torch's scores near 0.022 are uncertain."""
     linear, norm = nn.Linear(1, 1), nn.BatchNorm1d(1)
     nn.init.ones_(linear.weight)
     nn.init.constant_(linear.bias, 1e6)
@@ -307,6 +307,6 @@ def test_what_cancels_in_two_batch_norms_leaves_no_decision_safe() -> None:
     assert verdict.runtime == "sensitive"
 
 
-def test_a_layer_of_ones_own_is_read_by_what_its_forward_does() -> None:
+def test_a_custom_layer_is_read_by_its_forward() -> None:
     module = nn.Sequential(Doubled(3, 1))
     np.testing.assert_allclose(read_torch(module)(ROWS), torch_scores(module, ROWS), rtol=1e-9)

@@ -1,4 +1,4 @@
-"""Modules that do more than their weights say: refused, or read correctly."""
+"""Modules whose weights do not determine their behavior: refused, or read correctly."""
 
 import pytest
 
@@ -25,15 +25,15 @@ def chain(*end: nn.Module) -> nn.Sequential:
     return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), *end)
 
 
-def hooked_before() -> nn.Module:
+def with_input_hook() -> nn.Module:
     module = chain()
-    module.register_forward_pre_hook(lambda _, taken: (taken[0].clamp(-10, 10),))
+    module.register_forward_pre_hook(lambda _, inputs: (inputs[0].clamp(-10, 10),))
     return module
 
 
-def hooked_behind() -> nn.Module:
+def with_output_hook() -> nn.Module:
     module = chain()
-    module[0].register_forward_hook(lambda _, taken, given: given.clamp(max=8))  # noqa: ARG005
+    module[0].register_forward_hook(lambda _, inputs, outputs: outputs.clamp(max=8))  # noqa: ARG005
     return module
 
 
@@ -69,16 +69,16 @@ def parametrized() -> nn.Module:
     return module
 
 
-def normed(where: str, number: float) -> nn.Module:
-    """A batch norm in front with one number of it, or of the layer after it, not finite."""
+def normed(parameter: str, number: float) -> nn.Module:
+    """Return a batch norm and a layer, of which one has a number that is not finite."""
     module = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1))
-    index, name = where.split(".")
+    index, name = parameter.split(".")
     nn.init.constant_(getattr(module[int(index)], name), number)
     return module
 
 
 class Forward(nn.Module):
-    """A layer, constants, and a forward that a test gives."""
+    """A layer, constants, and a forward that a test supplies."""
 
     def __init__(self, forward: Callable[[Any, Tensor], Tensor]) -> None:
         super().__init__()
@@ -100,19 +100,19 @@ def not_copied() -> nn.Module:
 
 
 def quantized() -> nn.Module:
-    kept: Any = torch.ao.quantization
-    return kept.quantize_dynamic(chain(), {nn.Linear})
+    quantization: Any = torch.ao.quantization
+    return quantization.quantize_dynamic(chain(), {nn.Linear})
 
 
-@pytest.mark.filterwarnings("ignore")  # torch's own, about what it calls old
+@pytest.mark.filterwarnings("ignore")  # torch warns that this function is deprecated
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (
-            hooked_before,
-            r"module '' \(Sequential\) has a hook: got hooked_before.*; remove it, or move",
+            with_input_hook,
+            r"module '' \(Sequential\) has a hook: got with_input_hook.*; remove it, or move",
         ),
-        (hooked_behind, r"module '0' \(Linear\) has a hook: got hooked_behind"),
+        (with_output_hook, r"module '0' \(Linear\) has a hook: got with_output_hook"),
         (patched, r"module '' \(Sequential\) has a replaced forward: got one set by hand"),
         (
             lambda: torch.compile(chain()),
@@ -141,25 +141,25 @@ def quantized() -> nn.Module:
         (not_copied, r"the module cannot be copied: got Only Tensors"),
         (quantized, r"module '0' \(torch\.ao\.\S+\.Linear\) is not supported"),
         (
-            lambda: Forward(lambda own, x: own.layer(x).clamp(max=own.tops)),
+            lambda: Forward(lambda net, x: net.layer(x).clamp(max=net.tops)),
             r"clamp\(\) in the forward takes an unsupported argument: got tops; expected one "
             r"fixed number",
         ),
         (
-            lambda: Forward(lambda own, x: torch.add(own.layer(x), 1.0, alpha=2)),
+            lambda: Forward(lambda net, x: torch.add(net.layer(x), 1.0, alpha=2)),
             r"add\(\) in the forward takes unsupported arguments: got input, other, alpha; "
             r"expected input and other only",
         ),
         (
-            lambda: Forward(lambda own, x: own.layer(x) + own.never),
+            lambda: Forward(lambda net, x: net.layer(x) + net.never),
             r"add\(\) in the forward has constants that are not finite: got \[nan\]",
         ),
         (
-            lambda: Forward(lambda own, x: own.layer(x.float().double())).double(),
+            lambda: Forward(lambda net, x: net.layer(x.float().double())).double(),
             r"float\(\) in the forward rounds to float32, but the module computes in float64",
         ),
         (
-            lambda: Forward(lambda own, x: own.layer(x).half().float()),
+            lambda: Forward(lambda net, x: net.layer(x).half().float()),
             r"half\(\) in the forward is not supported",
         ),
         (
@@ -177,7 +177,9 @@ def quantized() -> nn.Module:
         (lambda: normed("1.bias", float("inf")), r"invalid bias of a layer: got inf at \(0,\)"),
     ],
 )
-def test_what_weights_do_not_say_is_refused(make: Callable[[], nn.Module], message: str) -> None:
+def test_behavior_that_the_weights_do_not_determine_is_refused(
+    make: Callable[[], nn.Module], message: str
+) -> None:
     with pytest.raises(NetworkError, match=message):
         read_torch(make().eval())
 
@@ -185,22 +187,22 @@ def test_what_weights_do_not_say_is_refused(make: Callable[[], nn.Module], messa
 @pytest.mark.parametrize(
     "forward",
     [
-        lambda own, x: torch.clamp(own.layer(x), max=own.top),
-        lambda own, x: functional.relu(torch.mul(own.layer(x), other=2.0)),
-        lambda own, x: functional.relu(own.layer(x.float())).float(),
+        lambda net, x: torch.clamp(net.layer(x), max=net.top),
+        lambda net, x: functional.relu(torch.mul(net.layer(x), other=2.0)),
+        lambda net, x: functional.relu(net.layer(x.float())).float(),
     ],
 )
-def test_numbers_of_the_module_and_named_arguments_are_read(
+def test_constants_of_the_module_and_keyword_arguments_are_read(
     forward: Callable[[Any, Tensor], Tensor],
 ) -> None:
     module = Forward(forward)
     with torch.no_grad():
-        theirs = module(torch.from_numpy(ROWS).float()).numpy()
-    np.testing.assert_allclose(read_torch(module)(ROWS), theirs, rtol=1e-5, atol=1e-4)
+        expected = module(torch.from_numpy(ROWS).float()).numpy()
+    np.testing.assert_allclose(read_torch(module)(ROWS), expected, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("end", [(), (nn.Sigmoid(),)])
-def test_what_is_cut_off_far_out_shows_in_the_comparison(end: tuple[nn.Module, ...]) -> None:
+def test_a_clamp_at_large_values_is_detected_by_the_comparison(end: tuple[nn.Module, ...]) -> None:
     module = chain(*end).double()
     network, squashed = reader.read_module(module)
     cut = nn.Sequential(nn.Hardtanh(-500, 500), module)
@@ -208,8 +210,8 @@ def test_what_is_cut_off_far_out_shows_in_the_comparison(end: tuple[nn.Module, .
         check_double_scores(network, reader.torch_outputs(cut), squashed)
 
 
-def test_large_terms_that_cancel_inside_are_not_taken_for_a_difference() -> None:
-    """Torch and NumPy add up 60 terms of 10^8 in their own ways, and nothing but that is left."""
+def test_cancelled_large_terms_are_not_reported_as_a_difference() -> None:
+    """Torch and NumPy sum 60 terms of 10^8 in different orders, which is the only difference."""
     torch.manual_seed(0)
     first, second = nn.Linear(9, 60, bias=False), nn.Linear(60, 3)
     with torch.no_grad():
@@ -220,7 +222,7 @@ def test_large_terms_that_cancel_inside_are_not_taken_for_a_difference() -> None
     assert read_torch(module).width == 9
 
 
-def test_whatever_else_is_raised_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_exception_becomes_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def stumble(*_: object) -> None:
         raise KeyError("odd")
 

@@ -39,42 +39,42 @@ def cast(x: Tensor, kind: torch.dtype) -> Tensor:
     return x.to(kind).to(torch.float32)
 
 
-def in_autocast(own: Forward, x: Tensor) -> Tensor:
+def in_autocast(net: Forward, x: Tensor) -> Tensor:
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        return own.last(own.hidden(x))
+        return net.last(net.hidden(x))
 
 
-def partly_in_autocast(own: Forward, x: Tensor) -> Tensor:
+def partly_in_autocast(net: Forward, x: Tensor) -> Tensor:
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        hidden = own.hidden(x)
-    return own.last(hidden.float())
+        hidden = net.hidden(x)
+    return net.last(hidden.float())
 
 
-def in_cuda_autocast(own: Forward, x: Tensor) -> Tensor:
+def in_cuda_autocast(net: Forward, x: Tensor) -> Tensor:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch turns it off where there is no such device
+        warnings.simplefilter("ignore")  # torch disables it if there is no such device
         with torch.autocast("cuda", dtype=torch.float16):
-            return own.last(own.hidden(x))
+            return net.last(net.hidden(x))
 
 
-def switched_on(own: Forward, x: Tensor) -> Tensor:
+def with_autocast_enabled(net: Forward, x: Tensor) -> Tensor:
     torch.set_autocast_enabled("cpu", True)
     try:
-        return own.last(own.hidden(x))
+        return net.last(net.hidden(x))
     finally:
         torch.set_autocast_enabled("cpu", False)
 
 
-def multiplied_coarsely(own: Forward, x: Tensor) -> Tensor:
+def with_reduced_matmul_precision(net: Forward, x: Tensor) -> Tensor:
     torch.set_float32_matmul_precision("medium")
     try:
-        return own.last(own.hidden(x))
+        return net.last(net.hidden(x))
     finally:
         torch.set_float32_matmul_precision("highest")
 
 
 class Decorated(Forward):
-    """A forward that is decorated."""
+    """A module with a decorated forward."""
 
     @torch.autocast("cpu", dtype=torch.bfloat16)  # type: ignore[untyped-decorator]  # of torch
     def forward(self, x: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ class Decorated(Forward):
 
 
 def half_buffer() -> nn.Module:
-    module = Forward(lambda own, x: own.last(own.hidden(x * own.scale)))
+    module = Forward(lambda net, x: net.last(net.hidden(x * net.scale)))
     module.scale = nn.Buffer(torch.ones(3, dtype=torch.float16))
     return module
 
@@ -97,45 +97,45 @@ def half_buffer() -> nn.Module:
         ),
         (lambda: Forward(partly_in_autocast), "reduced precision: got torch.autocast for 'cpu'"),
         (lambda: Forward(in_cuda_autocast), "reduced precision: got torch.autocast for 'cuda'"),
-        (lambda: Forward(switched_on), "reduced precision: got torch.autocast for 'cpu'"),
+        (lambda: Forward(with_autocast_enabled), "reduced precision: got torch.autocast for 'cpu'"),
         (
-            lambda: Forward(multiplied_coarsely),
+            lambda: Forward(with_reduced_matmul_precision),
             r"reduced precision: got float32_matmul_precision 'medium'",
         ),
         (lambda: Decorated(in_autocast), "reduced precision: got torch.autocast for 'cpu'"),
         (
-            lambda: Forward(lambda own, x: own.last(own.hidden(x.half().float()))),
+            lambda: Forward(lambda net, x: net.last(net.hidden(x.half().float()))),
             r"half\(\) in the forward",
         ),
         (
-            lambda: Forward(lambda own, x: own.last(own.hidden(x).bfloat16().float())),
+            lambda: Forward(lambda net, x: net.last(net.hidden(x).bfloat16().float())),
             r"bfloat16\(\) in the forward",
         ),
         (
-            lambda: Forward(lambda own, x: own.last(own.hidden(cast(x, torch.float16)))),
+            lambda: Forward(lambda net, x: net.last(net.hidden(cast(x, torch.float16)))),
             r"to\(\) in the forward converts to an unsupported format: got torch\.float16",
         ),
         (
-            lambda: Forward(lambda own, x: own.last(cast(own.hidden(x), torch.bfloat16))),
+            lambda: Forward(lambda net, x: net.last(cast(net.hidden(x), torch.bfloat16))),
             r"to\(\) in the forward converts to an unsupported format: got torch\.bfloat16",
         ),
         (
             lambda: Forward(
-                lambda own, x: own.last(own.hidden(x.to(dtype=torch.uint8).to(torch.float32)))
+                lambda net, x: net.last(net.hidden(x.to(dtype=torch.uint8).to(torch.float32)))
             ),
             r"to\(\) in the forward converts to an unsupported format: got torch\.uint8",
         ),
         (
-            lambda: Forward(lambda own, x: own.last(own.hidden(x.long().float()))),
+            lambda: Forward(lambda net, x: net.last(net.hidden(x.long().float()))),
             r"long\(\) in the forward truncates column 0 to integers",
         ),
         (
-            lambda: Forward(lambda own, x: own.last(own.hidden(x).int().float())),
+            lambda: Forward(lambda net, x: net.last(net.hidden(x).int().float())),
             r"int\(\) in the forward truncates values to integers",
         ),
         (
             lambda: Forward(
-                lambda own, x: functional.log_softmax(own.hidden(x), 1, dtype=torch.float16)
+                lambda net, x: functional.log_softmax(net.hidden(x), 1, dtype=torch.float16)
             ),
             r"log_softmax\(\) in the forward converts to an unsupported format: got torch\.float16",
         ),
@@ -150,7 +150,7 @@ def half_buffer() -> nn.Module:
             r"float64; use",
         ),
         (
-            lambda: Forward(lambda own, x: own.last(functional.dropout(own.hidden(x), 0.5))),
+            lambda: Forward(lambda net, x: net.last(functional.dropout(net.hidden(x), 0.5))),
             r"dropout\(\) in the forward is active in evaluation mode; pass "
             r"training=self\.training",
         ),
@@ -161,17 +161,17 @@ def test_reduced_precision_is_refused(make: Callable[[], nn.Module], message: st
         read_torch(make().eval())
 
 
-def left_out(own: Forward, x: Tensor) -> Tensor:
+def with_autocast_disabled(net: Forward, x: Tensor) -> Tensor:
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
-        return own.last(own.hidden(x))
+        return net.last(net.hidden(x))
 
 
-def left_out_on_cuda(own: Forward, x: Tensor) -> Tensor:
+def with_cuda_autocast_disabled(net: Forward, x: Tensor) -> Tensor:
     with torch.autocast("cuda", enabled=False):
-        return own.last(own.hidden(x.to(torch.float32)))
+        return net.last(net.hidden(x.to(torch.float32)))
 
 
-@pytest.mark.parametrize("forward", [left_out, left_out_on_cuda])
+@pytest.mark.parametrize("forward", [with_autocast_disabled, with_cuda_autocast_disabled])
 def test_an_autocast_that_is_off_changes_nothing(
     forward: Callable[[Forward, Tensor], Tensor],
 ) -> None:
@@ -179,10 +179,10 @@ def test_an_autocast_that_is_off_changes_nothing(
     network = read_torch(module)
     for scale in SCALES:
         rows = scale * np.random.default_rng(3).normal(size=(50, 3))
-        entry = torch.from_numpy(rows.astype(np.float32))
-        theirs = module(entry).detach().double().numpy()
-        ours = network(rows.astype(np.float32).astype(np.float64))
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+        inputs = torch.from_numpy(rows.astype(np.float32))
+        expected = module(inputs).detach().double().numpy()
+        outputs = network(rows.astype(np.float32).astype(np.float64))
+        np.testing.assert_allclose(outputs, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def global_autocast() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("global_autocast")
-def test_an_autocast_around_the_reading_is_refused() -> None:
+def test_reading_within_autocast_is_refused() -> None:
     module = nn.Linear(3, 1).eval()
     message = r"reduced precision: got torch\.autocast for 'cpu'; .*leave it before"
     with pytest.raises(NetworkError, match=message):
@@ -206,7 +206,7 @@ class Hidden(nn.Linear):
 
     __module__ = "torch.nn.modules.linear"
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's own name
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         if input.dtype == torch.float32:
             return functional.linear(
                 input.bfloat16(), self.weight.bfloat16(), self.bias.bfloat16()
@@ -217,7 +217,7 @@ class Hidden(nn.Linear):
 Hidden.__name__ = "Linear"
 
 
-def test_the_module_is_compared_in_its_own_precision_too() -> None:
+def test_the_module_is_also_compared_in_its_own_precision() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(Hidden(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
     with pytest.raises(NetworkError, match="scores differ from the module's own by"):
@@ -233,14 +233,14 @@ def with_norm() -> nn.Module:
 
 
 def with_function() -> nn.Module:
-    def forward(own: Forward, x: Tensor) -> Tensor:
-        return own.last(functional.dropout(own.hidden(x), 0.1, own.training))
+    def forward(net: Forward, x: Tensor) -> Tensor:
+        return net.last(functional.dropout(net.hidden(x), 0.1, net.training))
 
     return Forward(forward)
 
 
 @pytest.mark.parametrize("make", [with_dropout, with_norm, with_function])
-def test_a_module_in_training_mode_is_refused_where_that_matters(
+def test_a_module_in_training_mode_is_refused_if_that_matters(
     make: Callable[[], nn.Module],
 ) -> None:
     module = make().train()
@@ -259,7 +259,7 @@ def test_a_module_in_training_mode_is_refused_where_that_matters(
     [
         lambda: nn.Sequential(nn.Linear(3, 1)),
         lambda: nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.0), nn.Linear(2, 1)),
-        lambda: Forward(lambda own, x: own.last(own.hidden(x))),
+        lambda: Forward(lambda net, x: net.last(net.hidden(x))),
     ],
 )
 def test_training_mode_without_effect_is_read(make: Callable[[], nn.Module]) -> None:
@@ -267,7 +267,7 @@ def test_training_mode_without_effect_is_read(make: Callable[[], nn.Module]) -> 
     assert read_torch(module).outputs == 1
 
 
-def test_one_part_left_in_training_mode_is_named() -> None:
+def test_a_submodule_in_training_mode_is_named() -> None:
     module = with_norm().eval()
     module.get_submodule("1").train()
     with pytest.raises(NetworkError, match=r"module '1' \(BatchNorm1d\) is in training mode"):

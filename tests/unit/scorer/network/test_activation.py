@@ -131,14 +131,12 @@ def test_an_invalid_activation_is_rejected(make: Callable[[], Activation], messa
         (clip(2.0, np.inf), 1e300, 1e300),
     ],
 )
-def test_a_piece_holds_from_its_break_on(
-    activation: Activation, value: float, result: float
-) -> None:
+def test_a_piece_starts_at_its_break(activation: Activation, value: float, result: float) -> None:
     assert activation(np.array([[value]])).tolist() == [[result]]
 
 
 @pytest.mark.parametrize("activation", [relu(), identity(), CLIP])
-def test_nan_stays_nan(activation: Activation) -> None:
+def test_nan_remains_nan(activation: Activation) -> None:
     assert np.isnan(activation(np.array([[np.nan]]))).all()
 
 
@@ -162,7 +160,7 @@ def test_nan_stays_nan(activation: Activation) -> None:
         (piecewise("steep", [0], [-4, 2], [0, 0]), 2, 1, 4.0, True),
     ],
 )
-def test_the_pieces_tell_the_rest(
+def test_properties_follow_from_the_pieces(
     activation: Activation, pieces: int, width: int, steepest: float, *, rounds: bool
 ) -> None:
     assert activation.n_pieces == pieces
@@ -171,22 +169,22 @@ def test_the_pieces_tell_the_rest(
     assert activation.rounds is rounds
 
 
-def test_a_value_within_its_error_of_a_break_is_open() -> None:
+def test_a_value_within_its_error_of_a_break_is_undecided() -> None:
     values = np.array([[-2.0, -1.0, 0.0, 1.0, 3.0, 0.5]])
     errors = np.array([[1.0, 0.0, 0.0, 0.0, 1.999, np.inf]])
     assert CLIP.pieces(values, errors).tolist() == [[-1, -1, 1, -1, 2, -1]]
 
 
-def test_each_neuron_may_have_its_own_pieces() -> None:
-    two = Activation(
+def test_neurons_may_have_different_pieces() -> None:
+    activation = Activation(
         "two",
         np.array([[0.0, 1.0]]),
         np.array([[0.0, 0.0], [1.0, 2.0]]),
         [[0, 0], [0, -2]],  # type: ignore[arg-type]
     )
-    assert two.width == 2
-    assert two(np.array([[0.5, 0.5], [2.0, 2.0]])).tolist() == [[0.5, 0.0], [2.0, 2.0]]
-    assert two.pieces(np.array([[0.5, 0.5]]), np.zeros((1, 2))).tolist() == [[1, 0]]
+    assert activation.width == 2
+    assert activation(np.array([[0.5, 0.5], [2.0, 2.0]])).tolist() == [[0.5, 0.0], [2.0, 2.0]]
+    assert activation.pieces(np.array([[0.5, 0.5]]), np.zeros((1, 2))).tolist() == [[1, 0]]
 
 
 ALL = [
@@ -205,7 +203,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("activation", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("activation", ALL, ids=lambda case: case.name)
 def test_float64_is_exact_on_simple_numbers(activation: Activation) -> None:
     network = Network.from_layers([([[1.0]], [0.0]), ([[1.0]], [0.0])], activation=activation)
     values = np.arange(-64, 65).reshape(-1, 1) / 8  # every break is among them
@@ -214,17 +212,19 @@ def test_float64_is_exact_on_simple_numbers(activation: Activation) -> None:
     assert network(values).tolist() == activation(values).tolist()
 
 
-@pytest.mark.parametrize("activation", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("activation", ALL, ids=lambda case: case.name)
 def test_a_break_belongs_to_the_piece_above_it(activation: Activation) -> None:
-    for piece, at in enumerate(activation.breaks[:, 0].tolist()):
-        around = np.array([[np.nextafter(at, -np.inf)], [at], [np.nextafter(at, np.inf)]])
-        due = [[piece], [piece + 1], [piece + 1]]
-        pieces = activation.pieces(around, np.full((3, 1), -1.0))  # nothing is open
-        assert pieces.tolist() == due
+    for piece, break_ in enumerate(activation.breaks[:, 0].tolist()):
+        around = np.array(
+            [[np.nextafter(break_, -np.inf)], [break_], [np.nextafter(break_, np.inf)]]
+        )
+        expected = [[piece], [piece + 1], [piece + 1]]
+        pieces = activation.pieces(around, np.full((3, 1), -1.0))  # nothing is undecided
+        assert pieces.tolist() == expected
         assert activation.pieces(around[1:2], np.zeros((1, 1))).tolist() == [[-1]]
 
 
-def test_a_hundred_pieces_are_still_numbered() -> None:
+def test_a_hundred_pieces_are_accepted() -> None:
     stairs = piecewise("stairs", range(99), [0, 1] * 50, _stair_intercepts())
     values = np.array([[-1.0], [97.5], [1000.0]])
     assert stairs.n_pieces == 100
@@ -232,20 +232,22 @@ def test_a_hundred_pieces_are_still_numbered() -> None:
 
 
 def _stair_intercepts() -> list[int]:
-    """Make a stair that climbs by 1 on every other piece continuous."""
+    """Return intercepts of a continuous stair that rises by 1 on every other piece."""
     heights = [piece // 2 for piece in range(100)]
     return [height - (piece - 1) if piece % 2 else height for piece, height in enumerate(heights)]
 
 
-def test_prelu_has_a_slope_a_neuron() -> None:
-    three = prelu([0.5, -1.0, 0.0])
-    assert three.width == 3
-    assert three.steepest.tolist() == [1.0, 1.0, 1.0]
-    assert three(np.array([[-4.0, -4.0, -4.0], [4.0, 4.0, 4.0]])).tolist() == [
+def test_prelu_has_one_slope_per_neuron() -> None:
+    activation = prelu([0.5, -1.0, 0.0])
+    assert activation.width == 3
+    assert activation.steepest.tolist() == [1.0, 1.0, 1.0]
+    assert activation(np.array([[-4.0, -4.0, -4.0], [4.0, 4.0, 4.0]])).tolist() == [
         [-2.0, 4.0, 0.0],
         [4.0, 4.0, 4.0],
     ]
-    network = Network.from_layers([(np.eye(3), [0.0] * 3), ([[1, 10, 100]], [0])], activation=three)
+    network = Network.from_layers(
+        [(np.eye(3), [0.0] * 3), ([[1, 10, 100]], [0])], activation=activation
+    )
     assert ExactNetwork(network).scores(np.full((1, 3), -4.0)).fractions() == [38]
 
 
@@ -257,7 +259,7 @@ def test_hardsigmoid_is_a_clip_of_a_scaled_layer() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SMOOTH))
-def test_a_smooth_activation_is_refused_and_another_offered(name: str) -> None:
+def test_a_smooth_activation_is_refused_with_an_alternative(name: str) -> None:
     message = (
         f"the activation {name!r} is not piecewise-linear, so no exact answer exists; "
         f"retrain with {SMOOTH[name]!r} in its place"
@@ -271,7 +273,7 @@ def test_a_smooth_activation_is_refused_and_another_offered(name: str) -> None:
 def test_an_activation_may_be_named(name: str) -> None:
     width = 1 if name == "maxout" else 2
     layers = [(np.array([[1.0], [-1.0]]), [0.0, 0.0]), (np.ones((1, width)), [0.0])]
-    due = {
+    expected = {
         "abs": 4.0,
         "hardsigmoid": 5 / 6 + 1 / 6,
         "hardtanh": 0.0,
@@ -282,7 +284,7 @@ def test_an_activation_may_be_named(name: str) -> None:
         "relu6": 2.0,
     }
     network = Network.from_layers(layers, activation=name)
-    np.testing.assert_allclose(network(np.array([[2.0]])), [[due[name]]], rtol=1e-12)
+    np.testing.assert_allclose(network(np.array([[2.0]])), [[expected[name]]], rtol=1e-12)
 
 
 def test_arrays_without_a_column_are_refused() -> None:
@@ -299,6 +301,6 @@ def test_arrays_without_a_column_are_refused() -> None:
         (identity(), -np.inf, np.inf),
     ],
 )
-def test_values_have_limits_or_none(activation: Activation, low: float, high: float) -> None:
+def test_values_are_limited_or_unlimited(activation: Activation, low: float, high: float) -> None:
     least, largest = activation.limits
     assert (least.tolist(), largest.tolist()) == ([low], [high])

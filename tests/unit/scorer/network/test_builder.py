@@ -12,7 +12,7 @@ from feta.scorer.network.fold import BatchNorm
 ONE = np.ones(1)
 
 
-def test_nothing_makes_no_network() -> None:
+def test_an_empty_builder_is_refused() -> None:
     builder = NetworkBuilder()
     assert builder.width is None
     with pytest.raises(NetworkError, match="needs at least one affine layer: got none"):
@@ -23,7 +23,7 @@ def test_nothing_makes_no_network() -> None:
         builder.activate(relu(), "the step")
 
 
-def test_layers_in_a_row_have_the_identity_between() -> None:
+def test_adjacent_layers_have_the_identity_between() -> None:
     builder = NetworkBuilder()
     builder.linear(np.array([[2.0], [1.0]]), np.array([-1.0, 3.0]))
     builder.linear(np.array([[3.0, 1.0]]), ONE)
@@ -47,8 +47,8 @@ def test_maxout_takes_the_largest_of_each_group(pool: int) -> None:
     builder.linear(np.eye(12), np.zeros(12))
     builder.activate(Maxout(pool), "maxout")
     values = np.random.default_rng(0).integers(-99, 99, (50, 12)).astype(np.float64)
-    due = values.reshape(50, -1, pool).max(axis=2)
-    np.testing.assert_array_equal(builder.network()(values), due)
+    expected = values.reshape(50, -1, pool).max(axis=2)
+    np.testing.assert_array_equal(builder.network()(values), expected)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_a_batch_norm_must_fit_the_values_before_it() -> None:
 
 
 @pytest.mark.parametrize("pool", [2, 3, 5])
-def test_maxout_is_exact_where_float64_would_round(pool: int) -> None:
-    """In float64 (a − b) + b is not a when b is much larger; exactly it is."""
+def test_maxout_is_exact_even_if_float64_would_round(pool: int) -> None:
+    """In float64, (a − b) + b differs from a if b is much larger."""
     builder = NetworkBuilder()
     builder.linear(np.eye(2 * pool), np.zeros(2 * pool))
     builder.activate(Maxout(pool), "maxout")
@@ -100,7 +100,7 @@ def test_maxout_is_exact_where_float64_would_round(pool: int) -> None:
     assert scores == [Fraction(value) for value in expected.tolist()]
 
 
-def test_maxout_bends_only_where_it_compares() -> None:
+def test_maxout_has_breaks_only_in_its_comparisons() -> None:
     builder = NetworkBuilder()
     builder.linear(np.eye(3), np.zeros(3))
     builder.activate(Maxout(3), "maxout")
@@ -134,19 +134,19 @@ def test_hardsigmoid_is_folded_into_the_layer_before_it() -> None:
         0.5,
         1.0,
     ]
-    # What the source adds up before it divides, and cancels, counts for its rounding error.
+    # Terms that the source adds before it divides, and that cancel, are part of its rounding error.
     assert (network.first.cancelled_magnitude >= [1.0 + 0.5, 1 / 6 + 0.5]).all()
 
 
-def test_an_affine_layer_must_take_what_the_batch_norm_before_it_gives() -> None:
+def test_an_affine_layer_must_fit_the_batch_norm_before_it() -> None:
     builder = NetworkBuilder()
     builder.batch_norm(BatchNorm(np.zeros(3), np.ones(3), np.ones(3), np.zeros(3), 0.0))
     with pytest.raises(NetworkError, match=r"wrong (number|width) of .*: got 4.*; expected 3"):
         builder.linear(np.ones((1, 4)), ONE)
 
 
-def test_what_cancels_in_one_batch_norm_is_not_forgotten_by_the_next() -> None:
-    """The source still adds 10^6 and takes it away again, so its rounding error is large."""
+def test_the_cancelled_magnitude_of_a_batch_norm_is_kept_by_the_next() -> None:
+    """The source still adds 10^6 and subtracts it again, so its rounding error is large."""
     builder = NetworkBuilder()
     builder.linear(np.ones((1, 2)), 1e6 * ONE)
     builder.batch_norm(BatchNorm(1e6 * ONE, ONE, ONE, 0 * ONE, 0.0))

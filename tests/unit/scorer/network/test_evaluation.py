@@ -13,22 +13,24 @@ def drawn(seed: int) -> Case:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_counterparts_may_be_any_numbers_in_any_order(seed: int) -> None:
+def test_counterparts_may_be_chosen_in_any_order(seed: int) -> None:
     case = drawn(seed)
     lattice = case.model.space.lattice
     assignment_ids = np.random.default_rng(seed).permutation(lattice.size)[:5]
     points = case.model.tabulated.counterparts(case.people, assignment_ids)
     rows = np.array([lattice.counterpart(p, int(n)) for p in case.people for n in assignment_ids])
     chosen = np.arange(len(points))[::-1]
-    due = [score for row in rows[::-1] for score in oracle.scores(case.model, row)]
-    assert points.exact_scores(chosen).fractions() == due
-    assert Rows(case.model.exact, rows).exact_scores(chosen).fractions() == due
+    expected = [score for row in rows[::-1] for score in oracle.scores(case.model, row)]
+    assert points.exact_scores(chosen).fractions() == expected
+    assert Rows(case.model.exact, rows).exact_scores(chosen).fractions() == expected
     owners, split = points.split(chosen)
     assert case.model.space.lattice.assignment_ids(rows[::-1]).tolist() == split.tolist()
     assert owners.tolist() == sorted(owners.tolist(), reverse=True)
 
 
-@pytest.mark.parametrize("arithmetic", [FLOAT64, SOURCE_FLOAT32], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "arithmetic", [FLOAT64, SOURCE_FLOAT32], ids=lambda arithmetic_: arithmetic_.name
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_score_is_within_its_error_of_the_exact_one(seed: int, arithmetic: Arithmetic) -> None:
     case = drawn(seed)
@@ -41,7 +43,9 @@ def test_a_score_is_within_its_error_of_the_exact_one(seed: int, arithmetic: Ari
     np.testing.assert_allclose(part.values, bounded.values[[1, 0]], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("arithmetic", [FLOAT64, SOURCE_FLOAT32], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "arithmetic", [FLOAT64, SOURCE_FLOAT32], ids=lambda arithmetic_: arithmetic_.name
+)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_error_bound_of_a_space_covers_each_point(seed: int, arithmetic: Arithmetic) -> None:
     case = drawn(seed)
@@ -50,4 +54,4 @@ def test_the_error_bound_of_a_space_covers_each_point(seed: int, arithmetic: Ari
     largest = largest_error(case.model.network, case.model.space.magnitudes, arithmetic)
     assert (points.scores(arithmetic).errors <= largest).all()
     assert (Rows(case.model.exact, case.people).scores(arithmetic).errors <= largest).all()
-    assert largest < 1e4 * points.scores(arithmetic).errors.max() + 1e-9  # and is of some use
+    assert largest < 1e4 * points.scores(arithmetic).errors.max() + 1e-9  # the bound is not trivial

@@ -13,7 +13,7 @@ from feta.scorer.network.network import Affine, Columns, LookupTable
 from tests import oracle
 from tests.strategies import random_case
 
-BEND = piecewise("bend", [-1.0, 0.5], [0.25, 1.0, -3.0], [-0.75, 0.0, 2.0])
+ACTIVATION = piecewise("bend", [-1.0, 0.5], [0.25, 1.0, -3.0], [-0.75, 0.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -31,21 +31,21 @@ def test_a_score_is_the_exact_sum(weights: list[float], score: Fraction) -> None
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_exact_scores_are_the_oracles(seed: int) -> None:
+def test_exact_scores_match_the_oracle(seed: int) -> None:
     case = random_case(np.random.default_rng(seed), "free")
     scores = case.model.exact.scores(case.people).fractions()
     assert scores == [oracle.score(case.model, person) for person in case.people]
 
 
 def test_pieces_change_exactly_at_their_breaks() -> None:
-    network = Network.from_layers([([[1.0]], [0.0]), ([[1.0]], [0.0])], activation=BEND)
+    network = Network.from_layers([([[1.0]], [0.0]), ([[1.0]], [0.0])], activation=ACTIVATION)
     values = np.array([[-1.0], [np.nextafter(-1.0, -2)], [0.5], [2.0]])
     below = Fraction(1, 4) * Fraction(float(values[1, 0])) - Fraction(3, 4)
     assert ExactNetwork(network).scores(values).fractions() == [-1, below, Fraction(1, 2), -4]
 
 
-def awkward() -> tuple[Model, Matrix]:
-    """Make a model with a table, bends and an unheard neuron over 5 × 3 counterparts."""
+def model_and_people() -> tuple[Model, Matrix]:
+    """Return a model with a table, breaks and an unused neuron over 5 × 3 counterparts."""
     space = FeatureSpace(
         (
             Integer("age", 0, 4, sensitive=True),
@@ -58,20 +58,20 @@ def awkward() -> tuple[Model, Matrix]:
     slopes[:, 0] = 0.0
     table = LookupTable(0, np.arange(5.0), rng.integers(-8, 9, (5, 3)) / 8)
     network = Network(Columns(np.zeros(3), slopes, (table,)), (), ())
-    network = network.then(BEND, Affine(rng.normal(size=(4, 3)), rng.normal(size=4)))
-    network = network.then(BEND, Affine(np.array([[1.0, 0.0, -1.0, 0.5]]), np.zeros(1)))
+    network = network.then(ACTIVATION, Affine(rng.normal(size=(4, 3)), rng.normal(size=4)))
+    network = network.then(ACTIVATION, Affine(np.array([[1.0, 0.0, -1.0, 0.5]]), np.zeros(1)))
     people = np.array([[2.0, 0.0, 1.0, 0.0, 0.5], [0.0, 1.0, 0.0, 0.0, 3.0]])
     return Model(space, network), people
 
 
-@pytest.mark.parametrize("kept", [exact.MAX_CACHED_AXIS, 2])
+@pytest.mark.parametrize("max_cached", [exact.MAX_CACHED_AXIS, 2])
 @pytest.mark.parametrize("tabulated", [points.TABULATED_AXIS, 2])
-def test_counterparts_score_as_the_same_people_one_by_one(
-    kept: int, tabulated: int, monkeypatch: pytest.MonkeyPatch
+def test_counterparts_have_the_scores_of_single_rows(
+    max_cached: int, tabulated: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exact, "MAX_CACHED_AXIS", kept)
+    monkeypatch.setattr(exact, "MAX_CACHED_AXIS", max_cached)
     monkeypatch.setattr(points, "TABULATED_AXIS", tabulated)
-    model, people = awkward()
+    model, people = model_and_people()
     size = model.space.lattice.size
     rows = np.concatenate(
         [block for person in people for block in model.space.lattice.counterparts(person)]
@@ -84,20 +84,21 @@ def test_counterparts_score_as_the_same_people_one_by_one(
 
 
 def test_any_selection_of_counterparts_has_the_same_scores() -> None:
-    model, people = awkward()
-    everyone = model.tabulated.counterparts(people, np.arange(15))
-    whole = everyone.exact_scores(np.arange(30)).fractions()
+    model, people = model_and_people()
+    counterparts = model.tabulated.counterparts(people, np.arange(15))
+    all_scores = counterparts.exact_scores(np.arange(30)).fractions()
     part = model.tabulated.counterparts(people, np.arange(4, 11))
-    chosen = np.array([13, 0, 6, 7, 0])  # of seven counterparts a person, in no order
+    chosen = np.array([13, 0, 6, 7, 0])  # of seven counterparts per person, in any order
     owners, assignment_ids = part.split(chosen)
     assert part.exact_scores(chosen).fractions() == [
-        whole[15 * owner + number] for owner, number in zip(owners, assignment_ids, strict=True)
+        all_scores[15 * owner + number]
+        for owner, number in zip(owners, assignment_ids, strict=True)
     ]
     assert part.exact_scores(np.zeros(0, dtype=np.int64)).fractions() == []
 
 
-def test_a_persons_own_sensitive_columns_are_never_read() -> None:
-    model, people = awkward()
+def test_sensitive_columns_of_the_person_are_never_read() -> None:
+    model, people = model_and_people()
     hidden = np.array(people)
     hidden[:, model.space.sensitive_columns] = np.nan
     scores = [

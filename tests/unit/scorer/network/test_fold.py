@@ -37,14 +37,14 @@ def test_scaling_is_folded_with_one_rounding() -> None:
         )
 
 
-def test_no_scaling_changes_no_number() -> None:
+def test_the_identity_scaling_changes_no_number() -> None:
     folded = fold_scaling(NETWORK, [0, 0, 0], [1, 1, 1])
     assert folded.first.slopes.tobytes() == NETWORK.first.slopes.tobytes()
     assert folded.first.bias.tobytes() == NETWORK.first.bias.tobytes()
     assert folded.layers == NETWORK.layers
 
 
-def test_a_folded_network_scores_people_in_their_own_units() -> None:
+def test_a_folded_network_scores_people_in_raw_units() -> None:
     centers, scales = np.array([40.0, -1.0, 5.0]), np.array([10.0, 0.3, 2.0])
     people = np.random.default_rng(0).normal(size=(20, 3)) * scales + centers
     folded = fold_scaling(NETWORK, centers.tolist(), scales.tolist())
@@ -82,26 +82,26 @@ def test_a_batch_norm_with_an_exact_root_folds_exactly() -> None:
     assert folded.cancelled_magnitude[0] >= 0.5 * (5.0 + 1.0) + 3.0
 
 
-def test_a_batch_norms_factor_is_good_to_many_digits() -> None:
+def test_the_factor_of_a_batch_norm_has_many_correct_digits() -> None:
     norm = BatchNorm(np.zeros(1), np.array([2.0]), np.ones(1), np.zeros(1), epsilon=0.0)
     assert abs(norm.factor(0) ** 2 * 2 - 1) < Fraction(1, 10**55)
 
 
-def test_a_batch_norm_leaves_its_layer_alone() -> None:
-    layer, one = Affine(np.ones((1, 1)), np.ones(1)), np.ones(1)
-    fold_batch_norm(layer, BatchNorm(one, one, 3 * one, one, epsilon=0.0))
+def test_folding_a_batch_norm_does_not_change_its_layer() -> None:
+    layer, ones = Affine(np.ones((1, 1)), np.ones(1)), np.ones(1)
+    fold_batch_norm(layer, BatchNorm(ones, ones, 3 * ones, ones, epsilon=0.0))
     assert layer.weight.tolist() == [[1.0]]
     assert layer.bias.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(("variance", "epsilon"), [(0.0, 0.0), (-1.0, 0.5)])
 def test_a_batch_norm_without_spread_is_refused(variance: float, epsilon: float) -> None:
-    one = np.ones(1)
-    norm = BatchNorm(one, np.array([variance]), one, one, epsilon)
+    ones = np.ones(1)
+    norm = BatchNorm(ones, np.array([variance]), ones, ones, epsilon)
     with pytest.raises(
         NetworkError, match=r"got variance \+ epsilon = -?0.*; expected more than 0"
     ):
-        fold_batch_norm(Affine(np.ones((1, 1)), one), norm)
+        fold_batch_norm(Affine(np.ones((1, 1)), ones), norm)
 
 
 def test_a_factor_after_a_layer_is_folded_with_one_rounding() -> None:
@@ -135,12 +135,12 @@ def test_a_scaling_before_a_layer_is_folded_with_one_rounding() -> None:
         ),
     ],
 )
-def test_a_weight_that_grows_beyond_float64_is_refused(fold: Callable[[], object]) -> None:
+def test_a_weight_that_overflows_float64_is_refused(fold: Callable[[], object]) -> None:
     with pytest.raises(NetworkError, match="got a number beyond float64; rescale the weights"):
         fold()
 
 
-def test_what_is_looked_up_in_a_table_is_not_scaled() -> None:
+def test_a_column_of_a_table_is_not_scaled() -> None:
     table = LookupTable(0, np.array([0.0, 1.0]), np.array([[1.0], [2.0]]))
     network = Network(Columns(np.zeros(1), np.zeros((1, 2)), (table,)), (), ())
     with pytest.raises(NetworkError, match="expected neither, because the network looks up"):

@@ -133,7 +133,7 @@ def test_a_network_is_first_then_activation_then_layer() -> None:
     assert linear(people).tolist() == [[-1 - 3 * 5.5 + 0.25], [4.0 - 3 * 0.5 + 0.25]]
 
 
-def test_nothing_can_be_written_into_a_network() -> None:
+def test_a_network_is_read_only() -> None:
     weight = np.ones((1, 2))
     network = Network.from_layers([(weight, [-0.0])])
     weight[0, 0] = 7.0
@@ -142,11 +142,11 @@ def test_nothing_can_be_written_into_a_network() -> None:
     assert not np.signbit(network.first.bias).any()
 
 
-def test_the_difference_is_the_second_output_less_the_first() -> None:
+def test_the_difference_is_the_second_output_minus_the_first() -> None:
     network = Network.from_layers([([[1.0, 0.0], [0.0, 3.0]], [0.0, 0.5])], equality="below")
-    less = network.difference()
-    assert less(np.array([[2.0, 1.0]])).tolist() == [[1.5]]
-    assert (less.outputs, less.equality) == (1, "below")
+    difference = network.difference()
+    assert difference(np.array([[2.0, 1.0]])).tolist() == [[1.5]]
+    assert (difference.outputs, difference.equality) == (1, "below")
 
 
 def test_a_table_gives_the_stored_row_of_each_value() -> None:
@@ -188,7 +188,7 @@ def test_any_two_networks_have_different_fingerprints(other: Network) -> None:
     assert Network.from_layers([FIRST, LAST]).fingerprint == NETWORK.fingerprint
 
 
-def test_a_fingerprint_sees_tables_and_shapes() -> None:
+def test_a_fingerprint_depends_on_tables_and_shapes() -> None:
     rows = np.array([[1.0], [2.0]])
     prints = {
         Network(
@@ -206,7 +206,7 @@ def test_a_fingerprint_sees_tables_and_shapes() -> None:
 
 
 @pytest.mark.parametrize("cancelled_magnitude", [[-1e25], [np.nan], [0.0, 0.0, 0.0], [[0.0]]])
-def test_sizes_that_would_shrink_an_error_bound_are_refused(
+def test_magnitudes_that_would_shrink_an_error_bound_are_refused(
     cancelled_magnitude: list[float],
 ) -> None:
     with pytest.raises(
