@@ -679,7 +679,7 @@ def pickle_called_onnx(folder: Folder) -> list[str]:
     return _pickle(folder, "model.onnx")
 
 
-@bad("model.npz: 'fc.weight.npy' does not match its header: got ", " bytes of object")
+@bad("model.npz: 'fc.weight.npy' has an unsupported type: got object; expected numbers")
 def pickle_inside_npz(folder: Folder) -> list[str]:
     array = np.array([Canary(folder.path / "canary")], dtype=object)
     content = io.BytesIO()
@@ -721,7 +721,7 @@ def zip_slip(folder: Folder) -> list[str]:
     return folder.file("model.npz", npz({"../../canary.npy": b"written"}), "--layers", "fc")
 
 
-@bad("expected plain numbers of shape (1000000, 1000000)")
+@bad("expected the shape (1000000, 1000000)")
 def npz_with_a_lying_header(folder: Folder) -> list[str]:
     members = {"fc.weight.npy": npy((10**6, 10**6), bytes(64))}
     return folder.file("model.npz", npz(members), "--layers", "fc")

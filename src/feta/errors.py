@@ -84,11 +84,11 @@ class MissingExtra(FetaError, ImportError):
         super().__init__(f"{package} is not installed; pip install 'feta-fair[{extra}]'")
 
 
-def missing(name: str, known: Iterable[str]) -> str:
+def missing(name: str, known: Iterable[str], *, owner: str = "table") -> str:
     """Return a message for a missing column, with the existing columns and the nearest name."""
     names = list(known)
     listed = _join_quoted(names)
-    return f"the table must have the column {name!r}; it has {listed}{_suggestion(name, names)}"
+    return f"the {owner} must have the column {name!r}; it has {listed}{_suggestion(name, names)}"
 
 
 def unknown_choice(value: object, choices: Iterable[object]) -> str:

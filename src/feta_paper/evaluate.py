@@ -20,7 +20,7 @@ from feta_paper.step_result import Figures
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class FoldEvaluation:
     """Decisions and counts, one entry per person."""
 
     labels: Flags
@@ -39,10 +39,10 @@ class Evaluation:
         """The people who have a counterexample."""
         return np.asarray((self.favorable > 0) & (self.favorable < self.counterparts))
 
-    def restricted_to(self, rows: Flags) -> "Evaluation":
+    def restricted_to(self, rows: Flags) -> "FoldEvaluation":
         """Return the evaluation of some of the people."""
         real = None if self.unfair_real is None else self.unfair_real[rows]
-        return Evaluation(
+        return FoldEvaluation(
             self.labels[rows], self.decisions[rows], self.favorable[rows], self.counterparts, real
         )
 
@@ -77,7 +77,7 @@ class Evaluation:
 
 def evaluate(
     space: FeatureSpace, network: Network, people: Matrix, labels: Flags, *, real: bool = False
-) -> Evaluation:
+) -> FoldEvaluation:
     """Decide and count; `real` also searches all real values of an integer attribute, if any."""
     model = feta.Model(space, network)
     counts = feta.tally(model, people)
@@ -87,7 +87,7 @@ def evaluate(
         unfair_real = violations(space, network, task, people, numbers="real").differs
     decisions = np.asarray(model.decide(people), dtype=bool)
     favorable = np.asarray(counts.favorable)
-    return Evaluation(labels, decisions, favorable, space.lattice.size, unfair_real)
+    return FoldEvaluation(labels, decisions, favorable, space.lattice.size, unfair_real)
 
 
 def percent(flags: Flags) -> float:
@@ -112,7 +112,7 @@ def network_figures(
     return figures
 
 
-def _check_vote(fold: Fold, network: Network, evaluation: Evaluation) -> None:
+def _check_vote(fold: Fold, network: Network, evaluation: FoldEvaluation) -> None:
     """Check with random sensitive values that flip and CE rate of the vote are 0."""
     lattice = fold.space.lattice
     ids = np.random.default_rng([fold.seed, 8]).integers(0, lattice.size, len(fold.test))

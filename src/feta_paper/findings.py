@@ -280,7 +280,7 @@ def _times(measured: Measurements) -> Iterator[Explanation]:
     if ours and paper and ours.mean < paper.mean / 2:
         words = (
             f"A fair decision costs {ours.mean:,.2g} forward passes here, {paper.mean:,.0f} in the "
-            f"paper{_on_other_dataset(measured)}, each for one person. Both are ratios on one "
+            f"paper{_on_other_dataset(measured)}, each for one person. Each is a ratio on one "
             "machine. The paper counts with a MILP solver; FETA searches the lattice directly."
         )
         yield Explanation("The times", words)

@@ -6,7 +6,7 @@ from feta.arrays import Matrix
 from feta.errors import CertificateError
 from feta.train.baselines import blind_logistic
 from feta.train.lcifr import LCIFRRun, LCIFRTrainer
-from feta_paper.evaluate import Evaluation, evaluate, network_accuracy, percent
+from feta_paper.evaluate import FoldEvaluation, evaluate, network_accuracy, percent
 from feta_paper.fold import Fold
 from feta_paper.step_result import Figures, StepResult
 from feta_paper.training import plain_trainer, selected_rates, train_plain
@@ -98,7 +98,7 @@ def _lcifr(fold: Fold, arm: str, *, gamma: float, varied: tuple[str, ...] | None
     return StepResult(figures)
 
 
-def _certified(run: LCIFRRun, evaluation: Evaluation, people: Matrix) -> float:
+def _certified(run: LCIFRRun, evaluation: FoldEvaluation, people: Matrix) -> float:
     """Return the certified share; reject a certificate for a person with a counterexample."""
     certified = run.certified(people)
     if (certified & evaluation.unfair[: len(people)]).any():
@@ -106,7 +106,7 @@ def _certified(run: LCIFRRun, evaluation: Evaluation, people: Matrix) -> float:
     return percent(certified)
 
 
-def _sampled(fold: Fold, arm: str, evaluation: Evaluation, suffix: str) -> Figures:
+def _sampled(fold: Fold, arm: str, evaluation: FoldEvaluation, suffix: str) -> Figures:
     if fold.protocol.test_share >= 1:
         return {}
     sample = evaluation.restricted_to(fold.sampled)

@@ -283,9 +283,9 @@ def _beyond_table(measured: Measurements) -> Table:
     return _table(
         measured,
         "Beyond the paper",
-        "the same certificate with other weights, CE-Fair training with the kind of batch that the "
-        "paper did not choose here, FETA's default training, and the model that the chooser "
-        "selects on validation people.",
+        "the same certificate with other weights, CE-Fair training with the kind of batch (all "
+        "people, or those with counterexamples) that the paper did not choose here, FETA's "
+        "default training, and the model that the chooser selects on validation people.",
         _keys(
             "empirical_vote: accuracy",
             "trained_empirical_vote: accuracy",

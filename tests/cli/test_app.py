@@ -103,7 +103,7 @@ def test_demo_prints_every_section() -> None:
         "of 1,000 people have a counterpart with another decision (CE rate",
         "; 0 are undecided.",
         "456,000 counterparts were decided exactly in",
-        "Counterexamples with the largest gaps",
+        "Selected counterexamples",
         "One attribute alone is enough for: personal_status",
         "none, by construction",
         "never: the columns were deleted",

@@ -98,19 +98,17 @@ def test_a_missing_feta_paper_is_reported_with_exit_code_2(
     assert (captured.out, captured.err) == ("", f"feta: {NOT_INSTALLED}\n")
 
 
-def test_another_missing_module_raises_its_own_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    install(monkeypatch, reproduce="no_such_package:app")
-    group = typer.main.get_group(app)
-    context = group.make_context("feta", [], resilient_parsing=True)
-    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        group.get_command(context, "reproduce")
-
-
-def test_an_unknown_command_is_refused(
+def test_a_plugin_that_cannot_be_loaded_is_reported_and_listed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(monkeypatch)
-    assert run_command(["frobnicate"]) == 2
-    assert "No such command 'frobnicate'" in capsys.readouterr().err
+    install(monkeypatch, broken="no_such_package:app")
+    message = (
+        "the command 'broken' cannot be loaded from no_such_package:app: got ModuleNotFoundError: "
+        "No module named 'no_such_package'; repair or remove the package that adds it"
+    )
+    assert run_command(["broken"]) == 2
+    assert capsys.readouterr().err == f"feta: {message}\n"
+    assert run_command(["--help"]) == 0
+    listing = capsys.readouterr().out
+    assert "not available: the command 'broken'" in listing
+    assert "audit" in listing

@@ -120,7 +120,7 @@ def audit(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Verify every row: verdicts, counterexamples with the largest gaps, rates by attribute.
+    """Verify every row: verdicts, selected counterexamples, rates by attribute.
 
     Exit code 0: all people proved fair; 1: a counterexample; 2: bad input; 3: some people remain
     undecided.

@@ -31,7 +31,7 @@ COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
 
 def show(loaded: LoadedModel, report: Report, *, out: Path | None) -> None:
-    """Print the summary, the counterexamples with the largest gaps and the warnings."""
+    """Print the summary, the selected counterexamples and the warnings."""
     summary, pairs, partial = report.summary, report.pairs, report.partial
     model = loaded.model
     words = words_for(model, loaded.unit)
@@ -70,9 +70,7 @@ def _styled(answer: Headline, *, partial: bool) -> Text:
 
 
 def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
-    table = Table(
-        box=SIMPLE_HEAD, title="Counterexamples with the largest gaps", title_justify="left"
-    )
+    table = Table(box=SIMPLE_HEAD, title="Selected counterexamples", title_justify="left")
     decides = bool(model.outcomes)
     headings = ("row", words.changes, *(["decision"] if decides else []), words.margin)
     for heading in headings:

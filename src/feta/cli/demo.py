@@ -176,9 +176,7 @@ def _verdict(results: DemoResults) -> Padding:
 
 def _pairs(dataset: Dataset, results: DemoResults) -> Group:
     """Show people for whom one attribute alone is enough, attribute by attribute."""
-    table = Table(
-        box=SIMPLE_HEAD, title="Counterexamples with the largest gaps", title_justify="left"
-    )
+    table = Table(box=SIMPLE_HEAD, title="Selected counterexamples", title_justify="left")
     for heading in ("file", "the same file, except", "", "decision", "score"):
         table.add_column(heading)
     for row, name, pair in _largest_gaps(results):

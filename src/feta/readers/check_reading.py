@@ -82,8 +82,9 @@ def compare_table(
                 total += compare(loaded.model, runtime, people[here], part, rows=numbers)
     if total.rows != len(people):
         raise DomainError(
-            f"{table.path}: pandas and FETA read different rows: got {total.rows:,} rows from "
-            f"pandas; expected {len(people):,}; look for blank lines and stray quotes"
+            f"{table.path}: pandas and FETA read different rows: found {total.rows:,} of "
+            f"{len(people):,} compared rows in pandas' table; expected all of them; look for "
+            "blank lines and stray quotes"
         )
     return total
 

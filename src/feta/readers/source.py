@@ -51,7 +51,9 @@ def open_source(path: Path, options: SourceOptions) -> ModelSource:
         names = [name.strip() for name in (options.layers or "").split(",")]
         return ModelSource(read_weights(path, [name for name in names if name]))
     if suffix == ".feta":
-        raise NetworkError(f"{path}: the file already contains a schema; run feta audit on it")
+        raise NetworkError(
+            f"{path}: the file already contains a schema; run feta audit on it, without --schema"
+        )
     if suffix == ".skops":
         return _identify(path, load_skops(path))
     if suffix in PICKLES | TORCH_PICKLES:

@@ -125,13 +125,12 @@ def _parse_npy(name: str, content: bytes) -> Array:
     except (SyntaxError, tokenize.TokenError, EOFError, *DAMAGE_ERRORS):
         raise NetworkError(f"{name!r} is not a numpy array") from None
     data = content[stream.tell() :]
-    if (
-        dtype.kind not in "biuf"
-        or any(not 0 <= size <= LARGEST_FILE for size in shape)
-        or len(data) != math.prod(shape) * dtype.itemsize
-    ):
+    if dtype.kind not in "biuf":
+        raise NetworkError(f"{name!r} has an unsupported type: got {dtype}; expected numbers")
+    invalid_shape = any(not 0 <= size <= LARGEST_FILE for size in shape)
+    if invalid_shape or len(data) != math.prod(shape) * dtype.itemsize:
         raise NetworkError(
             f"{name!r} does not match its header: got {len(data):,} bytes of {dtype}; "
-            f"expected plain numbers of shape {shape}"
+            f"expected the shape {shape}"
         )
     return np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")

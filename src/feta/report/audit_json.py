@@ -11,7 +11,7 @@ from feta.report.groups import Group
 from feta.report.report import Report
 from feta.report.words import never_read
 from feta.rule import DEFINITION, Tolerance
-from feta.space.attribute import Attribute
+from feta.space.attribute import Attribute, Integer
 
 FORMAT = "feta-audit"
 VERSION = 1
@@ -117,4 +117,7 @@ def _pair_json(model: Model, view: PairView) -> dict[str, Any]:
 
 def _stored_domain(attribute: Attribute) -> str:
     """Return a domain in the words of version 0.1.0, since `feta diff` compares these texts."""
-    return attribute.domain().replace("an integer from", "a whole number from")
+    domain = attribute.domain()
+    if isinstance(attribute, Integer):
+        return domain.replace("an integer from", "a whole number from")
+    return domain

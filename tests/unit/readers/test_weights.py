@@ -131,20 +131,20 @@ def header(text: str) -> bytes:
         (npz({"fc.weight.npy": header("__import__('os')")}), "is not a numpy array"),
         (
             npz({"fc.weight.npy": npy((9, 9), bytes(8))}),
-            r"expected plain numbers of shape \(9, 9\)",
+            r"expected the shape \(9, 9\)",
         ),
         (
             npz({"fc.weight.npy": npy((-1, -1), bytes(8))}),
-            r"expected plain numbers of shape \(-1, -1\)",
+            r"expected the shape \(-1, -1\)",
         ),
-        (npz({"fc.weight.npy": npy((0, 10**30), b"")}), "expected plain numbers of shape"),
+        (npz({"fc.weight.npy": npy((0, 10**30), b"")}), "expected the shape"),
         (
             npz({"fc.weight.npy": npy((1,), bytes(8), "|O")}),
-            "does not match its header: got .*; expected plain numbers",
+            "has an unsupported type: got object; expected numbers",
         ),
         (
             npz({"fc.weight.npy": npy((1,), bytes(8), "<M8[s]")}),
-            "does not match its header: got .*; expected plain numbers",
+            "has an unsupported type: got datetime64.s.; expected numbers",
         ),
         (
             npz({f"fc.{name}.npy": npy((1, 1), bytes(8), "<i8") for name in ("weight", "bias")}),
@@ -167,7 +167,7 @@ def test_a_pickle_in_an_archive_is_not_executed(tmp_path: Path) -> None:
     np.savez(content, allow_pickle=True, **{"fc.weight": array})
     with pytest.raises(
         NetworkError,
-        match=r"'fc.weight.npy' does not match its header: got .*; expected plain numbers",
+        match=r"'fc.weight.npy' has an unsupported type: got object; expected numbers",
     ):
         read_weights(written(tmp_path, content.getvalue()), ["fc"])
     assert not (tmp_path / "canary").exists()

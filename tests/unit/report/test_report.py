@@ -42,7 +42,7 @@ def test_the_page_has_all_sections_and_loads_nothing(tmp_path: Path) -> None:
     result.to_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for heading in (
-        "The question", "Counterexamples with the largest gaps", "The smallest change",
+        "The question", "Selected counterexamples", "The smallest change",
         "One person, every combination", "Counterexamples by group", "By intersection",
         "What is not decided or not certain", "What enforcing fairness would cost",
         "What is not claimed", "Annex: group rates", "Method",

@@ -172,9 +172,11 @@ def _broadcast(value: object, width: int, layer: KerasLayer) -> Vector:
     """Return one number per value, rounded to the format in which the layer stores them."""
     stored = np.float64 if layer.precision == "float64" else np.float32
     flat = np.ravel(np.asarray(value, dtype=np.float64)).astype(stored)
-    if flat.size not in (1, width) or not np.isfinite(flat).all():
+    if flat.size not in (1, width):
         raise NetworkError(
-            f"{layer.where} has invalid numbers: got {flat.size}; "
-            f"expected 1 or {width} finite numbers"
+            f"{layer.where} has the wrong number of values: got {flat.size}; expected 1 or {width}"
         )
+    if not np.isfinite(flat).all():
+        invalid = float(flat[~np.isfinite(flat)][0])
+        raise NetworkError(f"{layer.where} has invalid values: got {invalid}; expected numbers")
     return np.broadcast_to(flat, (width,)).astype(np.float64)

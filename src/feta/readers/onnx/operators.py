@@ -291,10 +291,11 @@ def _sigmoid(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
 
 
 def _softmax(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
-    if options_of(node, {"axis": -1})["axis"] not in (-1, 1) or state.width < 2:  # noqa: PLR2004 - a choice
+    axis = options_of(node, {"axis": -1})["axis"]
+    if axis not in (-1, 1) or state.width < 2:  # noqa: PLR2004 - a choice
         raise NetworkError(
-            f"{where} is not over a row's outputs: got {state.width} outputs; "
-            "expected two or more, and axis 1"
+            f"{where} is not over a row's outputs: got axis {axis} and {state.width} output(s); "
+            "expected axis 1, two or more outputs, and no operator after it"
         )
     state.squash = "log_softmax" if node.op_type == "LogSoftmax" else "softmax"
 

@@ -64,7 +64,7 @@ def raw_table(
         return RawTable(space, tuple(known), as_frame=False, formats=types)
     for name in _used_columns(steps):
         if name not in known:
-            reason = missing(name, known).replace("the table must", "the schema must")
+            reason = missing(name, known, owner="schema")
             raise NetworkError(f"the pipeline reads {name!r}: {reason}")
     fitted = [str(name) for name in names]
     types = with_markers(formats or {}, marker_formats(steps, fitted))

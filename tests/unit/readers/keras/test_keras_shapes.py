@@ -199,5 +199,7 @@ def test_a_number_beyond_the_format_is_refused(keras: Keras, tmp_path: Path) -> 
         "config.json",
         lambda content: content["config"]["layers"][1]["config"].update(scale=1e99),
     )
-    with pytest.raises(NetworkError, match=r"layer 'x' \(Rescaling\) has invalid numbers: got"):
+    with pytest.raises(
+        NetworkError, match=r"layer 'x' \(Rescaling\) has invalid values: got inf; expected numbers"
+    ):
         read_keras(path)

@@ -497,11 +497,11 @@ RELU = node("Relu", ["h"], ["a"])
         ),
         (
             [GEMM, node("Softmax", ["h"], ["y"], axis=0)],
-            "is not over a row's outputs: got 5 outputs; expected two or more, and axis 1",
+            "is not over a row's outputs: got axis 0 and 5 output.s.; expected axis 1",
         ),
         (
             [GEMM, RELU, node("MatMul", ["a", "V"], ["s"]), node("Softmax", ["s"], ["y"])],
-            "is not over a row's outputs: got 1 outputs; expected two or more, and axis 1",
+            "is not over a row's outputs: got axis -1 and 1 output.s.; expected axis 1, two",
         ),
         (
             [GEMM, node("Sigmoid", ["h"], ["a"]), LAST],
