@@ -3,14 +3,14 @@
 import numpy as np
 
 import feta
-from feta_paper.evaluate import Evaluation, evaluate
+from feta_paper.evaluate import FoldEvaluation, evaluate
 from tests.unit.train.people import LABELS, PEOPLE, SPACE
 
 ALL = np.ones(4, dtype=bool)
 
 
 def test_rates_are_those_of_the_paper() -> None:
-    evaluation = Evaluation(
+    evaluation = FoldEvaluation(
         labels=np.array([True, True, False, False]),
         decisions=np.array([True, False, True, False]),
         favorable=np.array([6, 5, 1, 0]),
@@ -26,9 +26,9 @@ def test_rates_are_those_of_the_paper() -> None:
 
 
 def test_the_printed_algorithm_is_unfair_on_ties_only() -> None:
-    even = Evaluation(ALL, ALL, np.array([3, 2, 4, 0]), counterparts=6)
+    even = FoldEvaluation(ALL, ALL, np.array([3, 2, 4, 0]), counterparts=6)
     assert even.printed("printed") == {"printed.treated_apart": 1.0, "printed.tied": 1.0}
-    odd = Evaluation(ALL, ALL, np.array([3, 2, 4, 0]), counterparts=7)
+    odd = FoldEvaluation(ALL, ALL, np.array([3, 2, 4, 0]), counterparts=7)
     assert odd.printed("printed") == {"printed.treated_apart": 0.0, "printed.tied": 0.0}
 
 
