@@ -55,7 +55,7 @@ class CellBounds:
             )
             for layer in self.layers
         ]
-        return Cells(cells.dimensions, ends[0][None], ends[1][None]), boxes
+        return Cells(cells.axes, ends[0][None], ends[1][None]), boxes
 
     @property
     def agrees(self) -> Flags:
@@ -97,8 +97,8 @@ class CellBounds:
             for activation, known in zip(self.model.network.activations, self.layers, strict=True)
         )
 
-    def dimension_to_split(self, row: int) -> int | None:
-        """Return the dimension along which to split a cell; None if it cannot be split."""
+    def axis_to_split(self, row: int) -> int | None:
+        """Return the axis along which to split a cell; None if it cannot be split."""
         with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
             gains = np.nan_to_num(self.first.spread()[row] @ np.abs(self.rows[row]))
         gains = np.where(np.isnan(self.first.cells.middles(row)), -1.0, gains)

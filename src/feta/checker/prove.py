@@ -8,7 +8,7 @@ import numpy as np
 from feta.arrays import Matrix
 from feta.bounds.cell_bounds import CellBounds
 from feta.bounds.first_layer import MAX_ROWS, Terms, tabulable
-from feta.cells.cells import Cells, dimensions
+from feta.cells.cells import Cells
 from feta.errors import CertificateError
 from feta.query import Query
 from feta.rule import Band, Comparator, Objective, Tolerance, separates
@@ -47,7 +47,7 @@ def _check_bounds(query: Query, cuts: tuple[Cut | None, ...], center: Fraction |
             f"expected finite tables of at most {MAX_ROWS} rows"
         )
     terms = Terms.of(model)
-    for cell in _leaf_cells(cuts, Cells.whole(terms.dimensions)):
+    for cell in _leaf_cells(cuts, Cells.whole(terms.axes)):
         bounds = CellBounds.of(model, terms, query.person, cell, objective)
         if bounds.agrees[0]:
             continue
@@ -111,13 +111,13 @@ def _leaf_cells(cuts: tuple[Cut | None, ...], whole: Cells) -> list[Cells]:
         if cut is None:
             leaves.append(cell)
             continue
-        dimension, at = cut
-        if not 0 <= dimension < len(cell.dimensions) or not _is_inside(cell, dimension, at):
+        axis, at = cut
+        if not 0 <= axis < len(cell.axes) or not _is_inside(cell, axis, at):
             raise CertificateError(
                 f"invalid cut in the certificate: got {cut}; "
-                "expected a dimension of the space and a place inside the cell"
+                "expected an axis of the space and a place inside the cell"
             )
-        halves = cell.cut(0, dimension, at)
+        halves = cell.cut(0, axis, at)
         stack += [halves[1:], halves[:1]]
     if stack:
         raise CertificateError(
@@ -127,9 +127,9 @@ def _leaf_cells(cuts: tuple[Cut | None, ...], whole: Cells) -> list[Cells]:
     return leaves
 
 
-def _is_inside(cell: Cells, dimension: int, at: float) -> bool:
-    low, high = cell.lower[0, dimension], cell.upper[0, dimension]
-    if cell.dimensions[dimension].real:
+def _is_inside(cell: Cells, axis: int, at: float) -> bool:
+    low, high = cell.lower[0, axis], cell.upper[0, axis]
+    if cell.axes[axis].real:
         return bool(low <= at <= high)
     # The second half starts at the next index, so a fraction would skip a value.
     return bool(low <= at < high) and float(at).is_integer()
@@ -149,7 +149,7 @@ def check_coverage(certificate: Certificate, query: Query) -> None:
                 f"invalid proof by bounds: got center {proof.center}; "
                 "expected a center for a tolerance, and None for other rules"
             )
-        _leaf_cells(proof.cuts, Cells.whole(dimensions(query.model.space)))
+        _leaf_cells(proof.cuts, Cells.whole(query.model.space.axes))
         return
     size = query.model.space.lattice.size
     if proof.counterparts != size:

@@ -44,7 +44,7 @@ class BranchAndBound:
         """Prove fairness, or return a counterpart with a different decision, or give up."""
         tree, runtime_safe = CutTree(), True
         objective, comparator = self.state.objective, self.state.comparator
-        cells, nodes = Cells.whole(self.terms.dimensions), np.zeros(1, dtype=np.int64)
+        cells, nodes = Cells.whole(self.terms.axes), np.zeros(1, dtype=np.int64)
         while len(cells):
             if not self._has_budget(len(tree)):
                 return None
@@ -92,7 +92,7 @@ class BranchAndBound:
 
     def _maximize(self, incumbent: "_Incumbent") -> tuple[Counterexample, bool]:
         """Split cells that may exceed the incumbent, until none is left."""
-        cells = Cells.whole(self.terms.dimensions)
+        cells = Cells.whole(self.terms.axes)
         queue: list[tuple[float, int, Cells]] = [(-np.inf, 0, cells)]
         n_cells = 1
         while queue and -queue[0][0] > incumbent.ceiling:
@@ -116,7 +116,7 @@ class BranchAndBound:
         return incumbent.pair, True
 
     def _is_tiny(self, cells: Cells, row: int) -> bool:
-        ends = np.array([dimension.ends for dimension in self.terms.dimensions])
+        ends = np.array([axis.ends for axis in self.terms.axes])
         widths = cells.upper[row] - cells.lower[row]
         return bool((widths <= MIN_RELATIVE_WIDTH * (ends[:, 1] - ends[:, 0])).all())
 
@@ -130,14 +130,14 @@ class BranchAndBound:
 def _stack(cells: list[Cells]) -> Cells:
     """Join several cells in one value."""
     lower, upper = (np.vstack([getattr(cell, end) for cell in cells]) for end in ("lower", "upper"))
-    return Cells(cells[0].dimensions, lower, upper)
+    return Cells(cells[0].axes, lower, upper)
 
 
 def _choose_cut(bounds: CellBounds, row: int) -> Cut | None:
-    dimension = bounds.dimension_to_split(row)
-    if dimension is None:
+    axis = bounds.axis_to_split(row)
+    if axis is None:
         return None
-    return dimension, float(bounds.first.cells.middles(row)[dimension])
+    return axis, float(bounds.first.cells.middles(row)[axis])
 
 
 class _Incumbent:

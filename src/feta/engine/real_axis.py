@@ -17,7 +17,7 @@ from feta.engine.query_state import QueryState
 from feta.model import Model
 from feta.query import WorstAt
 from feta.rounding import DIFFERENCE, OPTIMAL
-from feta.scorer.network.native_kernel import Axis, RealAxis, kernel_of
+from feta.scorer.network.native_kernel import AxisTerms, RealTerms, kernel_of
 from feta.space.attribute import Attribute, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.verdict.counterexample import Counterexample
@@ -44,11 +44,11 @@ class RealAxisSearch:
         first = model.network.first
         sensitive = set(self.lattice.columns)
         self.shared = [column for column in range(first.width) if column not in sensitive]
-        axes: list[Axis] = [
+        axes: list[AxisTerms] = [
             first.terms(axis.codes(np.arange(len(axis))), axis.columns)
             for axis in self.lattice.axes
         ]
-        axes[line] = RealAxis(real.low, real.high, first.slopes[:, self.column])
+        axes[line] = RealTerms(real.low, real.high, first.slopes[:, self.column])
         self.native: Any = kernel_of(model.network, axes, source_error=model.runtime_error)
         self.native.finish(simd)
         self.terms = Terms.of(model)

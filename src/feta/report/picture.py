@@ -14,7 +14,7 @@ from feta.io.sanitize import shortened, visible
 from feta.model import Model
 from feta.rule import Tolerance
 from feta.space.attribute import Categorical, Derived
-from feta.space.lattice import Axis
+from feta.space.axis import Axis
 from feta.verdict.counterexample import Counterexample
 from feta.wider_limits import model_for
 

@@ -17,7 +17,7 @@ from feta.scorer.network import native_kernel
 from feta.scorer.network.error_bounds import largest_error
 from feta.scorer.network.evaluation import Tabulated
 from feta.scorer.network.exact import ExactNetwork
-from feta.scorer.network.native_kernel import Axis, RealAxis, kernel_of
+from feta.scorer.network.native_kernel import AxisTerms, RealTerms, kernel_of
 from feta.scorer.network.network import Network
 from feta.space.attribute import Attribute, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
@@ -219,11 +219,11 @@ class _WorstSearch:
         columns = np.flatnonzero(~self.space.sensitive_columns)
         return self.network.first.terms(people[:, columns], columns.tolist())
 
-    def _axis(self, index: int) -> Axis:
+    def _axis(self, index: int) -> AxisTerms:
         axis = self.lattice.axes[index]
         if index == self.line:
             slopes = self.network.first.slopes[:, axis.columns[0]]
-            return RealAxis(*self._ends(index), slopes)
+            return RealTerms(*self._ends(index), slopes)
         return self.network.first.terms(axis.every_code, axis.columns)
 
     def _ends(self, index: int) -> tuple[float, float]:

@@ -46,10 +46,10 @@ def layers_of(model: Model, person: Vector) -> list[list[Fraction]]:
 
 def halves(model: Model) -> Cells:
     """Return the cell of all counterparts, and two halves of it along each attribute."""
-    cells = Cells.whole(Terms.of(model).dimensions)
-    for dimension, at in enumerate(cells.middles(0)):
+    cells = Cells.whole(Terms.of(model).axes)
+    for axis, at in enumerate(cells.middles(0)):
         if not np.isnan(at):
-            cells = cells.followed_by(cells.cut(0, dimension, at))
+            cells = cells.followed_by(cells.cut(0, axis, at))
     return cells
 
 
@@ -126,7 +126,7 @@ def test_first_layer_ranges_are_exact_up_to_rounding() -> None:
     network = feta.Network.from_layers([([[2.0, 1.0, 5.0]], [0.5])])
     model = Model(space, network, threshold=0.0)
     terms = Terms.of(model)
-    box = terms.at(np.array([0.0, 1.0, 0.0]), Cells.whole(terms.dimensions)).box()
+    box = terms.at(np.array([0.0, 1.0, 0.0]), Cells.whole(terms.axes)).box()
     assert box.lower[0, 0] == pytest.approx(-0.5, abs=1e-12)
     assert box.upper[0, 0] == pytest.approx(7.5, abs=1e-12)
 
@@ -144,7 +144,7 @@ def test_linear_bounds_cancel_equal_terms_and_intervals_do_not() -> None:
     layers = [([[1.0], [1.0]], [0.0, 0.0]), ([[1.0, -1.0]], [0.0])]
     model = Model(space, feta.Network.from_layers(layers), threshold=0.0)
     terms = Terms.of(model)
-    first = terms.at(np.array([2.0]), Cells.whole(terms.dimensions))
+    first = terms.at(np.array([2.0]), Cells.whole(terms.axes))
     tight = linear.next_box(model.network, first, linear.forward(model.network, first))
     assert max(abs(tight.lower[0, 0]), abs(tight.upper[0, 0])) < 1e-12
     assert interval.forward(model.network, first.box())[-1].upper[0, 0] >= 8

@@ -59,11 +59,11 @@ def count(
 
 
 def _check_countable(model: Model, solver: Solver) -> None:
-    for dimension in solver.terms.dimensions:
-        name = dimension.attribute.name
-        if dimension.real:
+    for axis in solver.terms.axes:
+        name = axis.attribute.name
+        if axis.real:
             raise uncountable(name)
-        n_values = int(dimension.ends[1]) + 1
+        n_values = int(axis.ends[1]) + 1
         if n_values > MAX_ROWS:
             raise EngineError(
                 f"too many values to count: got {n_values} of {name!r}; "
@@ -94,8 +94,8 @@ class _Counter:
         self.model, self.solver, self.budget_tracker = model, solver, budget_tracker
         self.counting, self.until = counting, until
         self.rule, self.person = model.rule, np.where(model.space.sensitive_columns, 0.0, person)
-        self.cells = Cells.whole(solver.terms.dimensions)
-        self.sizes = [int(dimension.ends[1]) + 1 for dimension in solver.terms.dimensions]
+        self.cells = Cells.whole(solver.terms.axes)
+        self.sizes = [int(axis.ends[1]) + 1 for axis in solver.terms.axes]
         self.n_counterparts = math.prod(self.sizes)
         self.seen: set[int] = set()  # assignment IDs of all witnesses
         self.counts = np.zeros(model.rule.n_classes, dtype=np.int64)

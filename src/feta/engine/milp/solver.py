@@ -81,20 +81,20 @@ def _partition(network: Network, terms: Terms, n_cells: int) -> tuple[Cells, Cut
     many cells costs little more than bounding one.
     """
     weights, tree = _importance(network), CutTree()
-    cells, nodes = Cells.whole(terms.dimensions), np.zeros(1, dtype=np.int64)
+    cells, nodes = Cells.whole(terms.axes), np.zeros(1, dtype=np.int64)
     while len(cells) < n_cells:
         spreads = np.stack(
             [term.spread(cells, index) @ weights for index, term in enumerate(terms.each)], axis=1
         )
         middles = np.stack([cells.middles(row) for row in range(len(cells))])
         spreads = np.where(np.isnan(middles), -1.0, spreads)
-        row, dimension = np.unravel_index(np.argmax(spreads), spreads.shape)
-        if spreads[row, dimension] < 0:
+        row, axis = np.unravel_index(np.argmax(spreads), spreads.shape)
+        if spreads[row, axis] < 0:
             break
-        at = float(middles[row, dimension])
-        children = tree.cut(int(nodes[row]), int(dimension), at)
+        at = float(middles[row, axis])
+        children = tree.cut(int(nodes[row]), int(axis), at)
         rest = np.delete(np.arange(len(cells)), row)
-        cells = cells[rest].followed_by(cells.cut(int(row), int(dimension), at))
+        cells = cells[rest].followed_by(cells.cut(int(row), int(axis), at))
         nodes = np.concatenate([nodes[rest], children])
     return cells, tree
 

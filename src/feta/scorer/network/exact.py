@@ -16,7 +16,8 @@ from feta.dyadic import Dyadic, join_rows
 from feta.scorer.network.activation import Pieces
 from feta.scorer.network.error_bounds import Bounded
 from feta.scorer.network.network import Network
-from feta.space.lattice import Axis, Lattice
+from feta.space.axis import Axis
+from feta.space.lattice import Lattice
 
 # Exact tables of longer axes are not cached: an entry takes a few hundred bytes.
 MAX_CACHED_AXIS = 4096

@@ -51,7 +51,7 @@ def warn_without_kernel() -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RealAxis:
+class RealTerms:
     """A real-valued sensitive attribute: its range, and its slopes in the first layer."""
 
     low: float
@@ -60,7 +60,7 @@ class RealAxis:
 
 
 # The first-layer terms of one sensitive attribute: each value's terms and sizes, or slopes.
-Axis = tuple[Matrix, Matrix] | RealAxis
+AxisTerms = tuple[Matrix, Matrix] | RealTerms
 
 
 def fits(network: Network, magnitudes: Vector) -> bool:
@@ -81,7 +81,7 @@ def fits_line(low: float, high: float) -> bool:
     return high - low < LARGEST_ACTIVATION
 
 
-def kernel_of(network: Network, axes: Sequence[Axis], *, source_error: float = 0.0) -> Any:  # noqa: ANN401 - compiled
+def kernel_of(network: Network, axes: Sequence[AxisTerms], *, source_error: float = 0.0) -> Any:  # noqa: ANN401 - compiled
     """Return a kernel with the layers of a network.
 
     The caller sets a rule, if any, and calls `finish`.
@@ -91,7 +91,7 @@ def kernel_of(network: Network, axes: Sequence[Axis], *, source_error: float = 0
         first.bias, first.cancelled_magnitude + np.zeros(first.outputs), first.width
     )
     for axis in axes:
-        if isinstance(axis, RealAxis):
+        if isinstance(axis, RealTerms):
             kernel.add_real_axis(axis.low, axis.high, np.ascontiguousarray(axis.slopes))
         else:
             kernel.add_axis(*map(np.ascontiguousarray, axis))
