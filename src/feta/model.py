@@ -28,10 +28,11 @@ from feta.rule import (
     Tolerance,
 )
 from feta.scorer.network.embedding import expanded
-from feta.scorer.network.error_bounds import Bounded, largest_activations
-from feta.scorer.network.evaluation import Points, Rows, Tabulated
+from feta.scorer.network.error_bounds import largest_activations
+from feta.scorer.network.evaluation import Rows, Tabulated
 from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.network import Network
+from feta.scorer.protocol import Enclosure, Points
 from feta.space.feature_space import FeatureSpace
 
 # Points that are decided exactly between two checks of the deadline.
@@ -194,10 +195,10 @@ class Model:
         rule = OneVsRest(self.rule.classes, chosen)
         return Model(self.space, self.network, rule)
 
-    def runtime_scores(self, points: Points) -> Bounded:
+    def runtime_scores(self, points: Points) -> Enclosure:
         """Compute scores with an error bound that also covers the source's runtime."""
         scores = points.scores(self.network.arithmetic)
-        return Bounded(scores.values, scores.errors + self.runtime_error)
+        return Enclosure(scores.values, scores.errors + self.runtime_error)
 
     def resolve(
         self, points: Points, comparator: Comparator, *, deadline: float = float("inf")

@@ -8,7 +8,7 @@ from feta.arrays import Matrix
 from feta.auditing.finding import Finding
 from feta.model import Model
 from feta.rule import Outcome, Tolerance
-from feta.scorer.network.network import Provenance
+from feta.scorer.protocol import Provenance
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Outside
 

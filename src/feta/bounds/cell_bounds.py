@@ -12,9 +12,8 @@ from feta.bounds.relaxation import stable_pieces
 from feta.cells.cells import Cells
 from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.rule import Objective
 from feta.scorer.network import error_bounds
-from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.protocol import Enclosure, Objective
 
 # A cell with at most this many counterparts, or corners, is decided by scoring them.
 MAX_CORNERS = 16
@@ -68,10 +67,10 @@ class CellBounds:
         zeros = np.zeros_like(self.first.size)
         errors = error_bounds.first_layer(network.first, zeros, self.first.size, arithmetic).errors
         for known, (activation, layer) in zip(self.layers, network.steps, strict=True):
-            sizes = Bounded(known.box.size, errors)
+            sizes = Enclosure(known.box.size, errors)
             errors = error_bounds.activate(activation, sizes, arithmetic).errors
             errors = error_bounds.affine(
-                layer, Bounded(known.relaxed.size, errors), arithmetic
+                layer, Enclosure(known.relaxed.size, errors), arithmetic
             ).errors
         # 0 · inf where nothing is known: NaN, which is not safe.
         with np.errstate(invalid="ignore"):

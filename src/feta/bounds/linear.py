@@ -15,9 +15,9 @@ from feta.bounds.first_layer import FirstLayer
 from feta.bounds.relaxation import Lines, relax
 from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
-from feta.rule import Objective
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.network import Affine, Network
+from feta.scorer.protocol import Objective
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,8 @@ from feta.bounds.first_layer import MAX_ROWS, Terms, tabulable
 from feta.cells.cells import Cells
 from feta.errors import CertificateError
 from feta.query import Query
-from feta.rule import Band, Comparator, Objective, Tolerance, separates
+from feta.rule import Band, Comparator, Tolerance, separates
+from feta.scorer.protocol import Objective
 from feta.verdict.certificate import BoundsProof, Certificate, Cut, LatticeProof
 
 

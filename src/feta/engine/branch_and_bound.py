@@ -15,8 +15,8 @@ from feta.cells.cells import Cells
 from feta.engine.query_state import QueryState, largest
 from feta.engine.span import HIGHEST, LOWEST
 from feta.rounding import DIFFERENCE, FLOAT64, OPTIMAL
-from feta.rule import Objective
 from feta.scorer.network.evaluation import Rows
+from feta.scorer.protocol import Objective
 from feta.verdict.certificate import Cut, CutTree
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair, Unfair, Verdict

@@ -9,8 +9,8 @@ from feta.arrays import Counts, Matrix, Vector
 from feta.dyadic import Dyadic
 from feta.model import Model
 from feta.rounding import Arithmetic
-from feta.scorer.network.error_bounds import Bounded
 from feta.scorer.network.evaluation import Counterparts
+from feta.scorer.protocol import Enclosure
 from feta.space.vote_weights import VoteWeights
 
 # Counts and assignment IDs are int64; the sum of two of them must fit as well.
@@ -56,7 +56,7 @@ class IndexedCounterparts:
     def _points(self, chosen: Counts) -> Counterparts:
         return self.model.tabulated.counterparts(self.person[None, :], chosen)
 
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute scores in float64, with an error bound that also covers the given arithmetic."""
         assert chosen is not None  # all of them at once may not fit in memory
         return self._points(chosen).scores(arithmetic)

@@ -18,9 +18,9 @@ from feta.engine.span import HIGHEST, LOWEST, Span
 from feta.model import Model
 from feta.query import FairAt, Query, WorstAt
 from feta.rounding import FLOAT64
-from feta.rule import UNDECIDED, Objective, Tolerance
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.evaluation import Counterparts, Points
+from feta.rule import UNDECIDED, Tolerance
+from feta.scorer.network.evaluation import Counterparts
+from feta.scorer.protocol import Enclosure, Objective, Points
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally, complete_tally
@@ -191,7 +191,7 @@ class _Candidates:
         self.leader_value = -np.inf
         self._blocks: list[tuple[Counts, Vector]] = []  # assignment IDs, upper bounds
 
-    def add(self, assignment_ids: Counts, scores: Bounded) -> None:
+    def add(self, assignment_ids: Counts, scores: Enclosure) -> None:
         """Add the candidates of a block of counterparts."""
         lows, highs, middles = self.objective.range(scores)
         self.floor = max(self.floor, float(np.max(lows)))

@@ -8,8 +8,9 @@ from feta.arrays import Counts
 from feta.engine.budget_tracker import kernel_limits
 from feta.engine.lattice_kernel import LatticeKernel
 from feta.engine.query_state import QueryState
-from feta.rule import Objective, Tolerance
+from feta.rule import Tolerance
 from feta.scorer.network.evaluation import Rows
+from feta.scorer.protocol import Objective
 from feta.verdict.verdict import Fair, Reason, Unknown, Verdict
 
 

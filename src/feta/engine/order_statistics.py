@@ -11,8 +11,7 @@ from feta.engine.counterparts import IndexedCounterparts, blocks
 from feta.engine.protocol import Budget
 from feta.model import Model
 from feta.rounding import FLOAT64
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.evaluation import Points
+from feta.scorer.protocol import Enclosure, Points
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 
@@ -38,7 +37,7 @@ class OrderStatistics:
     def __init__(self) -> None:
         self._blocks: list[tuple[Counts, Counts, Vector, Vector]] = []
 
-    def add(self, assignment_ids: Counts, votes: Counts, scores: Bounded) -> None:
+    def add(self, assignment_ids: Counts, votes: Counts, scores: Enclosure) -> None:
         """Add a block of counterparts."""
         values, errors = scores.values[:, 0], scores.errors[:, 0]
         with np.errstate(invalid="ignore"):  # inf − inf where nothing is known

@@ -14,8 +14,9 @@ from feta.engine.protocol import Budget
 from feta.engine.span import Span
 from feta.model import EXACT_CHUNK
 from feta.query import FairAt
-from feta.rule import Comparator, Objective, Tolerance
+from feta.rule import Comparator, Tolerance
 from feta.scorer.network.evaluation import Rows
+from feta.scorer.protocol import Objective
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof, Proof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict

@@ -5,7 +5,8 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.dyadic import Dyadic
 from feta.model import Model
-from feta.rule import Objective, separates
+from feta.rule import separates
+from feta.scorer.protocol import Objective
 from feta.verdict.counterexample import Counterexample
 
 # The objectives of the two ends: the negated score, and the score.

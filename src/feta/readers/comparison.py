@@ -15,8 +15,8 @@ from feta.model import Model
 from feta.readers.runtime import Runtime, SourceAnswers
 from feta.rule import Tolerance
 from feta.scorer.network.agreement import squashed
-from feta.scorer.network.error_bounds import Bounded
 from feta.scorer.network.evaluation import Rows
+from feta.scorer.protocol import Enclosure
 from feta.space.attribute import Value
 from feta.wider_limits import groups
 
@@ -124,7 +124,7 @@ def compare(
 
 
 def _compare_outputs(
-    model: Model, answers: SourceAnswers, scores: Bounded
+    model: Model, answers: SourceAnswers, scores: Enclosure
 ) -> tuple[Flags, float | None]:
     """Return which outputs differ beyond rounding, and the largest difference; NaN differs."""
     if answers.outputs is None:
@@ -139,7 +139,7 @@ def _compare_outputs(
 
 
 def _compare_decisions(
-    model: Model, answers: SourceAnswers, scores: Bounded, people: Matrix
+    model: Model, answers: SourceAnswers, scores: Enclosure, people: Matrix
 ) -> tuple[Flags, Flags]:
     """Return which decisions differ, and which of them the source's rounding cannot explain."""
     if isinstance(model.rule, Tolerance):

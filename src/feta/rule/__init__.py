@@ -7,7 +7,6 @@ scores of any two counterparts. A `Band` of that width reduces this to one count
 
 from feta.rule.argmax import Argmax
 from feta.rule.comparator import UNDECIDED, Comparator, Decisions
-from feta.rule.objective import Objective
 from feta.rule.one_vs_rest import OneVsRest
 from feta.rule.rule import DEFINITION, Deciding, Outcome, Rule, differs_in_runtime, separates
 from feta.rule.threshold import Threshold
@@ -21,7 +20,6 @@ __all__ = [
     "Comparator",
     "Deciding",
     "Decisions",
-    "Objective",
     "OneVsRest",
     "Outcome",
     "Rule",

@@ -10,9 +10,7 @@ from feta.dyadic import Dyadic
 from feta.errors import SchemaError
 from feta.rounding import DIFFERENCE, Arithmetic, sigmoid_error
 from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.scorer.protocol import Enclosure, Objective, Side
 
 # Decisions are int8.
 MAX_CLASSES = 127
@@ -60,7 +58,7 @@ class Argmax:
         del side
         return self
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         best = np.argmax(scores.values, axis=1)
         rows = np.arange(len(best))

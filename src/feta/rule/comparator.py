@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feta.dyadic import Dyadic
-from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.protocol import Enclosure
 
 Decisions = NDArray[np.int8]
 UNDECIDED = -1
@@ -16,7 +16,7 @@ UNDECIDED = -1
 class Comparator(Protocol):
     """A sorter of points into classes."""
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         ...
 
@@ -32,7 +32,7 @@ class DecisionComparator:
     rule: Comparator
     reference: int
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Compare where the error bound allows it; NaN and infinite errors remain undecided."""
         decisions = self.rule.decide(scores)
         return np.where(decisions == UNDECIDED, UNDECIDED, decisions != self.reference).astype(

@@ -11,9 +11,7 @@ from feta.errors import SchemaError, unknown_choice
 from feta.rounding import DIFFERENCE, Arithmetic, sigmoid_error
 from feta.rule.argmax import Argmax, class_margins
 from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.scorer.protocol import Enclosure, Objective, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class OneVsRest:
         del side
         return self
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         directions = class_margins(self.outputs, self.index)
         margins = scores.values @ directions.T
@@ -98,7 +96,7 @@ class OneVsRest:
         return float(margins.min() if objective.least else margins.max())
 
 
-def _margin_error(scores: Bounded, directions: Matrix) -> Matrix:
+def _margin_error(scores: Enclosure, directions: Matrix) -> Matrix:
     """Bound the error of combinations of scores, including the rounding of the combination."""
     sizes = np.abs(directions).T
     with np.errstate(invalid="ignore"):  # 0 · inf where nothing is known: NaN, which is undecided

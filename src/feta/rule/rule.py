@@ -10,7 +10,7 @@ from feta.rule.comparator import UNDECIDED
 from feta.rule.one_vs_rest import OneVsRest
 from feta.rule.threshold import Threshold
 from feta.rule.tolerance import Tolerance
-from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.protocol import Enclosure
 
 Deciding = Threshold | Argmax | OneVsRest
 Rule = Deciding | Tolerance
@@ -34,7 +34,7 @@ def separates(rule: Rule, pair: Dyadic) -> bool:
     return bool(size.compare(Dyadic.of(rule.epsilon))[0] > 0)
 
 
-def differs_in_runtime(rule: Rule, reference: Dyadic, scores: Bounded) -> Flags:
+def differs_in_runtime(rule: Rule, reference: Dyadic, scores: Enclosure) -> Flags:
     """Return which points provably differ from the first one in the source's runtime, too."""
     if not isinstance(rule, Tolerance):
         return (rule.comparator(reference).decide(scores) == 1) & (

@@ -16,9 +16,7 @@ from feta.rule.comparator import (
     Decisions,
     is_finite_number,
 )
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.scorer.protocol import Enclosure, Objective, Side
 
 _SIDES = ("above", "below")
 _EQUALITIES = ("favorable", "unfavorable")
@@ -83,7 +81,7 @@ class Threshold:
         favorable = side is None or side == self.favors
         return replace(self, equality="favorable" if favorable else "unfavorable")
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         distance = scores.values[:, 0] - self.value
         favorable = distance > 0 if self.favors == "above" else distance < 0

@@ -10,9 +10,7 @@ from feta.dyadic import Dyadic
 from feta.errors import CertificateError, SchemaError
 from feta.rounding import DIFFERENCE, FLOAT64, Arithmetic
 from feta.rule.comparator import UNDECIDED, Decisions, is_finite_number
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.scorer.protocol import Enclosure, Objective, Side
 
 # Half of a smaller tolerance may be rounded, because it is near the smallest float64 numbers.
 SMALLEST_EPSILON = 2.0**-900
@@ -110,7 +108,7 @@ class Band:
         """A lower bound on epsilon / 2; 0 where float64 cannot halve, which proves nothing."""
         return self.epsilon / 2 if self.epsilon > SMALLEST_EPSILON else 0.0
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         center, values = float(self.doubled_center.floats()[0]), 2 * scores.values[:, 0]
         distance = np.abs(values - center)

@@ -14,9 +14,10 @@ from feta.arrays import Flags, Matrix, Vector
 from feta.rounding import FLOAT64
 from feta.rule import UNDECIDED, Deciding, OneVsRest, Threshold, Tolerance, separates
 from feta.scorer.network.activation import identity
-from feta.scorer.network.error_bounds import Bounded, largest_error
+from feta.scorer.network.error_bounds import largest_error
 from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.network import Affine, Network
+from feta.scorer.protocol import Enclosure
 from feta.space.feature_space import FeatureSpace
 from feta.train.task import Task
 from feta.train.worst_counterparts import Engine, Numbers, worst_counterparts
@@ -83,7 +84,7 @@ def _decide(
     network: Network, rule: Deciding, people: Matrix, scores: Matrix, error: float
 ) -> Vector:
     """Decide exactly: by float64 scores and their error bound, otherwise by exact arithmetic."""
-    decisions = rule.decide(Bounded(scores, np.full_like(scores, error)))
+    decisions = rule.decide(Enclosure(scores, np.full_like(scores, error)))
     rest = np.flatnonzero(decisions == UNDECIDED)
     if rest.size:
         decisions[rest] = rule.decide_exactly(ExactNetwork(network).scores(people[rest]))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from feta.deprecation import renamed
-from feta.scorer.network.network import Provenance
+from feta.scorer.protocol import Provenance
 from feta.verdict.certificate import Certificate
 from feta.verdict.counterexample import Counterexample, RuntimeStatus
 

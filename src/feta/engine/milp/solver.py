@@ -17,8 +17,8 @@ from feta.engine.milp.equilibrate import equilibrate
 from feta.engine.milp.tighten import tighten
 from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.rule import Objective
 from feta.scorer.network.network import Network
+from feta.scorer.protocol import Objective
 from feta.verdict.certificate import CutTree
 
 # How the neurons are bounded before a program is written. "interval" and "linear" bound all

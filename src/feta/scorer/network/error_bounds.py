@@ -5,28 +5,19 @@ of summation. The bound itself is rounded up. See `rounding.py` for the constant
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Matrix, Vector
 from feta.rounding import FLOOR, Arithmetic, upward
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.network import Affine, Columns, Network
+from feta.scorer.protocol import Enclosure
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounded:
-    """Numbers with error bounds; nothing is known where an error bound is not finite."""
-
-    values: Matrix  # (points, neurons)
-    errors: Matrix
-
-    def __getitem__(self, chosen: Counts) -> "Bounded":
-        return Bounded(self.values[chosen], self.errors[chosen])
-
-
-def first_layer(columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Arithmetic) -> Bounded:
+def first_layer(
+    columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Arithmetic
+) -> Enclosure:
     """Bound a first layer, given the sums of its terms and of their absolute values."""
     n_terms = columns.width
     gamma = arithmetic.gamma(n_terms)
@@ -36,7 +27,7 @@ def first_layer(columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Ari
     return _without_overflow(values + columns.bias, errors, gamma, largest, arithmetic)
 
 
-def forward(network: Network, first: Bounded, arithmetic: Arithmetic) -> Iterator[Bounded]:
+def forward(network: Network, first: Enclosure, arithmetic: Arithmetic) -> Iterator[Enclosure]:
     """Yield the inputs of each activation, and last the scores."""
     bounded = first
     yield bounded
@@ -45,7 +36,7 @@ def forward(network: Network, first: Bounded, arithmetic: Arithmetic) -> Iterato
         yield bounded
 
 
-def scores(network: Network, first: Bounded, arithmetic: Arithmetic) -> Bounded:
+def scores(network: Network, first: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """Compute the scores."""
     bounded = first
     for bounded in forward(network, first, arithmetic):  # noqa: B007 - the last one is returned
@@ -53,7 +44,7 @@ def scores(network: Network, first: Bounded, arithmetic: Arithmetic) -> Bounded:
     return bounded
 
 
-def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -> Bounded:
+def activate(activation: Activation, bounded: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """Bound the values of an activation; the errors depend on absolute values only."""
     values = activation(bounded.values)
     # |f(z) − f(z')| ≤ L·|z − z'|, because f is continuous.
@@ -64,10 +55,10 @@ def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -
         radius = activation.steepest * (np.abs(bounded.values) + bounded.errors)
         radius += activation.lift
         errors = errors + arithmetic.gamma(1) * radius + 5 * arithmetic.tiny
-    return Bounded(values, errors)
+    return Enclosure(values, errors)
 
 
-def affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
+def affine(layer: Affine, inputs: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """Bound the values of a layer; the errors depend on absolute values only."""
     n_terms = layer.weight.shape[1]
     gamma = arithmetic.gamma(n_terms)
@@ -87,14 +78,14 @@ def affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
 
 def _without_overflow(
     values: Matrix, errors: Matrix, gamma: float, largest: float, arithmetic: Arithmetic
-) -> Bounded:
+) -> Enclosure:
     """Make the bound infinite where a partial sum or a weight may overflow the arithmetic.
 
     errors ≥ γ·Σ|terms|, so errors / γ bounds every partial sum.
     """
     if largest > arithmetic.huge:
-        return Bounded(values, np.full_like(errors, np.inf))
-    return Bounded(values, np.where(errors <= gamma * arithmetic.huge, errors, np.inf))
+        return Enclosure(values, np.full_like(errors, np.inf))
+    return Enclosure(values, np.where(errors <= gamma * arithmetic.huge, errors, np.inf))
 
 
 def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector]:

@@ -5,7 +5,6 @@ Every decision uses one of these two kinds of points. They differ only in the fi
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -13,27 +12,13 @@ from feta.arrays import Counts, Matrix
 from feta.dyadic import Dyadic, join_rows
 from feta.rounding import FLOAT64, Arithmetic
 from feta.scorer.network import error_bounds
-from feta.scorer.network.error_bounds import Bounded
 from feta.scorer.network.exact import ExactNetwork, ExactRestriction
 from feta.scorer.network.network import Network
+from feta.scorer.protocol import Enclosure
 from feta.space.lattice import Lattice
 
 # Longer axes are not tabulated; their terms are computed for each block of assignments.
 TABULATED_AXIS = 2**16
-
-
-class Points(Protocol):
-    """Points of a network's domain, indexed from 0."""
-
-    def __len__(self) -> int: ...
-
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
-        """Compute float64 scores; the error bound also covers the given arithmetic."""
-        ...
-
-    def exact_scores(self, chosen: Counts) -> Dyadic:
-        """Compute exact scores, (points, outputs)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +31,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.people)
 
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute float64 scores; the error bound also covers the given arithmetic."""
         network = self.exact.network
         people = self.people if chosen is None else self.people[chosen]
@@ -137,7 +122,7 @@ class Counterparts:
         shared = self.tabulated.shared
         return self.tabulated.network.first.terms(self.people[:, shared], shared.tolist())
 
-    def _first_layer(self, arithmetic: Arithmetic, chosen: Counts | None) -> Bounded:
+    def _first_layer(self, arithmetic: Arithmetic, chosen: Counts | None) -> Enclosure:
         values, sizes = self._shared_terms
         network = self.tabulated.network
         if chosen is None:
@@ -150,12 +135,12 @@ class Counterparts:
             values, sizes = values[people] + more_values, sizes[people] + more_sizes
         return error_bounds.first_layer(network.first, values, sizes, arithmetic)
 
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute float64 scores; the error bound also covers the given arithmetic."""
         first = self._first_layer(arithmetic, chosen)
         return error_bounds.scores(self.tabulated.network, first, arithmetic)
 
-    def trace(self, chosen: Counts) -> list[Bounded]:
+    def trace(self, chosen: Counts) -> list[Enclosure]:
         """Compute the inputs of each activation and the scores in float64, with error bounds."""
         first = self._first_layer(FLOAT64, chosen)
         return list(error_bounds.forward(self.tabulated.network, first, FLOAT64))

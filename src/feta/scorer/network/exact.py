@@ -14,8 +14,8 @@ import numpy as np
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.dyadic import Dyadic, join_rows
 from feta.scorer.network.activation import Pieces
-from feta.scorer.network.error_bounds import Bounded
 from feta.scorer.network.network import Network
+from feta.scorer.protocol import Enclosure
 from feta.space.axis import Axis
 from feta.space.lattice import Lattice
 
@@ -123,7 +123,7 @@ class ExactRestriction:
     def _terms(self, axis: Axis, coordinates: Counts) -> Dyadic:
         return self.exact.terms(axis.codes(coordinates), np.array(axis.columns))
 
-    def scores(self, assignment_ids: Counts, trace: list[Bounded]) -> Dyadic:
+    def scores(self, assignment_ids: Counts, trace: list[Enclosure]) -> Dyadic:
         """Compute the scores of the counterparts with these assignments, (counterparts, outputs).
 
         `trace` contains their float64 values of each layer, which decide most neurons' pieces.
@@ -132,7 +132,7 @@ class ExactRestriction:
         outputs = np.arange(self.exact.network.outputs)
         return self._evaluate(assignment_ids, pieces, outputs)
 
-    def _decide_pieces(self, assignment_ids: Counts, trace: list[Bounded]) -> list[Pieces]:
+    def _decide_pieces(self, assignment_ids: Counts, trace: list[Enclosure]) -> list[Pieces]:
         network = self.exact.network
         pieces = [
             activation.pieces(bounded.values, bounded.errors)

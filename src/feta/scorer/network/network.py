@@ -28,11 +28,9 @@ from feta.scorer.network.activation import (
     identity,
     refuse_smooth,
 )
+from feta.scorer.protocol import Provenance, Side
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
-
-Side = Literal["above", "below"]
-Provenance = Literal["proved", "sampled"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,13 +1,44 @@
-"""The objective of a search for counterexamples."""
+"""The protocol of scorers: exact real functions of an encoded person."""
 
 from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector
+from feta.arrays import Counts, Matrix, Vector
 from feta.dyadic import Dyadic
-from feta.rounding import DIFFERENCE
-from feta.scorer.network.error_bounds import Bounded
+from feta.rounding import DIFFERENCE, Arithmetic
+
+# The side of a threshold.
+Side = Literal["above", "below"]
+
+# "sampled": part of the preprocessing is unknown code that was tested on samples only.
+Provenance = Literal["proved", "sampled"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enclosure:
+    """Numbers with error bounds; nothing is known where an error bound is not finite."""
+
+    values: Matrix  # (points, outputs)
+    errors: Matrix
+
+    def __getitem__(self, chosen: Counts) -> "Enclosure":
+        return Enclosure(self.values[chosen], self.errors[chosen])
+
+
+class Points(Protocol):
+    """Points of a scorer's domain, indexed from 0."""
+
+    def __len__(self) -> int: ...
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
+        """Compute float64 scores; the error bound also covers the given arithmetic."""
+        ...
+
+    def exact_scores(self, chosen: Counts) -> Dyadic:
+        """Compute exact scores, (points, outputs)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +54,7 @@ class Objective:
     least: bool = False
     level: float = 0.0
 
-    def range(self, scores: Bounded) -> tuple[Vector, Vector, Vector]:
+    def range(self, scores: Enclosure) -> tuple[Vector, Vector, Vector]:
         """Return a lower bound, an upper bound and an estimate of the objective at each point."""
         sizes = np.abs(self.directions).T
         offsets = self.offsets.floats()
