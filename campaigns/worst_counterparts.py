@@ -22,7 +22,7 @@ from feta.arrays import Matrix, Vector
 from feta.model import Model
 from feta.rule import Tolerance
 from feta.scorer.network import native_kernel
-from feta.scorer.network.network import Columns
+from feta.scorer.network.layers import Columns
 from feta.space.attribute import Integer
 from feta.space.feature_space import FeatureSpace
 from feta.train.worst_counterparts import worst_counterparts

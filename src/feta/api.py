@@ -157,8 +157,8 @@ def spread(
     """
     people = np.asarray(people, dtype=np.float64)
     model.space.check(people, sensitive="ignore")
-    if model.network.outputs != 1:
+    if model.scorer.outputs != 1:
         raise EngineError(
-            f"wrong number of network outputs: got {model.network.outputs}; expected 1 for a spread"
+            f"wrong number of network outputs: got {model.scorer.outputs}; expected 1 for a spread"
         )
     return choose(model, engine).spread(model, people, budget)

@@ -1,4 +1,4 @@
-"""A space, a network and a rule; the only place that makes decisions.
+"""A space, a scorer and a rule; the only place that makes decisions.
 
 A score closer to the threshold than the rounding error of float64 is decided in exact arithmetic.
 A decision therefore never depends on the batch, the machine or the number of threads.
@@ -10,12 +10,14 @@ import warnings
 from collections.abc import Collection
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from feta.arrays import Answers, Flags, Matrix, Vector
-from feta.errors import NetworkError, SchemaError
-from feta.rounding import FLOAT64, LARGEST_ACTIVATION
+from feta.dyadic import Dyadic
+from feta.errors import SchemaError
+from feta.rounding import FLOAT64
 from feta.rule import (
     UNDECIDED,
     Argmax,
@@ -27,12 +29,7 @@ from feta.rule import (
     Threshold,
     Tolerance,
 )
-from feta.scorer.network.embedding import expanded
-from feta.scorer.network.error_bounds import largest_activations
-from feta.scorer.network.evaluation import Rows, Tabulated
-from feta.scorer.network.exact import ExactNetwork
-from feta.scorer.network.network import Network
-from feta.scorer.protocol import Enclosure, Points
+from feta.scorer.protocol import Enclosure, Points, Restricted, Scorer
 from feta.space.feature_space import FeatureSpace
 
 # Points that are decided exactly between two checks of the deadline.
@@ -49,10 +46,10 @@ class DecisionBatch:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A space of people, a network that scores them, and a rule that turns scores into decisions.
+    """A space of people, a scorer, and a rule that turns scores into decisions.
 
-    `threshold=t` is short for `rule=Threshold(t)`. With a threshold, the score of a network with
-    two outputs is the second output minus the first.
+    `threshold=t` is short for `rule=Threshold(t)`. With a threshold, the score of a scorer with two
+    outputs is the second output minus the first.
 
     Examples
     --------
@@ -81,7 +78,7 @@ class Model:
     """
 
     space: FeatureSpace
-    network: Network
+    scorer: Scorer
     rule: Rule = None  # type: ignore[assignment]  # set in __post_init__
     threshold: InitVar[float | None] = None
     outcomes: tuple[str, ...] = ()  # names of the decisions; not part of the fingerprint
@@ -97,35 +94,27 @@ class Model:
                 f"conflicting arguments: got rule={argument!r} and threshold={threshold!r}; "
                 "expected one of them"
             )
-        if threshold is not None and self.network.sigmoid and 0 < threshold < 1:
+        if threshold is not None and self.scorer.sigmoid and 0 < threshold < 1:
             message = (
                 f"threshold={threshold} is compared with the score, before the network's last "
                 f"sigmoid; for a probability, use rule=Threshold.at_probability({threshold})"
             )
             warnings.warn(message, stacklevel=3)
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
-        network = _fit_network(self.network, rule, self.space)
-        object.__setattr__(self, "network", network)
-        object.__setattr__(self, "rule", rule.resolved(network.equality))
+        scorer = _fit_scorer(self.scorer, rule, self.space)
+        object.__setattr__(self, "scorer", scorer)
+        object.__setattr__(self, "rule", rule.resolved(scorer.equality))
         outcomes = tuple(self.outcomes) or rule.outcomes
         if len(outcomes) != rule.n_classes or len(set(outcomes)) != len(outcomes):
             raise SchemaError(
                 f"invalid outcomes: got {outcomes!r}; expected {rule.n_classes} different names"
             )
         object.__setattr__(self, "outcomes", outcomes)
-        self._check_size()
 
-    def _check_size(self) -> None:
-        with np.errstate(over="ignore"):
-            largest = list(largest_activations(self.network, self.space.magnitudes))
-        for index, sizes in enumerate(largest, start=1):
-            neuron = int(np.argmax(sizes))
-            if not sizes[neuron] < LARGEST_ACTIVATION:
-                raise NetworkError(
-                    f"layer {index}, neuron {neuron} could overflow: got values up to "
-                    f"{sizes[neuron]:.3g} in this space; expected less than "
-                    f"{LARGEST_ACTIVATION:g}; narrow the columns' limits or rescale the weights"
-                )
+    @property
+    def network(self) -> Any:  # noqa: ANN401 - any scorer; most are networks
+        """The scorer; most scorers are networks."""
+        return self.scorer
 
     def with_sensitive(self, names: Collection[str]) -> "Model":
         """Return the model with exactly these attributes sensitive."""
@@ -133,8 +122,8 @@ class Model:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A sha256 of space, network and rule."""
-        parts = (self.space.fingerprint, self.network.fingerprint, repr(self.rule))
+        """A sha256 of space, scorer and rule."""
+        parts = (self.space.fingerprint, self.scorer.fingerprint, repr(self.rule))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @cached_property
@@ -142,30 +131,33 @@ class Model:
         """A cache of this model over wider limits, filled by `feta.wider_limits`."""
         return {}
 
-    @cached_property
-    def exact(self) -> ExactNetwork:
-        """The network in exact arithmetic."""
-        return ExactNetwork(self.network)
+    def points(self, people: Matrix) -> Points:
+        """Return people as points, one per row."""
+        return self.scorer.points(people)
+
+    def exact_scores(self, people: Matrix) -> Dyadic:
+        """Compute the exact scores of people, (people, outputs)."""
+        return self.points(people).exact_scores(np.arange(len(people)))
 
     @cached_property
-    def tabulated(self) -> Tabulated:
-        """The network with its first layer tabulated over the sensitive lattice."""
-        return Tabulated(self.exact, self.space.lattice)
+    def restricted(self) -> Restricted:
+        """The scorer on people's counterparts."""
+        return self.scorer.restrict(self.space.lattice)
 
     @cached_property
     def runtime_error(self) -> float:
         """The error that the source adds after its scores; infinite if it may overflow."""
-        arithmetic = self.network.arithmetic
+        arithmetic = self.scorer.arithmetic
         if self.space.magnitudes.max() > arithmetic.huge:
             return float("inf")
-        return self.rule.source_error(arithmetic) if self.network.sigmoid else 0.0
+        return self.rule.source_error(arithmetic) if self.scorer.sigmoid else 0.0
 
     def score(self, people: Matrix) -> Vector:
         """Compute float64 scores, for display only: decisions need an error bound."""
         people = np.asarray(people, dtype=np.float64)
         self.space.check(people)
-        scores = self.network(people)
-        return scores[:, 0] if self.network.outputs == 1 else scores
+        scores = self.scorer(people)
+        return scores[:, 0] if self.scorer.outputs == 1 else scores
 
     def decide(self, people: Matrix) -> Answers:
         """Return the decision for each person: True is favorable; with Argmax, class indices."""
@@ -176,7 +168,7 @@ class Model:
                 "invalid rule: got a Tolerance; expected a rule that makes decisions; a regression "
                 "model has scores only, use model.score"
             )
-        decisions = self.resolve(Rows(self.exact, people), self.rule).decisions
+        decisions = self.resolve(self.points(people), self.rule).decisions
         return decisions if isinstance(self.rule, Argmax) else decisions == 1
 
     def describe(self, outcome: Outcome | None) -> str | float:
@@ -193,11 +185,11 @@ class Model:
                 "Argmax"
             )
         rule = OneVsRest(self.rule.classes, chosen)
-        return Model(self.space, self.network, rule)
+        return Model(self.space, self.scorer, rule)
 
     def runtime_scores(self, points: Points) -> Enclosure:
         """Compute scores with an error bound that also covers the source's runtime."""
-        scores = points.scores(self.network.arithmetic)
+        scores = points.scores(self.scorer.arithmetic)
         return Enclosure(scores.values, scores.errors + self.runtime_error)
 
     def resolve(
@@ -222,20 +214,14 @@ class Model:
         return DecisionBatch(decisions, runtime_safe)
 
 
-def _fit_network(network: Network, rule: Rule, space: FeatureSpace) -> Network:
-    """Return the network with the outputs of a rule and the columns of a space."""
-    if network.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes
-        network = network.difference()
-    if network.outputs != rule.outputs:
+def _fit_scorer(scorer: Scorer, rule: Rule, space: FeatureSpace) -> Scorer:
+    """Return the scorer with the outputs of a rule and the columns of a space."""
+    if scorer.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes
+        scorer = scorer.difference()
+    if scorer.outputs != rule.outputs:
         expected = "1 or 2" if isinstance(rule, Threshold) else f"{rule.outputs}"
         raise SchemaError(
-            f"wrong number of network outputs: got {network.outputs}; expected {expected} for "
+            f"wrong number of network outputs: got {scorer.outputs}; expected {expected} for "
             f"{type(rule).__name__}"
         )
-    network = expanded(network, space)
-    if network.width != space.width:
-        raise SchemaError(
-            f"wrong number of network inputs: got {network.width}; expected {space.width}, the "
-            "columns of the space; a categorical attribute has one column per value"
-        )
-    return network
+    return scorer.over(space)

@@ -17,7 +17,8 @@ from feta.errors import NetworkError, OutsideLimits
 from feta.model import Model
 from feta.rounding import LARGEST_ACTIVATION
 from feta.scorer.network.error_bounds import largest_activations
-from feta.scorer.network.network import Measured, Network
+from feta.scorer.network.layers import Measured
+from feta.scorer.network.network import Network, network_of
 from feta.space.attribute import Attribute, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Number, limits_of
@@ -134,7 +135,7 @@ def _find_obstacle(model: Model, wider: Wider) -> tuple[str, str]:
 
     If there is none, return the column with the largest limit, and no reason.
     """
-    space, network = model.space, model.network
+    space, network = model.space, network_of(model.scorer)
     for name, low, high in wider:
         column = space.columns_of(space.attribute(name)).start
         if any(table.column == column for table in network.first.tables):
@@ -166,7 +167,7 @@ def _widen(model: Model, wider: Wider) -> Model:
         for attribute in model.space.attributes
     )
     network = _widen_measured(model, wider)
-    return replace(model, space=FeatureSpace(attributes), network=network, threshold=None)
+    return replace(model, space=FeatureSpace(attributes), scorer=network, threshold=None)
 
 
 def _widen_measured(model: Model, wider: Wider) -> Network:
@@ -176,7 +177,7 @@ def _widen_measured(model: Model, wider: Wider) -> Network:
     magnitude · (1 + 2·t), including the terms that the source adds. A slope that was measured
     over the span, with an error of at most twice that of a feature, adds at most 2·t times that.
     """
-    network = model.network
+    network = network_of(model.scorer)
     if network.measured is None:
         return network
     factor = _magnitude_factor(model, wider)
@@ -197,7 +198,7 @@ def _magnitude_factor(model: Model, wider: Wider) -> float:
     factor = 1.0
     for name, low, high in wider:
         column = model.space.columns_of(model.space.attribute(name)).start
-        span = _measured_span(model.network.measured, column)
+        span = _measured_span(network_of(model.scorer).measured, column)
         assert span is not None  # checked by _find_obstacle
         radius = max(high, span[1]) - min(low, span[0])
         factor += 2 * radius / (span[1] - span[0])
@@ -209,7 +210,7 @@ def _check_overflow(model: Model) -> Model:
 
     Return the model.
     """
-    network, arithmetic = model.network, model.network.arithmetic
+    network, arithmetic = network_of(model.scorer), model.scorer.arithmetic
     largest = largest_activations(network, model.space.magnitudes)
     sizes = [float(layer.max()) for layer in largest]
     sizes += [float(network.first.cancelled_magnitude.max()), float(model.space.magnitudes.max())]

@@ -53,7 +53,7 @@ class AuditSummary:
         """Create the empty summary for a model."""
         names = tuple(attribute.name for attribute in model.space.sensitive)
         epsilon = model.rule.epsilon if isinstance(model.rule, Tolerance) else None
-        provenance = model.network.provenance
+        provenance = model.scorer.provenance
         return cls(names, epsilon, model.outcomes, space=model.space, provenance=provenance)
 
     def count_outside(self, people: Matrix) -> None:

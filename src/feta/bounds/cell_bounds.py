@@ -13,6 +13,7 @@ from feta.cells.cells import Cells
 from feta.interval_box import IntervalBox
 from feta.model import Model
 from feta.scorer.network import error_bounds
+from feta.scorer.network.network import network_of
 from feta.scorer.protocol import Enclosure, Objective
 
 # A cell with at most this many counterparts, or corners, is decided by scoring them.
@@ -36,8 +37,8 @@ class CellBounds:
     ) -> "CellBounds":
         """Bound an objective over cells."""
         first = terms.at(person, cells)
-        layers = linear.forward(model.network, first)
-        highs, rows = linear.highest(model.network, first, layers, objective)
+        layers = linear.forward(network_of(model.scorer), first)
+        highs, rows = linear.highest(network_of(model.scorer), first, layers, objective)
         return cls(model, first, layers, objective, highs, rows)
 
     def maximizers(self, person: Vector) -> Matrix:
@@ -63,7 +64,7 @@ class CellBounds:
 
     def runtime_safe(self) -> Flags:
         """Return which of them provably get the same decision in the source's runtime, too."""
-        network, arithmetic = self.model.network, self.model.network.arithmetic
+        network, arithmetic = network_of(self.model.scorer), self.model.scorer.arithmetic
         zeros = np.zeros_like(self.first.size)
         errors = error_bounds.first_layer(network.first, zeros, self.first.size, arithmetic).errors
         for known, (activation, layer) in zip(self.layers, network.steps, strict=True):
@@ -91,9 +92,10 @@ class CellBounds:
         return None
 
     def _is_affine(self, row: int) -> bool:
+        network = network_of(self.model.scorer)
         return all(
             bool(stable_pieces(activation, known.box)[1][row].all())
-            for activation, known in zip(self.model.network.activations, self.layers, strict=True)
+            for activation, known in zip(network.activations, self.layers, strict=True)
         )
 
     def axis_to_split(self, row: int) -> int | None:

@@ -13,7 +13,8 @@ from feta.cells.cells import Cells
 from feta.interval_box import IntervalBox
 from feta.model import Model
 from feta.rounding import FLOAT64, FLOOR, upward
-from feta.scorer.network.network import Columns
+from feta.scorer.network.layers import Columns
+from feta.scorer.network.network import Network, network_of
 from feta.space.attribute import Categorical, Integer, Levels, Real
 from feta.space.axis import Axis
 
@@ -117,7 +118,7 @@ class Terms:
     @classmethod
     def of(cls, model: Model) -> "Terms":
         """Split the first layer of a model into terms."""
-        first, sensitive = model.network.first, model.space.axes
+        first, sensitive = network_of(model.scorer).first, model.space.axes
         shared = np.flatnonzero(~model.space.sensitive_columns)
         each = tuple(_term(first, axis) for axis in sensitive)
         return cls(first, sensitive, each, tuple(shared.tolist()))
@@ -177,8 +178,10 @@ class FirstLayer:
 
 
 def tabulable(model: Model) -> bool:
-    """Return whether each attribute that needs a table has one of at most MAX_ROWS rows."""
-    first = model.network.first
+    """Return whether it is a network whose tables of attributes have at most MAX_ROWS rows."""
+    if not isinstance(model.scorer, Network):
+        return False
+    first = model.scorer.first
     tabled = [axis for axis in model.space.axes if _needs_table(first, axis)]
     return all(not axis.real and axis.ends[1] < MAX_ROWS for axis in tabled)
 

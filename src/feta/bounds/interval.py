@@ -6,7 +6,8 @@ from feta.arrays import Matrix
 from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
 
 
 def forward(network: Network, first: IntervalBox) -> list[IntervalBox]:

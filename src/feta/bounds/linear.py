@@ -16,7 +16,8 @@ from feta.bounds.relaxation import Lines, relax
 from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
 from feta.scorer.protocol import Objective
 
 

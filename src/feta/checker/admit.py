@@ -36,7 +36,7 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
                 _check_owner(query, best)
         case _:
             assert_never(verdict)
-    provenance = query.model.network.provenance
+    provenance = query.model.scorer.provenance
     return verdict if verdict.provenance == provenance else replace(verdict, provenance=provenance)
 
 

@@ -28,7 +28,7 @@ def prove(certificate: Certificate, query: Query) -> None:
         case LatticeProof() if isinstance(model.rule, Tolerance):
             _check_span(query)
         case LatticeProof():
-            comparator = model.rule.comparator(model.exact.scores(query.person[None, :]))
+            comparator = model.rule.comparator(model.exact_scores(query.person[None, :]))
             for block in model.space.lattice.counterparts(query.person):
                 _check_agreement(query, comparator, block)
         case BoundsProof(cuts=cuts, center=center):
@@ -69,7 +69,7 @@ def _comparison(query: Query, center: Fraction | None) -> tuple[Comparator, Obje
         assert center is not None  # check_coverage rejects the certificate otherwise
         band = Band.at(rule.epsilon, center)
         return band, band.objective()
-    reference = model.exact.scores(query.person[None, :])
+    reference = model.exact_scores(query.person[None, :])
     return rule.comparator(reference), rule.objective(reference)
 
 
@@ -79,10 +79,10 @@ def _check_span(query: Query) -> None:
     lowest = highest = query.person[None, :]
     for block in model.space.lattice.counterparts(query.person):
         people = np.concatenate([block, lowest, highest])
-        scores = model.exact.scores(people).numerators[:, 0].tolist()
+        scores = model.exact_scores(people).numerators[:, 0].tolist()
         first, last = scores.index(min(scores)), scores.index(max(scores))
         lowest, highest = people[first : first + 1], people[last : last + 1]
-    if separates(model.rule, model.exact.scores(np.concatenate([lowest, highest]))):
+    if separates(model.rule, model.exact_scores(np.concatenate([lowest, highest]))):
         low, high = (model.space.decode(people[0]) for people in (lowest, highest))
         raise CertificateError(
             "the certificate does not prove fairness: got two counterparts whose scores differ by "
@@ -91,7 +91,7 @@ def _check_span(query: Query) -> None:
 
 
 def _check_agreement(query: Query, comparator: Comparator, people: Matrix) -> None:
-    differs = np.flatnonzero(comparator.decide_exactly(query.model.exact.scores(people)))
+    differs = np.flatnonzero(comparator.decide_exactly(query.model.exact_scores(people)))
     if differs.size:
         raise CertificateError(
             "the certificate does not prove fairness: got a counterpart with a different decision, "

@@ -15,7 +15,6 @@ from feta.cells.cells import Cells
 from feta.engine.query_state import QueryState, largest
 from feta.engine.span import HIGHEST, LOWEST
 from feta.rounding import DIFFERENCE, FLOAT64, OPTIMAL
-from feta.scorer.network.evaluation import Rows
 from feta.scorer.protocol import Objective
 from feta.verdict.certificate import Cut, CutTree
 from feta.verdict.counterexample import Counterexample
@@ -54,7 +53,7 @@ class BranchAndBound:
             for row in np.flatnonzero(~bounds.agrees):
                 counterparts = bounds.deciding_counterparts(int(row), self.person)
                 if counterparts is not None:
-                    batch = self.model.resolve(Rows(self.model.exact, counterparts), comparator)
+                    batch = self.model.resolve(self.model.points(counterparts), comparator)
                     differs = np.flatnonzero(batch.decisions == 1)
                     if differs.size:
                         return np.array(counterparts[differs[0]])
@@ -154,12 +153,12 @@ class _Incumbent:
 
     def update(self, people: Matrix) -> None:
         """Replace the incumbent if one of these people is worse; compare exactly."""
-        objective, exact = self.objective, self.state.model.exact
-        highs = objective.range(Rows(exact, people).scores(FLOAT64))[1]
+        objective, model = self.objective, self.state.model
+        highs = objective.range(model.points(people).scores(FLOAT64))[1]
         near = people[~(highs <= self.ceiling)]
         if not len(near):
             return
-        scores = exact.scores(near)
+        scores = model.exact_scores(near)
         differences = np.ones(len(near), dtype=np.int8)  # regression: any wider span counts
         if self.state.span is None:
             differences = self.state.comparator.decide_exactly(scores)
@@ -170,7 +169,7 @@ class _Incumbent:
             self._set(better, near[index : index + 1])
 
     def _set(self, pair: Counterexample, row: Matrix) -> None:
-        scores = self.state.model.exact.scores(row)
+        scores = self.state.model.exact_scores(row)
         self.pair = pair
         self.value = largest(
             self.objective, scores, np.ones(1, dtype=np.int8), np.zeros(1, np.int64)

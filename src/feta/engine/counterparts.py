@@ -9,8 +9,7 @@ from feta.arrays import Counts, Matrix, Vector
 from feta.dyadic import Dyadic
 from feta.model import Model
 from feta.rounding import Arithmetic
-from feta.scorer.network.evaluation import Counterparts
-from feta.scorer.protocol import Enclosure
+from feta.scorer.protocol import CounterpartPoints, Enclosure
 from feta.space.vote_weights import VoteWeights
 
 # Counts and assignment IDs are int64; the sum of two of them must fit as well.
@@ -22,13 +21,12 @@ BLOCK_NUMBERS = 2**16
 
 def block_size(model: Model) -> int:
     """Return the number of counterparts in a block for this model."""
-    widths = [model.network.first.outputs, *(len(layer.bias) for layer in model.network.layers)]
-    return max(1, BLOCK_NUMBERS // max(widths))
+    return max(1, BLOCK_NUMBERS // model.scorer.cost)
 
 
 def blocks(
     model: Model, people: Matrix, weights: VoteWeights | None
-) -> Iterator[tuple[Counterparts, Counts]]:
+) -> Iterator[tuple[CounterpartPoints, Counts]]:
     """Return blocks of counterparts, each with the votes of its assignments."""
     if weights is not None:
         weights.check(model.space)
@@ -40,7 +38,7 @@ def blocks(
             assignment_ids, votes = np.arange(start, stop), np.ones(stop - start, dtype=np.int64)
         else:
             assignment_ids, votes = weights.assignment_ids[start:stop], weights.votes[start:stop]
-        yield model.tabulated.counterparts(people, assignment_ids), votes
+        yield model.restricted.counterparts(people, assignment_ids), votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +51,8 @@ class IndexedCounterparts:
     def __len__(self) -> int:
         return self.model.space.lattice.size
 
-    def _points(self, chosen: Counts) -> Counterparts:
-        return self.model.tabulated.counterparts(self.person[None, :], chosen)
+    def _points(self, chosen: Counts) -> CounterpartPoints:
+        return self.model.restricted.counterparts(self.person[None, :], chosen)
 
     def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute scores in float64, with an error bound that also covers the given arithmetic."""

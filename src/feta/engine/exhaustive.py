@@ -19,8 +19,7 @@ from feta.model import Model
 from feta.query import FairAt, Query, WorstAt
 from feta.rounding import FLOAT64
 from feta.rule import UNDECIDED, Tolerance
-from feta.scorer.network.evaluation import Counterparts
-from feta.scorer.protocol import Enclosure, Objective, Points
+from feta.scorer.protocol import CounterpartPoints, Enclosure, Objective, Points
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally, complete_tally
@@ -175,7 +174,7 @@ class _ExhaustiveSearch:
         assert isinstance(self.model.rule, Tolerance)
         return self.model.rule.epsilon
 
-    def _blocks(self) -> Iterator[Counterparts]:
+    def _blocks(self) -> Iterator[CounterpartPoints]:
         for points, _ in blocks(self.model, self.state.query.person[None, :], None):
             yield points
 

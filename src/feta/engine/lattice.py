@@ -63,7 +63,7 @@ class LatticeEngine:
         lattice = model.space.lattice
         if lattice.size >= MAX_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
             return False
-        return model in self._kernels or native_kernel.fits(model.network, model.space.magnitudes)
+        return model in self._kernels or native_kernel.fits(model.scorer, model.space.magnitudes)
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one query."""
@@ -134,7 +134,7 @@ class LatticeEngine:
 
 def _has_one_real_axis(model: Model) -> bool:
     real = real_attribute(model.space)
-    if real is None or model.network.outputs != 1 or not tabulable(model):
+    if real is None or model.scorer.outputs != 1 or not tabulable(model):
         return False
     lengths = [
         attribute.n_values
@@ -143,7 +143,7 @@ def _has_one_real_axis(model: Model) -> bool:
     ]
     short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MAX_COUNTERPARTS
     short = short and fits_line(real.low, real.high)
-    return short and native_kernel.fits(model.network, model.space.magnitudes)
+    return short and native_kernel.fits(model.scorer, model.space.magnitudes)
 
 
 def _check_countable(model: Model) -> None:

@@ -11,7 +11,9 @@ from feta.engine.budget_tracker import kernel_limits
 from feta.engine.protocol import Budget, Until
 from feta.model import EXACT_CHUNK, Model
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.scorer.network.evaluation import Tabulated
 from feta.scorer.network.native_kernel import kernel_of
+from feta.scorer.network.network import network_of
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.tally import Tally, complete_tally
 
@@ -38,11 +40,13 @@ class LatticeKernel:
 
     def __init__(self, model: Model, *, simd: bool) -> None:
         self.space, self.rule = model.space, model.rule
-        self.first, self.shared = model.network.first, model.tabulated.shared.tolist()
-        self.tabulated = model.tabulated
+        network, restricted = network_of(model.scorer), model.restricted
+        assert isinstance(restricted, Tabulated)  # a network's
+        self.first, self.shared = network.first, restricted.shared.tolist()
+        self.tabulated = restricted
         # The engine accepts short axes only, so all of them are tabulated.
-        tables = [table for table in model.tabulated.tables if table is not None]
-        self.native: Any = kernel_of(model.network, tables, source_error=model.runtime_error)
+        tables = [table for table in restricted.tables if table is not None]
+        self.native: Any = kernel_of(network, tables, source_error=model.runtime_error)
         self.native.set_rule(*_encode_rule(model))
         self.reads_rows = self._set_shared_columns(model)
         self.of_two = not isinstance(self.rule, Argmax)

@@ -9,7 +9,6 @@ from feta.engine.budget_tracker import kernel_limits
 from feta.engine.lattice_kernel import LatticeKernel
 from feta.engine.query_state import QueryState
 from feta.rule import Tolerance
-from feta.scorer.network.evaluation import Rows
 from feta.scorer.protocol import Objective
 from feta.verdict.verdict import Fair, Reason, Unknown, Verdict
 
@@ -68,7 +67,7 @@ class LatticeSearch:
             band = rule.comparator(self.state.span.scores)
             center, half = float(band.center), band.half
         else:
-            rows = Rows(self.model.exact, self.state.query.person[None, :])
+            rows = self.model.points(self.state.query.person[None, :])
             reference = int(self.model.resolve(rows, rule).decisions[0])
         result: dict[str, Any] = self.kernel.native.find(
             *self.constants,

@@ -15,7 +15,6 @@ from feta.engine.span import Span
 from feta.model import EXACT_CHUNK
 from feta.query import FairAt
 from feta.rule import Comparator, Tolerance
-from feta.scorer.network.evaluation import Rows
 from feta.scorer.protocol import Objective
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof, Proof
 from feta.verdict.counterexample import Counterexample
@@ -41,9 +40,7 @@ class QueryState:
     @cached_property
     def reference(self) -> Dyadic:
         """The person's own scores, exact."""
-        return Rows(self.model.exact, self.query.person[None, :]).exact_scores(
-            np.zeros(1, np.int64)
-        )
+        return self.model.exact_scores(self.query.person[None, :])
 
     @property
     def comparator(self) -> Comparator:

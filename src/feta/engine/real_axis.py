@@ -18,6 +18,7 @@ from feta.model import Model
 from feta.query import WorstAt
 from feta.rounding import DIFFERENCE, OPTIMAL
 from feta.scorer.network.native_kernel import AxisTerms, RealTerms, kernel_of
+from feta.scorer.network.network import network_of
 from feta.space.attribute import Attribute, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.verdict.counterexample import Counterexample
@@ -41,7 +42,8 @@ class RealAxisSearch:
         self.model, self.lattice = model, fixed.lattice
         line = [axis.attribute.name for axis in self.lattice.axes].index(real.name)
         self.column = self.lattice.axes[line].columns[0]
-        first = model.network.first
+        self.network = network_of(model.scorer)
+        first = self.network.first
         sensitive = set(self.lattice.columns)
         self.shared = [column for column in range(first.width) if column not in sensitive]
         axes: list[AxisTerms] = [
@@ -49,7 +51,7 @@ class RealAxisSearch:
             for axis in self.lattice.axes
         ]
         axes[line] = RealTerms(real.low, real.high, first.slopes[:, self.column])
-        self.native: Any = kernel_of(model.network, axes, source_error=model.runtime_error)
+        self.native: Any = kernel_of(self.network, axes, source_error=model.runtime_error)
         self.native.finish(simd)
         self.terms = Terms.of(model)
 
@@ -90,7 +92,7 @@ class RealAxisSearch:
     def _follow(self, state: QueryState, sign: float) -> dict[str, Any]:
         """Find the highest score, or the lowest for a negative sign, and a bound on it."""
         person, budget_tracker = state.query.person, state.budget_tracker
-        values, sizes = self.model.network.first.terms(person[None, self.shared], self.shared)
+        values, sizes = self.network.first.terms(person[None, self.shared], self.shared)
         result: dict[str, Any] = self.native.worst_real(
             np.ascontiguousarray(values),
             np.ascontiguousarray(sizes),

@@ -23,13 +23,13 @@ class Span:
     def __init__(self, model: Model, person: Vector) -> None:
         self.model = model
         self.ends = [person, person]  # the counterparts with the lowest and the highest score
-        self.scores = model.exact.scores(np.stack(self.ends))
+        self.scores = model.exact_scores(np.stack(self.ends))
         self.moves = 0
         self._pair: Counterexample | None = None
 
     def widen(self, people: Matrix) -> None:
         """Extend the span to the scores of some counterparts."""
-        scores = self.model.exact.scores(people)
+        scores = self.model.exact_scores(people)
         for row, person in enumerate(people):
             if scores[row].compare(self.scores[0])[0] < 0:
                 self._set_end(0, person, scores[row])
@@ -39,7 +39,7 @@ class Span:
     def set_optimum(self, objective: Objective, person: Vector) -> None:
         """Make a counterpart that maximizes the objective an end, also if its score is known."""
         end = 0 if objective is LOWEST else 1
-        self._set_end(end, person, self.model.exact.scores(person[None, :])[0])
+        self._set_end(end, person, self.model.exact_scores(person[None, :])[0])
 
     def _set_end(self, end: int, person: Vector, score: Dyadic) -> None:
         exponent = min(score.exponent, self.scores.exponent)

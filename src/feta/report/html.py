@@ -159,7 +159,7 @@ def _threshold_words(model: Model, rule: Threshold) -> str:
         f"A score {rule.favors} {rule.value:.6g} gives the decision {favorable!r}, any other score "
         f"{unfavorable!r}; a score equal to it counts as {rule.equality}."
     )
-    if not model.network.sigmoid:
+    if not model.scorer.sigmoid:
         return words
     probability = 1 / (1 + math.exp(-max(rule.value, -700.0)))  # exp(700) is finite
     return (

@@ -123,7 +123,7 @@ def _decisions(model: Model, people: Matrix, pair: Counterexample) -> Counts:
     if not isinstance(model.rule, Tolerance):
         wider = model_for(model, pair.person)
         return np.asarray(wider.decide(people)).astype(np.int64)
-    scores = model.exact.scores(np.concatenate([people, pair.person[None, :]]))[:, 0]
+    scores = model.exact_scores(np.concatenate([people, pair.person[None, :]]))[:, 0]
     above = (scores - scores[-1:]).compare(Dyadic.of(model.rule.epsilon)) > 0
     return above[:-1].astype(np.int64)
 

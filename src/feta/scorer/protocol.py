@@ -8,6 +8,9 @@ import numpy as np
 from feta.arrays import Counts, Matrix, Vector
 from feta.dyadic import Dyadic
 from feta.rounding import DIFFERENCE, Arithmetic
+from feta.space.attribute import Attribute
+from feta.space.feature_space import FeatureSpace
+from feta.space.lattice import Lattice
 
 # The side of a threshold.
 Side = Literal["above", "below"]
@@ -38,6 +41,104 @@ class Points(Protocol):
 
     def exact_scores(self, chosen: Counts) -> Dyadic:
         """Compute exact scores, (points, outputs)."""
+        ...
+
+
+class CounterpartPoints(Points, Protocol):
+    """Counterparts with the same assignments of the first person, then of the second, and so on.
+
+    The sensitive columns of `people` are never read and may contain anything.
+    """
+
+    @property
+    def people(self) -> Matrix:
+        """The people whose counterparts these are."""
+        ...
+
+    @property
+    def assignment_ids(self) -> Counts:
+        """The assignments of each person's counterparts."""
+        ...
+
+
+class Restricted(Protocol):
+    """A scorer on the counterparts of people; what does not depend on the person is cached."""
+
+    def counterparts(self, people: Matrix, assignment_ids: Counts) -> CounterpartPoints:
+        """Return the counterparts of each person with these assignments."""
+        ...
+
+
+class Scorer(Protocol):
+    """An exact real function of an encoded person, and what is known about its source."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A sha256 of the function."""
+        ...
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The arithmetic of the user's runtime, whose rounding may change decisions."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """The number format of the user's runtime."""
+        ...
+
+    @property
+    def equality(self) -> Side | None:
+        """The side of ties in the source, if known."""
+        ...
+
+    @property
+    def sigmoid(self) -> bool:
+        """Whether the runtime compares σ(score) instead of the score."""
+        ...
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the function was read."""
+        ...
+
+    @property
+    def cost(self) -> int:
+        """The largest number of float64 numbers per point that an evaluation needs at once."""
+        ...
+
+    def reads(self, attribute: Attribute, space: FeatureSpace) -> bool:
+        """Return whether a score can depend on the columns of an attribute."""
+        ...
+
+    def __call__(self, people: Matrix) -> Matrix:
+        """Compute scores in float64, (people, outputs), for display only."""
+        ...
+
+    def difference(self) -> "Scorer":
+        """Return the scorer whose score is the second output minus the first."""
+        ...
+
+    def over(self, space: FeatureSpace) -> "Scorer":
+        """Return the scorer for the columns of a space; raise if it may overflow there."""
+        ...
+
+    def points(self, people: Matrix) -> Points:
+        """Return people as points, one per row."""
+        ...
+
+    def restrict(self, lattice: Lattice) -> Restricted:
+        """Return the scorer on people's counterparts: only the sensitive columns vary."""
         ...
 
 

@@ -16,7 +16,8 @@ from feta.rule import UNDECIDED, Deciding, OneVsRest, Threshold, Tolerance, sepa
 from feta.scorer.network.activation import identity
 from feta.scorer.network.error_bounds import largest_error
 from feta.scorer.network.exact import ExactNetwork
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
 from feta.scorer.protocol import Enclosure
 from feta.space.feature_space import FeatureSpace
 from feta.train.task import Task

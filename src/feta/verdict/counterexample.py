@@ -9,7 +9,6 @@ from feta.arrays import Matrix, Vector, frozen
 from feta.errors import CertificateError
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Rule, Tolerance, differs_in_runtime, separates
-from feta.scorer.network.evaluation import Rows
 
 RuntimeStatus = Literal["safe", "sensitive"]
 
@@ -42,7 +41,7 @@ class Counterexample:
                 "invalid counterexample: got two people who differ in a column that is not "
                 "sensitive; expected counterparts"
             )
-        points = Rows(model.exact, pair)
+        points = model.points(pair)
         scores = points.exact_scores(np.arange(2))
         if not separates(model.rule, scores):
             raise CertificateError(

@@ -25,7 +25,6 @@ from feta.scorer.network.activation import (
     relu,
     relu6,
 )
-from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
@@ -84,7 +83,7 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
 @settings(max_examples=60, deadline=None)
 def test_no_counterpart_exceeds_the_bound_of_the_objective(case: Case) -> None:
     model, person = case.model, case.people[0]
-    reference = Rows(model.exact, person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
+    reference = model.points(person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
     objective, cells = model.rule.objective(reference), halves(model)
     bounds = CellBounds.of(model, Terms.of(model), person, cells, objective)
     runtime_safe = bounds.runtime_safe()

@@ -10,7 +10,7 @@ from feta.scorer.protocol import Enclosure
 
 SPACE = FeatureSpace((Integer("n", 0, 9, sensitive=True),))
 MODEL = Model(SPACE, Network.from_layers([([[-0.1]], [0.0])]), Tolerance(0.0))
-POINTS = MODEL.tabulated.counterparts(np.zeros((1, 1)), np.arange(10))
+POINTS = MODEL.restricted.counterparts(np.zeros((1, 1)), np.arange(10))
 
 
 @pytest.mark.parametrize("errors", ["small", "large", "infinite"])

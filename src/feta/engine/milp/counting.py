@@ -22,7 +22,7 @@ from feta.engine.protocol import Budget, Until, uncountable
 from feta.errors import EngineError
 from feta.model import Model
 from feta.rule import Tolerance
-from feta.scorer.network.evaluation import Rows
+from feta.scorer.protocol import Points
 from feta.verdict.tally import Tally, complete_tally
 
 Counting = Literal["cuts", "pool"]
@@ -187,8 +187,8 @@ class _Counter:
             assignment_id = assignment_id * size + int(index)
         return assignment_id
 
-    def _rows(self, indices: Matrix) -> Rows:
-        return Rows(self.model.exact, self.cells.people(indices, self.person))
+    def _rows(self, indices: Matrix) -> Points:
+        return self.model.points(self.cells.people(indices, self.person))
 
     def _is_done(self) -> bool:
         if self.budget_tracker.late() or len(self.seen) >= MAX_WITNESSES:

@@ -20,7 +20,7 @@ from feta.interval_box import IntervalBox
 from feta.program import Indices, Program, ProgramBuilder
 from feta.rounding import DIFFERENCE, FLOAT64
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine
+from feta.scorer.network.layers import Affine
 from feta.scorer.protocol import Objective
 from feta.space.attribute import Integer, Levels
 from feta.space.axis import Axis

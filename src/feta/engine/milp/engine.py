@@ -23,7 +23,6 @@ from feta.errors import EngineError, MissingExtra
 from feta.model import Model
 from feta.query import Query, WorstAt
 from feta.rounding import FLOAT64
-from feta.scorer.network.evaluation import Rows
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
@@ -179,7 +178,7 @@ class _MilpSearch:
 
     def _extremes(self, people: Matrix) -> Matrix:
         """Select the lowest and the highest of some people by their float64 scores."""
-        scores = Rows(self.state.model.exact, people).scores(FLOAT64).values[:, 0]
+        scores = self.state.model.points(people).scores(FLOAT64).values[:, 0]
         return people[[int(np.argmin(scores)), int(np.argmax(scores))]]
 
     def _raise_level(self) -> Counterexample | None:
@@ -189,7 +188,7 @@ class _MilpSearch:
         """
         objective, model = self.bounds.objective, self.state.model
         sample = self.bounds.maximizers(self.state.query.person)
-        lows = objective.range(Rows(model.exact, sample).scores(FLOAT64))[0]
+        lows = objective.range(model.points(sample).scores(FLOAT64))[0]
         index = int(np.argmax(lows))
         if not lows[index] > objective.level:
             return None

@@ -13,7 +13,8 @@ from feta.errors import NetworkError
 from feta.model import Model
 from feta.rounding import FLOOR
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network, network_of
 
 # Exponents are limited, so that no factor and no quotient of two factors overflows.
 LARGEST_EXPONENT = 400
@@ -34,7 +35,7 @@ class Equilibrated:
 
 def equilibrate(model: Model) -> Equilibrated:
     """Rescale a model's network; return it unscaled if that would round a number."""
-    network = model.network
+    network = network_of(model.scorer)
     sizes = _typical_sizes(model)
     factors = [_power(size) for size in sizes[:-1]]
     factors.append(np.full(network.outputs, _power(sizes[-1].max(keepdims=True))[0]))
@@ -51,11 +52,11 @@ def equilibrate(model: Model) -> Equilibrated:
 
 def _typical_sizes(model: Model) -> list[Vector]:
     """Estimate the magnitude of each neuron, as if its terms were independent."""
-    first = model.network.first
+    first = network_of(model.scorer).first
     rows = [(first.slopes * model.space.magnitudes).T, first.bias[None, :]]
     rows += [np.abs(table.rows).max(axis=0)[None, :] for table in first.tables]
     sizes = [_norms(np.vstack(rows))]
-    for activation, layer in model.network.steps:
+    for activation, layer in network_of(model.scorer).steps:
         radius = activation.steepest * sizes[-1] + activation.lift
         sizes.append(_norms(np.vstack([(layer.weight * radius).T, layer.bias])))
     return sizes

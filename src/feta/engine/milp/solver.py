@@ -17,7 +17,7 @@ from feta.engine.milp.equilibrate import equilibrate
 from feta.engine.milp.tighten import tighten
 from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.scorer.network.network import Network
+from feta.scorer.network.network import Network, network_of
 from feta.scorer.protocol import Objective
 from feta.verdict.certificate import CutTree
 
@@ -34,12 +34,12 @@ class Solver:
     """A model prepared for one backend; it holds no reference to the model, which may be freed."""
 
     def __init__(self, model: Model, backend: Backend, bounds: Bounds) -> None:
-        self.network, self.backend, self.bounds = model.network, backend, bounds
+        self.network, self.backend, self.bounds = network_of(model.scorer), backend, bounds
         self.terms = Terms.of(model)
         self.scaled = equilibrate(model)
         self.by_cells = bounds in ("parts", "lp")
         n_cells = N_CELLS if self.by_cells else 1
-        self._cells, self.tree = _partition(model.network, self.terms, n_cells)
+        self._cells, self.tree = _partition(network_of(model.scorer), self.terms, n_cells)
         self._sessions: dict[str, Session] = {}
         self.lock = Lock()  # a session holds the program of one person at a time
 

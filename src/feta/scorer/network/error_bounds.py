@@ -5,14 +5,18 @@ of summation. The bound itself is rounded up. See `rounding.py` for the constant
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.rounding import FLOOR, Arithmetic, upward
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Columns, Network
+from feta.scorer.network.layers import Affine, Columns
 from feta.scorer.protocol import Enclosure
+
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
 
 
 def first_layer(
@@ -27,7 +31,7 @@ def first_layer(
     return _without_overflow(values + columns.bias, errors, gamma, largest, arithmetic)
 
 
-def forward(network: Network, first: Enclosure, arithmetic: Arithmetic) -> Iterator[Enclosure]:
+def forward(network: "Network", first: Enclosure, arithmetic: Arithmetic) -> Iterator[Enclosure]:
     """Yield the inputs of each activation, and last the scores."""
     bounded = first
     yield bounded
@@ -36,7 +40,7 @@ def forward(network: Network, first: Enclosure, arithmetic: Arithmetic) -> Itera
         yield bounded
 
 
-def scores(network: Network, first: Enclosure, arithmetic: Arithmetic) -> Enclosure:
+def scores(network: "Network", first: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """Compute the scores."""
     bounded = first
     for bounded in forward(network, first, arithmetic):  # noqa: B007 - the last one is returned
@@ -88,7 +92,7 @@ def _without_overflow(
     return Enclosure(values, np.where(errors <= gamma * arithmetic.huge, errors, np.inf))
 
 
-def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector]:
+def largest_activations(network: "Network", magnitudes: Vector) -> Iterator[Vector]:
     """Bound the absolute values in each layer, from the magnitudes of the columns."""
     first = network.first
     largest = np.abs(first.slopes) @ magnitudes + np.abs(first.bias)
@@ -101,7 +105,7 @@ def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector
         yield largest
 
 
-def largest_error(network: Network, magnitudes: Vector, arithmetic: Arithmetic) -> float:
+def largest_error(network: "Network", magnitudes: Vector, arithmetic: Arithmetic) -> float:
     """Bound the error of all scores over a whole space, from the magnitudes of the columns.
 
     Each layer has one bound, the largest of its neurons'. This is coarse, but it takes a few sums

@@ -5,6 +5,7 @@ Every decision uses one of these two kinds of points. They differ only in the fi
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from feta.dyadic import Dyadic, join_rows
 from feta.rounding import FLOAT64, Arithmetic
 from feta.scorer.network import error_bounds
 from feta.scorer.network.exact import ExactNetwork, ExactRestriction
-from feta.scorer.network.network import Network
 from feta.scorer.protocol import Enclosure
 from feta.space.lattice import Lattice
+
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
 
 # Longer axes are not tabulated; their terms are computed for each block of assignments.
 TABULATED_AXIS = 2**16
@@ -53,7 +56,7 @@ class Tabulated:
     exact_tables: dict[int, Dyadic] = field(default_factory=dict)
 
     @property
-    def network(self) -> Network:
+    def network(self) -> "Network":
         """The network."""
         return self.exact.network
 

@@ -8,16 +8,19 @@ few sums only.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.dyadic import Dyadic, join_rows
 from feta.scorer.network.activation import Pieces
-from feta.scorer.network.network import Network
 from feta.scorer.protocol import Enclosure
 from feta.space.axis import Axis
 from feta.space.lattice import Lattice
+
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
 
 # Exact tables of longer axes are not cached: an entry takes a few hundred bytes.
 MAX_CACHED_AXIS = 4096
@@ -43,7 +46,7 @@ class ExactActivation:
 class ExactNetwork:
     """A network in exact arithmetic."""
 
-    network: Network
+    network: "Network"
 
     @cached_property
     def bias(self) -> Dyadic:
@@ -188,7 +191,7 @@ class ExactRestriction:
         return slopes, constant
 
 
-def live_neurons(network: Network, pieces: list[Pieces]) -> list[Flags]:
+def live_neurons(network: "Network", pieces: list[Pieces]) -> list[Flags]:
     """Return which neurons can affect the scores; a neuron with an unknown piece can."""
     live: list[Flags] = []
     outputs_used = np.ones((1, network.outputs), dtype=bool)

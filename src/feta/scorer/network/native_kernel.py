@@ -12,6 +12,7 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.scorer.network.error_bounds import largest_activations
 from feta.scorer.network.network import Network
+from feta.scorer.protocol import Scorer
 
 try:
     native: Any = import_module("feta._native")
@@ -63,8 +64,11 @@ class RealTerms:
 AxisTerms = tuple[Matrix, Matrix] | RealTerms
 
 
-def fits(network: Network, magnitudes: Vector) -> bool:
-    """Return whether float32 can represent all values of the network over a space."""
+def fits(scorer: Scorer, magnitudes: Vector) -> bool:
+    """Return whether it is a network, and float32 can represent all its values over a space."""
+    if not isinstance(scorer, Network):
+        return False
+    network = scorer
     sizes = [largest.max() for largest in largest_activations(network, magnitudes)]
     weights = [np.abs(layer.weight).max() for layer in network.layers]
     slopes = np.abs(network.first.slopes).max(initial=0.0)
