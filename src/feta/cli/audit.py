@@ -234,6 +234,7 @@ def _source(
         comparison,
         options.id_column,
         loaded.notes,
+        loaded.outcome_classes,
     )
 
 

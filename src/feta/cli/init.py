@@ -46,7 +46,7 @@ def run_init(
     strip: bool = False,
 ) -> ExitCode:
     """Infer types, domains and units; list what a person must check."""
-    source = open_source(model, options)
+    source = open_source(model, options, first_schema=True)
     for note in source.notes:
         notice(note)
     table = TableFile(data, TableOptions(strip=strip))

@@ -164,6 +164,14 @@ def compared(source: "ReportSource") -> str:
     return NOT_COMPARED if source.compared is None else source.compared.sentence()
 
 
+def outcome_class_words(pairs: Sequence[tuple[str, str]]) -> str:
+    """State which class of the model each outcome is; empty if they have the same names."""
+    if not pairs:
+        return ""
+    parts = [f"{plain(outcome)!r} is {plain(label)!r}" for outcome, label in pairs]
+    return f"In the model's own classes, {', '.join(parts[:-1])} and {parts[-1]}."
+
+
 def source_notes(notes: Iterable[str]) -> list[str]:
     """Return the notes about reading the model as sentences."""
     return [f"Note: {note}." for note in notes]
