@@ -380,6 +380,20 @@ def test_a_closed_pipe_ends_a_command_without_a_message(folder: Folder) -> None:
     assert process.wait(timeout=600) == 141  # not 130, the exit code of Ctrl-C
 
 
+@pytest.mark.parametrize("closed", ["stderr", "both"])
+def test_a_closed_stderr_keeps_the_exit_code_of_bad_input(folder: Folder, closed: str) -> None:
+    folder.table("income\n" + "fifty\n")
+    reader, writer = os.pipe()
+    os.close(reader)  # as in `feta … 2>&1 | head -0`
+    process = subprocess.Popen(
+        [sys.executable, "-m", "feta", *folder.audit()],
+        stdout=writer if closed == "both" else subprocess.DEVNULL,
+        stderr=writer,
+    )
+    os.close(writer)
+    assert process.wait(timeout=600) in (2, 141)  # 1 would mean a counterexample
+
+
 def figures(folder: Folder) -> object:
     return json.loads((folder.path / "out" / "audit.json").read_text(encoding="utf-8"))["summary"]
 

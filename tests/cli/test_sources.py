@@ -99,7 +99,12 @@ def test_a_pipeline_is_audited_from_init_to_pairs(folder: Path, feta_: Run) -> N
     assert code == 0
     assert "left out because the pipeline does not read them: id, town, note, loan" in err
     schema = (folder / "schema.toml").read_text()
-    assert 'favorable = "yes"' in schema
+    comment = (
+        "# A guess: high scores, the model's second class, are favorable.\n"
+        '# If the first class is, exchange the two names and add favors = "below".\n'
+    )
+    assert f'{comment}favorable = "yes"' in schema
+    assert "[decision] must name the favorable outcome: 'yes' for high scores is a guess" in err
     income = next(line for line in schema.splitlines() if line.startswith("income"))
     assert "missing = true" in income
     code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv")

@@ -257,5 +257,10 @@ def read_schema(path: str | Path) -> Schema:
 
 def write_schema(schema: Schema, path: str | Path) -> None:
     """Write a schema as TOML; an existing file is replaced at once or not at all."""
+    write_schema_text(format_schema(schema.file), path)
+
+
+def write_schema_text(text: str, path: str | Path) -> None:
+    """Write the text of a schema; an existing file is replaced at once or not at all."""
     with atomic_write(Path(path)) as part:
-        part.write_text(format_schema(schema.file), encoding="utf-8")
+        part.write_text(text, encoding="utf-8")

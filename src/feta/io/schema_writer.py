@@ -1,5 +1,6 @@
 """Schema files as TOML text, one line per column."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from feta.io.schema_file import Decision, SchemaFile
@@ -9,9 +10,10 @@ from feta.io.toml_text import toml, toml_key
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 
 
-def format_schema(schema: SchemaFile) -> str:
-    """Return a schema as TOML."""
-    lines = ["[decision]", *_decision_lines(schema.decision), *_table_lines(schema.table)]
+def format_schema(schema: SchemaFile, *, comments: Sequence[str] = ()) -> str:
+    """Return a schema as TOML, with comments about its decision."""
+    lines = ["[decision]", *(f"# {comment}" for comment in comments)]
+    lines += [*_decision_lines(schema.decision), *_table_lines(schema.table)]
     lines += [
         "",
         "[columns]                  # a network reads them in this order, a pipeline by name",
