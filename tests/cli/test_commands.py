@@ -60,8 +60,8 @@ def test_exit_code_1_if_there_is_a_counterexample(folder: Folder) -> None:
     done = run(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        "Unfair: 3 of 4 people have a counterpart with a different decision (CE rate 75.0%)."
-        in done.stdout
+        "Unfair: 3 of 4 people have a counterpart with a different decision; the counterexample "
+        "rate (CE rate) is 75.0%." in done.stdout
     )
     assert "age 30 → 90" in done.stdout
     assert "refused → approved" in done.stdout
@@ -324,6 +324,9 @@ def test_engines_are_listed_for_machines() -> None:
     content = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
     assert "exhaustive" in content["engines"]
+    assert "tally on finite ones" in content["engines"]["milp"]
+    assert content["packages"]["scikit-learn"] is True
+    assert {"h5py", "skops"} <= set(content["packages"])
     assert set(content["packages"]) == {"onnxruntime", "pyarrow", "torch"}
     assert "exhaustive" in run("engines").stdout
 

@@ -95,7 +95,8 @@ def headline(summary: AuditSummary, words: Words, *, partial: bool) -> Headline:
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Unfair: {least}{unfair:,} of {people:,} people"
         verb = "has" if unfair == 1 else "have"
-        rest = f" {verb} {words.counterexample} (CE rate {summary.ce_rate:.1%})."
+        rate = f"; the counterexample rate (CE rate) is {summary.ce_rate:.1%}"
+        rest = f" {verb} {words.counterexample}{rate}."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         who = "the 1 person" if people == 1 else f"each of the {people:,} people"
