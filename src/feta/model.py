@@ -84,6 +84,13 @@ class Model:
     outcomes: tuple[str, ...] = ()  # names of the decisions; not part of the fingerprint
 
     def __post_init__(self, threshold: float | None) -> None:
+        scorer: object = self.network
+        if not isinstance(scorer, Network):
+            raise NetworkError(
+                f"invalid network: got {type(scorer).__name__}; expected a Network; use "
+                "feta.read_sklearn(estimator, space), feta.read_torch(module) or "
+                "feta.read_onnx(path)"
+            )
         argument: object = self.rule
         if argument is not None and not isinstance(argument, Rule):
             raise SchemaError(

@@ -24,7 +24,9 @@ def reproduce(
         Path | None, typer.Option(help="Folder for results.json, the page, and the networks.")
     ] = None,
 ) -> int:
-    """Repeat the paper's experiments on this machine and compare the figures.
+    """Repeat the paper's experiments.
+
+    The figures are compared with those of the paper.
 
     An interrupted run resumes: give the same command again.
     """

@@ -1,9 +1,12 @@
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
 
 import pytest
+
+from feta.datasets import load
 
 FAILING = """
 from feta.cli.app import app
@@ -37,6 +40,10 @@ def test_help_lists_the_commands() -> None:
     assert done.returncode == 0
     assert "demo" in done.stdout
     assert "whose decision would change" in done.stdout
+    narrow = run("-m", "feta", "--help", COLUMNS="80").stdout.partition("Commands:")[2]
+    lines = [line for line in narrow.splitlines() if line]
+    assert len(lines) >= 10
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines)
     assert done.stderr == ""
 
 
@@ -100,7 +107,7 @@ def test_demo_prints_every_section() -> None:
     for line in (
         "German credit: 1,000 loan files, 20 columns, 61 network inputs",
         "Everybody has 456 counterparts",
-        "of 1,000 people have a counterpart with another decision (CE rate",
+        "of 1,000 people have a counterpart with another decision; the counterexample rate",
         "; 0 are undecided.",
         "456,000 counterparts were decided exactly in",
         "Selected counterexamples",
@@ -110,3 +117,7 @@ def test_demo_prints_every_section() -> None:
         "What next",
     ):
         assert line in done.stdout
+    ages = load("german").frame["age"]
+    pairs = re.findall(r"^ *(\d+) +age +(\d+) → ", done.stdout, re.MULTILINE)
+    assert pairs
+    assert all(ages[int(row) - 1] == int(age) for row, age in pairs)  # counted from 1

@@ -60,8 +60,8 @@ def test_exit_code_1_if_there_is_a_counterexample(folder: Folder) -> None:
     done = run(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        "Unfair: 3 of 4 people have a counterpart with a different decision (CE rate 75.0%)."
-        in done.stdout
+        "Unfair: 3 of 4 people have a counterpart with a different decision; the counterexample "
+        "rate (CE rate) is 75.0%." in done.stdout
     )
     assert "age 30 → 90" in done.stdout
     assert "refused → approved" in done.stdout
@@ -218,7 +218,7 @@ def test_fair_decisions_go_to_a_file_as_json_lines_with_ids(folder: Folder) -> N
     arguments = folder.table("income,name\n50,ann\n99,bob\n")
     out = folder.path / "decisions.jsonl"
     done = run("predict", *arguments[1:-1], str(out), "--json", "--id", "name")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"Wrote {out}: 2 approved.\n")
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [sorted(line) for line in lines] == [["decision", "id", "row"]] * 2
     assert [line["id"] for line in lines] == ["ann", "bob"]
@@ -324,7 +324,10 @@ def test_engines_are_listed_for_machines() -> None:
     content = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
     assert "exhaustive" in content["engines"]
-    assert set(content["packages"]) == {"onnxruntime", "pyarrow", "torch"}
+    assert "tally on finite ones" in content["engines"]["milp"]
+    assert content["packages"]["scikit-learn"] is True
+    optional = {"h5py", "onnxruntime", "pyarrow", "skops", "torch"}
+    assert set(content["packages"]) == {*optional, "scikit-learn"}
     assert "exhaustive" in run("engines").stdout
 
 
@@ -378,6 +381,43 @@ def test_a_closed_pipe_ends_a_command_without_a_message(folder: Folder) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(timeout=600) == 141  # not 130, the exit code of Ctrl-C
+
+
+def test_predict_states_what_it_wrote(folder: Folder) -> None:
+    arguments = ["predict", *folder.audit()[1:-2]]
+    decisions = [row["decision"] for row in csv.DictReader(run(*arguments).stdout.splitlines())]
+    out = folder.path / "decisions.csv"
+    done = run(*arguments, "--out", str(out))
+    counts = [f"{decisions.count(name)} {name}" for name in sorted(set(decisions))]
+    last = done.stderr.splitlines()[-1]
+    assert (done.returncode, done.stdout) == (0, "")
+    assert last.startswith(f"Wrote {out}: ")
+    assert sorted(last.removeprefix(f"Wrote {out}: ").removesuffix(".").split(", ")) == sorted(
+        counts
+    )
+
+
+def test_an_audit_names_the_audit_of_another_model_that_it_replaces(folder: Folder) -> None:
+    words = "note: replaced an audit of model.onnx on data.csv, which was in "
+    assert words not in run(*folder.audit()).stderr
+    assert words not in run(*folder.audit()).stderr  # the same question
+    schema = SCHEMA.replace("threshold = 0.5", "threshold = 0.6")
+    (folder.path / "schema.toml").write_text(schema)
+    assert words in run(*folder.audit()).stderr
+
+
+@pytest.mark.parametrize("closed", ["stderr", "both"])
+def test_a_closed_stderr_keeps_the_exit_code_of_bad_input(folder: Folder, closed: str) -> None:
+    folder.table("income\n" + "fifty\n")
+    reader, writer = os.pipe()
+    os.close(reader)  # as in `feta … 2>&1 | head -0`
+    process = subprocess.Popen(
+        [sys.executable, "-m", "feta", *folder.audit()],
+        stdout=writer if closed == "both" else subprocess.DEVNULL,
+        stderr=writer,
+    )
+    os.close(writer)
+    assert process.wait(timeout=600) in (2, 141)  # 1 would mean a counterexample
 
 
 def figures(folder: Folder) -> object:

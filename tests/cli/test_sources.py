@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import joblib
@@ -68,11 +69,19 @@ def write_schema(feta_: Run, model: str = "model.joblib", sensitive: str = "age,
 def test_a_pickle_is_opened_only_if_trusted(folder: Path, feta_: Run) -> None:
     code, _, err = feta_("init", "model.joblib", "people.csv", "--sensitive", "age,sex")
     assert code == 2
-    assert err.splitlines() == [
+    reason = (
         "feta: model.joblib: opening this type of file could run any code hidden in it, so "
-        "FETA does not; if you wrote it, add --trust-pickle, or save the model once from Python:",
+        "FETA does not; if you wrote it, add --trust-pickle, or save the model "
+    )
+    assert err.splitlines() == [f"{reason}as .skops (skops.io.dump)"]  # there is no schema yet
+    code, _, err = feta_("doctor", "model.joblib", "--schema", "schema.toml")
+    assert code == 2
+    assert err.splitlines() == [
+        f"{reason}once from Python:",
         '    import feta, joblib; schema = feta.read_schema("schema.toml")',
-        "    network = feta.read_sklearn(joblib.load('model.joblib'), schema.space)",
+        "    model = joblib.load('model.joblib')",
+        '    schema.check_classes(getattr(model, "classes_", ()))',
+        "    network = feta.read_sklearn(model, schema.space)",
         '    feta.save_model(schema.model(network), "model.feta", table=schema.table)',
     ]
     write_schema(feta_)
@@ -90,7 +99,12 @@ def test_a_pipeline_is_audited_from_init_to_pairs(folder: Path, feta_: Run) -> N
     assert code == 0
     assert "left out because the pipeline does not read them: id, town, note, loan" in err
     schema = (folder / "schema.toml").read_text()
-    assert 'favorable = "yes"' in schema
+    comment = (
+        "# A guess: high scores, the model's second class, are favorable.\n"
+        '# If the first class is, exchange the two names and add favors = "below".\n'
+    )
+    assert f'{comment}favorable = "yes"' in schema
+    assert "[decision] must name the favorable outcome: 'yes' for high scores is a guess" in err
     income = next(line for line in schema.splitlines() if line.startswith("income"))
     assert "missing = true" in income
     code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml", "--data", "people.csv")
@@ -221,6 +235,23 @@ def test_a_table_passed_as_model_is_refused(folder: Path, feta_: Run) -> None:
     assert code == 2
     assert "people.csv is a table of people; expected a model as the first argument" in err
     assert folder.exists()
+
+
+def test_the_outcomes_are_shown_with_the_classes_that_they_are(folder: Path, feta_: Run) -> None:
+    write_schema(feta_)
+    schema = folder / "schema.toml"
+    renamed = schema.read_text().replace('= "yes"', '= "refused"').replace('= "no"', '= "granted"')
+    schema.write_text(renamed)
+    code, _, err = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert code == 2
+    assert "the model's classes are 'no' and 'yes', and high scores mean 'yes'" in err
+    schema.write_text(renamed.replace("[columns]", 'favors = "below"\n[columns]'))
+    words = "In the model's own classes, 'refused' is 'no' and 'granted' is 'yes'."
+    code, out, _ = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
+    assert (code, words in out) == (0, True)
+    files = ("--schema", "schema.toml", "--data", "people.csv", "--out", "audit")
+    assert feta_("audit", *TRUSTED, *files)[0] == 1
+    assert words in unescape((folder / "audit" / "report.html").read_text())
 
 
 def test_the_favorable_class_must_match_the_favored_side(folder: Path, feta_: Run) -> None:

@@ -2,6 +2,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from feta import (
     Argmax,
@@ -287,3 +289,11 @@ def test_a_threshold_that_looks_like_a_probability_gives_a_warning() -> None:
         UserWarning, match=r"threshold=0.5 is compared with the score.*at_probability\(0.5\)"
     ):
         Model(SPACE, network, threshold=0.5)
+
+
+def test_an_estimator_is_no_network() -> None:
+    message = (
+        r"^invalid network: got Pipeline; expected a Network; use feta\.read_sklearn\(estimator, "
+    )
+    with pytest.raises(NetworkError, match=message):
+        Model(SPACE, make_pipeline(StandardScaler()))

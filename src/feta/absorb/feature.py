@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from feta.errors import NetworkError
 from feta.io.sanitize import joined
+from feta.io.toml_text import toml_key
 from feta.space.attribute import Categorical, Derived, Real
 from feta.space.feature_space import FeatureSpace
 
@@ -129,7 +130,7 @@ def example(attribute: Real) -> str:
     """Return a schema line that declares a step for a real column."""
     step = 10.0 ** len(str(int(max(1.0, (attribute.high - attribute.low) / 1000)))) / 10
     return (
-        f'{attribute.name} = {{ type = "number", min = {attribute.low:g}, '
+        f'{toml_key(attribute.name)} = {{ type = "number", min = {attribute.low:g}, '
         f"max = {attribute.high:g}, step = {step:g} }}"
     )
 

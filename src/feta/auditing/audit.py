@@ -14,7 +14,7 @@ from feta.auditing.finding import Finding
 from feta.auditing.labels import read_label
 from feta.auditing.summary import AuditSummary
 from feta.engine.protocol import UNLIMITED, Budget
-from feta.errors import DomainError
+from feta.errors import DomainError, NetworkError
 from feta.io.column_format import formats_of
 from feta.model import Model
 from feta.readers.comparison import Comparison, compare
@@ -140,6 +140,7 @@ def audit(
     >>> result.ce_rate, result.flip_rate, [finding.row for finding in result.pairs]
     (0.5, 0.5, [0])
     """
+    _check_model(model)
     people = model.space.encode(frame, limits="open")
     if labels is not None and len(labels) != len(people):
         raise DomainError(
@@ -178,6 +179,14 @@ def _compare(
     compared = compare(model, runtime, people[list(rows)], part, rows=list(rows))
     compared.check()
     return replace(compared, on_table=True)
+
+
+def _check_model(model: object) -> None:
+    if not isinstance(model, Model):
+        raise NetworkError(
+            f"invalid model: got {type(model).__name__}; expected a Model; use "
+            "feta.Model(space, feta.read_sklearn(estimator, space)), or schema.model(network)"
+        )
 
 
 def _read_labels(model: Model, labels: Sequence[object]) -> list[Outcome]:

@@ -67,7 +67,10 @@ def demo(
         Path | None, typer.Option(help="Folder for the model and its table, for other commands.")
     ] = None,
 ) -> None:
-    """Train, audit and enforce fairness on the bundled German credit data."""
+    """Train, audit and enforce fairness on bundled data.
+
+    The data are the German credit data.
+    """
     from feta.cli.demo import run_demo
 
     run_demo(seed=seed, out=out)
@@ -89,7 +92,10 @@ def init(
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
-    """Write a first schema with inferred types, domains and units; check it before an audit."""
+    """Write a first schema, to be checked by you.
+
+    Types, domains and units are inferred from the model and the table.
+    """
     from feta.cli.init import run_init, split_names
 
     source = _source(layers, external_data, trust_pickle)
@@ -120,7 +126,9 @@ def audit(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Verify every row: verdicts, selected counterexamples, rates by attribute.
+    """Verify every row of a table.
+
+    Shows verdicts, selected counterexamples, and rates by attribute.
 
     Exit code 0: all people proved fair; 1: a counterexample; 2: bad input; 3: some people remain
     undecided.
@@ -198,7 +206,9 @@ def predict(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Make fair decisions; sensitive cells are never read, so they may be invalid or missing.
+    """Make fair decisions.
+
+    Sensitive cells are never read, so they may be invalid or missing.
 
     Exit code 0: all people are decided; 2: bad input, and nothing is written; 3: some people are
     undecided or were not read (--skip-bad-rows).
@@ -259,7 +269,10 @@ def train(
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     as_json: AsJson = False,
 ) -> int:
-    """Train a network to be fairer by itself; write it as ONNX, with the training curve."""
+    """Train a network that is fairer by itself.
+
+    Writes it as ONNX, with the training curve.
+    """
     from feta.cli.train import TrainOptions, run_train
 
     options = TrainOptions(
@@ -295,7 +308,10 @@ def doctor(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Check whether a model can be audited; if not, name the column or layer, and what to do."""
+    """Check whether a model can be audited.
+
+    If not, names the column or layer, and what to do.
+    """
     from feta.cli.doctor import run_doctor
 
     loaded = _load(model, schema, _source(layers, external_data, trust_pickle), data)
@@ -314,7 +330,10 @@ def export(
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
-    """Write the model including its preprocessing: ONNX with raw columns, or a .feta file."""
+    """Write a model including its preprocessing.
+
+    The file is ONNX with raw columns, or a .feta file.
+    """
     from feta.cli.export import run_export
 
     loaded = _load(model, schema, _source(layers, external_data, trust_pickle), data)
@@ -324,7 +343,10 @@ def export(
 
 @app.command()
 def engines(as_json: AsJson = False) -> int:
-    """List engines and optional packages: what is installed and what each engine can prove."""
+    """List engines, solvers and optional packages.
+
+    Shows what is installed and what each engine can prove.
+    """
     from feta.cli.engines import run_engines
 
     return run_engines(as_json=as_json)

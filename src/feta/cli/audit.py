@@ -121,7 +121,10 @@ def _audit(
         report = builder.report(
             source, partial=interrupted, seconds=seconds, bad_rows=bad_rows.kinds
         )
+        replaced = files.replaced(report)
         report = files.finish(report)
+        if replaced:
+            notice(f"replaced {replaced}, which was in {plain(options.out)}")
         if runner.lost:
             notice(
                 f"{runner.lost:,} people have no verdict because a worker process died; "
@@ -234,6 +237,7 @@ def _source(
         comparison,
         options.id_column,
         loaded.notes,
+        loaded.outcome_classes,
     )
 
 

@@ -1,6 +1,7 @@
 """Audit files: the four files of an audit, described in docs/reference/formats.md."""
 
 import hashlib
+import json
 import os
 import secrets
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import numpy as np
 
 from feta.arrays import Vector
 from feta.auditing.finding import Finding
-from feta.io.sanitize import json_text, write_row
+from feta.io.sanitize import json_text, plain, write_row
 from feta.model import Model
 from feta.report.audit_json import audit_json
 from feta.report.html import html
@@ -154,6 +155,22 @@ class AuditFiles:
             *(before[column] for column in self.names),
             *(after[column] for column in self.sensitive),
         ]
+
+    def replaced(self, report: Report) -> str:
+        """Describe a finished audit of another model or table that `finish` will replace."""
+        if self.folder is None:
+            return ""
+        try:
+            old = json.loads((self.folder / "audit.json").read_bytes())
+            model, data = old["model"], old["data"]
+            same = (
+                model["fingerprint"] == self.model.fingerprint
+                and old["data_sha256"] == report.source.data_sha256
+            )
+            name = model["file"] or model["fingerprint"]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return ""  # not an audit
+        return "" if same else f"an audit of {plain(name)} on {plain(data)}"
 
     def finish(self, report: Report) -> Report:
         """Complete the files and rename them; return the report with their digests."""

@@ -162,10 +162,11 @@ def _title(dataset: Dataset) -> Panel:
 
 def _verdict(results: DemoResults) -> Padding:
     n_people = len(results.people)
+    rate = len(results.pairs) / n_people
     counted = n_people * results.model.space.lattice.size
     lines = [
         f"[bold red]Yes: {len(results.pairs)} of {n_people:,} people[/] have a counterpart with "
-        f"another decision (CE rate {len(results.pairs) / n_people:.1%}).",
+        f"another decision; the counterexample rate (CE rate) is {rate:.1%}.",
         f"{results.n_fair} people are [green]proved[/] to get the same decision as all their "
         f"counterparts; {results.n_unknown} are undecided.",
         f"{counted:,} counterparts were decided exactly in {results.seconds:.1f} s; "
@@ -177,7 +178,7 @@ def _verdict(results: DemoResults) -> Padding:
 def _pairs(dataset: Dataset, results: DemoResults) -> Group:
     """Show people for whom one attribute alone is enough, attribute by attribute."""
     table = Table(box=SIMPLE_HEAD, title="Selected counterexamples", title_justify="left")
-    for heading in ("file", "the same file, except", "", "decision", "score"):
+    for heading in ("row", "the same file, except", "", "decision", "score"):
         table.add_column(heading)
     for row, name, pair in _largest_gaps(results):
         before, after = (
@@ -185,7 +186,7 @@ def _pairs(dataset: Dataset, results: DemoResults) -> Group:
         )
         first, second = (results.model.outcomes[decision] for decision in pair.decisions)
         table.add_row(
-            f"{row}",
+            f"{row + 1}",  # as in an audit
             name,
             Text(f"{before} → {after}", style="bold"),
             f"{_colored(first, dataset)} → {_colored(second, dataset)}",

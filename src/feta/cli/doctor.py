@@ -23,7 +23,7 @@ from feta.model import Model
 from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
-from feta.report.words import NOT_COMPARED, duration, never_read
+from feta.report.words import NOT_COMPARED, duration, never_read, outcome_class_words
 from feta.scorer.network.native_kernel import MISSING
 from feta.scorer.network.network import network_of
 from feta.space.attribute import Derived
@@ -119,6 +119,7 @@ def _show(loaded: LoadedModel, path: Path, examination: Examination) -> None:
         console.print(Text(message, style="bold yellow"))
     n_rows, n_bad_rows = examination.n_rows, examination.n_bad_rows
     lines = [_shape_line(model), _provenance_line(model)]
+    lines += [words] if (words := outcome_class_words(loaded.outcome_classes)) else []
     lines += [f"Note: {note}." for note in loaded.notes]
     lines += _unread_lines(model)
     lines.append(_lattice_line(model, examination.seconds_per_person, n_rows))

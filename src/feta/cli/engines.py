@@ -17,12 +17,18 @@ from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
 from feta.scorer.network.native_kernel import MISSING
 
-# Optional packages: the extra that installs each, and its purpose.
-EXTRAS = {
+# Packages that read models and tables: the extra that installs each, and its purpose.
+EXTRAS: dict[str, tuple[str | None, str]] = {
+    "h5py": ("keras", "reads Keras files"),
     "onnxruntime": ("onnxruntime", "replays counterexamples in the model's own runtime"),
     "pyarrow": ("parquet", "reads Parquet tables"),
-    "torch": ("torch", "reads torch modules"),
+    "scikit-learn": (None, "reads estimators and pipelines; part of every installation"),
+    "skops": ("skops", "reads .skops files"),
+    "torch": ("torch", "reads torch modules; trains"),
 }
+
+# Modules that have another name than their package.
+MODULES = {"scikit-learn": "sklearn"}
 
 
 def run_engines(*, as_json: bool) -> ExitCode:
@@ -31,7 +37,9 @@ def run_engines(*, as_json: bool) -> ExitCode:
     solvers = {
         name: engine.backend for name, engine in engines().items() if isinstance(engine, MilpEngine)
     }
-    installed = {package: find_spec(package) is not None for package in EXTRAS}
+    installed = {
+        package: find_spec(MODULES.get(package, package)) is not None for package in EXTRAS
+    }
     if as_json:
         content = {
             "engines": descriptions,
@@ -70,7 +78,9 @@ def _solver_table(solvers: Mapping[str, Backend]) -> Table:
     table = _table("engine", "solver", "installed", "license limits")
     for name, backend in solvers.items():
         number = _version(backend)
-        installed = f"{backend.package} {number}" if number else _missing(backend.extra)
+        installed = (
+            f"{backend.package} {number}" if number else _missing(backend.package, backend.extra)
+        )
         table.add_row(name, backend.name, installed, backend.limits)
     return table
 
@@ -78,7 +88,7 @@ def _solver_table(solvers: Mapping[str, Backend]) -> Table:
 def _package_table(installed: Mapping[str, bool]) -> Table:
     table = _table("package", "installed", "purpose")
     for package, (extra, purpose) in EXTRAS.items():
-        table.add_row(package, "yes" if installed[package] else _missing(extra), purpose)
+        table.add_row(package, "yes" if installed[package] else _missing(package, extra), purpose)
     return table
 
 
@@ -94,5 +104,7 @@ def _version(backend: Backend) -> str | None:
     return version(backend.package) if find_spec(backend.package) is not None else None
 
 
-def _missing(extra: str | None) -> str:
+def _missing(package: str, extra: str | None) -> str:
+    if extra is None:
+        return f"no: pip install {package}"
     return f"no: pip install 'feta-fair\\[{extra}]'"  # rich reads a bare bracket as markup

@@ -11,8 +11,9 @@ from feta.cli.init_table import Known, options_for
 from feta.cli.notices import notice
 from feta.errors import DomainError, SchemaError, missing
 from feta.io.sanitize import listed, plain
-from feta.io.schema import Schema, write_schema
+from feta.io.schema import Schema, write_schema_text
 from feta.io.schema_file import Decision, SchemaFile
+from feta.io.schema_writer import format_schema
 from feta.io.table_file import TableFile
 from feta.io.table_options import TableOptions
 from feta.readers.sklearn.pipeline import encoder_values, read_columns, split_pipeline
@@ -46,7 +47,7 @@ def run_init(
     strip: bool = False,
 ) -> ExitCode:
     """Infer types, domains and units; list what a person must check."""
-    source = open_source(model, options)
+    source = open_source(model, options, first_schema=True)
     for note in source.notes:
         notice(note)
     table = TableFile(data, TableOptions(strip=strip))
@@ -67,7 +68,8 @@ def run_init(
     units = _units(space.attributes)
     schema = Schema(SchemaFile(space, {}, {}, units, _infer_decision(source), table.options))
     _ = schema.rule  # raises for too many classes, before anything is written
-    write_schema(schema, out)
+    comments = _comments(schema.decision, named=source.estimator is not None)
+    write_schema_text(format_schema(schema.file, comments=comments), out)
     _show(schema, out, source.network, notes)
     return ExitCode.DONE
 
@@ -136,6 +138,18 @@ def _infer_decision(source: ModelSource) -> Decision:
     return Decision(classes=tuple(names))
 
 
+def _comments(decision: Decision, *, named: bool) -> list[str]:
+    """Return comments about the favorable outcome of two, which no model states."""
+    if decision.classes or decision.tolerance is not None:
+        return []
+    if not named:  # without names of classes
+        return ['A guess: high scores are favorable. If low scores are, add favors = "below".']
+    return [
+        "A guess: high scores, the model's second class, are favorable.",
+        'If the first class is, exchange the two names and add favors = "below".',
+    ]
+
+
 def _match_names(names: list[str], known: list[str]) -> list[str]:
     """Strip the spaces around names that the table does not have: `age, sex`."""
     return [name if name in known else name.strip() for name in names]
@@ -193,9 +207,13 @@ def _checks(decision: Decision, network: Network | None) -> list[str]:
 def _decision_check(decision: Decision) -> str:
     if decision.classes:
         return "[decision] must name the classes, in the order of the network's outputs."
+    guess = (
+        f"[decision] must name the favorable outcome: {decision.favorable!r} for high scores is a "
+        'guess; if it is wrong, swap the outcomes (favors = "below"; see its comment)'
+    )
     if decision.score is not None:
         return (
-            "[decision] must name the favorable outcome; the network has no final sigmoid, so "
+            f"{guess}; the network has no final sigmoid, so "
             "score = 0.0 means the probability 0.5: write another score if your program compares "
             "its outputs with one; a regression has tolerance = … instead."
         )
@@ -204,10 +222,7 @@ def _decision_check(decision: Decision) -> str:
             "[decision] must state the tolerance: by how much the scores of counterparts may "
             "differ; 0.0 means not at all."
         )
-    return (
-        "[decision] must name the favorable outcome and the threshold; "
-        "a regression has tolerance = … instead."
-    )
+    return f"{guess}; it must state the threshold; a regression has tolerance = … instead."
 
 
 def split_names(names: str | None) -> list[str]:

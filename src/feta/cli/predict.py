@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from rich.console import Console
+from rich.text import Text
 
 from feta.arrays import Matrix
 from feta.auditing.outcome import fair_outcomes
@@ -76,14 +78,22 @@ def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
                     MAX_CHARACTERS_IN_MEMORY, "w+", encoding="utf-8", newline=""
                 )
             )
-        undecided = _decide_table(loaded, predictor, names, options, stream)
+        undecided, counts = _decide_table(loaded, predictor, names, options, stream)
         if part is not None and options.out is not None:
             stream.close()
             part.replace(options.out)
+            # On stderr, so that stdout is empty with --out, as before the message existed.
+            Console(stderr=True, soft_wrap=True).print(Text(_wrote(options.out, counts)))
         else:
             stream.seek(0)
             shutil.copyfileobj(stream, sys.stdout)
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
+
+
+def _wrote(path: Path, counts: Counter[str]) -> str:
+    """Return the sentence about a written file: the number of rows by decision."""
+    parts = [f"{count:,} {plain(name)}" for name, count in counts.most_common()]
+    return f"Wrote {plain(path)}: {', '.join(parts)}."
 
 
 def _columns_to_read(loaded: LoadedModel, options: PredictOptions) -> set[str]:
@@ -116,8 +126,11 @@ def _decide_table(
     names: set[str],
     options: PredictOptions,
     stream: IO[str],
-) -> bool:
-    """Write all decisions and print the remarks; return whether some row is undecided."""
+) -> tuple[bool, Counter[str]]:
+    """Write all decisions and print the remarks.
+
+    Returns whether some row is undecided, and the number of rows by decision.
+    """
     model, table = loaded.model, loaded.table
     assert table is not None
     writer = _Writer(stream, options, "score" if isinstance(model.rule, Tolerance) else "decision")
@@ -137,7 +150,7 @@ def _decide_table(
                 )  # fmt: skip
             raise
     remarks.show(model)
-    return undecided
+    return undecided, writer.counts
 
 
 @dataclass
@@ -224,11 +237,13 @@ class _Writer:
 
     def __init__(self, stream: IO[str], options: PredictOptions, key: str) -> None:
         self.stream, self.as_json, self.key = stream, options.as_json, key
+        self.counts: Counter[str] = Counter()
         if not self.as_json:
             names = ["row", *([options.id_column] if options.id_column else []), key]
             write_row(stream, names)
 
     def write(self, row: int, name: str | None, outcome: str | float) -> None:
+        self.counts[outcome if isinstance(outcome, str) else "scores"] += 1
         if self.as_json:
             content: dict[str, object] = {"row": row} | ({"id": name} if name is not None else {})
             self.stream.write(json_text(content | {self.key: outcome}))

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from typing import TextIO
 
 import typer
 
@@ -40,10 +41,9 @@ def run_command(arguments: list[str] | None = None) -> int:
         _print_error("interrupted")
         return ExitCode.INTERRUPTED
     except (BrokenPipeError, SystemExit):
-        # The reader of stdout closed it. Typer turns that into SystemExit(1), but exit code 1
-        # means a counterexample. Without the redirection the flush at exit would fail.
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.__stdout__.fileno())  # type: ignore[union-attr]  # it was written to
+        # The reader of stdout or stderr closed it. Typer turns that into SystemExit(1), but exit
+        # code 1 means a counterexample.
+        _discard(sys.__stdout__, sys.__stderr__)
         return ExitCode.BROKEN_PIPE
     except CertificateError as error:
         return _report_internal(error)
@@ -56,11 +56,11 @@ def run_command(arguments: list[str] | None = None) -> int:
 
 def _report_bad_input(error: Exception) -> ExitCode:
     if len(sys.argv) == 1:  # without arguments the message is the help text
-        typer.echo(str(error), err=True)
+        _write_error(str(error))
         return ExitCode.BAD_INPUT
     _print_error(_describe(error))
     for line in getattr(error, "__notes__", []):  # a script to copy
-        typer.echo(f"    {plain(line)}", err=True)
+        _write_error(f"    {plain(line)}")
     return ExitCode.BAD_INPUT
 
 
@@ -87,4 +87,20 @@ def _describe(error: Exception) -> str:
 
 
 def _print_error(message: str) -> None:
-    typer.echo(f"feta: {plain(shortened(message))}", err=True)
+    _write_error(f"feta: {plain(shortened(message))}")
+
+
+def _write_error(line: str) -> None:
+    """Write a line to stderr; the exit code must not change if nobody can read it."""
+    try:
+        typer.echo(line, err=True)
+    except BrokenPipeError:
+        _discard(sys.__stderr__)
+
+
+def _discard(*streams: TextIO | None) -> None:
+    """Redirect closed streams to nowhere; otherwise the flush at exit fails and sets the code."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        if stream is not None:
+            os.dup2(null, stream.fileno())

@@ -35,7 +35,7 @@ from feta.readers.sklearn.pipeline import (
     read_columns,
     split_pipeline,
 )
-from feta.readers.sklearn.read import read_sklearn
+from feta.readers.sklearn.read import obstacle_inside_wrapper, read_sklearn
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
@@ -320,7 +320,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self.guarantee_ = self.promise + (SAMPLED if network.provenance == "sampled" else "")
         except NetworkError as error:
             self.model_ = None
-            self._obstacle = str(error)
+            self._obstacle = obstacle_inside_wrapper(error)
             self._check_votes()
             self.guarantee_ = _conditional_guarantee(self._obstacle, bare)
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)

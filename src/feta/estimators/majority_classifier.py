@@ -77,7 +77,7 @@ class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc] 
                 "FairClassifier decides between all classes; remove it, or use "
                 "feta.FairPredictor(schema.model(network))"
             )
-        self._schema.check_classes([str(label) for label in self.classes_])
+        self._schema.check_classes(self.classes_)
         if isinstance(rule, Threshold) and rule.favors == "below":
             self._class_order = self._class_order[::-1]
 

@@ -36,4 +36,7 @@ def comma_hint(cell: object) -> str:
         return ""
     if isinstance(parse_number(cell.replace(".", "").replace(",", "")), str):
         return ""
-    return "; write numbers with a decimal point and without thousands separators"
+    advice = "; write numbers with a decimal point and without thousands separators"
+    if cell.count(",") > 1 or "." in cell:
+        return advice
+    return f'{advice}, or declare the decimal comma: decimal = "," in [table]'

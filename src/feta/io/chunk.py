@@ -152,6 +152,11 @@ class Chunk:
             if numeric or is_empty(cell) or len(repr(cell)) > MAX_SHOWN:
                 got = f"got {show_cell(cell)}; expected {attribute.domain()}"
                 what = f"is invalid: {got}{_hint(cell, attribute)}"
+            elif _may_have_other(attribute, cell):
+                what += (
+                    "; add the value, or write other = true for the column if the model's encoder "
+                    "ignores unknown texts (handle_unknown='ignore')"
+                )
         message = f"{self.place_of(error.row, id_column)}: {error.column!r} {what}"
         row = self.start + error.row
         return DomainError(message, column=error.column, row=row, what=what)
@@ -182,6 +187,15 @@ def _is_in(value: object, known: set[Any]) -> bool:
         return value in known
     except TypeError:  # an unhashable cell, such as a list
         return False
+
+
+def _may_have_other(attribute: Attribute, cell: object) -> bool:
+    """Return whether other = true would accept a cell."""
+    return (
+        isinstance(attribute, Categorical)
+        and not (attribute.sensitive or attribute.other)
+        and all(isinstance(value, str) for value in [*attribute.values, cell])
+    )
 
 
 def _hint(cell: object, attribute: Attribute) -> str:

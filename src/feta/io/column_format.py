@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from feta.errors import DomainError, SchemaError
+from feta.io.toml_text import toml
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 
 if TYPE_CHECKING:
@@ -78,8 +79,11 @@ class ColumnFormat:
             return np.dtype(np.float64)
         return dtype_with_missing(dtype) if any_missing else dtype
 
-    def check(self, attribute: Attribute) -> None:
-        """Raise if the values of a category have other types in the schema than in the table."""
+    def check(self, attribute: Attribute, *, encoded: Sequence[object] = ()) -> None:
+        """Raise if the values of a category have other types in the schema than in the table.
+
+        `encoded` are the values that the model's encoder knows; the message advises what fits them.
+        """
         kind = _kind_of(attribute)
         if kind is None or self.kind in ("mixed", "other", "empty") or kind == self.kind:
             return
@@ -88,7 +92,7 @@ class ColumnFormat:
         message = (
             f"column {attribute.name!r} has different types in schema and table: got "
             f"{PLURALS[kind]} in the schema; expected {PLURALS[self.kind]}, as in the table; "
-            f"{_remedy(attribute, self.kind)}"
+            f"{_remedy(attribute, self.kind, encoded)}"
         )
         raise SchemaError(message)
 
@@ -120,15 +124,21 @@ def _value_kind(value: object) -> Kind:
     return "text" if isinstance(value, str) else "other"
 
 
-def _remedy(attribute: Attribute, kind: Kind) -> str:
-    """Return advice that makes schema and table agree."""
-    assert isinstance(attribute, Categorical)
-    as_text = f'read the column as text, [table] dtype = {{ {attribute.name} = "str" }}'
-    if kind == "boolean":
-        return f"write values = [false, true], or {as_text}"
-    if kind in ("integer", "number"):
-        return f"write the values as numbers, without quotes, or {as_text}"
-    return "write the values as texts, with quotes, as the table spells them"
+def _remedy(attribute: Attribute, kind: Kind, encoded: Sequence[object]) -> str:
+    """Return advice that makes schema and table agree, as far as an encoder accepts it."""
+    if kind == "text":
+        return "write the values as texts, with quotes, as the table spells them"
+    as_values = (
+        "write values = [false, true]"
+        if kind == "boolean"
+        else "write the values as numbers, without quotes"
+    )
+    dtype = toml({attribute.name: "str"})
+    as_text = f"read the column as text, [table] dtype = {dtype}"
+    kinds = {_value_kind(value) for value in encoded}
+    if not kinds:
+        return f"{as_values}, or {as_text}"
+    return as_text if kinds == {"text"} else as_values
 
 
 def _with_categories(dtype: Any, attribute: Attribute, cells: Sequence[object]) -> Any:  # noqa: ANN401 - a type of pandas

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from feta.errors import SchemaError, unknown_choice
+from feta.io.class_names import check_order, check_outcomes
 from feta.io.regular_file import atomic_write
 from feta.io.schema_file import Decision, SchemaFile, read_schema_file
 from feta.io.schema_writer import format_schema
@@ -60,17 +61,18 @@ class Schema:
     def _threshold(self) -> Threshold:
         decision = self.file.decision
         sides, outcomes = ("above", "below"), ("favorable", "unfavorable")
-        if decision.favors not in sides:
-            problem = unknown_choice(decision.favors, sides)
+        favors = "above" if decision.favors is None else decision.favors
+        if favors not in sides:
+            problem = unknown_choice(favors, sides)
             raise SchemaError(f"[decision]: invalid favors: {problem}")
         if decision.equality not in (None, *outcomes):
             problem = unknown_choice(decision.equality, outcomes)
             raise SchemaError(f"[decision]: invalid equality: {problem}")
         if decision.score is not None:
-            rule = Threshold(decision.score, decision.favors)  # type: ignore[arg-type]  # checked above
+            rule = Threshold(decision.score, favors)  # type: ignore[arg-type]  # checked above
         else:
             probability = 0.5 if decision.probability is None else decision.probability
-            rule = Threshold.at_probability(probability, decision.favors)  # type: ignore[arg-type]  # checked above
+            rule = Threshold.at_probability(probability, favors)  # type: ignore[arg-type]  # checked above
         return replace(rule, equality=decision.equality)  # type: ignore[arg-type]  # checked above
 
     @property
@@ -145,23 +147,24 @@ class Schema:
             "themselves, or export the model with its sigmoid"
         )
 
-    def check_classes(self, classes: Sequence[str]) -> None:
-        """Reject outcomes that contradict the classes of an estimator."""
-        rule, favorable = self.rule, self.decision.favorable
-        listed = list(rule.classes) if isinstance(rule, Argmax) else []
-        if listed != list(classes) and sorted(listed) == sorted(classes):
-            raise SchemaError(
-                f"[decision]: the order of classes differs from the model's: got {listed}; "
-                f"expected {list(classes)}; write classes = {list(classes)}"
-            )
-        if not isinstance(rule, Threshold) or favorable not in classes or len(classes) != 2:  # noqa: PLR2004 - two sides
-            return
-        side = "above" if classes.index(favorable) == 1 else "below"
-        if rule.favors != side:
-            raise SchemaError(
-                f"[decision]: high scores of the model mean its second class, {classes[1]!r}, so "
-                f'favorable = "{favorable}" needs favors = "{side}"'
-            )
+    def check_classes(self, classes: Sequence[object]) -> None:
+        """Reject outcomes that contradict the classes of an estimator, its `classes_`."""
+        names = [str(name) for name in classes]
+        check_order(self.decision, names)
+        if isinstance(self.rule, Threshold) and len(names) == 2:  # noqa: PLR2004 - two sides
+            check_outcomes(self.decision, names)
+
+    def outcome_classes(self, classes: Sequence[object]) -> tuple[tuple[str, str], ...]:
+        """Pair the outcomes with the classes that they are; empty if their names are equal."""
+        rule, names = self.rule, [str(name) for name in classes]
+        if isinstance(rule, Threshold) and len(names) == 2:  # noqa: PLR2004 - two sides
+            outcomes: tuple[str, ...] = (self.decision.favorable, self.decision.unfavorable)
+            sides = names[::-1] if rule.favors == "above" else names
+        else:
+            outcomes, sides = self.decision.classes, names
+        if list(outcomes) == sides or len(outcomes) != len(sides):
+            return ()
+        return tuple(zip(outcomes, sides, strict=True))
 
     def model(self, network: Network) -> Model:
         """Fold the scaling into the network; return the model of space, network and rule."""
@@ -254,5 +257,10 @@ def read_schema(path: str | Path) -> Schema:
 
 def write_schema(schema: Schema, path: str | Path) -> None:
     """Write a schema as TOML; an existing file is replaced at once or not at all."""
+    write_schema_text(format_schema(schema.file), path)
+
+
+def write_schema_text(text: str, path: str | Path) -> None:
+    """Write the text of a schema; an existing file is replaced at once or not at all."""
     with atomic_write(Path(path)) as part:
-        part.write_text(format_schema(schema.file), encoding="utf-8")
+        part.write_text(text, encoding="utf-8")

@@ -54,7 +54,7 @@ class Decision:
     unfavorable: str = "unfavorable"
     probability: float | None = None  # the threshold as a probability, or
     score: float | None = None  # the threshold as a score
-    favors: str = "above"
+    favors: str | None = None  # the side of favorable scores: "above" if it is not stated
     equality: str | None = None
     classes: tuple[str, ...] = ()  # in the order of the network's outputs
     one_vs_rest: str | None = None  # the class whose decision is verified
@@ -222,7 +222,7 @@ def _parse_decision(section: object) -> Decision:
         unfavorable=str(section.get("unfavorable", "unfavorable")),
         probability=_parse_optional("threshold", section),
         score=_parse_optional("score", section),
-        favors=str(section.get("favors", "above")),
+        favors=None if "favors" not in section else str(section["favors"]),
         equality=section.get("equality"),
         classes=_parse_classes(section.get("classes")),
         one_vs_rest=None if "one_vs_rest" not in section else str(section["one_vs_rest"]),

@@ -53,7 +53,18 @@ class TableFile:
         """Raise unless the table has all these columns."""
         for name in names:
             if name not in self.names:
-                raise DomainError(f"{self.path}: {missing(name, self.names)}", column=name)
+                message = f"{self.path}: {missing(name, self.names)}{self._delimiter_hint}"
+                raise DomainError(message, column=name)
+
+    @property
+    def _delimiter_hint(self) -> str:
+        """Advice about a file with only one column, which may have another delimiter."""
+        if self.delimiter is None or len(self.names) > 1:
+            return ""
+        return (
+            f"; with the delimiter {self.delimiter!r} there is only one column: state the right "
+            'one, such as sep = "|", in [table] of the schema'
+        )
 
     def chunks(
         self,

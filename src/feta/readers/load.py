@@ -29,7 +29,7 @@ from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from feta.arrays import Matrix
 
@@ -48,6 +48,7 @@ class LoadedModel:
     formats: Formats = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # remarks for the user about how the model was read
     options: TableOptions = field(default_factory=TableOptions)  # how pandas reads a table
+    outcome_classes: tuple[tuple[str, str], ...] = ()  # outcomes with other names than classes
 
     @property
     def runtime_name(self) -> str:
@@ -105,7 +106,24 @@ def open_model(
     ]
     nonempty = tuple(note for note in notes if note)
     unit, table_options = declared.decision.unit, declared.file.table
-    return LoadedModel(model, runtime, unit, table, formats, nonempty, table_options)
+    return LoadedModel(
+        model,
+        runtime,
+        unit,
+        table,
+        formats,
+        nonempty,
+        table_options,
+        declared.outcome_classes(_classes(source.estimator)),
+    )
+
+
+def _classes(estimator: Any) -> "Sequence[object]":  # noqa: ANN401 - scikit-learn ships no types
+    """Return the classes of an estimator; none for a regressor or no estimator."""
+    if estimator is None:
+        return ()
+    classes: Sequence[object] = getattr(split_pipeline(estimator)[1], "classes_", ())
+    return classes
 
 
 def _open_table(
@@ -172,7 +190,7 @@ def _read_estimator(estimator: Any, schema: Schema, formats: Formats) -> Network
             "a regressor gives no probability; write tolerance = … in [decision], "
             "or score = … for a decision by its value"
         )
-    schema.check_classes([str(name) for name in getattr(last, "classes_", [])])
+    schema.check_classes(_classes(estimator))
     if steps is None:
         return read_sklearn(estimator, schema.space)
     return read_sklearn(estimator, schema.space, table=raw_table(estimator, schema.space, formats))

@@ -21,6 +21,9 @@ SUPPORTED = (
 )
 
 
+UNTRUSTED = "opening this type of file could run any code hidden in it, so FETA does not"
+
+
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     """The user's options for opening a model file."""
@@ -40,8 +43,8 @@ class ModelSource:
     notes: tuple[str, ...] = ()  # remarks for the user about how it was read
 
 
-def open_source(path: Path, options: SourceOptions) -> ModelSource:
-    """Open a file by its type."""
+def open_source(path: Path, options: SourceOptions, *, first_schema: bool = False) -> ModelSource:
+    """Open a file by its type; `first_schema` states that there is no schema yet."""
     suffix = path.suffix.lower()
     if suffix == ".onnx":
         return ModelSource(read_onnx(path, external_data=options.external))
@@ -58,7 +61,7 @@ def open_source(path: Path, options: SourceOptions) -> ModelSource:
         return _identify(path, load_skops(path))
     if suffix in PICKLES | TORCH_PICKLES:
         if not options.trust_pickle:
-            raise _pickle_error(path)
+            raise _first_pickle_error(path) if first_schema else _pickle_error(path)
         return _identify(path, load_pickle(path))
     if suffix in TABLES:
         raise NetworkError(
@@ -71,20 +74,30 @@ def open_source(path: Path, options: SourceOptions) -> ModelSource:
     )
 
 
+def _first_pickle_error(path: Path) -> NetworkError:
+    """Return the error for an untrusted pickle, if there is no schema to convert it with."""
+    torch = path.suffix.lower() in TORCH_PICKLES
+    safe = "as ONNX (torch.onnx.export)" if torch else "as .skops (skops.io.dump)"
+    return NetworkError(
+        f"{path}: {UNTRUSTED}; if you wrote it, add --trust-pickle, or save the model {safe}"
+    )
+
+
 def _pickle_error(path: Path) -> NetworkError:
     """Return the error for an untrusted pickle, with a script that converts it."""
     torch = path.suffix.lower() in TORCH_PICKLES
-    package, load = ("torch", f"torch.load({path.name!r}, weights_only=False)")
-    read = f"feta.read_torch({load})"
-    if not torch:
-        package, load = "joblib", f"joblib.load({path.name!r})"
-        read = f"feta.read_sklearn({load}, schema.space)"
     error = NetworkError(
-        f"{path}: opening this type of file could run any code hidden in it, so FETA does not; "
-        "if you wrote it, add --trust-pickle, or save the model once from Python:"
+        f"{path}: {UNTRUSTED}; if you wrote it, add --trust-pickle, or save the model once from "
+        "Python:"
     )
+    package = "torch" if torch else "joblib"
     error.add_note(f'import feta, {package}; schema = feta.read_schema("schema.toml")')
-    error.add_note(f"network = {read}")
+    if torch:
+        error.add_note(f"network = feta.read_torch(torch.load({path.name!r}, weights_only=False))")
+    else:
+        error.add_note(f"model = joblib.load({path.name!r})")
+        error.add_note('schema.check_classes(getattr(model, "classes_", ()))')
+        error.add_note("network = feta.read_sklearn(model, schema.space)")
     error.add_note('feta.save_model(schema.model(network), "model.feta", table=schema.table)')
     return error
 

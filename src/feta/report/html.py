@@ -23,6 +23,7 @@ from feta.report.words import (
     either,
     headline,
     notes,
+    outcome_class_words,
     source_notes,
     violation_sentence,
     words_for,
@@ -83,6 +84,7 @@ def html(report: Report) -> str:
         answer=headline(summary, words, partial=report.partial),
         question=question(report),
         rule=rule_words(model, report.source.unit),
+        outcome_classes=outcome_class_words(report.source.outcome_classes),
         shared=[a for a in model.space.attributes if not model.space.is_sensitive(a)],
         max_columns=MAX_COLUMNS,
         cards=[_card(report, view) for view in report.pairs],
@@ -155,9 +157,12 @@ def rule_words(model: Model, unit: str) -> str:
 
 def _threshold_words(model: Model, rule: Threshold) -> str:
     unfavorable, favorable = model.outcomes
+    sides = ("above", "below") if rule.favors == "above" else ("below", "above")
+    ties = ("at or ", "") if rule.equality == "favorable" else ("", "at or ")
+    first, second = (f"{tie}{side}" for tie, side in zip(ties, sides, strict=True))
     words = (
-        f"A score {rule.favors} {rule.value:.6g} gives the decision {favorable!r}, any other score "
-        f"{unfavorable!r}; a score equal to it counts as {rule.equality}."
+        f"A score {first} {rule.value:.6g} gives the decision {favorable!r}, a score {second} it "
+        f"gives {unfavorable!r}."
     )
     if not model.scorer.sigmoid:
         return words

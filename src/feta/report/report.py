@@ -41,6 +41,7 @@ class ReportSource:
     compared: Comparison | None = None  # with the user's model, on the user's table
     id_column: str | None = None
     notes: tuple[str, ...] = ()  # about how the model was read
+    outcome_classes: tuple[tuple[str, str], ...] = ()  # outcomes with other names than classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -95,7 +95,8 @@ def headline(summary: AuditSummary, words: Words, *, partial: bool) -> Headline:
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Unfair: {least}{unfair:,} of {people:,} people"
         verb = "has" if unfair == 1 else "have"
-        rest = f" {verb} {words.counterexample} (CE rate {summary.ce_rate:.1%})."
+        rate = f"; the counterexample rate (CE rate) is {summary.ce_rate:.1%}"
+        rest = f" {verb} {words.counterexample}{rate}."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         who = "the 1 person" if people == 1 else f"each of the {people:,} people"
@@ -162,6 +163,14 @@ NOT_COMPARED = (
 def compared(source: "ReportSource") -> str:
     """State on how many rows FETA's model was compared with the user's model."""
     return NOT_COMPARED if source.compared is None else source.compared.sentence()
+
+
+def outcome_class_words(pairs: Sequence[tuple[str, str]]) -> str:
+    """State which class of the model each outcome is; empty if they have the same names."""
+    if not pairs:
+        return ""
+    parts = [f"{plain(outcome)!r} is {plain(label)!r}" for outcome, label in pairs]
+    return f"In the model's own classes, {', '.join(parts[:-1])} and {parts[-1]}."
 
 
 def source_notes(notes: Iterable[str]) -> list[str]:

@@ -24,7 +24,7 @@ from feta.space.limits import (
     readable,
 )
 from feta.space.quick_check import QuickCheck
-from feta.space.records import Record, first_repeated, named_columns
+from feta.space.records import Record, first_repeated, located, named_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -248,7 +248,8 @@ class FeatureSpace:
         """
         columns = named_columns(records)
         if columns or isinstance(records, Mapping):
-            return self.encode_columns(columns, sensitive=sensitive, limits=limits)
+            with located(records):
+                return self.encode_columns(columns, sensitive=sensitive, limits=limits)
         # The records have no columns: there are no people, or no column needs to be read.
         nothing_to_read = sensitive == "ignore" and all(map(self.is_sensitive, self.attributes))
         if len(records) and not nothing_to_read:

@@ -1,7 +1,8 @@
 """Raw records of people as named columns."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from feta.errors import DomainError
@@ -25,6 +26,19 @@ def named_columns(
             raise _invalid_people(type(record).__name__, f" in row {row}")
     names = list(dict.fromkeys(name for record in records for name in record))
     return {name: [record.get(name) for record in records] for name in names}
+
+
+@contextmanager
+def located(records: object) -> Iterator[None]:
+    """Omit the row in errors about one record, which has no row."""
+    try:
+        yield
+    except DomainError as error:
+        if error.row is None or not isinstance(records, Mapping):
+            raise
+        message = str(error).removesuffix(f" (row {error.row})")
+        column, what = error.column, error.what
+        raise type(error)(message, column=column, row=error.row, what=what) from None
 
 
 def _frame_columns(frame: "pd.DataFrame") -> dict[str, Sequence[object]]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from feta import (
     Argmax,
@@ -15,6 +16,7 @@ from feta import (
     Integer,
     Model,
     Network,
+    NetworkError,
     Real,
     Reason,
     Tolerance,
@@ -337,3 +339,10 @@ def test_an_accurate_model_has_no_doubts() -> None:
     rows = [{"age": 18 + n, "sex": "male", "income": 1} for n in range(40)]
     labels = [18 + n >= 40 for n in range(40)]
     assert audit(linear(age=1.0, bias=-40.0), rows, labels=labels).summary.doubts == []
+
+
+def test_an_estimator_is_no_model() -> None:
+    with pytest.raises(
+        NetworkError, match=r"^invalid model: got LogisticRegression; expected a Mo"
+    ):
+        audit(LogisticRegression(), [])

@@ -26,6 +26,7 @@ from tests.unit.estimators.classifiers import (
     SPACE,
     THREE,
     Opaque,
+    Rule,
     X,
     Y,
     Z,
@@ -65,6 +66,12 @@ def test_the_warning_of_a_weaker_guarantee_has_reason_and_remedy() -> None:
     message = r"the weaker guarantee holds: fair if .+ train it with activation='relu'"
     with pytest.warns(UserWarning, match=message):
         FairClassifier(perceptron(activation="tanh"), SPACE).fit(X, Y)
+
+
+def test_the_warning_does_not_advise_the_class_that_gives_it() -> None:
+    message = r"got Rule; .* in one; train one of those$"
+    with pytest.warns(UserWarning, match=message):
+        FairClassifier(Rule(lambda table: table["age"] > 40), SPACE).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("error")

@@ -191,6 +191,32 @@ def test_the_message_about_a_bad_file_names_it(
         encoded(table(tmp_path, content))
 
 
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        ("41,divers,0,1", "; add the value, or write other = true for the column if the model's"),
+        ('41,male,0,"1,5"', '; write numbers .*, or declare the decimal comma: decimal = "," in'),
+        ('41,male,0,"1.000,5"', "; write numbers .* without thousands separators$"),
+    ],
+)
+def test_the_message_about_a_cell_names_the_remedy(row: str, advice: str, tmp_path: Path) -> None:
+    with pytest.raises(DomainError, match=advice):
+        encoded(table(tmp_path, f"{HEADER}\n{row}\n"))
+
+
+def test_a_value_that_other_cannot_accept_gets_no_such_advice(tmp_path: Path) -> None:
+    with pytest.raises(DomainError, match="'code' is invalid: got") as caught:
+        encoded(table(tmp_path, f"{HEADER}\n41,male,2,1\n"))
+    assert "other = true" not in str(caught.value)
+
+
+def test_a_table_of_one_column_gets_a_hint_at_its_delimiter(tmp_path: Path) -> None:
+    file = table(tmp_path, "age|sex\n1|2\n")
+    message = r"with the delimiter ',' there is only one column: .*sep = \"\|\", in \[table\]"
+    with pytest.raises(DomainError, match=message):
+        file.require(["age"])
+
+
 def test_the_message_about_a_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
     file = table(tmp_path, "ages,sex\n1,2\n")
     file.require(["sex"])

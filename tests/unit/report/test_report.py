@@ -16,7 +16,7 @@ from feta.model import Model
 from feta.readers.load import LoadedModel
 from feta.report.audit_json import audit_json
 from feta.report.bands import Bands
-from feta.report.html import html
+from feta.report.html import html, rule_words
 from feta.report.junit import junit
 from feta.report.markdown import markdown, md
 from feta.report.picture import grid
@@ -93,6 +93,31 @@ def test_scores_before_a_sigmoid_are_called_log_odds() -> None:
     assert words_for(model, "").margin == "score (log-odds)"
     assert words_for(MODEL, "").margin == "score"
     assert "0.847298 is the probability 0.7." in html(report_of(model, ROWS))
+
+
+@pytest.mark.parametrize(
+    ("favors", "equality", "expected"),
+    [
+        ("above", "favorable", "at or above 0.25 gives the decision 'ja', a score below it gives"),
+        (
+            "above",
+            "unfavorable",
+            "above 0.25 gives the decision 'ja', a score at or below it gives",
+        ),
+        ("below", "favorable", "at or below 0.25 gives the decision 'ja', a score above it gives"),
+        (
+            "below",
+            "unfavorable",
+            "below 0.25 gives the decision 'ja', a score at or above it gives",
+        ),
+    ],
+)
+def test_the_rule_names_the_side_of_a_tie(favors: str, equality: str, expected: str) -> None:
+    space = feta.FeatureSpace((feta.Integer("age", 18, 19, sensitive=True),))
+    network = feta.Network.from_layers([([[1.0]], [0.0])])
+    rule = feta.Threshold(0.25, favors, equality)  # type: ignore[arg-type]
+    model = Model(space, network, rule, outcomes=("nein", "ja"))
+    assert rule_words(model, "") == f"A score {expected} 'nein'."
 
 
 def test_the_page_names_the_engine_that_answered() -> None:
@@ -234,7 +259,7 @@ def test_a_span_is_shown_by_two_counterparts(
     assert [SPACE.decode(end)["age"] for end in ends] == [18, 90]
     page = html(report)
     for words in (
-        "1 of 1 people has two counterparts whose scores differ by more than 70 p (CE rate",
+        "1 of 1 people has two counterparts whose scores differ by more than 70 p; the counter",
         "Does this person have two counterparts whose scores differ by more than 70 p? A counter",
         "the audit found two counterparts",
         "<th>lower score</th><th>higher score</th>",

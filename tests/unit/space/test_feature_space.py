@@ -89,6 +89,16 @@ def test_decode_inverts_encode() -> None:
     np.testing.assert_array_equal(BANDED.encode(decoded), [[0.0, 1.0, 31.0, 1.0]])
 
 
+@pytest.mark.parametrize("changed", [{"age": 1000}, {"sex": "x"}, {"income": None}])
+def test_a_message_about_one_record_has_no_row(changed: dict[str, object]) -> None:
+    with pytest.raises(DomainError, match="is invalid") as one:
+        SPACE.encode(RECORD | changed)
+    with pytest.raises(DomainError, match="is invalid") as listed:
+        SPACE.encode([RECORD | changed])
+    assert str(listed.value) == f"{one.value} (row 0)"
+    assert (one.value.row, one.value.column) == (0, next(iter(changed)))
+
+
 def test_a_frame_without_rows_gives_no_people() -> None:
     assert SPACE.encode(pd.DataFrame([RECORD]).iloc[:0]).shape == (0, SPACE.width)
 

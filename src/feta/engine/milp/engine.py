@@ -59,8 +59,8 @@ class MilpEngine:
         self.max_cells = max_cells
         self.counting: Counting = counting or ("pool" if backend.pools else "cuts")
         self.about = (
-            "verify, worst, tally, also of real-valued and huge sensitive domains: "
-            f"{backend.name} finds, bounds prove"
+            "verify and worst, also of real-valued and huge sensitive domains; tally on finite "
+            f"ones: {backend.name} finds, bounds prove"
         )
         self._solvers: WeakKeyDictionary[Model, Solver] = WeakKeyDictionary()
 

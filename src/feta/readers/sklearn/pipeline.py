@@ -67,8 +67,16 @@ def raw_table(
             reason = missing(name, known, owner="schema")
             raise NetworkError(f"the pipeline reads {name!r}: {reason}")
     fitted = [str(name) for name in names]
+    _check_types(space, formats or {}, known_values(steps, fitted))
     types = with_markers(formats or {}, marker_formats(steps, fitted))
     return RawTable(space, tuple(fitted), formats=types)
+
+
+def _check_types(space: FeatureSpace, formats: Formats, known: dict[str, KnownValues]) -> None:
+    """Reject categories of other types than in the table, with advice that suits the encoder."""
+    for attribute in space.attributes:
+        if attribute.name in formats and attribute.name in known:
+            formats[attribute.name].check(attribute, encoded=known[attribute.name].values)
 
 
 def read_columns(estimator: Estimator) -> list[str] | None:

@@ -35,6 +35,9 @@ ACTIVATIONS = ("identity", "relu")
 # Votes and counts store the class index in int8.
 MAX_CLASSES = 127
 
+# The end of messages about estimators that cannot be read.
+WRAPPER_ADVICE = "use FairClassifier or FairRegressor, which vote with its predict"
+
 
 def read_sklearn(
     estimator: "BaseEstimator",
@@ -96,9 +99,14 @@ def _absorb_steps(
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         raise NetworkError(
-            f"the pipeline cannot be evaluated ({type(error).__name__}: {error}); "
-            "use FairClassifier or FairRegressor, which vote with its predict"
+            f"the pipeline cannot be evaluated ({type(error).__name__}: {error}); {WRAPPER_ADVICE}"
         ) from error
+
+
+def obstacle_inside_wrapper(error: NetworkError) -> str:
+    """Return why an estimator cannot be read, without the advice to use the wrapper."""
+    reason, found, _ = str(error).partition(WRAPPER_ADVICE)
+    return reason.removesuffix("; ").removesuffix(", or ") if found else reason
 
 
 def _obstacle(estimator: object) -> str | None:
@@ -122,8 +130,7 @@ def _obstacle(estimator: object) -> str | None:
         return (
             f"the estimator is not supported: got {name}; expected an MLPClassifier, "
             "LogisticRegression, LogisticRegressionCV, MLPRegressor, LinearRegression or skorch "
-            "network, or a pipeline that ends in one; train one of those, or use FairClassifier "
-            "or FairRegressor, which vote with its predict"
+            f"network, or a pipeline that ends in one; train one of those, or {WRAPPER_ADVICE}"
         )
     if not hasattr(estimator, "coefs_" if _is_mlp(estimator) else "coef_"):
         return _unfitted_message(name)
