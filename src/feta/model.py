@@ -16,7 +16,9 @@ import numpy as np
 
 from feta.arrays import Answers, Flags, Matrix, Vector
 from feta.dyadic import Dyadic
-from feta.errors import SchemaError
+from feta.errors import NetworkError, SchemaError
+from feta.relation.all_sensitive_values import AllSensitiveValues
+from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64
 from feta.rule import (
     UNDECIDED,
@@ -82,12 +84,13 @@ class Model:
     rule: Rule = None  # type: ignore[assignment]  # set in __post_init__
     threshold: InitVar[float | None] = None
     outcomes: tuple[str, ...] = ()  # names of the decisions; not part of the fingerprint
+    relation: Relation = None  # type: ignore[assignment]  # set in __post_init__
 
     def __post_init__(self, threshold: float | None) -> None:
-        scorer: object = self.network
-        if not isinstance(scorer, Network):
+        source: object = self.scorer
+        if not hasattr(source, "restrict"):  # an estimator or a module
             raise NetworkError(
-                f"invalid network: got {type(scorer).__name__}; expected a Network; use "
+                f"invalid network: got {type(source).__name__}; expected a Network; use "
                 "feta.read_sklearn(estimator, space), feta.read_torch(module) or "
                 "feta.read_onnx(path)"
             )
@@ -110,6 +113,8 @@ class Model:
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
         scorer = _fit_scorer(self.scorer, rule, self.space)
         object.__setattr__(self, "scorer", scorer)
+        relation = AllSensitiveValues(self.space) if self.relation is None else self.relation
+        object.__setattr__(self, "relation", relation.over(self.space))
         object.__setattr__(self, "rule", rule.resolved(scorer.equality))
         outcomes = tuple(self.outcomes) or rule.outcomes
         if len(outcomes) != rule.n_classes or len(set(outcomes)) != len(outcomes):
@@ -130,7 +135,8 @@ class Model:
     @cached_property
     def fingerprint(self) -> str:
         """A sha256 of space, scorer and rule."""
-        parts = (self.space.fingerprint, self.scorer.fingerprint, repr(self.rule))
+        parts = [self.space.fingerprint, self.scorer.fingerprint, repr(self.rule)]
+        parts += [self.relation.fingerprint] if self.relation.fingerprint else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @cached_property
@@ -149,7 +155,7 @@ class Model:
     @cached_property
     def restricted(self) -> Restricted:
         """The scorer on people's counterparts."""
-        return self.scorer.restrict(self.space.lattice)
+        return self.scorer.restrict(self.relation)
 
     @cached_property
     def runtime_error(self) -> float:
@@ -192,7 +198,7 @@ class Model:
                 "Argmax"
             )
         rule = OneVsRest(self.rule.classes, chosen)
-        return Model(self.space, self.scorer, rule)
+        return Model(self.space, self.scorer, rule, relation=self.relation)
 
     def runtime_scores(self, points: Points) -> Enclosure:
         """Compute scores with an error bound that also covers the source's runtime."""

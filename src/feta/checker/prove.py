@@ -29,7 +29,7 @@ def prove(certificate: Certificate, query: Query) -> None:
             _check_span(query)
         case LatticeProof():
             comparator = model.rule.comparator(model.exact_scores(query.person[None, :]))
-            for block in model.space.lattice.counterparts(query.person):
+            for block in model.relation.counterparts(query.person):
                 _check_agreement(query, comparator, block)
         case BoundsProof(cuts=cuts, center=center):
             _check_bounds(query, cuts, center)
@@ -77,7 +77,7 @@ def _check_span(query: Query) -> None:
     """Score every counterpart; compare the lowest with the highest score."""
     model = query.model
     lowest = highest = query.person[None, :]
-    for block in model.space.lattice.counterparts(query.person):
+    for block in model.relation.counterparts(query.person):
         people = np.concatenate([block, lowest, highest])
         scores = model.exact_scores(people).numerators[:, 0].tolist()
         first, last = scores.index(min(scores)), scores.index(max(scores))
@@ -150,9 +150,9 @@ def check_coverage(certificate: Certificate, query: Query) -> None:
                 f"invalid proof by bounds: got center {proof.center}; "
                 "expected a center for a tolerance, and None for other rules"
             )
-        _leaf_cells(proof.cuts, Cells.whole(query.model.space.axes))
+        _leaf_cells(proof.cuts, Cells.whole(query.model.relation.axes))
         return
-    size = query.model.space.lattice.size
+    size = query.model.relation.count(query.person)
     if proof.counterparts != size:
         raise CertificateError(
             "the certificate does not cover every counterpart: "

@@ -10,7 +10,7 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.engine.budget_tracker import BudgetTracker
-from feta.engine.counterparts import MAX_COUNTERPARTS, block_size, blocks
+from feta.engine.counterparts import MAX_COUNTERPARTS, assignments, block_size, blocks
 from feta.engine.order_statistics import spread_of
 from feta.engine.protocol import Budget, Until
 from feta.engine.query_state import QueryState
@@ -36,7 +36,7 @@ class ExhaustiveEngine:
 
     def accepts(self, model: Model) -> bool:
         """Accept every finite lattice whose assignment IDs fit in int64."""
-        return model.space.finite and model.space.lattice.size < MAX_COUNTERPARTS
+        return model.relation.finite and model.relation.size < MAX_COUNTERPARTS
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one query."""
@@ -58,13 +58,16 @@ class ExhaustiveEngine:
         rule = model.rule
         assert not isinstance(rule, Tolerance)  # the public functions reject it
         budget_tracker = BudgetTracker(budget)
-        size = model.space.lattice.size if weights is None else len(weights.assignment_ids)
-        total = size if weights is None else weights.total
-        group_size = max(1, block_size(model) // size)
+        group_size, totals = 1, np.zeros(len(people), dtype=np.int64)
+        if model.relation.complete:
+            group_size = max(
+                1, block_size(model) // max(1, len(assignments(model, people, weights)))
+            )
         counts = np.zeros((len(people), rule.n_classes), dtype=np.int64)
         runtime_safe = np.ones(len(people), dtype=bool)
         for first in range(0, len(people), group_size):
             group = slice(first, min(first + group_size, len(people)))
+            totals[group] = assignments(model, people[group], weights).total
             for points, votes in blocks(model, people[group], weights):
                 if budget_tracker.spent(len(points)):
                     break
@@ -76,11 +79,11 @@ class ExhaustiveEngine:
                     counts[group, decision] += (decisions == decision) @ votes
                 if until == "majority":
                     so_far = complete_tally(
-                        counts[group], total, runtime_safe[group], ties_to=rule.ties_to
+                        counts[group], totals[group], runtime_safe[group], ties_to=rule.ties_to
                     )
                     if so_far.decided.all():
                         break
-        return complete_tally(counts, total, runtime_safe, ties_to=rule.ties_to)
+        return complete_tally(counts, totals, runtime_safe, ties_to=rule.ties_to)
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None

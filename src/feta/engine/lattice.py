@@ -56,7 +56,7 @@ class LatticeEngine:
         One sensitive attribute may be real-valued if there is one score. Models with several
         real-valued attributes need the engine `milp`.
         """
-        if native_kernel.native is None:
+        if native_kernel.native is None or not model.relation.complete:
             return False
         if not model.space.finite:
             return model in self._real_axes or _has_one_real_axis(model)

@@ -101,7 +101,7 @@ class QueryState:
 
         Without a proof by bounds, every counterpart must have been decided.
         """
-        proof = proof or LatticeProof(self.model.space.lattice.size)
+        proof = proof or LatticeProof(self.model.relation.count(self.query.person))
         rule = self.model.rule
         if isinstance(rule, Tolerance) and isinstance(proof, BoundsProof):
             assert self.span is not None
@@ -138,7 +138,7 @@ class QueryState:
 
     def counterpart(self, assignment_id: int) -> Vector:
         """Return the counterpart with this assignment."""
-        return np.asarray(self.model.space.lattice.counterpart(self.query.person, assignment_id))
+        return np.asarray(self.model.relation.counterpart(self.query.person, assignment_id))
 
     def witness(self, counterpart: Point) -> Counterexample | None:
         """Replay a counterpart; return None if it gets the same decision.

@@ -70,7 +70,7 @@ def _first_accepting(model: Model) -> Engine:
 
 
 def _is_small(model: Model) -> bool:
-    return model.space.lattice.size <= MAX_ENUMERATED
+    return model.relation.size <= MAX_ENUMERATED
 
 
 def _why_not(model: Model) -> str:

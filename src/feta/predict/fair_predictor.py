@@ -186,16 +186,13 @@ class FairPredictor:
         return replace(self.budget, seconds=seconds * n_people / n_all)
 
     def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
-        """Deduplicate people who agree on all shared columns: they have the same counterparts."""
+        """Deduplicate people with the same key: they have the same counterparts."""
         people = self._checked(people)
-        # Rows are compared by their bytes; + 0.0 turns −0.0 into 0.0, which it equals.
-        content = (people[:, ~self.model.space.sensitive_columns] + 0.0).tobytes()
-        size = len(content) // max(1, len(people))
         seen: dict[bytes, int] = {}
         first: list[int] = []
         inverse = np.zeros(len(people), dtype=np.int64)
-        for row in range(len(people)):
-            index = seen.setdefault(content[row * size : (row + 1) * size], len(seen))
+        for row, key in enumerate(self.model.relation.keys(people)):
+            index = seen.setdefault(key, len(seen))
             if index == len(first):
                 first.append(row)
             inverse[row] = index

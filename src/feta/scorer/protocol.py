@@ -7,10 +7,10 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.dyadic import Dyadic
+from feta.relation.protocol import Relation
 from feta.rounding import DIFFERENCE, Arithmetic
 from feta.space.attribute import Attribute
 from feta.space.feature_space import FeatureSpace
-from feta.space.lattice import Lattice
 
 # The side of a threshold.
 Side = Literal["above", "below"]
@@ -137,7 +137,7 @@ class Scorer(Protocol):
         """Return people as points, one per row."""
         ...
 
-    def restrict(self, lattice: Lattice) -> Restricted:
+    def restrict(self, relation: Relation) -> Restricted:
         """Return the scorer on people's counterparts: only the sensitive columns vary."""
         ...
 

@@ -35,11 +35,10 @@ class Counterexample:
         object.__setattr__(self, "counterpart", frozen(self.counterpart))
         pair = np.stack([self.person, self.counterpart])
         model.space.check(pair)
-        shared = ~model.space.sensitive_columns
-        if self.person[shared].tobytes() != self.counterpart[shared].tobytes():
+        if not model.relation.related(self.person, self.counterpart):
             raise CertificateError(
-                "invalid counterexample: got two people who differ in a column that is not "
-                "sensitive; expected counterparts"
+                "invalid counterexample: got two people who are not related: they differ in "
+                "a column that is not sensitive, or in another way; expected counterparts"
             )
         points = model.points(pair)
         scores = points.exact_scores(np.arange(2))

@@ -69,8 +69,8 @@ class MilpEngine:
         return find_spec(self.backend.package) is not None
 
     def accepts(self, model: Model) -> bool:
-        """Accept every model whose tables are short enough."""
-        return tabulable(model)
+        """Accept every network whose tables are short enough, with all counterparts."""
+        return model.relation.complete and tabulable(model)
 
     def solve(self, query: Query, budget: Budget) -> Verdict:
         """Answer one query."""

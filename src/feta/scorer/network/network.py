@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from feta.arrays import Matrix, Vector
 from feta.deprecation import renamed
 from feta.errors import NetworkError, SchemaError, unknown_choice
+from feta.relation.protocol import Relation
 from feta.rounding import LARGEST_ACTIVATION, SOURCES, Arithmetic
 from feta.scorer.network.activation import (
     NAMED,
@@ -33,7 +34,8 @@ from feta.scorer.network.error_bounds import largest_activations
 from feta.scorer.network.evaluation import Rows, Tabulated
 from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.layers import Affine, Columns, Measured, check_affine
-from feta.scorer.protocol import Provenance, Scorer, Side
+from feta.scorer.protocol import Provenance, Restricted, Scorer, Side
+from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import Lattice
@@ -177,9 +179,14 @@ class Network:
         """Return people as points, one per row."""
         return Rows(self.exact, people)
 
-    def restrict(self, lattice: Lattice) -> Tabulated:
-        """Return the network on people's counterparts, with its first layer tabulated."""
-        return Tabulated(self.exact, lattice)
+    def restrict(self, relation: Relation) -> Restricted:
+        """Return the network on people's counterparts.
+
+        If every assignment gives a counterpart, the first layer is tabulated over the axes.
+        """
+        if not relation.complete:
+            return RestrictedRows(self, relation)
+        return Tabulated(self.exact, Lattice(relation.axes))
 
     def __call__(self, people: Matrix) -> Matrix:
         """Compute scores in float64, (people, outputs), for display only."""
