@@ -1,0 +1,63 @@
+"""Public names and the modules that define them; `feta` imports them on first use."""
+
+from .api import spread as spread, tally as tally, verify as verify, worst as worst
+from .auditing.audit import Audit as Audit, audit as audit
+from .engine.protocol import Budget as Budget
+from .errors import (
+    CertificateError as CertificateError,
+    DatasetError as DatasetError,
+    DomainError as DomainError,
+    EngineError as EngineError,
+    FetaError as FetaError,
+    MissingExtra as MissingExtra,
+    NetworkError as NetworkError,
+    SchemaError as SchemaError,
+    Undecided as Undecided,
+)
+from .estimators.ce_fair_classifier import CEFairClassifier as CEFairClassifier
+from .estimators.fair_classifier import FairClassifier as FairClassifier
+from .estimators.fair_regressor import FairRegressor as FairRegressor
+from .io.model_file import load_model as load_model, save_model as save_model
+from .io.onnx_writer import write_onnx as write_onnx
+from .io.schema import Schema as Schema, read_schema as read_schema, write_schema as write_schema
+from .model import Model as Model
+from .predict.fair_predictor import FairPredictor as FairPredictor
+from .query import FairAt as FairAt, WorstAt as WorstAt
+from .readers.keras.read import read_keras as read_keras
+from .readers.onnx.read import read_onnx as read_onnx
+from .readers.runtime import runtime_of as runtime_of
+from .readers.sklearn.read import read_sklearn as read_sklearn
+from .readers.torch.read import read_torch as read_torch
+from .readers.weights import read_weights as read_weights
+from .rule import (
+    Argmax as Argmax,
+    OneVsRest as OneVsRest,
+    Threshold as Threshold,
+    Tolerance as Tolerance,
+)
+from .scorer.network.network import Network as Network
+from .space.attribute import (
+    Categorical as Categorical,
+    Derived as Derived,
+    Integer as Integer,
+    Levels as Levels,
+    Real as Real,
+)
+from .space.feature_space import FeatureSpace as FeatureSpace
+from .space.vote_weights import VoteWeights as VoteWeights
+from .train.ce_fair import CEFairTrainer as CEFairTrainer
+from .train.plain import PlainTrainer as PlainTrainer
+from .train.run import TrainingRun as TrainingRun
+from .verdict.counterexample import Counterexample as Counterexample
+from .verdict.spread import Spread as Spread
+from .verdict.tally import Tally as Tally
+from .verdict.verdict import (
+    Effort as Effort,
+    Fair as Fair,
+    Reason as Reason,
+    Unfair as Unfair,
+    Unknown as Unknown,
+)
+
+__all__: list[str]
+__version__: str
