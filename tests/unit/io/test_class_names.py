@@ -51,6 +51,9 @@ def test_other_names_than_words_need_the_favored_side(names: tuple[str, ...]) ->
     [
         (schema("Approved", "Refused", favors="below"), WORDS),
         (schema("refused", "approved"), WORDS),
+        (schema("loan", "approved"), WORDS),
+        (schema("loan", "refused", favors="below"), WORDS),
+        (schema("refused", "loan"), WORDS),
         (schema("good", "bad"), [0, 1]),
         (schema("good", "bad"), [-1.0, 1.0]),
         (schema("good", "bad"), [False, True]),
