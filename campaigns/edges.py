@@ -18,7 +18,8 @@ import feta
 from campaigns.core import disagreements
 from campaigns.result import finish
 from feta.model import Model
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
 from tests.examples import rescaled
 from tests.strategies import EDGES, random_case
 

@@ -80,7 +80,7 @@ def on_a_score(rng: np.random.Generator, model: Model, person: Matrix) -> Model:
         return model
     number = int(rng.integers(model.space.lattice.size))
     other = model.space.lattice.counterpart(person, number)
-    value = float(model.exact.scores(other[None, :]).floats()[0, 0])
+    value = float(model.exact_scores(other[None, :]).floats()[0, 0])
     return replace(model, rule=replace(model.rule, value=value), threshold=None)
 
 

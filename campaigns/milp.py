@@ -30,7 +30,8 @@ from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
 from feta.rule import Threshold, Tolerance
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
 from feta.space.attribute import Attribute, Derived, Integer, Levels, Real
 from tests import oracle
 from tests.examples import rescaled

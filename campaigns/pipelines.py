@@ -46,7 +46,6 @@ from feta.arrays import Answers, Matrix
 from feta.io.raw_table import RawTable
 from feta.model import Model
 from feta.readers.sklearn.pipeline import raw_table
-from feta.scorer.network.evaluation import Rows
 from feta.space.sampling import draw_people
 
 SPACE = feta.FeatureSpace(
@@ -257,7 +256,7 @@ def compare(
     people = draw_people(SPACE, rng, n_rows)
     predictions = np.asarray(pipeline.predict(raw_table(pipeline, SPACE)(people)))
     counts["rows compared"] += n_rows
-    points = Rows(model.exact, people)
+    points = model.points(people)
     if isinstance(model.rule, feta.Tolerance):
         bounded = model.runtime_scores(points)
         distances = np.abs(bounded.values[:, 0] - predictions.ravel())

@@ -22,7 +22,7 @@ from feta.arrays import Matrix, Vector
 from feta.model import Model
 from feta.rule import Tolerance
 from feta.scorer.network import native_kernel
-from feta.scorer.network.network import Columns
+from feta.scorer.network.layers import Columns
 from feta.space.attribute import Integer
 from feta.space.feature_space import FeatureSpace
 from feta.train.worst_counterparts import worst_counterparts
@@ -76,11 +76,11 @@ def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
     network, lattice = model.network, model.space.lattice
     assert native_kernel.native is not None
     assert native_kernel.fits(network, model.space.magnitudes)
-    axes: list[native_kernel.Axis] = []
+    axes: list[native_kernel.AxisTerms] = []
     for axis in lattice.axes:
         if axis.attribute.name == "age":
             ends, slopes = axis.every_code[[0, -1], 0], network.first.slopes[:, axis.columns[0]]
-            axes.append(native_kernel.RealAxis(float(ends[0]), float(ends[1]), slopes))
+            axes.append(native_kernel.RealTerms(float(ends[0]), float(ends[1]), slopes))
         else:
             axes.append(network.first.terms(axis.every_code, axis.columns))
     kernel = native_kernel.kernel_of(network, axes)

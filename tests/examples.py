@@ -6,7 +6,7 @@ import numpy as np
 
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine
+from feta.scorer.network.layers import Affine
 
 SPACE = FeatureSpace(
     (

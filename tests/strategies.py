@@ -23,7 +23,8 @@ from feta.scorer.network.activation import (
     relu6,
 )
 from feta.scorer.network.builder import NetworkBuilder
-from feta.scorer.network.network import Affine, Columns, LookupTable, Network
+from feta.scorer.network.layers import Affine, Columns, LookupTable
+from feta.scorer.network.network import Network
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -204,7 +205,7 @@ def _at_the_edge(rng: np.random.Generator, model: Model, person: Vector, edge: E
             scores = oracle.scores(model, other)
             move = _near(rng, float(scores[first] - scores[second]), edge)
             return replace(
-                model, network=_shift_bias(model.network, int(second), move), threshold=None
+                model, scorer=_shift_bias(model.network, int(second), move), threshold=None
             )
 
 

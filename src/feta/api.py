@@ -1,5 +1,7 @@
 """The public functions on one or several people: verify, worst, tally, spread."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from feta.arrays import Matrix, Vector
@@ -8,14 +10,13 @@ from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.errors import EngineError
 from feta.model import Model
-from feta.query import Query, WorstAt
-from feta.rule import Tolerance
+from feta.query import CountOf, PersonQuery, SpreadOf, WorstAt
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
 
 
-def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
+def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
     """Answer a query with the given engine, or with the first that accepts it.
 
     The checker confirms the evidence of each verdict. Without evidence, there is no verdict.
@@ -49,8 +50,26 @@ def verify(query: Query, *, engine: str = "auto", budget: Budget = UNLIMITED) ->
     ...         print(space.decode(pair.counterpart))
     {'age': 30, 'income': 2.0}
     """
-    chosen = choose(query.model, engine)
+    chosen = choose(query, engine)
     return admit(query, chosen.solve(query, budget), trusted=is_ours(chosen))
+
+
+def verify_many(
+    queries: Sequence[PersonQuery], *, engine: str = "auto", budget: Budget = UNLIMITED
+) -> list[Verdict]:
+    """Answer queries about one model together; the budget is for each of them.
+
+    The checker confirms the evidence of each verdict.
+    """
+    if not queries:
+        return []
+    chosen = choose(queries[0], engine)
+    verdicts = chosen.solve_many(queries, budget)
+    trusted = is_ours(chosen)
+    return [
+        admit(query, verdict, trusted=trusted)
+        for query, verdict in zip(queries, verdicts, strict=True)
+    ]
 
 
 def worst(
@@ -118,13 +137,12 @@ def tally(
     """
     people = np.asarray(people, dtype=np.float64)
     model.space.check(people, sensitive="ignore")
-    if isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is not None:
         raise EngineError(
             "invalid rule: got a Tolerance; expected a rule that makes decisions; use feta.spread "
             "for a regression model"
         )
-    chosen = choose(model, engine)
-    return chosen.tally(model, people, budget, until="all")
+    return choose(CountOf(model), engine).tally(model, people, budget, until="all")
 
 
 def spread(
@@ -157,8 +175,8 @@ def spread(
     """
     people = np.asarray(people, dtype=np.float64)
     model.space.check(people, sensitive="ignore")
-    if model.network.outputs != 1:
+    if model.scorer.outputs != 1:
         raise EngineError(
-            f"wrong number of network outputs: got {model.network.outputs}; expected 1 for a spread"
+            f"wrong number of network outputs: got {model.scorer.outputs}; expected 1 for a spread"
         )
-    return choose(model, engine).spread(model, people, budget)
+    return choose(SpreadOf(model), engine).spread(model, people, budget)

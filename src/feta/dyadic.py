@@ -49,7 +49,10 @@ class Dyadic:
         return Dyadic(np.asarray(self.at(exponent) + other.at(exponent), dtype=object), exponent)
 
     def __sub__(self, other: "Dyadic") -> "Dyadic":
-        return self + Dyadic(np.asarray(-other.numerators, dtype=object), other.exponent)
+        return self + -other
+
+    def __neg__(self) -> "Dyadic":
+        return Dyadic(np.asarray(-self.numerators, dtype=object), self.exponent)
 
     def __mul__(self, other: "Dyadic") -> "Dyadic":
         product = np.asarray(self.numerators * other.numerators, dtype=object)

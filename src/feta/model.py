@@ -1,4 +1,4 @@
-"""A space, a network and a rule; the only place that makes decisions.
+"""A space, a scorer and a rule; the only place that makes decisions.
 
 A score closer to the threshold than the rounding error of float64 is decided in exact arithmetic.
 A decision therefore never depends on the batch, the machine or the number of threads.
@@ -10,28 +10,20 @@ import warnings
 from collections.abc import Collection
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from feta.arrays import Answers, Flags, Matrix, Vector
-from feta.errors import NetworkError, SchemaError
-from feta.rounding import FLOAT64, LARGEST_ACTIVATION
-from feta.rule import (
-    UNDECIDED,
-    Argmax,
-    Comparator,
-    Decisions,
-    OneVsRest,
-    Outcome,
-    Rule,
-    Threshold,
-    Tolerance,
-)
-from feta.scorer.network.embedding import expanded
-from feta.scorer.network.error_bounds import Bounded, largest_activations
-from feta.scorer.network.evaluation import Points, Rows, Tabulated
-from feta.scorer.network.exact import ExactNetwork
-from feta.scorer.network.network import Network
+from feta.errors import NetworkError, SchemaError, Undecided
+from feta.relation.all_sensitive_values import AllSensitiveValues
+from feta.relation.protocol import Relation
+from feta.rounding import FLOAT64
+from feta.rule.comparator import UNDECIDED, Comparator, Decisions
+from feta.rule.protocol import Outcome, Rule, check_fits
+from feta.rule.threshold import Threshold
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.protocol import Enclosure, Points, Restricted, Scorer
 from feta.space.feature_space import FeatureSpace
 
 # Points that are decided exactly between two checks of the deadline.
@@ -42,22 +34,22 @@ EXACT_CHUNK = 2**13
 class DecisionBatch:
     """Decisions, and which of them the source's runtime provably shares."""
 
-    decisions: Decisions  # UNDECIDED only after the deadline
+    decisions: Decisions  # UNDECIDED after the deadline, and where the scorer cannot separate
     runtime_safe: Flags
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A space of people, a network that scores them, and a rule that turns scores into decisions.
+    """A space of people, a scorer, and a rule that turns scores into decisions.
 
-    `threshold=t` is short for `rule=Threshold(t)`. With a threshold, the score of a network with
-    two outputs is the second output minus the first.
+    `threshold=t` is short for `rule=Threshold(t)`. With a threshold, the score of a scorer with two
+    outputs is the second output minus the first.
 
     Examples
     --------
     Five classes, whose scores depend on income and, a little, on age:
 
-    >>> from feta import Argmax, FairPredictor, Integer, Real, Tolerance, tally
+    >>> from feta import Argmax, FairPredictor, Integer, Network, Real, Tolerance, tally
     >>> space = FeatureSpace((Integer("age", 18, 90, sensitive=True), Real("income", 0, 100)))
     >>> slopes = [[0.0, 0.0], [0.01, 0.5], [0.02, 1.0], [0.03, 1.5], [0.04, 2.0]]
     >>> biases = [0.0, -10.0, -30.0, -60.0, -100.0]
@@ -80,21 +72,22 @@ class Model:
     """
 
     space: FeatureSpace
-    network: Network
+    scorer: Scorer
     rule: Rule = None  # type: ignore[assignment]  # set in __post_init__
     threshold: InitVar[float | None] = None
     outcomes: tuple[str, ...] = ()  # names of the decisions; not part of the fingerprint
+    relation: Relation = None  # type: ignore[assignment]  # set in __post_init__
 
     def __post_init__(self, threshold: float | None) -> None:
-        scorer: object = self.network
-        if not isinstance(scorer, Network):
+        source: object = self.scorer
+        if not hasattr(source, "restrict"):  # an estimator or a module
             raise NetworkError(
-                f"invalid network: got {type(scorer).__name__}; expected a Network; use "
+                f"invalid network: got {type(source).__name__}; expected a Network; use "
                 "feta.read_sklearn(estimator, space), feta.read_torch(module) or "
                 "feta.read_onnx(path)"
             )
         argument: object = self.rule
-        if argument is not None and not isinstance(argument, Rule):
+        if argument is not None and not hasattr(argument, "comparator"):
             raise SchemaError(
                 f"invalid rule: got {argument!r}; expected a rule such as feta.Threshold(0.0)"
             )
@@ -103,35 +96,29 @@ class Model:
                 f"conflicting arguments: got rule={argument!r} and threshold={threshold!r}; "
                 "expected one of them"
             )
-        if threshold is not None and self.network.sigmoid and 0 < threshold < 1:
+        if threshold is not None and self.scorer.sigmoid and 0 < threshold < 1:
             message = (
                 f"threshold={threshold} is compared with the score, before the network's last "
                 f"sigmoid; for a probability, use rule=Threshold.at_probability({threshold})"
             )
             warnings.warn(message, stacklevel=3)
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
-        network = _fit_network(self.network, rule, self.space)
-        object.__setattr__(self, "network", network)
-        object.__setattr__(self, "rule", rule.resolved(network.equality))
+        scorer = _fit_scorer(self.scorer, rule, self.space)
+        object.__setattr__(self, "scorer", scorer)
+        relation = AllSensitiveValues(self.space) if self.relation is None else self.relation
+        object.__setattr__(self, "relation", relation.over(self.space))
+        object.__setattr__(self, "rule", rule.resolved(scorer.equality))
         outcomes = tuple(self.outcomes) or rule.outcomes
         if len(outcomes) != rule.n_classes or len(set(outcomes)) != len(outcomes):
             raise SchemaError(
                 f"invalid outcomes: got {outcomes!r}; expected {rule.n_classes} different names"
             )
         object.__setattr__(self, "outcomes", outcomes)
-        self._check_size()
 
-    def _check_size(self) -> None:
-        with np.errstate(over="ignore"):
-            largest = list(largest_activations(self.network, self.space.magnitudes))
-        for index, sizes in enumerate(largest, start=1):
-            neuron = int(np.argmax(sizes))
-            if not sizes[neuron] < LARGEST_ACTIVATION:
-                raise NetworkError(
-                    f"layer {index}, neuron {neuron} could overflow: got values up to "
-                    f"{sizes[neuron]:.3g} in this space; expected less than "
-                    f"{LARGEST_ACTIVATION:g}; narrow the columns' limits or rescale the weights"
-                )
+    @property
+    def network(self) -> Any:  # noqa: ANN401 - any scorer; most are networks
+        """The scorer; most scorers are networks."""
+        return self.scorer
 
     def with_sensitive(self, names: Collection[str]) -> "Model":
         """Return the model with exactly these attributes sensitive."""
@@ -139,8 +126,9 @@ class Model:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A sha256 of space, network and rule."""
-        parts = (self.space.fingerprint, self.network.fingerprint, repr(self.rule))
+        """A sha256 of space, scorer and rule."""
+        parts = [self.space.fingerprint, self.scorer.fingerprint, repr(self.rule)]
+        parts += [self.relation.fingerprint] if self.relation.fingerprint else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @cached_property
@@ -148,63 +136,59 @@ class Model:
         """A cache of this model over wider limits, filled by `feta.wider_limits`."""
         return {}
 
-    @cached_property
-    def exact(self) -> ExactNetwork:
-        """The network in exact arithmetic."""
-        return ExactNetwork(self.network)
+    def points(self, people: Matrix) -> Points:
+        """Return people as points, one per row."""
+        return self.scorer.points(people)
+
+    def exact_scores(self, people: Matrix) -> ExactScores:
+        """Compute the exact scores of people, (people, outputs)."""
+        return self.points(people).exact_scores(np.arange(len(people)))
 
     @cached_property
-    def tabulated(self) -> Tabulated:
-        """The network with its first layer tabulated over the sensitive lattice."""
-        return Tabulated(self.exact, self.space.lattice)
+    def restricted(self) -> Restricted:
+        """The scorer on people's counterparts."""
+        return self.scorer.restrict(self.relation)
 
     @cached_property
     def runtime_error(self) -> float:
         """The error that the source adds after its scores; infinite if it may overflow."""
-        arithmetic = self.network.arithmetic
+        arithmetic = self.scorer.arithmetic
         if self.space.magnitudes.max() > arithmetic.huge:
             return float("inf")
-        return self.rule.source_error(arithmetic) if self.network.sigmoid else 0.0
+        return self.rule.source_error(arithmetic) if self.scorer.sigmoid else 0.0
 
     def score(self, people: Matrix) -> Vector:
         """Compute float64 scores, for display only: decisions need an error bound."""
         people = np.asarray(people, dtype=np.float64)
         self.space.check(people)
-        scores = self.network(people)
-        return scores[:, 0] if self.network.outputs == 1 else scores
+        scores = self.scorer(people)
+        return scores[:, 0] if self.scorer.outputs == 1 else scores
 
     def decide(self, people: Matrix) -> Answers:
         """Return the decision for each person: True is favorable; with Argmax, class indices."""
         people = np.asarray(people, dtype=np.float64)
         self.space.check(people)
-        if isinstance(self.rule, Tolerance):
-            raise SchemaError(
-                "invalid rule: got a Tolerance; expected a rule that makes decisions; a regression "
-                "model has scores only, use model.score"
-            )
-        decisions = self.resolve(Rows(self.exact, people), self.rule).decisions
-        return decisions if isinstance(self.rule, Argmax) else decisions == 1
+        decisions = self.resolve(self.points(people), self.rule).decisions
+        undecided = np.flatnonzero(decisions == UNDECIDED)
+        if undecided.size:
+            raise Undecided(tuple(undecided.tolist()), "their scores may tie exactly")
+        return self.rule.answers(decisions)
 
     def describe(self, outcome: Outcome | None) -> str | float:
         """Return the name of an outcome; a score is returned as a number, None as an empty text."""
         if outcome is None:
             return ""
-        return float(outcome) if isinstance(self.rule, Tolerance) else self.outcomes[int(outcome)]
+        return self.rule.describe(outcome, self.outcomes)
 
     def one_vs_rest(self, chosen: str) -> "Model":
         """Return the model that decides only between the chosen class and all others."""
-        if not isinstance(self.rule, Argmax):
-            raise SchemaError(
-                f"invalid rule for one class against the rest: got {self.rule!r}; expected an "
-                "Argmax"
-            )
-        rule = OneVsRest(self.rule.classes, chosen)
-        return Model(self.space, self.network, rule)
+        rule = self.rule.one_vs_rest(chosen)
+        return Model(self.space, self.scorer, rule, relation=self.relation)
 
-    def runtime_scores(self, points: Points) -> Bounded:
+    def runtime_scores(self, points: Points) -> Enclosure:
         """Compute scores with an error bound that also covers the source's runtime."""
-        scores = points.scores(self.network.arithmetic)
-        return Bounded(scores.values, scores.errors + self.runtime_error)
+        scores = points.scores(self.scorer.arithmetic)
+        return Enclosure(scores.values, scores.errors + self.runtime_error)
 
     def resolve(
         self, points: Points, comparator: Comparator, *, deadline: float = float("inf")
@@ -228,20 +212,11 @@ class Model:
         return DecisionBatch(decisions, runtime_safe)
 
 
-def _fit_network(network: Network, rule: Rule, space: FeatureSpace) -> Network:
-    """Return the network with the outputs of a rule and the columns of a space."""
-    if network.outputs == 2 and isinstance(rule, Threshold):  # noqa: PLR2004 - two classes
-        network = network.difference()
-    if network.outputs != rule.outputs:
-        expected = "1 or 2" if isinstance(rule, Threshold) else f"{rule.outputs}"
-        raise SchemaError(
-            f"wrong number of network outputs: got {network.outputs}; expected {expected} for "
-            f"{type(rule).__name__}"
-        )
-    network = expanded(network, space)
-    if network.width != space.width:
-        raise SchemaError(
-            f"wrong number of network inputs: got {network.width}; expected {space.width}, the "
-            "columns of the space; a categorical attribute has one column per value"
-        )
-    return network
+def _fit_scorer(scorer: Scorer, rule: Rule, space: FeatureSpace) -> Scorer:
+    """Return the scorer with the outputs of a rule and the columns of a space."""
+    problem = check_fits(rule, scorer.outputs)
+    if problem:
+        raise SchemaError(f"wrong number of network outputs: {problem}")
+    if scorer.outputs != rule.outputs:  # two classes, one score
+        scorer = scorer.difference()
+    return scorer.over(space)

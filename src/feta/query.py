@@ -1,12 +1,13 @@
-"""Queries about one person. A query is a value: it can be hashed, logged and sent."""
+"""Queries: what an engine is asked. A query is a value: it can be hashed, logged and sent."""
 
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from feta.arrays import Vector, frozen
+from feta.arrays import Matrix, Vector, frozen
 from feta.errors import DomainError
 from feta.model import Model
 
@@ -35,6 +36,19 @@ class FairAt:
             )
         self.model.space.check(self.person[None, :])
 
+    @classmethod
+    def each(cls, model: Model, people: Matrix) -> list[Self]:
+        """Return one query per row; all rows are checked at once."""
+        people = frozen(people)
+        model.space.check(people)
+        queries = []
+        for person in people:
+            query = object.__new__(cls)
+            object.__setattr__(query, "model", model)
+            object.__setattr__(query, "person", person)
+            queries.append(query)
+        return queries
+
     @cached_property
     def digest(self) -> str:
         """A sha256 of query type, model and person."""
@@ -51,4 +65,21 @@ class WorstAt(FairAt):
     """
 
 
-Query = FairAt | WorstAt
+PersonQuery = FairAt | WorstAt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountOf:
+    """How many counterparts of each person get which decision?"""
+
+    model: Model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadOf:
+    """What are the median, the lowest and the highest score of each person's counterparts?"""
+
+    model: Model
+
+
+Query = PersonQuery | CountOf | SpreadOf

@@ -15,9 +15,6 @@ import numpy as np
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import NetworkError, OutsideLimits
 from feta.model import Model
-from feta.rounding import LARGEST_ACTIVATION
-from feta.scorer.network.error_bounds import largest_activations
-from feta.scorer.network.network import Measured, Network
 from feta.space.attribute import Attribute, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Number, limits_of
@@ -118,7 +115,7 @@ def _widened_model(model: Model, wider: Wider, people: Matrix, row: int) -> Mode
         return widened
     column, reason = _find_obstacle(model, wider)
     try:
-        widened = None if reason else _check_overflow(_widen(model, wider))
+        widened = None if reason else _widen(model, wider)
     except NetworkError as error:
         reason = f"the number is too large for this model: {error}"
     if widened is None:
@@ -134,22 +131,15 @@ def _find_obstacle(model: Model, wider: Wider) -> tuple[str, str]:
 
     If there is none, return the column with the largest limit, and no reason.
     """
-    space, network = model.space, model.network
     for name, low, high in wider:
-        column = space.columns_of(space.attribute(name)).start
-        if any(table.column == column for table in network.first.tables):
-            return name, "the model reads this column by a table of values"
-        span = _measured_span(network.measured, column)
-        if network.measured is not None and span is None:
-            return name, "the preprocessing of this column is known only within the limits"
-        if max(abs(low), abs(high)) >= LARGEST_ACTIVATION:
-            return name, "the number is too large for float64 arithmetic"
+        reason = model.scorer.obstacle(_column(model, name), low, high)
+        if reason:
+            return name, reason
     return max(wider, key=lambda limits: max(-limits[1], limits[2]))[0], ""
 
 
-def _measured_span(measured: Measured | None, column: int) -> tuple[float, float] | None:
-    spans = () if measured is None else measured.spans
-    return next(((low, high) for index, low, high in spans if index == column), None)
+def _column(model: Model, name: str) -> int:
+    return model.space.columns_of(model.space.attribute(name)).start
 
 
 def _widen(model: Model, wider: Wider) -> Model:
@@ -165,57 +155,7 @@ def _widen(model: Model, wider: Wider) -> Model:
         else attribute
         for attribute in model.space.attributes
     )
-    network = _widen_measured(model, wider)
-    return replace(model, space=FeatureSpace(attributes), network=network, threshold=None)
-
-
-def _widen_measured(model: Model, wider: Wider) -> Network:
-    """Scale the magnitudes that bound preprocessing so that they hold over the wider limits.
-
-    Over its span, a value of an affine step is at most its magnitude. At t spans it is at most
-    magnitude · (1 + 2·t), including the terms that the source adds. A slope that was measured
-    over the span, with an error of at most twice that of a feature, adds at most 2·t times that.
-    """
-    network = model.network
-    if network.measured is None:
-        return network
-    factor = _magnitude_factor(model, wider)
-    first = replace(network.first, cancelled_magnitude=network.first.cancelled_magnitude * factor)
-    if not np.isfinite(first.cancelled_magnitude).all():
-        raise NetworkError("numbers of the preprocessing could overflow")
-    largest = network.measured.largest * factor
-    limit = min(LARGEST_ACTIVATION, network.arithmetic.huge)
-    if not largest < limit:
-        raise NetworkError(
-            f"too large a number in the preprocessing: got up to {largest:.3g}; expected less "
-            f"than {limit:.3g}"
-        )
-    return replace(network, first=first)
-
-
-def _magnitude_factor(model: Model, wider: Wider) -> float:
-    factor = 1.0
-    for name, low, high in wider:
-        column = model.space.columns_of(model.space.attribute(name)).start
-        span = _measured_span(model.network.measured, column)
-        assert span is not None  # checked by _find_obstacle
-        radius = max(high, span[1]) - min(low, span[0])
-        factor += 2 * radius / (span[1] - span[0])
-    return factor
-
-
-def _check_overflow(model: Model) -> Model:
-    """Reject numbers that may overflow in the source's arithmetic: its results would be undefined.
-
-    Return the model.
-    """
-    network, arithmetic = model.network, model.network.arithmetic
-    largest = largest_activations(network, model.space.magnitudes)
-    sizes = [float(layer.max()) for layer in largest]
-    sizes += [float(network.first.cancelled_magnitude.max()), float(model.space.magnitudes.max())]
-    if not max(sizes) < arithmetic.huge:
-        raise NetworkError(
-            f"{arithmetic.name} arithmetic of the source could overflow: got values up to "
-            f"{max(sizes):.3g}; expected less than {arithmetic.huge:.3g}"
-        )
-    return model
+    space = FeatureSpace(attributes)
+    by_column = {_column(model, name): ends for name, ends in limits.items()}
+    scorer = model.scorer.widened(by_column, space.magnitudes)
+    return replace(model, space=space, scorer=scorer, threshold=None)

@@ -18,6 +18,7 @@ from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt
 from feta.rule import Threshold
+from feta.scorer.network.network import network_of
 from feta.train.ensemble_stack import import_torch
 from feta.verdict.verdict import Unfair
 from feta_paper.fold import Fold
@@ -75,10 +76,10 @@ def best_seconds(
 
 def float32_layers(model: Model) -> list[tuple[Float32s, Float32s]]:
     """Return weights and biases in float32, as in torch."""
-    first = model.network.first
+    first = network_of(model.scorer).first
     assert not first.tables  # trained networks have none
     layers = [(first.slopes, first.bias)]
-    layers += [(layer.weight, layer.bias) for layer in model.network.layers]
+    layers += [(layer.weight, layer.bias) for layer in network_of(model.scorer).layers]
     return [(w.astype(np.float32), b.astype(np.float32)) for w, b in layers]
 
 

@@ -15,7 +15,6 @@ from feta.checker.prove import prove
 from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
 from feta.rounding import FLOAT64
-from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
@@ -76,7 +75,7 @@ def test_a_fair_certificate_passes_the_exact_checker(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 def test_the_error_bound_covers_the_error_of_float64(case: Case) -> None:
     model = case.model
-    scores = Rows(model.exact, case.people).scores(FLOAT64)
+    scores = model.points(case.people).scores(FLOAT64)
     for row, person in enumerate(case.people):
         off = abs(Fraction(float(scores.values[row, 0])) - oracle.score(model, person))
         assert off <= Fraction(float(scores.errors[row, 0]))
@@ -86,7 +85,7 @@ def test_the_error_bound_covers_the_error_of_float64(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 def test_the_float32_bound_covers_float32_arithmetic_in_any_order(case: Case) -> None:
     model = case.model
-    scores = Rows(model.exact, case.people).scores(model.network.arithmetic)
+    scores = model.points(case.people).scores(model.network.arithmetic)
     for row, person in enumerate(case.people):
         for reverse in (False, True):
             score = _float32_score(model, person, reverse=reverse)

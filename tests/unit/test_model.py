@@ -20,7 +20,6 @@ from feta import (
     Tolerance,
 )
 from feta.rule import UNDECIDED
-from feta.scorer.network.evaluation import Rows
 from tests.examples import PERSON, SPACE, linear
 
 RULE = Threshold(0.0, "above", "favorable")
@@ -177,20 +176,20 @@ def test_after_the_deadline_only_exact_decisions_remain_undecided() -> None:
     model = linear(age=1.0, bias=-30.0)
     people = np.repeat(PERSON[None, :], 3, axis=0)
     people[:, 0] = (29, 30, 31)
-    result = model.resolve(Rows(model.exact, people), RULE, deadline=-np.inf)
+    result = model.resolve(model.points(people), RULE, deadline=-np.inf)
     assert result.decisions.tolist() == [0, UNDECIDED, 1]
     assert result.runtime_safe.tolist() == [True, False, True]
-    assert model.resolve(Rows(model.exact, people), RULE).decisions.tolist() == [0, 1, 1]
+    assert model.resolve(model.points(people), RULE).decisions.tolist() == [0, 1, 1]
 
 
 def test_a_score_within_float32s_error_is_decided_but_not_safe() -> None:
     model = linear(age=1.0, bias=-30.0 + 1e-7)
-    batch = model.resolve(Rows(model.exact, PERSON[None, :]), RULE)
+    batch = model.resolve(model.points(PERSON[None, :]), RULE)
     assert (batch.decisions.tolist(), batch.runtime_safe.tolist()) == ([1], [False])
     exact = Network.from_layers([([[1.0, 0, 0, 0]], [-30.0 + 1e-7])], source="float64")
     float64_model = Model(SPACE, exact)
     assert float64_model.resolve(
-        Rows(float64_model.exact, PERSON[None, :]), RULE
+        float64_model.points(PERSON[None, :]), RULE
     ).runtime_safe.tolist() == [True]
 
 

@@ -9,8 +9,7 @@ from feta import Argmax, CertificateError, OneVsRest, SchemaError, Threshold, To
 from feta.dyadic import Dyadic
 from feta.rounding import SOURCE_FLOAT32
 from feta.rule import UNDECIDED, Band, Comparator, Rule, differs_in_runtime, separates
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.scorer.protocol import Enclosure, Side
 
 Equality = Literal["favorable", "unfavorable"]
 
@@ -92,7 +91,7 @@ def test_a_probability_becomes_the_nearest_score(probability: float, score: floa
 def test_only_a_score_farther_than_its_error_is_decided(favors: Side, favorable: list[int]) -> None:
     values = np.array([[1.0], [3.0], [1.0], [3.0], [2.0], [np.nan], [9.0], [5.0]])
     errors = np.array([[0.9], [0.9], [1.0], [1.0], [0.0], [0.0], [np.inf], [np.nan]])
-    decided = Threshold(2.0, favors).decide(Bounded(values, errors)).tolist()
+    decided = Threshold(2.0, favors).decide(Enclosure(values, errors)).tolist()
     assert decided == [*favorable, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED]
 
 
@@ -193,7 +192,7 @@ def test_exact_arithmetic_distinguishes_nearly_equal_classes() -> None:
 def test_a_class_is_decided_only_by_a_margin_beyond_the_errors(
     values: list[float], errors: list[float], winner: int, chosen: int
 ) -> None:
-    scores = Bounded(np.array([values]), np.array([errors]))
+    scores = Enclosure(np.array([values]), np.array([errors]))
     assert ABC.decide(scores).tolist() == [winner]
     assert OneVsRest(ABC.classes, "b").decide(scores).tolist() == [chosen]
 
@@ -203,7 +202,7 @@ def test_a_class_is_decided_only_by_a_margin_beyond_the_errors(
 def test_an_unknown_score_leaves_the_class_undecided_without_a_warning(
     rule: Argmax | OneVsRest, errors: list[float]
 ) -> None:
-    scores = Bounded(np.array([[1.0, 0.0, 2.0]]), np.array([errors]))
+    scores = Enclosure(np.array([[1.0, 0.0, 2.0]]), np.array([errors]))
     assert rule.decide(scores).tolist() == [UNDECIDED]
 
 
@@ -279,7 +278,7 @@ def test_a_distance_within_its_error_of_epsilon_is_undecided() -> None:
     comparator = Tolerance(2.0).comparator(Dyadic.of([[3.0]]))
     values = np.array([[3.0], [4.5], [1.5], [4.5], [4.0], [2.0], [np.nan], [9.0]])
     errors = np.array([[0.9], [0.4], [0.4], [0.5], [0.0], [0.0], [0.0], [np.inf]])
-    assert comparator.decide(Bounded(values, errors)).tolist() == [
+    assert comparator.decide(Enclosure(values, errors)).tolist() == [
         *(0, 1, 1),
         *(UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED),
     ]
@@ -306,7 +305,7 @@ def test_the_center_of_a_band_is_an_integer_times_a_power_of_two() -> None:
 def test_a_tolerance_that_cannot_be_halved_proves_nothing_by_bounds(epsilon: float) -> None:
     band = Tolerance(epsilon).comparator(Dyadic.of([[0.0]]))
     assert band.half == 0.0
-    assert band.decide(Bounded(np.zeros((1, 1)), np.zeros((1, 1)))).tolist() == [UNDECIDED]
+    assert band.decide(Enclosure(np.zeros((1, 1)), np.zeros((1, 1)))).tolist() == [UNDECIDED]
     assert band.decide_exactly(Dyadic.of([[0.0]])).tolist() == [0]
 
 
@@ -341,7 +340,7 @@ def test_a_comparator_flags_decisions_that_differ_from_the_reference(
     comparator: Comparator = rule.comparator(Dyadic.of([reference]))
     assert comparator.decide_exactly(Dyadic.of(others)).tolist() == differs
     decisions = comparator.decide(
-        Bounded(np.array(others, dtype=np.float64), np.zeros((3, len(reference))))
+        Enclosure(np.array(others, dtype=np.float64), np.zeros((3, len(reference))))
     )
     assert all(
         decision in (UNDECIDED, expected)
@@ -397,7 +396,7 @@ def test_the_objective_of_a_tolerance_covers_both_sides_of_the_reference(referen
 def test_the_runtime_may_round_both_scores_of_a_distance(
     errors: list[float], *, differs: bool
 ) -> None:
-    scores = Bounded(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
+    scores = Enclosure(np.array([[0.0], [2.0]]), np.array(errors)[:, None])
     flags = differs_in_runtime(Tolerance(1.0), Dyadic.of([[0.0]]), scores)
     assert flags.tolist() == [False, differs]
 
@@ -408,7 +407,7 @@ def test_the_runtime_may_round_both_scores_of_a_distance(
 def test_a_difference_in_the_runtime_needs_both_decisions_beyond_their_errors(
     errors: list[float], *, differs: bool
 ) -> None:
-    scores = Bounded(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
+    scores = Enclosure(np.array([[-1.0], [1.0]]), np.array(errors)[:, None])
     flags = differs_in_runtime(Threshold(0.0), Dyadic.of([[-1.0]]), scores)
     assert flags.tolist() == [False, differs]
 

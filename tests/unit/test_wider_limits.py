@@ -28,7 +28,7 @@ from feta.errors import OutsideLimits
 from feta.io.schema_file import parse_schema
 from feta.io.schema_writer import format_schema
 from feta.scorer.network.fold import fold_scaling
-from feta.scorer.network.network import Measured
+from feta.scorer.network.layers import Measured
 from feta.wider_limits import groups
 
 SPACE = FeatureSpace(

@@ -23,7 +23,8 @@ from feta.absorb.walk import Walk
 from feta.errors import NetworkError
 from feta.io.raw_table import TableMaker
 from feta.rounding import AGREEMENT, AGREEMENT_FLOAT32
-from feta.scorer.network.network import Columns, Measured, Network
+from feta.scorer.network.layers import Columns, Measured
+from feta.scorer.network.network import Network
 from feta.space.attribute import Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import limits_of

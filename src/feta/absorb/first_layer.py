@@ -8,7 +8,7 @@ from feta.absorb.evaluation import Evaluation
 from feta.absorb.feature import Feature
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.scorer.network.network import Columns, LookupTable
+from feta.scorer.network.layers import Columns, LookupTable
 from feta.space.attribute import Categorical, Derived, Integer, Levels, Real
 
 # Entries that a column's table may hold: 2^24 take 128 MB.

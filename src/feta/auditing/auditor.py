@@ -15,10 +15,9 @@ from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
-from feta.query import FairAt, WorstAt
+from feta.query import CountOf, FairAt, WorstAt
 from feta.readers.runtime import Replay, replays
 from feta.rule import Outcome, Tolerance
-from feta.scorer.network.evaluation import Rows
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample, RuntimeStatus
 from feta.verdict.tally import Tally
@@ -131,9 +130,7 @@ class Auditor:
     def _audit_scores(self, people: Matrix) -> list[Finding]:
         """Find median and span of the counterparts' scores, and the worst counterexample."""
         # Rounded once, like the medians, so that equal scores are equal floats.
-        reference = (
-            Rows(self.model.exact, people).exact_scores(np.arange(len(people))).floats()[:, 0]
-        )
+        reference = self.model.points(people).exact_scores(np.arange(len(people))).floats()[:, 0]
         predictor = FairPredictor(self.model, self.engine, self.budget)
         spreads = [predictor.medians(part) for part in self._budget_parts(people)]
         decided, medians, spans = (
@@ -206,7 +203,7 @@ class Auditor:
 
     @cached_property
     def _trusted(self) -> bool:
-        return is_ours(choose(self.model, self.engine))
+        return is_ours(choose(CountOf(self.model), self.engine))
 
     def _with_worst(self, finding: Finding, person: Vector, *, split: bool = False) -> Finding:
         """Find the worst counterexample; `split` means that counting has found one."""

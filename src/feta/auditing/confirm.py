@@ -8,11 +8,12 @@ import numpy as np
 from feta.arrays import Counts, Matrix
 from feta.auditing.finding import Finding
 from feta.engine.lattice import LatticeEngine
-from feta.engine.lattice_kernel import ENUMERABLE
 from feta.engine.protocol import Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
+from feta.query import CountOf
 from feta.rule import Tolerance
+from feta.scorer.network.native_kernel import ENUMERABLE
 
 
 def confirm(
@@ -44,7 +45,7 @@ def confirm(
 
 def _is_fast(lattice: Engine, model: Model) -> bool:
     finite = model.space.finite and model.space.lattice.size <= ENUMERABLE
-    return finite and not isinstance(model.rule, Tolerance) and lattice.accepts(model)
+    return finite and not isinstance(model.rule, Tolerance) and lattice.accepts(CountOf(model))
 
 
 def _agrees(finding: Finding, decision: int) -> bool:

@@ -8,7 +8,7 @@ from feta.arrays import Matrix
 from feta.auditing.finding import Finding
 from feta.model import Model
 from feta.rule import Outcome, Tolerance
-from feta.scorer.network.network import Provenance
+from feta.scorer.protocol import Provenance
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Outside
 
@@ -53,7 +53,7 @@ class AuditSummary:
         """Create the empty summary for a model."""
         names = tuple(attribute.name for attribute in model.space.sensitive)
         epsilon = model.rule.epsilon if isinstance(model.rule, Tolerance) else None
-        provenance = model.network.provenance
+        provenance = model.scorer.provenance
         return cls(names, epsilon, model.outcomes, space=model.space, provenance=provenance)
 
     def count_outside(self, people: Matrix) -> None:

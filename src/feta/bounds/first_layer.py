@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
-from feta.cells.cells import Cells, Dimension, dimensions
+from feta.bounds.layers import BoundedColumns
+from feta.cells.cells import Cells
 from feta.interval_box import IntervalBox
-from feta.model import Model
 from feta.rounding import FLOAT64, FLOOR, upward
-from feta.scorer.network.network import Columns
 from feta.space.attribute import Categorical, Integer, Levels, Real
+from feta.space.axis import Axis
 
 # Attributes that need a longer table (categories, bands, stored tables) are not supported.
 MAX_ROWS = 4096
@@ -32,7 +32,7 @@ class Sloped:
     def numbers(self, cells: Cells, index: int) -> IntervalBox:
         """Return the intervals of the attribute's numbers."""
         lower, upper = cells.lower[:, index], cells.upper[:, index]
-        match cells.dimensions[index].attribute:
+        match cells.axes[index].attribute:
             case Integer(low=low):
                 return IntervalBox(lower + low, upper + low)
             case Levels(numbers=numbers):
@@ -108,18 +108,17 @@ Term = Sloped | Tabled
 class Terms:
     """The terms of the sensitive attributes; the same for all people."""
 
-    columns: Columns
-    dimensions: tuple[Dimension, ...]
+    columns: BoundedColumns
+    axes: tuple[Axis, ...]
     each: tuple[Term, ...]
     shared: tuple[int, ...]  # the columns that counterparts share
 
     @classmethod
-    def of(cls, model: Model) -> "Terms":
-        """Split the first layer of a model into terms."""
-        first, sensitive = model.network.first, dimensions(model.space)
-        shared = np.flatnonzero(~model.space.sensitive_columns)
-        each = tuple(_term(first, dimension) for dimension in sensitive)
-        return cls(first, sensitive, each, tuple(shared.tolist()))
+    def of(cls, first: BoundedColumns, axes: tuple[Axis, ...]) -> "Terms":
+        """Split a first layer into the terms of the axes and of the shared columns."""
+        sensitive = {column for axis in axes for column in axis.columns}
+        shared = tuple(column for column in range(first.width) if column not in sensitive)
+        return cls(first, axes, tuple(_term(first, axis) for axis in axes), shared)
 
     def at(self, person: Vector, cells: Cells) -> "FirstLayer":
         """Fix the shared columns of a person."""
@@ -175,24 +174,23 @@ class FirstLayer:
         return np.stack(each, axis=1)
 
 
-def tabulable(model: Model) -> bool:
-    """Return whether each attribute that needs a table has one of at most MAX_ROWS rows."""
-    first = model.network.first
-    tabled = [dimension for dimension in dimensions(model.space) if _needs_table(first, dimension)]
-    return all(not dimension.real and dimension.ends[1] < MAX_ROWS for dimension in tabled)
+def tabulable(first: BoundedColumns, axes: tuple[Axis, ...]) -> bool:
+    """Return whether all axes that need a table are finite, with at most MAX_ROWS values."""
+    tabled = [axis for axis in axes if _needs_table(first, axis)]
+    return all(not axis.real and axis.ends[1] < MAX_ROWS for axis in tabled)
 
 
-def _needs_table(first: Columns, dimension: Dimension) -> bool:
+def _needs_table(first: BoundedColumns, axis: Axis) -> bool:
     """Return whether a term is not linear: a category, bands, a missing flag or a stored table."""
-    listed = any(table.column in dimension.columns for table in first.tables)
-    several = len(dimension.columns) > 1
-    return isinstance(dimension.attribute, Categorical) or several or listed
+    listed = any(column in axis.columns for column in first.tabled)
+    several = len(axis.columns) > 1
+    return isinstance(axis.attribute, Categorical) or several or listed
 
 
-def _term(first: Columns, dimension: Dimension) -> Term:
-    if not _needs_table(first, dimension):
-        (column,) = dimension.columns
+def _term(first: BoundedColumns, axis: Axis) -> Term:
+    if not _needs_table(first, axis):
+        (column,) = axis.columns
         return Sloped(np.array(first.slopes[:, column]))
-    low, high = dimension.ends
-    rows, sizes = first.terms(dimension.codes(np.arange(low, high + 1)), dimension.columns)
+    low, high = axis.ends
+    rows, sizes = first.terms(axis.codes(np.arange(low, high + 1)), axis.columns)
     return Tabled(rows, sizes)

@@ -3,13 +3,12 @@
 import numpy as np
 
 from feta.arrays import Matrix
+from feta.bounds.layers import BoundedActivation, BoundedAffine, BoundedLayers
 from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
-from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Network
 
 
-def forward(network: Network, first: IntervalBox) -> list[IntervalBox]:
+def forward(network: BoundedLayers, first: IntervalBox) -> list[IntervalBox]:
     """Bound the inputs of each activation, and last the scores."""
     boxes = [first]
     for activation, layer in network.steps:
@@ -17,7 +16,7 @@ def forward(network: Network, first: IntervalBox) -> list[IntervalBox]:
     return boxes
 
 
-def activate(activation: Activation, box: IntervalBox) -> IntervalBox:
+def activate(activation: BoundedActivation, box: IntervalBox) -> IntervalBox:
     """Bound an activation: a piecewise-linear function has its extremes at ends and breaks."""
     points = candidates(activation, box)
     values = activation(points)
@@ -25,26 +24,26 @@ def activate(activation: Activation, box: IntervalBox) -> IntervalBox:
     return IntervalBox((values - error).min(axis=0), (values + error).max(axis=0))
 
 
-def candidates(activation: Activation, box: IntervalBox) -> Matrix:
+def candidates(activation: BoundedActivation, box: IntervalBox) -> Matrix:
     """Return the ends and the breaks between them, (points, boxes, neurons)."""
     breaks = [np.clip(at, box.lower, box.upper) for at in activation.breaks]
     return np.stack([box.lower, *breaks, box.upper])
 
 
-def rounding(activation: Activation, points: Matrix) -> Matrix:
+def rounding(activation: BoundedActivation, points: Matrix) -> Matrix:
     """Bound the error of evaluating an activation at points; 0 if it does not round."""
     if not activation.rounds:
         return np.zeros_like(points)
     return DIFFERENCE * magnitude(activation, points) + FLOAT64.tiny
 
 
-def magnitude(activation: Activation, points: Matrix) -> Matrix:
+def magnitude(activation: BoundedActivation, points: Matrix) -> Matrix:
     """Bound the absolute terms that an activation adds at points."""
     steepest = activation.steepest + FLOOR  # FLOOR covers slopes that underflow
     return steepest * np.abs(points) + activation.lift
 
 
-def affine(layer: Affine, box: IntervalBox) -> IntervalBox:
+def affine(layer: BoundedAffine, box: IntervalBox) -> IntervalBox:
     """Bound W·a + b."""
     positive, negative = np.maximum(layer.weight, 0.0), np.minimum(layer.weight, 0.0)
     n_terms = 2 * layer.weight.shape[1]

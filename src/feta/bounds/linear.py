@@ -12,12 +12,10 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.bounds import interval
 from feta.bounds.first_layer import FirstLayer
+from feta.bounds.layers import BoundedActivation, BoundedAffine, BoundedLayers
 from feta.bounds.relaxation import Lines, relax
 from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64, FLOOR, upward
-from feta.rule import Objective
-from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +29,7 @@ class Layer:
     radius: Matrix
 
     @classmethod
-    def of(cls, activation: Activation, box: IntervalBox) -> "Layer":
+    def of(cls, activation: BoundedActivation, box: IntervalBox) -> "Layer":
         """Relax an activation over the box before it."""
         lines, relaxed = relax(activation, box), interval.activate(activation, box)
         slope, intercept = (
@@ -41,7 +39,7 @@ class Layer:
         return cls(box, relaxed, lines, relaxed.size + slope * box.size + intercept + FLOOR)
 
 
-def forward(network: Network, first: FirstLayer) -> list[Layer]:
+def forward(network: BoundedLayers, first: FirstLayer) -> list[Layer]:
     """Bound the inputs of each activation."""
     layers: list[Layer] = []
     for activation in network.activations:
@@ -50,7 +48,7 @@ def forward(network: Network, first: FirstLayer) -> list[Layer]:
     return layers
 
 
-def next_box(network: Network, first: FirstLayer, layers: list[Layer]) -> IntervalBox:
+def next_box(network: BoundedLayers, first: FirstLayer, layers: list[Layer]) -> IntervalBox:
     """Bound the layer after `layers`."""
     layer = network.layers[len(layers) - 1]
     eye = np.eye(len(layer.bias))
@@ -60,19 +58,28 @@ def next_box(network: Network, first: FirstLayer, layers: list[Layer]) -> Interv
 
 
 def highest(
-    network: Network, first: FirstLayer, layers: list[Layer], objective: Objective
+    network: BoundedLayers,
+    first: FirstLayer,
+    layers: list[Layer],
+    directions: Matrix,
+    offsets: Vector,
+    *,
+    least: bool,
 ) -> tuple[Vector, Matrix]:
-    """Return an upper bound of an objective over each cell, and its first-layer weights."""
-    lowest, weights = pull_back(network, first, layers, -objective.directions)
-    offsets = objective.offsets.floats()  # rounded once, and so is the sum
+    """Return an upper bound of an objective over each cell, and its first-layer weights.
+
+    The objective is the largest of directions · scores + offsets, or the smallest with `least`.
+    The offsets are numbers rounded once.
+    """
+    lowest, weights = pull_back(network, first, layers, -directions)
     highs = offsets - lowest + DIFFERENCE * (np.abs(offsets) + np.abs(lowest))
-    index = np.argmin(highs, axis=1) if objective.least else np.argmax(highs, axis=1)
+    index = np.argmin(highs, axis=1) if least else np.argmax(highs, axis=1)
     rows = np.arange(len(highs))
     return highs[rows, index], -weights[rows, index]
 
 
 def pull_back(
-    network: Network, first: FirstLayer, layers: list[Layer], rows: Matrix
+    network: BoundedLayers, first: FirstLayer, layers: list[Layer], rows: Matrix
 ) -> tuple[Matrix, Matrix]:
     """Return a lower bound of rows · (the layer after `layers`) over each cell.
 
@@ -94,7 +101,7 @@ def pull_back(
     return np.where(np.isnan(lowest), -np.inf, lowest), rows
 
 
-def _propagate(affine: Affine, layer: Layer, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+def _propagate(affine: BoundedAffine, layer: Layer, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Propagate rows over W·a + b to the inputs of a; also return a constant and an error bound."""
     weights = rows @ affine.weight
     positive, negative = np.maximum(weights, 0.0), np.minimum(weights, 0.0)

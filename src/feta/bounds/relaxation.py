@@ -10,9 +10,9 @@ import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix
 from feta.bounds.interval import candidates, magnitude
+from feta.bounds.layers import BoundedActivation
 from feta.interval_box import IntervalBox
 from feta.rounding import DIFFERENCE, FLOAT64
-from feta.scorer.network.activation import Activation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Lines:
     above: tuple[Matrix, Matrix]
 
 
-def relax(activation: Activation, box: IntervalBox) -> Lines:
+def relax(activation: BoundedActivation, box: IntervalBox) -> Lines:
     """Choose the lines that are closest to each activation in the middle of its interval."""
     points = candidates(activation, box)
     values = activation(points)
@@ -41,7 +41,7 @@ def relax(activation: Activation, box: IntervalBox) -> Lines:
     return _exact_where_stable(activation, box, lines)
 
 
-def _slopes(activation: Activation, box: IntervalBox, rise: Matrix) -> Matrix:
+def _slopes(activation: BoundedActivation, box: IntervalBox, rise: Matrix) -> Matrix:
     """Return the slopes of the pieces and of the chord, (slopes, boxes, neurons)."""
     width = box.upper - box.lower
     smallest, largest = activation.slopes.min(axis=0), activation.slopes.max(axis=0)
@@ -51,7 +51,7 @@ def _slopes(activation: Activation, box: IntervalBox, rise: Matrix) -> Matrix:
     return np.stack([*pieces, np.clip(chord, smallest, largest)])
 
 
-def _exact_where_stable(activation: Activation, box: IntervalBox, lines: Lines) -> Lines:
+def _exact_where_stable(activation: BoundedActivation, box: IntervalBox, lines: Lines) -> Lines:
     """Replace both lines by the piece, without rounding, where a neuron has only one."""
     pieces, stable = stable_pieces(activation, box)
     piece = tuple(
@@ -65,7 +65,7 @@ def _exact_where_stable(activation: Activation, box: IntervalBox, lines: Lines) 
     return Lines((below[0], below[1]), (above[0], above[1]))
 
 
-def stable_pieces(activation: Activation, box: IntervalBox) -> tuple[Counts, Flags]:
+def stable_pieces(activation: BoundedActivation, box: IntervalBox) -> tuple[Counts, Flags]:
     """Return the first piece of each interval, and whether it is the only one."""
     first = np.zeros(box.lower.shape, dtype=np.int64)
     last = np.zeros(box.lower.shape, dtype=np.int64)

@@ -3,17 +3,14 @@
 from dataclasses import replace
 from typing import assert_never
 
-import numpy as np
-
 from feta.checker.prove import check_coverage, prove
 from feta.errors import CertificateError
-from feta.query import Query
-from feta.rule import Tolerance
+from feta.query import PersonQuery
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
 
 
-def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
+def admit(query: PersonQuery, verdict: Verdict, *, trusted: bool) -> Verdict:
     """Return the verdict if its evidence belongs to this query; raise otherwise.
 
     A counterexample replays itself when it is created; only the owner is checked here. The proof of
@@ -36,21 +33,21 @@ def admit(query: Query, verdict: Verdict, *, trusted: bool) -> Verdict:
                 _check_owner(query, best)
         case _:
             assert_never(verdict)
-    provenance = query.model.network.provenance
+    provenance = query.model.scorer.provenance
     return verdict if verdict.provenance == provenance else replace(verdict, provenance=provenance)
 
 
-def _check_owner(query: Query, pair: Counterexample) -> None:
+def _check_owner(query: PersonQuery, pair: Counterexample) -> None:
     if pair.fingerprint != query.model.fingerprint:
         raise CertificateError(
             "the counterexample belongs to another model: "
             f"got {pair.fingerprint}; expected {query.model.fingerprint}"
         )
-    compared = np.ones(len(query.person), dtype=bool)
-    if isinstance(query.model.rule, Tolerance):
-        # Any two counterparts of the person may form the pair, so only the shared columns count.
-        compared = ~query.model.space.sensitive_columns
-    if pair.person[compared].tobytes() != query.person[compared].tobytes():
+    same = pair.person.tobytes() == query.person.tobytes()
+    if query.model.rule.tolerance is not None:
+        # Any two counterparts of the person may form the pair.
+        same = query.model.relation.related(query.person, pair.person)
+    if not same:
         raise CertificateError(
             "the counterexample belongs to another person: "
             f"got {pair.person.tolist()}; expected {query.person.tolist()}"

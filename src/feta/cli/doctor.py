@@ -20,11 +20,13 @@ from feta.engine.registry import choose
 from feta.io.sanitize import json_text, listed, plain
 from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.model import Model
+from feta.query import CountOf
 from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
 from feta.report.words import NOT_COMPARED, duration, never_read, outcome_class_words
-from feta.scorer.network.native_kernel import MISSING
+from feta.scorer.native import MISSING
+from feta.scorer.network.network import network_of
 from feta.space.attribute import Derived
 
 # People used to measure proxies: enough for the figure, few enough to be fast.
@@ -136,14 +138,14 @@ def _show(loaded: LoadedModel, path: Path, examination: Examination) -> None:
 
 
 def _shape_line(model: Model) -> str:
-    widths = [model.space.width, model.network.first.outputs]
-    widths += [len(layer.bias) for layer in model.network.layers]
+    widths = [model.space.width, network_of(model.scorer).first.outputs]
+    widths += [len(layer.bias) for layer in network_of(model.scorer).layers]
     shape = " - ".join(map(str, widths))
-    return f"Network: {shape} neurons; its source computes in {model.network.source}."
+    return f"Network: {shape} neurons; its source computes in {model.scorer.source}."
 
 
 def _provenance_line(model: Model) -> str:
-    if model.network.provenance == "sampled":
+    if model.scorer.provenance == "sampled":
         return (
             "Preprocessing: sampled, not proved. A step of unknown code was evaluated column by "
             "column and on random people; verdicts are valid as far as that sample shows."
@@ -167,7 +169,7 @@ def _unread_lines(model: Model) -> list[str]:
     others = [
         attribute.name
         for attribute in model.space.attributes
-        if not model.network.reads(attribute, model.space)
+        if not model.scorer.reads(attribute, model.space)
         and attribute.name not in names
         and not isinstance(attribute, Derived)
     ]
@@ -181,7 +183,7 @@ def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
     names = " x ".join(attribute.name for attribute in space.sensitive)
     if not space.finite:
         return f"Sensitive: {names}; uncountably many counterparts."
-    engine = choose(model, "auto").name
+    engine = choose(CountOf(model), "auto").name
     text = f"Sensitive: {names}; {space.lattice.size:,} counterparts per person; engine {engine}"
     if seconds is None:
         return text + "."
@@ -222,16 +224,16 @@ def _content(model: Model, examination: Examination) -> dict[str, object]:
     comparison, finite = examination.comparison, model.space.finite
     return {
         "auditable": finite,
-        "reading": model.network.provenance,
+        "reading": model.scorer.provenance,
         "counterparts": model.space.lattice.size if finite else None,
-        "engine": choose(model, "auto").name if finite else None,
+        "engine": choose(CountOf(model), "auto").name if finite else None,
         "kernel": LatticeEngine.available(),
         "seconds_a_person": examination.seconds_per_person,
         "sensitive_never_read": list(never_read(model)),
         "never_read": [
             attribute.name
             for attribute in model.space.attributes
-            if not model.network.reads(attribute, model.space)
+            if not model.scorer.reads(attribute, model.space)
         ],
         "replayed": None
         if comparison is None

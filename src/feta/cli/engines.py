@@ -15,7 +15,7 @@ from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.backends.protocol import Backend
 from feta.engine.milp.engine import MilpEngine
 from feta.engine.registry import engines
-from feta.scorer.network.native_kernel import MISSING
+from feta.scorer.native import MISSING
 
 # Packages that read models and tables: the extra that installs each, and its purpose.
 EXTRAS: dict[str, tuple[str | None, str]] = {

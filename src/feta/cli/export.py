@@ -54,7 +54,7 @@ def run_export(loaded: LoadedModel, out: Path, inputs: tuple[Path, ...]) -> Exit
 def _export_onnx(model: Model, out: Path, console: Console) -> None:
     precision = write_onnx(model, out)
     people = draw_people(model.space, np.random.default_rng(0), CHECKED_PEOPLE)
-    scores = model.network(people)
+    scores = model.scorer(people)
     largest = check_agreement(read_onnx(out), people, scores, "those of the written file")
     console.print(
         Text(
@@ -62,7 +62,7 @@ def _export_onnx(model: Model, out: Path, console: Console) -> None:
             f"its scores differ by at most {largest:.2g}."
         )
     )
-    outputs = "probabilities" if model.network.sigmoid else "scores"
+    outputs = "probabilities" if model.scorer.sigmoid else "scores"
     console.print(Text(f"It returns {outputs}. Its input is a person's row, in raw units:"))
     for attribute in model.space.attributes:
         columns = model.space.columns_of(attribute)

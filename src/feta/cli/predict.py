@@ -180,7 +180,7 @@ class Remarks:
         for name, count in self.unlisted.items():
             notice(unlisted_words(name, count))
         for limit, count in self.outside.items():
-            notice(plain(limit.words(count, model.network.provenance)))
+            notice(plain(limit.words(count, model.scorer.provenance)))
 
 
 def _decide_chunk(

@@ -24,7 +24,7 @@ from feta.readers.load import open_model
 from feta.readers.onnx.read import read_onnx
 from feta.readers.source import SourceOptions
 from feta.rule import OneVsRest, Rule, Threshold, Tolerance
-from feta.scorer.network.network import Network
+from feta.scorer.network.network import Network, network_of
 from feta.train.ce_fair import CEFairTrainer
 from feta.train.curve_file import import_matplotlib, write_curve
 from feta.train.plain import PlainTrainer, Progress
@@ -147,7 +147,7 @@ def _start_network(
 ) -> Network:
     """Read the network of --start, or train one up to its epoch with the lowest loss."""
     if options.start is not None:
-        return open_model(options.start, options.schema, SourceOptions()).model.network
+        return network_of(open_model(options.start, options.schema, SourceOptions()).model.scorer)
     trainer = PlainTrainer(
         model.space,
         hidden=_widths(options.hidden),

@@ -9,14 +9,13 @@ import heapq
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.bounds.cell_bounds import CellBounds
-from feta.bounds.first_layer import Terms
 from feta.cells.cells import Cells
 from feta.engine.query_state import QueryState, largest
 from feta.engine.span import HIGHEST, LOWEST
 from feta.rounding import DIFFERENCE, FLOAT64, OPTIMAL
-from feta.rule import Objective
-from feta.scorer.network.evaluation import Rows
+from feta.rule.comparator import UNDECIDED
+from feta.scorer.cell_bounds import CellBounds
+from feta.scorer.protocol import Objective
 from feta.verdict.certificate import Cut, CutTree
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair, Unfair, Verdict
@@ -36,15 +35,16 @@ MAX_MOVES = 64
 class BranchAndBound:
     """Search for one query; it lives no longer than the query."""
 
-    def __init__(self, state: QueryState, terms: Terms, max_cells: int) -> None:
-        self.state, self.terms, self.max_cells = state, terms, max_cells
+    def __init__(self, state: QueryState, max_cells: int) -> None:
+        self.state, self.max_cells = state, max_cells
         self.model, self.person = state.model, state.query.person
+        self.axes = self.model.relation.axes
 
     def prove(self) -> Fair | Vector | None:
         """Prove fairness, or return a counterpart with a different decision, or give up."""
         tree, runtime_safe = CutTree(), True
         objective, comparator = self.state.objective, self.state.comparator
-        cells, nodes = Cells.whole(self.terms.dimensions), np.zeros(1, dtype=np.int64)
+        cells, nodes = Cells.whole(self.axes), np.zeros(1, dtype=np.int64)
         while len(cells):
             if not self._has_budget(len(tree)):
                 return None
@@ -54,16 +54,18 @@ class BranchAndBound:
             for row in np.flatnonzero(~bounds.agrees):
                 counterparts = bounds.deciding_counterparts(int(row), self.person)
                 if counterparts is not None:
-                    batch = self.model.resolve(Rows(self.model.exact, counterparts), comparator)
+                    batch = self.model.resolve(self.model.points(counterparts), comparator)
                     differs = np.flatnonzero(batch.decisions == 1)
                     if differs.size:
                         return np.array(counterparts[differs[0]])
+                    if (batch.decisions == UNDECIDED).any():
+                        return None
                     runtime_safe = runtime_safe and bool(batch.runtime_safe.all())
                     continue
                 cut = _choose_cut(bounds, int(row))
-                if cut is None or self._is_tiny(bounds.first.cells, int(row)):
+                if cut is None or self._is_tiny(bounds.cells, int(row)):
                     return None
-                cells = bounds.first.cells.cut(int(row), *cut).followed_by(cells)
+                cells = bounds.cells.cut(int(row), *cut).followed_by(cells)
                 nodes = np.concatenate([tree.cut(int(batch_nodes[row]), *cut), nodes])
         return self.state.fair(runtime_safe=runtime_safe, proof=tree.proof())
 
@@ -92,7 +94,7 @@ class BranchAndBound:
 
     def _maximize(self, incumbent: "_Incumbent") -> tuple[Counterexample, bool]:
         """Split cells that may exceed the incumbent, until none is left."""
-        cells = Cells.whole(self.terms.dimensions)
+        cells = Cells.whole(self.axes)
         queue: list[tuple[float, int, Cells]] = [(-np.inf, 0, cells)]
         n_cells = 1
         while queue and -queue[0][0] > incumbent.ceiling:
@@ -109,19 +111,21 @@ class BranchAndBound:
                 cut = _choose_cut(bounds, int(row))
                 if cut is None:
                     return incumbent.pair, False
-                halves = bounds.first.cells.cut(int(row), *cut)
+                halves = bounds.cells.cut(int(row), *cut)
                 for half in range(2):
                     n_cells += 1
                     heapq.heappush(queue, (-bounds.highs[row], n_cells, halves[half : half + 1]))
         return incumbent.pair, True
 
     def _is_tiny(self, cells: Cells, row: int) -> bool:
-        ends = np.array([dimension.ends for dimension in self.terms.dimensions])
+        ends = np.array([axis.ends for axis in self.axes])
         widths = cells.upper[row] - cells.lower[row]
         return bool((widths <= MIN_RELATIVE_WIDTH * (ends[:, 1] - ends[:, 0])).all())
 
     def _bound(self, cells: Cells, objective: Objective) -> CellBounds:
-        return CellBounds.of(self.model, self.terms, self.person, cells, objective)
+        return self.model.restricted.over(
+            self.person, cells, objective, source_error=self.model.runtime_error
+        )
 
     def _has_budget(self, n_cells: int) -> bool:
         return n_cells < self.max_cells and not self.state.budget_tracker.spent(BATCH)
@@ -130,14 +134,14 @@ class BranchAndBound:
 def _stack(cells: list[Cells]) -> Cells:
     """Join several cells in one value."""
     lower, upper = (np.vstack([getattr(cell, end) for cell in cells]) for end in ("lower", "upper"))
-    return Cells(cells[0].dimensions, lower, upper)
+    return Cells(cells[0].axes, lower, upper)
 
 
 def _choose_cut(bounds: CellBounds, row: int) -> Cut | None:
-    dimension = bounds.dimension_to_split(row)
-    if dimension is None:
+    axis = bounds.axis_to_split(row)
+    if axis is None:
         return None
-    return dimension, float(bounds.first.cells.middles(row)[dimension])
+    return axis, float(bounds.cells.middles(row)[axis])
 
 
 class _Incumbent:
@@ -154,12 +158,12 @@ class _Incumbent:
 
     def update(self, people: Matrix) -> None:
         """Replace the incumbent if one of these people is worse; compare exactly."""
-        objective, exact = self.objective, self.state.model.exact
-        highs = objective.range(Rows(exact, people).scores(FLOAT64))[1]
+        objective, model = self.objective, self.state.model
+        highs = objective.range(model.points(people).scores(FLOAT64))[1]
         near = people[~(highs <= self.ceiling)]
         if not len(near):
             return
-        scores = exact.scores(near)
+        scores = model.exact_scores(near)
         differences = np.ones(len(near), dtype=np.int8)  # regression: any wider span counts
         if self.state.span is None:
             differences = self.state.comparator.decide_exactly(scores)
@@ -170,7 +174,7 @@ class _Incumbent:
             self._set(better, near[index : index + 1])
 
     def _set(self, pair: Counterexample, row: Matrix) -> None:
-        scores = self.state.model.exact.scores(row)
+        scores = self.state.model.exact_scores(row)
         self.pair = pair
         self.value = largest(
             self.objective, scores, np.ones(1, dtype=np.int8), np.zeros(1, np.int64)

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 from feta.engine.protocol import Budget
+from feta.scorer.kernel import Limits
 from feta.verdict.verdict import Effort, Reason
 
 
@@ -49,11 +50,10 @@ class BudgetTracker:
         return Effort(seconds, self.evaluations, solver_calls=self.solver_calls)
 
 
-def kernel_limits(budget: Budget, deadline: float) -> tuple[float, int]:
-    """Return the limits in the kernel's terms: seconds until the deadline, evaluations per person.
+def kernel_limits(budget: Budget, deadline: float) -> Limits:
+    """Return the limits of a kernel: seconds until the deadline, and evaluations per person.
 
-    For the kernel, negative seconds and 0 evaluations mean no limit. It always bounds the root of
-    the lattice, so one evaluation is the smallest limit.
+    A kernel always bounds the root of the lattice, so one evaluation is the smallest limit.
     """
     seconds = -1.0 if budget.seconds is None else max(0.0, deadline - time.monotonic())
-    return seconds, 0 if budget.evaluations is None else max(1, int(budget.evaluations))
+    return Limits(seconds, 0 if budget.evaluations is None else max(1, int(budget.evaluations)))

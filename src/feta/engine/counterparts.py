@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
-from feta.dyadic import Dyadic
 from feta.model import Model
 from feta.rounding import Arithmetic
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.evaluation import Counterparts
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.protocol import CounterpartPoints, Enclosure
 from feta.space.vote_weights import VoteWeights
 
 # Counts and assignment IDs are int64; the sum of two of them must fit as well.
@@ -22,25 +21,62 @@ BLOCK_NUMBERS = 2**16
 
 def block_size(model: Model) -> int:
     """Return the number of counterparts in a block for this model."""
-    widths = [model.network.first.outputs, *(len(layer.bias) for layer in model.network.layers)]
-    return max(1, BLOCK_NUMBERS // max(widths))
+    return max(1, BLOCK_NUMBERS // model.scorer.cost)
 
 
 def blocks(
     model: Model, people: Matrix, weights: VoteWeights | None
-) -> Iterator[tuple[Counterparts, Counts]]:
-    """Return blocks of counterparts, each with the votes of its assignments."""
-    if weights is not None:
-        weights.check(model.space)
-    size = model.space.lattice.size if weights is None else len(weights.assignment_ids)
+) -> Iterator[tuple[CounterpartPoints, Counts]]:
+    """Return blocks of counterparts, each with the votes of its assignments.
+
+    Several people must have the same assignments.
+    """
+    votes_of = assignments(model, people, weights)
     step = max(1, block_size(model) // len(people))
-    for start in range(0, size, step):
-        stop = min(start + step, size)
-        if weights is None:
-            assignment_ids, votes = np.arange(start, stop), np.ones(stop - start, dtype=np.int64)
-        else:
-            assignment_ids, votes = weights.assignment_ids[start:stop], weights.votes[start:stop]
-        yield model.tabulated.counterparts(people, assignment_ids), votes
+    for start in range(0, votes_of.size, step):
+        assignment_ids, votes = votes_of.block(start, start + step)
+        yield model.restricted.counterparts(people, assignment_ids), votes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assignments:
+    """Assignments of counterparts and the votes of each; without a list, all below `size`."""
+
+    size: int
+    listed: Counts | None = None
+    votes: Counts | None = None  # None: one vote each
+
+    @property
+    def total(self) -> int:
+        """The sum of all votes."""
+        return self.size if self.votes is None else int(self.votes.sum())
+
+    def block(self, start: int, stop: int) -> tuple[Counts, Counts]:
+        """Return some assignment ids and their votes."""
+        stop = min(stop, self.size)
+        ids = np.arange(start, stop) if self.listed is None else self.listed[start:stop]
+        votes = np.ones(len(ids), np.int64) if self.votes is None else self.votes[start:stop]
+        return ids, votes
+
+
+def assignments(model: Model, people: Matrix, weights: VoteWeights | None) -> Assignments:
+    """Return the assignments of people's counterparts; those without a vote are left out.
+
+    Unless the relation is complete, there must be one person.
+    """
+    relation = model.relation
+    listed = None
+    if not relation.complete:
+        assert len(people) == 1  # others may have other assignments
+        listed = relation.assignment_ids(people[0])
+    if weights is None:
+        return Assignments(relation.size if listed is None else len(listed), listed)
+    weights.check(model.space)
+    ids, votes = weights.assignment_ids, weights.votes
+    if listed is not None:
+        kept = np.isin(ids, listed)
+        ids, votes = ids[kept], votes[kept]
+    return Assignments(len(ids), ids, votes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +87,16 @@ class IndexedCounterparts:
     person: Vector
 
     def __len__(self) -> int:
-        return self.model.space.lattice.size
+        return self.model.relation.size
 
-    def _points(self, chosen: Counts) -> Counterparts:
-        return self.model.tabulated.counterparts(self.person[None, :], chosen)
+    def _points(self, chosen: Counts) -> CounterpartPoints:
+        return self.model.restricted.counterparts(self.person[None, :], chosen)
 
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute scores in float64, with an error bound that also covers the given arithmetic."""
         assert chosen is not None  # all of them at once may not fit in memory
         return self._points(chosen).scores(arithmetic)
 
-    def exact_scores(self, chosen: Counts) -> Dyadic:
+    def exact_scores(self, chosen: Counts) -> ExactScores:
         """Compute exact scores, (points, outputs)."""
         return self._points(chosen).exact_scores(np.arange(len(chosen)))

@@ -3,28 +3,27 @@
 Counterparts are scored in blocks, so memory does not depend on the size of the lattice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Answers, Counts, Matrix, Vector
 from feta.engine.budget_tracker import BudgetTracker
-from feta.engine.counterparts import MAX_COUNTERPARTS, block_size, blocks
+from feta.engine.counterparts import MAX_COUNTERPARTS, assignments, block_size, blocks
 from feta.engine.order_statistics import spread_of
 from feta.engine.protocol import Budget, Until
 from feta.engine.query_state import QueryState
 from feta.engine.span import HIGHEST, LOWEST, Span
 from feta.model import Model
-from feta.query import FairAt, Query, WorstAt
+from feta.query import FairAt, PersonQuery, Query, WorstAt
 from feta.rounding import FLOAT64
-from feta.rule import UNDECIDED, Objective, Tolerance
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.evaluation import Counterparts, Points
+from feta.rule.comparator import UNDECIDED
+from feta.scorer.protocol import CounterpartPoints, Enclosure, Objective, Points
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally, complete_tally
-from feta.verdict.verdict import Unfair, Verdict
+from feta.verdict.verdict import Reason, Unfair, Unknown, Verdict
 
 
 class ExhaustiveEngine:
@@ -35,16 +34,26 @@ class ExhaustiveEngine:
         "verify, worst, tally on finite sensitive domains: every counterpart, exactly"
     )
 
-    def accepts(self, model: Model) -> bool:
+    def accepts(self, query: Query) -> bool:
         """Accept every finite lattice whose assignment IDs fit in int64."""
-        return model.space.finite and model.space.lattice.size < MAX_COUNTERPARTS
+        relation = query.model.relation
+        return relation.finite and relation.size < MAX_COUNTERPARTS
 
-    def solve(self, query: Query, budget: Budget) -> Verdict:
+    def solve(self, query: PersonQuery, budget: Budget) -> Verdict:
         """Answer one query."""
         search, worst = _ExhaustiveSearch(query, budget), isinstance(query, WorstAt)
         if search.state.span is not None:
             return search.span(search.state.span, worst=worst)
         return search.worst() if worst else search.any()
+
+    def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
+        """Answer queries one by one."""
+        return [self.solve(query, budget) for query in queries]
+
+    def majority(self, model: Model, people: Matrix) -> Answers | None:
+        """Return None: `tally` and `spread` decide."""
+        del model, people
+        return None
 
     def tally(
         self,
@@ -57,15 +66,17 @@ class ExhaustiveEngine:
     ) -> Tally:
         """Count the counterparts' decisions, several people at a time if the lattice is small."""
         rule = model.rule
-        assert not isinstance(rule, Tolerance)  # the public functions reject it
         budget_tracker = BudgetTracker(budget)
-        size = model.space.lattice.size if weights is None else len(weights.assignment_ids)
-        total = size if weights is None else weights.total
-        group_size = max(1, block_size(model) // size)
+        group_size, totals = 1, np.zeros(len(people), dtype=np.int64)
+        if model.relation.complete:
+            group_size = max(
+                1, block_size(model) // max(1, assignments(model, people, weights).size)
+            )
         counts = np.zeros((len(people), rule.n_classes), dtype=np.int64)
         runtime_safe = np.ones(len(people), dtype=bool)
         for first in range(0, len(people), group_size):
             group = slice(first, min(first + group_size, len(people)))
+            totals[group] = assignments(model, people[group], weights).total
             for points, votes in blocks(model, people[group], weights):
                 if budget_tracker.spent(len(points)):
                     break
@@ -77,11 +88,11 @@ class ExhaustiveEngine:
                     counts[group, decision] += (decisions == decision) @ votes
                 if until == "majority":
                     so_far = complete_tally(
-                        counts[group], total, runtime_safe[group], ties_to=rule.ties_to
+                        counts[group], totals[group], runtime_safe[group], ties_to=rule.ties_to
                     )
                     if so_far.decided.all():
                         break
-        return complete_tally(counts, total, runtime_safe, ties_to=rule.ties_to)
+        return complete_tally(counts, totals, runtime_safe, ties_to=rule.ties_to)
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
@@ -109,7 +120,7 @@ class _ExhaustiveSearch:
             if differs.size:
                 return state.unfair(int(points.assignment_ids[differs[0]]))
             if (batch.decisions == UNDECIDED).any():
-                return state.unknown()
+                return state.unknown() if state.budget_tracker.late() else state.not_separable()
             runtime_safe &= bool(batch.runtime_safe.all())
         return state.fair(runtime_safe=runtime_safe)
 
@@ -124,10 +135,10 @@ class _ExhaustiveSearch:
             runtime_safe &= bool((comparator.decide(scores) == 0).all())
             candidates.add(points.assignment_ids, scores)
         assignment_ids = candidates.refine(state.counterparts, candidates.assignment_ids())
-        worst = state.find_worst(assignment_ids)
-        if worst is None:
+        verdict = state.worst_of(assignment_ids, runtime_safe=runtime_safe)
+        if isinstance(verdict, Unknown) and verdict.reason is Reason.OUT_OF_TIME:
             return state.unknown(candidates.leader)
-        return state.worst(worst, runtime_safe=runtime_safe)
+        return verdict
 
     def span(self, span: Span, *, worst: bool) -> Verdict:
         """Find the lowest and the highest score, or, unless `worst`, any two too far apart."""
@@ -150,7 +161,7 @@ class _ExhaustiveSearch:
             if optimum is None:
                 self._widen(ends)
                 return state.unknown()
-            span.set_optimum(end.objective, state.counterpart(optimum))
+            span.set_optimum(end.objective, state.counterpart(optimum.assignment_id))
         pair = span.pair()
         if pair is None:
             return state.fair(runtime_safe=self._is_runtime_safe(ends))
@@ -172,10 +183,11 @@ class _ExhaustiveSearch:
 
     @property
     def _epsilon(self) -> float:
-        assert isinstance(self.model.rule, Tolerance)
-        return self.model.rule.epsilon
+        tolerance = self.model.rule.tolerance
+        assert tolerance is not None  # only a tolerance has a span
+        return tolerance
 
-    def _blocks(self) -> Iterator[Counterparts]:
+    def _blocks(self) -> Iterator[CounterpartPoints]:
         for points, _ in blocks(self.model, self.state.query.person[None, :], None):
             yield points
 
@@ -191,7 +203,7 @@ class _Candidates:
         self.leader_value = -np.inf
         self._blocks: list[tuple[Counts, Vector]] = []  # assignment IDs, upper bounds
 
-    def add(self, assignment_ids: Counts, scores: Bounded) -> None:
+    def add(self, assignment_ids: Counts, scores: Enclosure) -> None:
         """Add the candidates of a block of counterparts."""
         lows, highs, middles = self.objective.range(scores)
         self.floor = max(self.floor, float(np.max(lows)))

@@ -1,28 +1,27 @@
-"""Lattice engine: the answers of `exhaustive` from the native kernel in src/native/.
+"""Lattice engine: the answers of `exhaustive` from a compiled kernel in src/native/.
 
 Where proved bounds allow it, the kernel counts whole regions of the lattice at once. It returns the
 few counterparts that float64 cannot decide; those are decided in exact arithmetic here.
 """
 
-import math
 import os
+from collections.abc import Sequence
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from feta.arrays import Answers, Matrix
-from feta.bounds.first_layer import tabulable
-from feta.engine.lattice_kernel import LatticeKernel
+from feta.engine.lattice_batch import solve_batch
 from feta.engine.lattice_search import LatticeSearch
 from feta.engine.lattice_span import SpanSearch
+from feta.engine.lattice_tally import LatticeTally
 from feta.engine.order_statistics import spread_of
-from feta.engine.protocol import Budget, Until, uncountable
+from feta.engine.protocol import UNLIMITED, Budget, Until, check_countable
 from feta.engine.query_state import QueryState
-from feta.engine.real_axis import RealAxisSearch, real_attribute
+from feta.engine.real_axis import RealAxisSearch
 from feta.model import Model
-from feta.query import Query, WorstAt
-from feta.scorer.network import native_kernel
-from feta.scorer.network.native_kernel import LONGEST_AXIS, MAX_COUNTERPARTS, fits_line
-from feta.space.attribute import Derived, Real
+from feta.query import PersonQuery, Query, WorstAt
+from feta.scorer.kernel import LatticeKernel
+from feta.scorer.native import SLOWER, is_built
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
@@ -35,8 +34,8 @@ class LatticeEngine:
     name: ClassVar[str] = "lattice"
     about: ClassVar[str] = (
         "the same as exhaustive, compiled: proved bounds, exact where they fail"
-        if native_kernel.native is not None
-        else f"not built: exhaustive is used instead, {native_kernel.SLOWER}"
+        if is_built()
+        else f"not built: exhaustive is used instead, {SLOWER}"
     )
 
     def __init__(self, *, threads: int | None = None, simd: bool = True) -> None:
@@ -48,26 +47,22 @@ class LatticeEngine:
     @staticmethod
     def available() -> bool:
         """Return whether the kernel was built."""
-        return native_kernel.native is not None
+        return is_built()
 
-    def accepts(self, model: Model) -> bool:
-        """Accept lattices of moderate axes, on networks that fit in float32.
+    def accepts(self, query: Query) -> bool:
+        """Accept what the scorer's kernel accepts.
 
         One sensitive attribute may be real-valued if there is one score. Models with several
         real-valued attributes need the engine `milp`.
         """
-        if native_kernel.native is None:
-            return False
-        if not model.space.finite:
-            return model in self._real_axes or _has_one_real_axis(model)
-        lattice = model.space.lattice
-        if lattice.size >= MAX_COUNTERPARTS or max(map(len, lattice.axes)) > LONGEST_AXIS:
-            return False
-        return model in self._kernels or native_kernel.fits(model.network, model.space.magnitudes)
+        model = query.model
+        if not model.relation.finite:
+            return model in self._real_axes or model.restricted.fits_line(model.space)
+        return model in self._kernels or model.restricted.fits_kernel(model.space)
 
-    def solve(self, query: Query, budget: Budget) -> Verdict:
+    def solve(self, query: PersonQuery, budget: Budget) -> Verdict:
         """Answer one query."""
-        if not query.model.space.finite:
+        if not query.model.relation.finite:
             return self._real_axis(query.model).solve(QueryState(query, budget, self.name))
         kernel = self._kernel(query.model)  # building it is not charged to the query
         state = QueryState(query, budget, self.name)
@@ -76,6 +71,13 @@ class LatticeEngine:
         if state.span is not None:
             return SpanSearch(search, state.span).solve(worst=worst)
         return search.worst() if worst else search.any()
+
+    def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
+        """Answer queries; those about one model's decisions are counted and searched together."""
+        if not queries or budget is not UNLIMITED or not _about_one_model(queries):
+            return [self.solve(query, budget) for query in queries]
+        kernel = self._kernel(queries[0].model)
+        return solve_batch(kernel, queries, engine=self.name, threads=self.threads)
 
     def tally(
         self,
@@ -87,12 +89,11 @@ class LatticeEngine:
         weights: VoteWeights | None = None,
     ) -> Tally:
         """Count the counterparts' decisions on several threads."""
-        _check_countable(model)
+        check_countable(model)
         if weights is not None:
             weights.check(model.space)
-        return self._kernel(model).tally(
-            people, budget, until=until, weights=weights, threads=self.threads
-        )
+        counting = LatticeTally(self._kernel(model), model, self.threads)
+        return counting.count(people, budget, until=until, weights=weights)
 
     def majority(self, model: Model, people: Matrix) -> Answers | None:
         """Decide by majority in native code, which also checks the rows.
@@ -100,14 +101,11 @@ class LatticeEngine:
         Return None where the kernel cannot: a row outside the space, a tie that needs exact
         arithmetic, or a shared column with a table.
         """
-        _check_countable(model)
-        kernel = self._kernel(model)
-        if not kernel.reads_rows or not people.flags.c_contiguous:
-            return None
-        decisions: Answers | None = kernel.native.majority(
-            people, kernel.of_two, kernel.ties_to_last, kernel.nodes, self.threads
-        )
-        return decisions
+        kernel = self._kernels.get(model)
+        if kernel is None:
+            check_countable(model)
+            kernel = self._kernel(model)
+        return kernel.majority(people, threads=self.threads)
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
@@ -116,13 +114,18 @@ class LatticeEngine:
 
         A median needs every score, so this enumerates as `exhaustive` does.
         """
-        _check_countable(model)
+        check_countable(model)
         return spread_of(model, people, budget, weights)
 
     def _kernel(self, model: Model) -> LatticeKernel:
         kernel = self._kernels.get(model)
         if kernel is None:
-            kernel = self._kernels[model] = LatticeKernel(model, simd=self.simd)
+            kernel = self._kernels[model] = model.restricted.kernel(
+                model.space,
+                model.rule.kernel_rule,
+                source_error=model.runtime_error,
+                simd=self.simd,
+            )
         return kernel
 
     def _real_axis(self, model: Model) -> RealAxisSearch:
@@ -132,21 +135,8 @@ class LatticeEngine:
         return search
 
 
-def _has_one_real_axis(model: Model) -> bool:
-    real = real_attribute(model.space)
-    if real is None or model.network.outputs != 1 or not tabulable(model):
-        return False
-    lengths = [
-        attribute.n_values
-        for attribute in model.space.sensitive
-        if not isinstance(attribute, Real | Derived)
-    ]
-    short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MAX_COUNTERPARTS
-    short = short and fits_line(real.low, real.high)
-    return short and native_kernel.fits(model.network, model.space.magnitudes)
-
-
-def _check_countable(model: Model) -> None:
-    real = real_attribute(model.space)
-    if real is not None:
-        raise uncountable(real.name)
+def _about_one_model(queries: Sequence[PersonQuery]) -> bool:
+    """Return whether all queries are about the decisions of one model with finite attributes."""
+    model = queries[0].model
+    same = all(query.model is model for query in queries)
+    return same and model.relation.finite and model.rule.tolerance is None

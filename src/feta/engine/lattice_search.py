@@ -1,100 +1,78 @@
-"""Search of the native kernel for one query about one person."""
-
-from typing import Any
+"""Searches of a kernel for one query about one person."""
 
 import numpy as np
 
-from feta.arrays import Counts
 from feta.engine.budget_tracker import kernel_limits
-from feta.engine.lattice_kernel import LatticeKernel
 from feta.engine.query_state import QueryState
-from feta.rule import Objective, Tolerance
-from feta.scorer.network.evaluation import Rows
+from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits, References
+from feta.scorer.protocol import Objective
 from feta.verdict.verdict import Fair, Reason, Unknown, Verdict
 
 
 class LatticeSearch:
-    """The kernel's searches for one query; the kernel returns its results by name."""
+    """The kernel's searches for one query."""
 
     def __init__(self, kernel: LatticeKernel, state: QueryState) -> None:
         self.kernel = kernel
         self.state = state
         self.model = state.model
-        self.constants = kernel.constants(state.query.person[None, :])
+        self.people = state.query.person[None, :]
 
     def any(self) -> Verdict:
         """Find a counterpart with a different decision, or prove that there is none."""
-        state = self.state
-        result = self.find()
-        if result["found"][0]:
-            return state.unfair(int(result["number"][0]))
-        if not result["finished"][0]:
+        state, result = self.state, self.find()
+        if result.found[0]:
+            return state.unfair(int(result.assignment_ids[0]))
+        if not result.finished[0]:
             return self.spent(None)
-        differs = state.differs(returned_ids(result))
-        if differs is None:
-            return state.unknown()
-        if len(differs):
-            return state.unfair(int(differs[0]))
-        return state.fair(runtime_safe=bool(result["safe"][0]) and not result["open"])
+        return state.decide_rest(
+            result.candidates(0), runtime_safe=bool(result.runtime_safe[0]) and not result.undecided
+        )
 
     def worst(self) -> Verdict:
         """Find the counterexample with the largest gap; the first one among equals."""
-        state = self.state
-        result = self.find_worst(state.objective, state.objective.level, approximate=False)
-        assignment_ids = returned_ids(result)
-        if not result["finished"][0]:
-            return self.spent(int(assignment_ids[0]) if len(assignment_ids) else None)
-        if len(assignment_ids):  # otherwise no counterpart reaches the level
-            worst = state.find_worst(assignment_ids)
-            if worst is None:
-                return state.unknown(int(assignment_ids[0]))
-            verdict = state.worst(worst, runtime_safe=False)
+        objective = self.state.objective
+        return self.worst_of(self.find_worst(objective, objective.level, approximate=False))
+
+    def worst_of(self, result: KernelSearch, row: int = 0) -> Verdict:
+        """Return the verdict for the candidates in one row of a search."""
+        state, candidates = self.state, result.candidates(row)
+        if not result.finished[row]:
+            return self.spent(int(candidates[0]) if len(candidates) else None)
+        if len(candidates):  # otherwise no counterpart reaches the level
+            verdict = state.worst_of(candidates, runtime_safe=False)
             if not isinstance(verdict, Fair):
                 return verdict
         # Everybody gets the same decision; a second search tells whether the runtime agrees.
-        result = self.find()
-        if result["found"][0]:
-            return state.unfair(int(result["number"][0]))
-        runtime_safe = result["finished"][0] and result["safe"][0] and not result["open"]
+        again = self.find()
+        if again.found[0]:
+            return state.unfair(int(again.assignment_ids[0]))
+        runtime_safe = again.finished[0] and again.runtime_safe[0] and not again.undecided
         return state.fair(runtime_safe=bool(runtime_safe))
 
-    def find(self) -> dict[str, Any]:
+    def find(self) -> KernelSearch:
         """Find a counterpart with a different decision; regression: one outside the band."""
-        rule = self.model.rule
-        reference, center, half = 0, 0.0, 0.0
-        if isinstance(rule, Tolerance):
-            assert self.state.span is not None
-            band = rule.comparator(self.state.span.scores)
-            center, half = float(band.center), band.half
+        span = self.state.span
+        if span is not None:
+            band = span.band
+            center, half = np.array([float(band.center)]), band.half
+            references = References(np.zeros(1, dtype=np.int64), center, half)
         else:
-            rows = Rows(self.model.exact, self.state.query.person[None, :])
-            reference = int(self.model.resolve(rows, rule).decisions[0])
-        result: dict[str, Any] = self.kernel.native.find(
-            *self.constants,
-            np.array([reference], dtype=np.int32),
-            np.array([center]),
-            half,
-            *self._limits,
-            self.kernel.nodes,
-        )
+            decisions = self.model.resolve(self.model.points(self.people), self.model.rule)
+            references = References(decisions.decisions.astype(np.int64), np.zeros(1))
+        result = self.kernel.find(self.people, references, self._limits)
         self._charge(result)
         return result
 
-    def find_worst(
-        self, objective: Objective, floor: float, *, approximate: bool
-    ) -> dict[str, Any]:
+    def find_worst(self, objective: Objective, floor: float, *, approximate: bool) -> KernelSearch:
         """Find the counterparts that may have the largest objective, or one that nearly has it."""
-        offsets = np.broadcast_to(objective.offsets.floats(), len(objective.directions))
-        result: dict[str, Any] = self.kernel.native.worst(
-            *self.constants,
-            np.ascontiguousarray(objective.directions)[None],
-            np.ascontiguousarray(offsets)[None],
-            np.zeros(1, dtype=np.int32),
+        result = self.kernel.worst(
+            self.people,
+            [objective],
             np.array([floor]),
-            approximate,
-            objective.least,
-            *self._limits,
-            1,
+            approximate=approximate,
+            limits=self._limits,
+            threads=1,
         )
         self._charge(result)
         return result
@@ -106,23 +84,16 @@ class LatticeSearch:
         budget_tracker.reason = Reason.OUT_OF_NODES if in_time else Reason.OUT_OF_TIME
         return self.state.unknown(assignment_id)
 
-    def _charge(self, result: dict[str, Any]) -> None:
+    def _charge(self, result: KernelSearch) -> None:
         """Count the cost of a search; several searches of a regression query share its budget."""
         if self.state.span is not None:
-            cost = int(result["bounded"][0]) + int(result["scored"][0])
-            self.state.budget_tracker.evaluations += cost
+            self.state.budget_tracker.evaluations += int(result.cost[0])
 
     @property
-    def _limits(self) -> tuple[float, int]:
+    def _limits(self) -> Limits:
         budget_tracker = self.state.budget_tracker
-        seconds, evaluations = kernel_limits(budget_tracker.budget, budget_tracker.deadline)
-        return seconds, max(1, evaluations - budget_tracker.evaluations) if evaluations else 0
-
-
-def returned_ids(result: dict[str, Any]) -> Counts:
-    """Return the assignment IDs in a result, ascending: undecided ones, or the one it names."""
-    assignment_ids = result["open"].get(0)
-    if assignment_ids is None:
-        named = result["found"][0]
-        return result["number"][:1].astype(np.int64) if named else np.zeros(0, np.int64)
-    return np.sort(assignment_ids.astype(np.int64))
+        limits = kernel_limits(budget_tracker.budget, budget_tracker.deadline)
+        if not limits.evaluations:
+            return limits
+        rest = max(1, limits.evaluations - budget_tracker.evaluations)
+        return Limits(limits.seconds, rest)

@@ -1,11 +1,10 @@
 """Search of the native kernel for the lowest and the highest score, for a tolerance."""
 
-from typing import Any
-
 import numpy as np
 
-from feta.engine.lattice_search import LatticeSearch, returned_ids
+from feta.engine.lattice_search import LatticeSearch
 from feta.engine.span import HIGHEST, LOWEST, Span
+from feta.scorer.kernel import KernelSearch
 from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
 
 
@@ -44,8 +43,8 @@ class SpanSearch:
         for objective in (LOWEST, HIGHEST):
             # No floor: with the known score as floor, all equal ones would be scored.
             result = self.search.find_worst(objective, -np.inf, approximate=True)
-            assignment_ids = returned_ids(result)
-            if not result["finished"][0]:
+            assignment_ids = result.candidates(0)
+            if not result.finished[0]:
                 return self._spent(result)
             if len(assignment_ids):
                 self.state.witness(int(assignment_ids[0]))
@@ -58,30 +57,32 @@ class SpanSearch:
             low, high = self.span.scores.floats()[:, 0]
             floor = float(np.nextafter(-low if objective is LOWEST else high, -np.inf))
             result = self.search.find_worst(objective, floor, approximate=False)
-            assignment_ids = returned_ids(result)
-            if not result["finished"][0]:
+            assignment_ids = result.candidates(0)
+            if not result.finished[0]:
                 return self._spent(result)
             optimum = self.state.find_worst(assignment_ids, objective)
             if optimum is None:
                 return self.state.unknown(int(assignment_ids[0]))
-            self.span.set_optimum(objective, self.state.counterpart(optimum))
+            self.span.set_optimum(objective, self.state.counterpart(optimum.assignment_id))
         return None
 
-    def _spent(self, result: dict[str, Any]) -> Unknown:
-        assignment_ids = returned_ids(result)
+    def _spent(self, result: KernelSearch) -> Unknown:
+        assignment_ids = result.candidates(0)
         return self.search.spent(int(assignment_ids[0]) if len(assignment_ids) else None)
 
     def _prove_band(self) -> Fair | Unknown | None:
         """Prove that all scores lie in the band around the span; None if one is outside."""
         result = self.search.find()
-        if result["found"][0]:
-            self.state.witness(int(result["number"][0]))
+        if result.found[0]:
+            self.state.witness(int(result.assignment_ids[0]))
             return None
-        if not result["finished"][0]:
+        if not result.finished[0]:
             return self.search.spent(None)
-        differs = self.state.differs(returned_ids(result))
-        if differs is None:
+        compared = self.state.compare(result.candidates(0))
+        if compared is None:
             return self.state.unknown()
-        if len(differs):
+        if len(compared.differs):
             return None
-        return self.state.fair(runtime_safe=bool(result["safe"][0]) and not result["open"])
+        if not compared.decided:
+            return self.state.not_separable()
+        return self.state.fair(runtime_safe=bool(result.runtime_safe[0]) and not result.undecided)

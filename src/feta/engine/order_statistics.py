@@ -11,8 +11,7 @@ from feta.engine.counterparts import IndexedCounterparts, blocks
 from feta.engine.protocol import Budget
 from feta.model import Model
 from feta.rounding import FLOAT64
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.evaluation import Points
+from feta.scorer.protocol import Enclosure, Points
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 
@@ -38,7 +37,7 @@ class OrderStatistics:
     def __init__(self) -> None:
         self._blocks: list[tuple[Counts, Counts, Vector, Vector]] = []
 
-    def add(self, assignment_ids: Counts, votes: Counts, scores: Bounded) -> None:
+    def add(self, assignment_ids: Counts, votes: Counts, scores: Enclosure) -> None:
         """Add a block of counterparts."""
         values, errors = scores.values[:, 0], scores.errors[:, 0]
         with np.errstate(invalid="ignore"):  # inf − inf where nothing is known
@@ -76,7 +75,7 @@ def _score_at_rank(rank: int, points: Points, intervals: _Intervals) -> float:
     ceiling = _quantile(intervals.highs, intervals.votes, rank)
     below = intervals.highs < floor
     near = ~below & (intervals.lows <= ceiling)
-    exact = points.exact_scores(intervals.assignment_ids[near])
+    exact = points.exact_scores(intervals.assignment_ids[near]).centers
     order = sorted(range(int(near.sum())), key=lambda index: exact.numerators[index, 0])
     votes_up_to = int(intervals.votes[below].sum()) + np.cumsum(intervals.votes[near][order])
     index = order[int(np.searchsorted(votes_up_to, rank))]

@@ -1,13 +1,14 @@
 """Interface of an engine, and the budget of a query."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from feta.arrays import Matrix
+from feta.arrays import Answers, Matrix
 from feta.errors import EngineError, SchemaError
 from feta.model import Model
-from feta.query import Query
+from feta.query import PersonQuery, Query
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
@@ -42,6 +43,13 @@ class Budget:
 UNLIMITED = Budget()
 
 
+def check_countable(model: Model) -> None:
+    """Raise unless everybody has finitely many counterparts."""
+    for axis in model.relation.axes:
+        if axis.real:
+            raise uncountable(axis.attribute.name)
+
+
 def uncountable(name: str) -> EngineError:
     """Return the error for counting the values of a real-valued attribute."""
     return EngineError(
@@ -68,12 +76,24 @@ class Engine(Protocol):
         """One line about what it can prove."""
         ...
 
-    def accepts(self, model: Model) -> bool:
-        """Return whether this engine can work on the model; this must be cheap."""
+    def accepts(self, query: Query) -> bool:
+        """Return whether this engine can answer the query; this must be cheap."""
         ...
 
-    def solve(self, query: Query, budget: Budget) -> Verdict:
+    def solve(self, query: PersonQuery, budget: Budget) -> Verdict:
         """Answer one query."""
+        ...
+
+    def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
+        """Answer queries; the budget is for each of them."""
+        ...
+
+    def majority(self, model: Model, people: Matrix) -> Answers | None:
+        """Decide each person as most counterparts, as fast as possible.
+
+        Return None if `tally` or `spread` must be asked instead: for an invalid row, a near tie,
+        or if the engine has no faster way.
+        """
         ...
 
     def tally(

@@ -1,6 +1,6 @@
 """State of one query, shared by all engines: budget, exact comparisons, verdicts."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,14 +14,31 @@ from feta.engine.protocol import Budget
 from feta.engine.span import Span
 from feta.model import EXACT_CHUNK
 from feta.query import FairAt
-from feta.rule import Comparator, Objective, Tolerance
-from feta.scorer.network.evaluation import Rows
+from feta.rule.comparator import UNDECIDED, Comparator
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.protocol import Objective
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof, Proof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 
 # A counterpart: its assignment ID, or its row, since real-valued attributes have no IDs.
 Point = int | Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedIds:
+    """Counterparts with a different decision, and whether all others have the same one."""
+
+    differs: Counts
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorstId:
+    """The counterpart with the largest objective; not optimal if scores are intervals."""
+
+    assignment_id: int
+    optimal: bool = True
 
 
 class QueryState:
@@ -34,27 +51,23 @@ class QueryState:
         self.budget_tracker = BudgetTracker(budget)
         self.counterparts = IndexedCounterparts(self.model, query.person)
         self.span: Span | None = None  # regression: the extreme scores known so far
-        if isinstance(self.model.rule, Tolerance):
+        if self.model.rule.tolerance is not None:
             self.span = Span(self.model, query.person)
 
     @cached_property
-    def reference(self) -> Dyadic:
+    def reference(self) -> ExactScores:
         """The person's own scores, exact."""
-        return Rows(self.model.exact, self.query.person[None, :]).exact_scores(
-            np.zeros(1, np.int64)
-        )
+        return self.model.exact_scores(self.query.person[None, :])
 
     @property
     def comparator(self) -> Comparator:
         """Comparator with the person's decision; regression: with the band around the span."""
-        return (
-            self._comparator if self.span is None else self.model.rule.comparator(self.span.scores)
-        )
+        return self._comparator if self.span is None else self.span.band
 
     @property
     def objective(self) -> Objective:
         """Objective that grows as a counterpart gets worse."""
-        return self._objective if self.span is None else self.model.rule.objective(self.span.scores)
+        return self._objective if self.span is None else self.span.band.objective()
 
     @cached_property
     def _comparator(self) -> Comparator:
@@ -64,31 +77,45 @@ class QueryState:
     def _objective(self) -> Objective:
         return self.model.rule.objective(self.reference)
 
-    def differs(self, assignment_ids: Counts) -> Counts | None:
-        """Select the counterparts with a different decision, exactly; None when out of time."""
-        matches, comparator = [], self.comparator
+    def compare(self, assignment_ids: Counts) -> "ComparedIds | None":
+        """Compare counterparts exactly with the person; None when out of time."""
+        matches, decided, comparator = [], True, self.comparator
         for start in range(0, len(assignment_ids), EXACT_CHUNK):
             if self.budget_tracker.late():
                 return None
             chunk = assignment_ids[start : start + EXACT_CHUNK]
             differs = comparator.decide_exactly(self.counterparts.exact_scores(chunk))
             matches.append(chunk[differs == 1])
-        return np.concatenate([np.zeros(0, dtype=np.int64), *matches])
+            decided = decided and not (differs == UNDECIDED).any()
+        return ComparedIds(np.concatenate([np.zeros(0, dtype=np.int64), *matches]), decided)
 
-    def find_worst(self, assignment_ids: Counts, objective: Objective | None = None) -> int | None:
+    def decide_rest(self, assignment_ids: Counts, *, runtime_safe: bool) -> Verdict:
+        """Return the verdict if all other counterparts provably get the same decision."""
+        compared = self.compare(assignment_ids)
+        if compared is None:
+            return self.unknown()
+        if len(compared.differs):
+            return self.unfair(int(compared.differs[0]))
+        return self.fair(runtime_safe=runtime_safe) if compared.decided else self.not_separable()
+
+    def find_worst(
+        self, assignment_ids: Counts, objective: Objective | None = None
+    ) -> "WorstId | None":
         """Select the counterpart with the largest objective, exactly; None when out of time.
 
         The objective is that of the query unless another one is given.
         """
         if len(assignment_ids) == 1:
-            return int(assignment_ids[0])
+            return WorstId(int(assignment_ids[0]))
         objective, comparator = objective or self.objective, self.comparator
         best: tuple[Dyadic, int, int] | None = None
+        exact = True
         for start in range(0, len(assignment_ids), EXACT_CHUNK):
             if self.budget_tracker.late():
                 return None
             chunk = assignment_ids[start : start + EXACT_CHUNK]
             scores = self.counterparts.exact_scores(chunk)
+            exact = exact and scores.radii is None
             # Among equals, prefer a different decision: with a margin of 0, both can occur.
             differences = comparator.decide_exactly(scores)
             value, differs, assignment_id = largest(objective, scores, differences, chunk)
@@ -96,18 +123,26 @@ class QueryState:
             if best is None or order > 0 or (order == 0 and differs > best[1]):
                 best = value, differs, assignment_id
         assert best is not None  # there is at least one candidate
-        return best[2]
+        return WorstId(best[2], optimal=exact)
+
+    def worst_of(self, assignment_ids: Counts, *, runtime_safe: bool) -> Verdict:
+        """Return the verdict for the worst of these candidates; all others are provably better."""
+        worst = self.find_worst(assignment_ids)
+        if worst is None:
+            return self.unknown(int(assignment_ids[0]))
+        pair = self.witness(worst.assignment_id)
+        if pair is not None:
+            return Unfair(pair, optimal=worst.optimal, effort=self.budget_tracker.effort())
+        return self.decide_rest(assignment_ids, runtime_safe=runtime_safe)
 
     def fair(self, *, runtime_safe: bool, proof: Proof | None = None) -> Fair:
         """Return the verdict that all counterparts get the same decision.
 
         Without a proof by bounds, every counterpart must have been decided.
         """
-        proof = proof or LatticeProof(self.model.space.lattice.size)
-        rule = self.model.rule
-        if isinstance(rule, Tolerance) and isinstance(proof, BoundsProof):
-            assert self.span is not None
-            proof = replace(proof, center=rule.comparator(self.span.scores).center)
+        proof = proof or LatticeProof(self.model.relation.count(self.query.person))
+        if self.span is not None and isinstance(proof, BoundsProof):
+            proof = replace(proof, center=self.span.band.center)
         certificate = Certificate(self.query.digest, self.engine, proof)
         return Fair(
             certificate, "safe" if runtime_safe else "sensitive", self.budget_tracker.effort()
@@ -120,12 +155,9 @@ class QueryState:
             return Unknown(Reason.NOT_REPRODUCED, effort=self.budget_tracker.effort())
         return Unfair(pair, effort=self.budget_tracker.effort())
 
-    def worst(self, assignment_id: int, *, runtime_safe: bool) -> Verdict:
-        """Return the verdict for the worst counterpart; fair if it gets the same decision."""
-        pair = self.witness(assignment_id)
-        if pair is None:
-            return self.fair(runtime_safe=runtime_safe)
-        return Unfair(pair, optimal=True, effort=self.budget_tracker.effort())
+    def not_separable(self) -> Unknown:
+        """Return the verdict for scores that the scorer cannot separate from a tie."""
+        return Unknown(Reason.NOT_SEPARABLE, effort=self.budget_tracker.effort())
 
     def unknown(self, assignment_id: int | None = None) -> Unknown:
         """Return the verdict for a spent budget; the counterpart may be a counterexample."""
@@ -140,7 +172,7 @@ class QueryState:
 
     def counterpart(self, assignment_id: int) -> Vector:
         """Return the counterpart with this assignment."""
-        return np.asarray(self.model.space.lattice.counterpart(self.query.person, assignment_id))
+        return np.asarray(self.model.relation.counterpart(self.query.person, assignment_id))
 
     def witness(self, counterpart: Point) -> Counterexample | None:
         """Replay a counterpart; return None if it gets the same decision.
@@ -157,13 +189,13 @@ class QueryState:
 
 
 def largest(
-    objective: Objective, scores: Dyadic, differs: NDArray[np.int8], assignment_ids: Counts
+    objective: Objective, scores: ExactScores, differs: NDArray[np.int8], assignment_ids: Counts
 ) -> tuple[Dyadic, int, int]:
     """Return the largest value, whether its decision differs, and its assignment ID.
 
     Among equal values, a different decision comes first, then the first row.
     """
-    values = scores @ Dyadic.of(objective.directions).mT + objective.offsets
+    values = scores.combined(objective.directions, objective.offsets).centers
     combine = min if objective.least else max
     rows = [combine(row) for row in values.numerators.tolist()]
     index = max(range(len(rows)), key=lambda row: (rows[row], differs[row], -row))

@@ -3,7 +3,7 @@
 from functools import cache
 from importlib.metadata import entry_points
 
-from feta.bounds.first_layer import MAX_ROWS, tabulable
+from feta.bounds.first_layer import MAX_ROWS
 from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.backends.gurobi import Gurobi
@@ -13,7 +13,8 @@ from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import Engine
 from feta.errors import EngineError, unknown_choice
 from feta.model import Model
-from feta.scorer.network import native_kernel
+from feta.query import Query
+from feta.scorer.native import MISSING, is_built, warn_without_kernel
 
 # In the order in which `auto` tries them.
 OURS: tuple[Engine, ...] = (
@@ -46,46 +47,56 @@ def is_ours(engine: Engine) -> bool:
     return engine in OURS
 
 
-def choose(model: Model, name: str = "auto") -> Engine:
-    """Return the named engine, or the first that accepts the model."""
+def choose(query: Query, name: str = "auto") -> Engine:
+    """Return the named engine, or the first that accepts the query."""
     known = engines()
     if name == "auto":
-        if not LatticeEngine.available():
-            native_kernel.warn_without_kernel()
-        return _first_accepting(model)
+        if not is_built():
+            warn_without_kernel()
+        return _first_accepting(query)
     if name not in known:
         raise EngineError(f"unknown engine: {unknown_choice(name, ['auto', *known])}")
-    if name == LatticeEngine.name and not LatticeEngine.available():
-        raise EngineError(f"the engine {name!r} is not available: {native_kernel.MISSING}")
-    if not known[name].accepts(model):
-        raise EngineError(f"the engine {name!r} does not accept this model: {_why_not(model)}")
+    if name == LatticeEngine.name and not is_built():
+        raise EngineError(f"the engine {name!r} is not available: {MISSING}")
+    if not known[name].accepts(query):
+        raise EngineError(
+            f"the engine {name!r} does not accept this model: {_why_not(query.model)}"
+        )
     return known[name]
 
 
-def _first_accepting(model: Model) -> Engine:
+def _first_accepting(query: Query) -> Engine:
     for engine in engines().values():
-        if engine.accepts(model) and (engine.name != ExhaustiveEngine.name or _is_small(model)):
+        if engine.accepts(query) and (engine.name != ExhaustiveEngine.name or _is_small(query)):
             return engine
-    raise EngineError(f"no engine accepts this model: {_why_not(model)}")
+    raise EngineError(f"no engine accepts this model: {_why_not(query.model)}")
 
 
-def _is_small(model: Model) -> bool:
-    return model.space.lattice.size <= MAX_ENUMERATED
+def _is_small(query: Query) -> bool:
+    return query.model.relation.size <= MAX_ENUMERATED
 
 
 def _why_not(model: Model) -> str:
     """Return what is wrong with the model, what is expected, and what to do."""
-    if not tabulable(model):
+    relation = model.relation
+    large = not relation.finite or relation.size > MAX_ENUMERATED
+    if large and not model.restricted.bounds_cells:
         return (
             "got a sensitive attribute with a table or bands that is real-valued or too long; "
             f"expected a finite one with at most {MAX_ROWS} values; narrow its domain"
         )
-    if not model.space.finite:
+    if not relation.finite:
         return (
             "got a real-valued sensitive attribute; expected finite ones; "
             "declare it integer, or give a step, or use the engine 'milp'"
         )
-    size = model.space.lattice.size.bit_length() - 1
+    if not large:
+        return (
+            "got a scorer or a relation whose counterparts can only be enumerated, or values that "
+            "are too large for the engine; expected bounds over boxes of counterparts; use the "
+            "engine 'exhaustive'"
+        )
+    size = relation.size.bit_length() - 1
     return (
         f"got over 2^{size} counterparts per person; expected fewer; narrow the sensitive domains"
     )

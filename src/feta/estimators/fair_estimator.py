@@ -336,7 +336,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def _people(self, X: People) -> Matrix:
         """Encode people without their sensitive columns; warn about those outside limits."""
         people = self._encoded(X)
-        how: Decided = "counted" if self.model_ is None else self.model_.network.provenance
+        how: Decided = "counted" if self.model_ is None else self.model_.scorer.provenance
         outside = self.space_.open_limits.outside(people)
         notices = [limit.words(int(flags.sum()), how) for limit, flags in outside]
         if notices:

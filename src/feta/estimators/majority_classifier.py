@@ -16,6 +16,7 @@ from feta.errors import SchemaError
 from feta.estimators.fair_estimator import FairEstimator, Targets
 from feta.estimators.layout import People
 from feta.model import Model
+from feta.query import CountOf
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.wider_limits import groups
 
@@ -107,7 +108,7 @@ class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc] 
             return self._count_votes(first)[inverse]
         by_class = np.empty((len(first), len(self.classes_)), dtype=np.int64)
         for model, rows in groups(self.model_, first):
-            tally = choose(model, self.engine).tally(
+            tally = choose(CountOf(model), self.engine).tally(
                 model, first[rows], UNLIMITED, until="all", weights=self.weights
             )
             by_class[np.ix_(rows, self._class_order)] = tally.by_class

@@ -21,7 +21,8 @@ from feta.io.table_section import options_json, parse_table_options
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Columns, LookupTable, Measured, Network
+from feta.scorer.network.layers import Affine, Columns, LookupTable, Measured
+from feta.scorer.network.network import Network, network_of
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 
@@ -55,7 +56,7 @@ def save_model(model: Model, path: str | Path, *, table: TableOptions | None = N
     if options:
         description["table"] = options
         description["fingerprints"]["table"] = _digest(model.fingerprint, options)
-    content = save(_list_arrays(model.network), {FORMAT: json.dumps(description)})
+    content = save(_list_arrays(network_of(model.scorer)), {FORMAT: json.dumps(description)})
     with atomic_write(Path(path)) as part:
         part.write_bytes(content)
 
@@ -146,7 +147,7 @@ def _list_arrays(network: Network) -> dict[str, Array]:
 
 
 def _describe_model(model: Model) -> dict[str, Any]:
-    network = model.network
+    network = network_of(model.scorer)
     return {
         "version": VERSION,
         "space": [_describe_attribute(attribute) for attribute in model.space.attributes],

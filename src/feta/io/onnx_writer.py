@@ -15,7 +15,8 @@ from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError, unknown_choice
 from feta.io.regular_file import atomic_write
 from feta.scorer.network.activation import Activation, identity, relu
-from feta.scorer.network.network import Columns, Network
+from feta.scorer.network.layers import Columns
+from feta.scorer.network.network import Network
 
 if TYPE_CHECKING:
     import onnx

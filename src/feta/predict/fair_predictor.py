@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix
-from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import DomainError, EngineError, Undecided
 from feta.model import Model
+from feta.query import CountOf, SpreadOf
 from feta.rule import Argmax, Tolerance
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.spread import Spread
@@ -105,7 +105,7 @@ class FairPredictor:
             if model is self.model:
                 continue
             try:
-                choose(model, self.engine)
+                choose(CountOf(model), self.engine)
             except EngineError as error:
                 row = int(rows[0])
                 column = widest(self.model, people, row)
@@ -117,8 +117,8 @@ class FairPredictor:
             return None
         if type(people) is not np.ndarray or people.dtype != np.float64:
             return None
-        engine = choose(self.model, self.engine)
-        return engine.majority(self.model, people) if isinstance(engine, LatticeEngine) else None
+        engine = choose(CountOf(self.model), self.engine)
+        return engine.majority(self.model, people)
 
     def _reason(self) -> Reason:
         """Return why people remain undecided under this budget."""
@@ -137,7 +137,7 @@ class FairPredictor:
         parts = groups(self.model, first)
         counts = Tally.joined(
             [
-                choose(model, self.engine).tally(
+                choose(CountOf(model), self.engine).tally(
                     model,
                     first[rows],
                     self._share(len(rows), len(first)),
@@ -165,7 +165,7 @@ class FairPredictor:
         first, inverse = self._distinct(people)
         parts = groups(self.model, first)
         spreads = [
-            choose(model, self.engine).spread(
+            choose(SpreadOf(model), self.engine).spread(
                 model, first[rows], self._share(len(rows), len(first)), weights=self.weights
             )
             for model, rows in parts
@@ -186,16 +186,13 @@ class FairPredictor:
         return replace(self.budget, seconds=seconds * n_people / n_all)
 
     def _distinct(self, people: Matrix) -> tuple[Matrix, Counts]:
-        """Deduplicate people who agree on all shared columns: they have the same counterparts."""
+        """Deduplicate people with the same key: they have the same counterparts."""
         people = self._checked(people)
-        # Rows are compared by their bytes; + 0.0 turns −0.0 into 0.0, which it equals.
-        content = (people[:, ~self.model.space.sensitive_columns] + 0.0).tobytes()
-        size = len(content) // max(1, len(people))
         seen: dict[bytes, int] = {}
         first: list[int] = []
         inverse = np.zeros(len(people), dtype=np.int64)
-        for row in range(len(people)):
-            index = seen.setdefault(content[row * size : (row + 1) * size], len(seen))
+        for row, key in enumerate(self.model.relation.keys(people)):
+            index = seen.setdefault(key, len(seen))
             if index == len(first):
                 first.append(row)
             inverse[row] = index

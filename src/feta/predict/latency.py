@@ -32,7 +32,7 @@ def measure(model: Model, people: Matrix, engine: str = "auto") -> Latency | Non
     fair_seconds: list[float] = []
     for person in people[:MAX_PEOPLE]:
         row = person[None, :]
-        forward_seconds.append(_seconds(model.network, row))
+        forward_seconds.append(_seconds(model.scorer, row))
         if not fair_seconds:  # without a limit, the first decision may take minutes
             first = FairPredictor(model, engine, budget)
             counts = first.medians(row) if not model.outcomes else first.votes(row)

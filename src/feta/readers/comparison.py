@@ -15,8 +15,7 @@ from feta.model import Model
 from feta.readers.runtime import Runtime, SourceAnswers
 from feta.rule import Tolerance
 from feta.scorer.network.agreement import squashed
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.evaluation import Rows
+from feta.scorer.protocol import Enclosure
 from feta.space.attribute import Value
 from feta.wider_limits import groups
 
@@ -102,7 +101,7 @@ def compare(
     gaps = []
     for wider, here in groups(model, people):  # people outside the limits have another model
         part = answers.part(here)
-        scores = wider.runtime_scores(Rows(wider.exact, people[here]))
+        scores = wider.runtime_scores(wider.points(people[here]))
         far[here], gap = _compare_outputs(wider, part, scores)
         different[here], certain[here] = _compare_decisions(wider, part, scores, people[here])
         gaps += [] if gap is None else [gap]
@@ -124,14 +123,14 @@ def compare(
 
 
 def _compare_outputs(
-    model: Model, answers: SourceAnswers, scores: Bounded
+    model: Model, answers: SourceAnswers, scores: Enclosure
 ) -> tuple[Flags, float | None]:
     """Return which outputs differ beyond rounding, and the largest difference; NaN differs."""
     if answers.outputs is None:
         return np.zeros(len(scores.values), dtype=bool), None
     outputs = squashed(scores.values, answers.squash)
     differences = np.abs(outputs - answers.outputs)
-    tolerance = TOLERANCE if model.network.source == "float64" else TOLERANCE_FLOAT32
+    tolerance = TOLERANCE if model.scorer.source == "float64" else TOLERANCE_FLOAT32
     # No squashing function changes by more than its scores do.
     errors = scores.errors.max(axis=1, keepdims=True)
     within = (differences <= errors + tolerance * (1 + np.abs(outputs))).all(axis=1)
@@ -139,13 +138,13 @@ def _compare_outputs(
 
 
 def _compare_decisions(
-    model: Model, answers: SourceAnswers, scores: Bounded, people: Matrix
+    model: Model, answers: SourceAnswers, scores: Enclosure, people: Matrix
 ) -> tuple[Flags, Flags]:
     """Return which decisions differ, and which of them the source's rounding cannot explain."""
     if isinstance(model.rule, Tolerance):
         far = ~(np.abs(scores.values[:, 0] - answers.answers) <= scores.errors[:, 0])
         return np.asarray(far), np.asarray(far)
-    batch = model.resolve(Rows(model.exact, people), model.rule)
+    batch = model.resolve(model.points(people), model.rule)
     different = batch.decisions != answers.answers.astype(batch.decisions.dtype)
     return np.asarray(different), np.asarray(different & batch.runtime_safe)
 
@@ -153,11 +152,11 @@ def _compare_decisions(
 def _describe(model: Model, answers: SourceAnswers, person: Vector, index: int) -> str:
     """Describe one person, and both answers."""
     who = ", ".join(f"{name} {_value_text(value)}" for name, value in _decoded(model, person))
-    scores = Rows(model.exact, person[None, :]).scores(model.network.arithmetic).values
+    scores = model.points(person[None, :]).scores(model.scorer.arithmetic).values
     if isinstance(model.rule, Tolerance):
         source_score, score = float(answers.answers[index]), float(scores[0, 0])
         return f"({who}): the model's score is {source_score:.6g}, FETA's {score:.6g}"
-    decision = model.resolve(Rows(model.exact, person[None, :]), model.rule).decisions[0]
+    decision = model.resolve(model.points(person[None, :]), model.rule).decisions[0]
     names = [model.describe(int(number)) for number in (answers.answers[index], decision)]
     if names[0] != names[1] or answers.outputs is None:
         return f"({who}): the model decides {names[0]!r}, FETA {names[1]!r}"

@@ -163,13 +163,13 @@ def _comparable(
     model: Model, network: Network, outputs: Matrix
 ) -> tuple[Matrix | None, Squash | None]:
     """Return outputs that are comparable with the model's scores, and their squash."""
-    if outputs.shape[1] == model.network.outputs == 1:
+    if outputs.shape[1] == model.scorer.outputs == 1:
         return outputs, "sigmoid" if network.sigmoid else None
-    if outputs.shape[1] == 2 and model.network.outputs == 1:  # noqa: PLR2004 - two classes
+    if outputs.shape[1] == 2 and model.scorer.outputs == 1:  # noqa: PLR2004 - two classes
         if network.sigmoid:
             return outputs[:, 1:], "sigmoid"
         return outputs[:, 1:] - outputs[:, :1], None
-    if outputs.shape[1] == model.network.outputs and network.sigmoid:
+    if outputs.shape[1] == model.scorer.outputs and network.sigmoid:
         return outputs, "softmax"
     return None, None  # several scores: a LogSoftmax shifts a row, with the same decision
 
@@ -272,7 +272,7 @@ def _outputs(
     """Return scores, or probabilities if the estimator has no scores."""
     if is_skorch(last):
         return None, None
-    n_outputs = model.network.outputs
+    n_outputs = model.scorer.outputs
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(rows), dtype=np.float64)
         scores = scores.reshape(len(scores), -1)

@@ -164,7 +164,7 @@ def _threshold_words(model: Model, rule: Threshold) -> str:
         f"A score {first} {rule.value:.6g} gives the decision {favorable!r}, a score {second} it "
         f"gives {unfavorable!r}."
     )
-    if not model.network.sigmoid:
+    if not model.scorer.sigmoid:
         return words
     probability = 1 / (1 + math.exp(-max(rule.value, -700.0)))  # exp(700) is finite
     return (

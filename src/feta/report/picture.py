@@ -9,12 +9,11 @@ import numpy as np
 from markupsafe import Markup
 
 from feta.arrays import Counts, Matrix, Vector
-from feta.dyadic import Dyadic
 from feta.io.sanitize import shortened, visible
 from feta.model import Model
 from feta.rule import Tolerance
 from feta.space.attribute import Categorical, Derived
-from feta.space.lattice import Axis
+from feta.space.axis import Axis
 from feta.verdict.counterexample import Counterexample
 from feta.wider_limits import model_for
 
@@ -120,12 +119,9 @@ def _decisions(model: Model, people: Matrix, pair: Counterexample) -> Counts:
 
     Regression: whether a score exceeds the pair's lower one by more than epsilon.
     """
-    if not isinstance(model.rule, Tolerance):
-        wider = model_for(model, pair.person)
-        return np.asarray(wider.decide(people)).astype(np.int64)
-    scores = model.exact.scores(np.concatenate([people, pair.person[None, :]]))[:, 0]
-    above = (scores - scores[-1:]).compare(Dyadic.of(model.rule.epsilon)) > 0
-    return above[:-1].astype(np.int64)
+    wider = model_for(model, pair.person)
+    reference = wider.exact_scores(pair.person[None, :])
+    return wider.rule.sides(wider.exact_scores(people), reference).astype(np.int64)
 
 
 def _decision_names(model: Model) -> tuple[str, ...]:

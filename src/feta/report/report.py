@@ -17,6 +17,7 @@ from feta.engine.registry import choose
 from feta.io.bad_rows import BadKind
 from feta.model import Model
 from feta.predict.latency import MAX_PEOPLE, Latency, measure
+from feta.query import CountOf
 from feta.readers.comparison import Comparison
 from feta.report.groups import Groups
 from feta.rule import Outcome
@@ -66,7 +67,7 @@ class Report:
     @property
     def engine_used(self) -> str:
         """The engine that answered, also if "auto" was requested."""
-        return choose(self.model, self.engine).name
+        return choose(CountOf(self.model), self.engine).name
 
     @property
     def versions(self) -> dict[str, str]:

@@ -69,7 +69,7 @@ def words_for(model: Model, unit: str) -> Words:
             )
         case OneVsRest(chosen=chosen):
             return Words(margin=f"margin of {plain(chosen)}", violation=OTHER_CLASS_MARGIN)
-        case Threshold() if model.network.sigmoid:
+        case Threshold() if model.scorer.sigmoid:
             log_odds = "The scores (log-odds) of the worst pairs differ by"
             return Words(margin="score (log-odds)", violation=log_odds)
         case Threshold():
@@ -130,7 +130,7 @@ def never_read(model: Model) -> tuple[str, ...]:
     return tuple(
         attribute.name
         for attribute in model.space.sensitive
-        if not model.network.reads(attribute, model.space)
+        if not model.scorer.reads(attribute, model.space)
     )
 
 
@@ -145,7 +145,7 @@ def caveats(model: Model) -> Iterator[str]:
             f"The model does not read the sensitive {which}: no decision can depend on {them} "
             f"directly. Other columns may still be proxies for {them} (feta doctor --data)."
         )
-    if model.network.provenance == "sampled":
+    if model.scorer.provenance == "sampled":
         yield (
             "Sampled, not proved: the code of a preprocessing step is unknown. For many sampled "
             "people its result was the sum of one term per column; verdicts hold only if this is "

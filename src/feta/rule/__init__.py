@@ -6,12 +6,12 @@ scores of any two counterparts. A `Band` of that width reduces this to one count
 """
 
 from feta.rule.argmax import Argmax
+from feta.rule.band import Band
 from feta.rule.comparator import UNDECIDED, Comparator, Decisions
-from feta.rule.objective import Objective
 from feta.rule.one_vs_rest import OneVsRest
-from feta.rule.rule import DEFINITION, Deciding, Outcome, Rule, differs_in_runtime, separates
-from feta.rule.threshold import Threshold
-from feta.rule.tolerance import Band, Tolerance
+from feta.rule.protocol import Outcome, Rule
+from feta.rule.threshold import Threshold, probability_of
+from feta.rule.tolerance import DEFINITION, Tolerance
 
 __all__ = [
     "DEFINITION",
@@ -19,14 +19,11 @@ __all__ = [
     "Argmax",
     "Band",
     "Comparator",
-    "Deciding",
     "Decisions",
-    "Objective",
     "OneVsRest",
     "Outcome",
     "Rule",
     "Threshold",
     "Tolerance",
-    "differs_in_runtime",
-    "separates",
+    "probability_of",
 ]

@@ -1,25 +1,34 @@
 """One of several decisions: the class with the largest score."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from feta.arrays import Matrix
-from feta.dyadic import Dyadic
+from feta.arrays import Answers, Array, Matrix, Vector
 from feta.errors import SchemaError
-from feta.rounding import DIFFERENCE, Arithmetic, sigmoid_error
-from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.rounding import DIFFERENCE
+from feta.rule.comparator import UNDECIDED, Decisions
+from feta.rule.decision_rule import DecisionRule
+from feta.rule.labels import parse_class
+from feta.rule.protocol import Outcome, TiesTo
+from feta.rule.words import OTHER_CLASS_MARGIN, RuleWords
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.kernel import KernelRule
+from feta.scorer.protocol import Enclosure, Objective, Side
+
+if TYPE_CHECKING:
+    from feta.rule.one_vs_rest import OneVsRest
 
 # Decisions are int8.
 MAX_CLASSES = 127
 
+# Classes that an explanation lists.
+LISTED_CLASSES = 12
+
 
 @dataclass(frozen=True, slots=True)
-class Argmax:
+class Argmax(DecisionRule):
     """The class with the largest score; the first such class on a tie."""
 
     classes: tuple[str, ...]
@@ -51,16 +60,37 @@ class Argmax:
         return self.classes
 
     @property
-    def ties_to(self) -> Literal["first", "last"]:
+    def output_counts(self) -> tuple[int, ...]:
+        """The numbers of outputs of a scorer that fit."""
+        return (len(self.classes),)
+
+    @property
+    def favors(self) -> Side:
+        """The class with the score above all others wins."""
+        return "above"
+
+    @property
+    def ties_to(self) -> TiesTo:
         """The class that wins a tied vote."""
         return "first"
 
-    def resolved(self, side: Side | None) -> "Argmax":
-        """Return the rule unchanged: the first class wins a tie."""
-        del side
-        return self
+    @property
+    def two_sided(self) -> bool:
+        """False: no class is the favorable one."""
+        return False
 
-    def decide(self, scores: Bounded) -> Decisions:
+    @property
+    def kernel_rule(self) -> KernelRule:
+        """The rule as the compiled kernel takes it."""
+        return KernelRule("argmax", self.outputs, self.n_classes, ties_to_last=False)
+
+    def one_vs_rest(self, chosen: str) -> "OneVsRest":
+        """Return the rule that decides only between the chosen class and all others."""
+        from feta.rule.one_vs_rest import OneVsRest  # noqa: PLC0415 - it imports this module
+
+        return OneVsRest(self.classes, chosen)
+
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         best = np.argmax(scores.values, axis=1)
         rows = np.arange(len(best))
@@ -71,23 +101,19 @@ class Argmax:
         wins[rows, best] = True
         return np.where(wins.all(axis=1), best, UNDECIDED).astype(np.int8)
 
-    def decide_exactly(self, scores: Dyadic) -> Decisions:
-        """Decide exact scores; nothing remains undecided."""
-        rows = scores.numerators.tolist()
-        return np.array([row.index(max(row)) for row in rows], dtype=np.int8)
+    def decide_exactly(self, scores: ExactScores) -> Decisions:
+        """Decide exact scores; only intervals that contain a tie remain undecided."""
+        rows = scores.centers.numerators.tolist()
+        if scores.radii is None:
+            return np.array([row.index(max(row)) for row in rows], dtype=np.int8)
+        wins = [winning_class(*ends) for ends in _interval_ends(scores)]
+        return np.array(wins, dtype=np.int8)
 
-    def source_error(self, arithmetic: Arithmetic) -> float:
-        """Bound the error that a softmax adds, in units of the score.
+    def answers(self, decisions: Decisions) -> Answers:
+        """Return the indices of the classes."""
+        return decisions
 
-        It keeps the order, but rounds differences below a few units to a tie.
-        """
-        return sigmoid_error(0.0, arithmetic)
-
-    def comparator(self, reference: Dyadic) -> Comparator:
-        """Return a comparator with the decision for a person's scores."""
-        return DecisionComparator(self, int(self.decide_exactly(reference)[0]))
-
-    def objective(self, reference: Dyadic) -> Objective:
+    def objective(self, reference: ExactScores) -> Objective:
         """Return the largest margin of another class over the class that a person gets."""
         decision = int(self.decide_exactly(reference)[0])
         return Objective(class_margins(self.n_classes, decision))
@@ -99,11 +125,64 @@ class Argmax:
         """
         return Objective(-class_margins(self.n_classes, decision), least=True)
 
-    def gap(self, scores: Dyadic) -> float:
+    def gap(self, pair: ExactScores) -> float:
         """Return the margin of the counterpart's class over the person's, at the counterpart."""
-        decision, other = self.decide_exactly(scores)
-        person_score = scores[1, decision : decision + 1]
-        return float((scores[1, other : other + 1] - person_score).floats()[0])
+        decision, other = self.decide_exactly(pair)
+        scores = pair.centers[1]
+        return float((scores[other : other + 1] - scores[decision : decision + 1]).floats()[0])
+
+    def margins(self, decisions: tuple[int, ...], scores: Vector | Matrix) -> Vector:
+        """Return the score of the counterpart's class minus that of the person's class."""
+        reference, other = decisions
+        return np.asarray(scores[:, other] - scores[:, reference])
+
+    def answers_of_outputs(self, outputs: Matrix, *, probabilities: bool) -> Answers:
+        """Decide as the source does: probabilities have the same order as scores."""
+        del probabilities
+        return np.argmax(outputs, axis=1)
+
+    def answers_of_labels(self, labels: Array, classes: Array) -> Answers:
+        """Return the indices of the labels that a classifier predicts."""
+        return np.argmax(labels.reshape(-1, 1) == classes, axis=1)
+
+    def read_label(self, label: object, names: tuple[str, ...]) -> Outcome:
+        """Parse the name of a class."""
+        del names
+        return self.classes.index(parse_class(label, self.classes))
+
+    def words(self, *, unit: str, log_odds: bool) -> RuleWords:
+        """Return the words for results."""
+        del unit, log_odds
+        return RuleWords(
+            counterexample="a counterpart with a different class",
+            same_outcome="the same class",
+            margin="margin of the other class",
+            violation=OTHER_CLASS_MARGIN,
+        )
+
+    def explanation(self, names: tuple[str, ...], *, unit: str, log_odds: bool) -> str:
+        """Explain how scores become decisions."""
+        del names, unit, log_odds
+        return (
+            f"The decision is the class with the largest score, of {len(self.classes)}: "
+            f"{', '.join(self.classes[:LISTED_CLASSES])}; on a tie, the first one."
+        )
+
+
+def _interval_ends(scores: ExactScores) -> list[tuple[list[int], list[int]]]:
+    """Return the lower and the upper ends of each row's intervals, as integers of one scale."""
+    low, high = scores.centers - scores.radius, scores.centers + scores.radius
+    return list(zip(low.numerators.tolist(), high.numerators.tolist(), strict=True))
+
+
+def winning_class(low: list[int], high: list[int]) -> int:
+    """Return the class that provably wins, where the first one wins ties; else UNDECIDED."""
+    for index in range(len(low)):
+        before = all(low[index] > other for other in high[:index])
+        after = all(low[index] >= other for other in high[index + 1 :])
+        if before and after:
+            return index
+    return UNDECIDED
 
 
 def class_margins(n_classes: int, reference: int) -> Matrix:

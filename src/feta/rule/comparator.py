@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from feta.dyadic import Dyadic
-from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.protocol import Enclosure
 
 Decisions = NDArray[np.int8]
 UNDECIDED = -1
@@ -16,39 +16,33 @@ UNDECIDED = -1
 class Comparator(Protocol):
     """A sorter of points into classes."""
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         ...
 
-    def decide_exactly(self, scores: Dyadic) -> Decisions:
-        """Decide exact scores; nothing remains undecided."""
+    def decide_exactly(self, scores: ExactScores) -> Decisions:
+        """Decide exact scores; only intervals that contain a tie remain undecided."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionComparator:
-    """1 where a rule's decision differs from a reference decision, 0 where it is the same."""
+    """1 where a rule's decision differs from a reference decision, 0 where it is the same.
+
+    If the reference itself is undecided, so is everything else.
+    """
 
     rule: Comparator
     reference: int
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Compare where the error bound allows it; NaN and infinite errors remain undecided."""
-        decisions = self.rule.decide(scores)
-        return np.where(decisions == UNDECIDED, UNDECIDED, decisions != self.reference).astype(
-            np.int8
-        )
+        return self._compare(self.rule.decide(scores))
 
-    def decide_exactly(self, scores: Dyadic) -> Decisions:
-        """Compare exact scores; nothing remains undecided."""
-        return (self.rule.decide_exactly(scores) != self.reference).astype(np.int8)
+    def decide_exactly(self, scores: ExactScores) -> Decisions:
+        """Compare exact scores; only intervals that contain a tie remain undecided."""
+        return self._compare(self.rule.decide_exactly(scores))
 
-
-def is_finite_number(value: object) -> bool:
-    """Return whether a value is a number that float64 can hold."""
-    if not isinstance(value, int | float | np.number):
-        return False
-    try:
-        return bool(np.isfinite(float(value)))
-    except OverflowError:
-        return False
+    def _compare(self, decisions: Decisions) -> Decisions:
+        unknown = (decisions == UNDECIDED) | (self.reference == UNDECIDED)
+        return np.where(unknown, UNDECIDED, decisions != self.reference).astype(np.int8)

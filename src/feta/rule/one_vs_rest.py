@@ -1,23 +1,26 @@
 """One class against all others."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from feta.arrays import Matrix
+from feta.arrays import Answers, Array, Matrix, Vector
 from feta.dyadic import Dyadic
 from feta.errors import SchemaError, unknown_choice
-from feta.rounding import DIFFERENCE, Arithmetic, sigmoid_error
+from feta.rounding import DIFFERENCE
 from feta.rule.argmax import Argmax, class_margins
-from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.rule.comparator import UNDECIDED, Decisions
+from feta.rule.decision_rule import DecisionRule
+from feta.rule.labels import parse_class, parse_side
+from feta.rule.protocol import Outcome
+from feta.rule.words import OTHER_CLASS_MARGIN, RuleWords
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.kernel import KernelRule
+from feta.scorer.protocol import Enclosure, Objective, Side
 
 
 @dataclass(frozen=True, slots=True)
-class OneVsRest:
+class OneVsRest(DecisionRule):
     """Whether the class with the largest score is the chosen one; a view of an `Argmax`."""
 
     classes: tuple[str, ...]
@@ -49,16 +52,26 @@ class OneVsRest:
         return (f"not {self.chosen}", self.chosen)
 
     @property
-    def ties_to(self) -> Literal["first", "last"]:
-        """The side that wins a tied vote."""
-        return "last"
+    def output_counts(self) -> tuple[int, ...]:
+        """The numbers of outputs of a scorer that fit."""
+        return (len(self.classes),)
 
-    def resolved(self, side: Side | None) -> "OneVsRest":
-        """Return the rule unchanged: the first class wins a tie."""
-        del side
-        return self
+    @property
+    def favors(self) -> Side:
+        """The class with the score above all others wins."""
+        return "above"
 
-    def decide(self, scores: Bounded) -> Decisions:
+    @property
+    def merges_classes(self) -> bool:
+        """True: all other classes count as one decision."""
+        return True
+
+    @property
+    def kernel_rule(self) -> KernelRule:
+        """The rule as the compiled kernel takes it."""
+        return KernelRule("one_vs_rest", self.outputs, 2, chosen=self.index)
+
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         directions = class_margins(self.outputs, self.index)
         margins = scores.values @ directions.T
@@ -67,22 +80,20 @@ class OneVsRest:
         won = (margins < -radius).all(axis=1)
         return np.where(won, 1, np.where(lost, 0, UNDECIDED)).astype(np.int8)
 
-    def decide_exactly(self, scores: Dyadic) -> Decisions:
-        """Decide exact scores; nothing remains undecided."""
-        return (Argmax(self.classes).decide_exactly(scores) == self.index).astype(np.int8)
+    def decide_exactly(self, scores: ExactScores) -> Decisions:
+        """Decide exact scores; only intervals that contain a tie remain undecided."""
+        if scores.radii is None:
+            winners = Argmax(self.classes).decide_exactly(scores)
+            return (winners == self.index).astype(np.int8)
+        # The chosen class wins ties with later classes and loses them to earlier ones.
+        margins = scores.combined(class_margins(self.outputs, self.index))
+        signs = margins.signs(Dyadic.of(0.0))
+        earlier = np.arange(self.outputs - 1) < self.index
+        lost = ((signs == 1) | ((signs == 0) & earlier)).any(axis=1)
+        won = ((signs == -1) | ((signs == 0) & ~earlier)).all(axis=1)
+        return np.where(won, 1, np.where(lost, 0, UNDECIDED)).astype(np.int8)
 
-    def source_error(self, arithmetic: Arithmetic) -> float:
-        """Bound the error that a softmax adds, in units of the score.
-
-        It keeps the order, but rounds differences below a few units to a tie.
-        """
-        return sigmoid_error(0.0, arithmetic)
-
-    def comparator(self, reference: Dyadic) -> Comparator:
-        """Return a comparator with the decision for a person's scores."""
-        return DecisionComparator(self, int(self.decide_exactly(reference)[0]))
-
-    def objective(self, reference: Dyadic) -> Objective:
+    def objective(self, reference: ExactScores) -> Objective:
         """Return the margin over the chosen class, or of the chosen class over all others."""
         return self.reaching(1 - int(self.decide_exactly(reference)[0]))
 
@@ -91,14 +102,45 @@ class OneVsRest:
         margins = class_margins(self.outputs, self.index)
         return Objective(-margins, least=True) if decision == 1 else Objective(margins)
 
-    def gap(self, scores: Dyadic) -> float:
+    def gap(self, pair: ExactScores) -> float:
         """Return the margin by which the counterpart is on the other side."""
-        objective = self.objective(scores[:1])
-        margins = (scores[1:] @ Dyadic.of(objective.directions).mT).floats()[0]
+        objective = self.objective(pair[:1])
+        margins = pair[1:].combined(objective.directions).floats()[0]
         return float(margins.min() if objective.least else margins.max())
 
+    def margins(self, decisions: tuple[int, ...], scores: Vector | Matrix) -> Vector:
+        """Return the score of the chosen class minus the best other score."""
+        del decisions
+        others = np.delete(scores, self.index, axis=1)
+        return np.asarray(scores[:, self.index] - others.max(axis=1))
 
-def _margin_error(scores: Bounded, directions: Matrix) -> Matrix:
+    def answers_of_outputs(self, outputs: Matrix, *, probabilities: bool) -> Answers:
+        """Decide as the source does: probabilities have the same order as scores."""
+        del probabilities
+        return np.asarray(np.argmax(outputs, axis=1) == self.index)
+
+    def answers_of_labels(self, labels: Array, classes: Array) -> Answers:
+        """Return which labels are the chosen class."""
+        return np.asarray(labels.ravel() == classes[self.index])
+
+    def read_label(self, label: object, names: tuple[str, ...]) -> Outcome:
+        """Parse the name of a class or of a decision, or 1 and 0."""
+        if str(label) not in names:
+            return parse_class(label, self.classes) == self.chosen
+        return parse_side(label, names)
+
+    def words(self, *, unit: str, log_odds: bool) -> RuleWords:
+        """Return the words for results."""
+        del unit, log_odds
+        return RuleWords(margin=f"margin of {self.chosen}", violation=OTHER_CLASS_MARGIN)
+
+    def explanation(self, names: tuple[str, ...], *, unit: str, log_odds: bool) -> str:
+        """Explain how scores become decisions."""
+        del names, unit, log_odds
+        return f"The decision is whether the class with the largest score is {self.chosen!r}."
+
+
+def _margin_error(scores: Enclosure, directions: Matrix) -> Matrix:
     """Bound the error of combinations of scores, including the rounding of the combination."""
     sizes = np.abs(directions).T
     with np.errstate(invalid="ignore"):  # 0 · inf where nothing is known: NaN, which is undecided

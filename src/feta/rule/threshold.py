@@ -6,26 +6,25 @@ from typing import Literal, Self
 
 import numpy as np
 
+from feta.arrays import Answers, Array, Matrix
 from feta.dyadic import Dyadic
 from feta.errors import SchemaError, unknown_choice
 from feta.rounding import Arithmetic, sigmoid_error
-from feta.rule.comparator import (
-    UNDECIDED,
-    Comparator,
-    DecisionComparator,
-    Decisions,
-    is_finite_number,
-)
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.rule.comparator import UNDECIDED, Decisions
+from feta.rule.decision_rule import DecisionRule
+from feta.rule.labels import parse_side
+from feta.rule.protocol import Outcome, is_finite_number
+from feta.rule.words import RuleWords
+from feta.scorer.exact_scores import UNKNOWN_SIGN, ExactScores
+from feta.scorer.kernel import KernelRule
+from feta.scorer.protocol import Enclosure, Objective, Side
 
 _SIDES = ("above", "below")
 _EQUALITIES = ("favorable", "unfavorable")
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(DecisionRule):
     """Favorable if the score is on one side of a value; `equality` decides ties.
 
     With `equality=None`, ties are decided as by the source of the network. If that is not known,
@@ -72,9 +71,24 @@ class Threshold:
         return ("unfavorable", "favorable")
 
     @property
-    def ties_to(self) -> Literal["first", "last"]:
-        """The class that wins a tied vote: the favorable one."""
-        return "last"
+    def output_counts(self) -> tuple[int, ...]:
+        """The numbers of outputs of a scorer that fit; the difference of two is one score."""
+        return (1, 2)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """No classes: there is one score."""
+        return ()
+
+    @property
+    def threshold(self) -> float:
+        """The threshold on the score."""
+        return self.value
+
+    @property
+    def kernel_rule(self) -> KernelRule:
+        """The rule as the compiled kernel takes it."""
+        return KernelRule("threshold", 1, 2, self.value, above=self.favors == "above")
 
     def resolved(self, side: Side | None) -> "Threshold":
         """Return the rule with `equality` set; `side` is the side that wins ties in the source."""
@@ -83,7 +97,7 @@ class Threshold:
         favorable = side is None or side == self.favors
         return replace(self, equality="favorable" if favorable else "unfavorable")
 
-    def decide(self, scores: Bounded) -> Decisions:
+    def decide(self, scores: Enclosure) -> Decisions:
         """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
         distance = scores.values[:, 0] - self.value
         favorable = distance > 0 if self.favors == "above" else distance < 0
@@ -91,23 +105,19 @@ class Threshold:
             np.int8
         )
 
-    def decide_exactly(self, scores: Dyadic) -> Decisions:
-        """Decide exact scores; nothing remains undecided."""
-        side = scores[:, 0].compare(Dyadic.of(self.value))
-        favorable = side > 0 if self.favors == "above" else side < 0
+    def decide_exactly(self, scores: ExactScores) -> Decisions:
+        """Decide exact scores; only intervals that contain the threshold remain undecided."""
+        side = scores.signs(Dyadic.of(self.value))[:, 0]
+        favorable = side == 1 if self.favors == "above" else side == -1
         if self.equality != "unfavorable":
             favorable = favorable | (side == 0)
-        return favorable.astype(np.int8)
+        return np.where(side == UNKNOWN_SIGN, UNDECIDED, favorable).astype(np.int8)
 
     def source_error(self, arithmetic: Arithmetic) -> float:
         """Bound the error that a sigmoid before the comparison adds, in units of the score."""
         return sigmoid_error(self.value, arithmetic)
 
-    def comparator(self, reference: Dyadic) -> Comparator:
-        """Return a comparator with the decision for a person's scores."""
-        return DecisionComparator(self, int(self.decide_exactly(reference)[0]))
-
-    def objective(self, reference: Dyadic) -> Objective:
+    def objective(self, reference: ExactScores) -> Objective:
         """Return the signed distance toward the decision that a person does not get.
 
         This is `|z − f(x)|` of Eq. 4 without the absolute value, because the other decision is on
@@ -120,9 +130,60 @@ class Threshold:
         sign = 1.0 if (decision == 1) == (self.favors == "above") else -1.0
         return Objective(np.array([[sign]]), level=sign * self.value)
 
-    def gap(self, scores: Dyadic) -> float:
+    def gap(self, pair: ExactScores) -> float:
         """Return the distance between the scores of a pair."""
-        return abs(float((scores[1] - scores[0]).floats()[0]))
+        return abs(float(pair[1:].minus(pair[:1]).floats()[0, 0]))
+
+    def answers_of_outputs(self, outputs: Matrix, *, probabilities: bool) -> Answers:
+        """Decide as the source does, by its scores, or by its probabilities."""
+        threshold = probability_of(self.value) if probabilities else self.value
+        if outputs.shape[1] == 2 and not probabilities:  # noqa: PLR2004 - two classes
+            value = outputs[:, 1] - outputs[:, 0]
+        else:
+            value = outputs[:, -1]
+        favorable = value > threshold if self.favors == "above" else value < threshold
+        return np.asarray(favorable | ((value == threshold) & (self.equality == "favorable")))
+
+    def answers_of_labels(self, labels: Array, classes: Array) -> Answers:
+        """Return which labels are favorable; the second class has the higher scores."""
+        return np.asarray((labels.ravel() == classes[1]) == (self.favors == "above"))
+
+    def read_label(self, label: object, names: tuple[str, ...]) -> Outcome:
+        """Parse the name of a decision, or 1 and 0."""
+        return parse_side(label, names)
+
+    def words(self, *, unit: str, log_odds: bool) -> RuleWords:
+        """Return the words for results."""
+        del unit
+        if not log_odds:
+            return RuleWords()
+        return RuleWords(
+            margin="score (log-odds)",
+            violation="The scores (log-odds) of the worst pairs differ by",
+        )
+
+    def explanation(self, names: tuple[str, ...], *, unit: str, log_odds: bool) -> str:
+        """Explain how scores become decisions."""
+        del unit
+        unfavorable, favorable = names
+        sides = ("above", "below") if self.favors == "above" else ("below", "above")
+        ties = ("at or ", "") if self.equality == "favorable" else ("", "at or ")
+        first, second = (f"{tie}{side}" for tie, side in zip(ties, sides, strict=True))
+        words = (
+            f"A score {first} {self.value:.6g} gives the decision {favorable!r}, a score {second} "
+            f"it gives {unfavorable!r}."
+        )
+        if not log_odds:
+            return words
+        return (
+            f"{words} Scores are log-odds, before the model's last sigmoid: {self.value:.6g} is "
+            f"the probability {probability_of(self.value):.6g}."
+        )
+
+
+def probability_of(score: float) -> float:
+    """Return the probability that corresponds to a score."""
+    return float(1 / (1 + np.exp(-np.clip(score, -700.0, 700.0))))  # exp(700) is finite
 
 
 def _nearest_logit(probability: float) -> float:

@@ -1,21 +1,25 @@
 """Regression: the scores of any two counterparts within a tolerance."""
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Self
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from feta.arrays import Answers, Array, Flags, Matrix, Vector
 from feta.dyadic import Dyadic
-from feta.errors import CertificateError, SchemaError
+from feta.errors import NetworkError, SchemaError
 from feta.rounding import DIFFERENCE, FLOAT64, Arithmetic
-from feta.rule.comparator import UNDECIDED, Decisions, is_finite_number
-from feta.rule.objective import Objective
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Side
+from feta.rule.band import Band
+from feta.rule.comparator import Decisions
+from feta.rule.labels import parse_score
+from feta.rule.protocol import Outcome, Rule, TiesTo, is_finite_number
+from feta.rule.words import RuleWords
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.kernel import KernelRule
+from feta.scorer.protocol import Enclosure, Objective, Side
 
-# Half of a smaller tolerance may be rounded, because it is near the smallest float64 numbers.
-SMALLEST_EPSILON = 2.0**-900
+# What a tolerance compares, as named in files. Version 0.1.0 compared each counterpart's score
+# with the person's score, which is a different question.
+DEFINITION = "span"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,85 +53,189 @@ class Tolerance:
         """The default names of the decisions: none."""
         return ()
 
+    @property
+    def output_counts(self) -> tuple[int, ...]:
+        """The numbers of outputs of a scorer that fit."""
+        return (1,)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """No classes: there is one score."""
+        return ()
+
+    @property
+    def ties_to(self) -> TiesTo:
+        """Scores do not vote; the lower median is taken."""
+        return "first"
+
+    @property
+    def tolerance(self) -> float:
+        """The largest span of counterparts' scores."""
+        return self.epsilon
+
+    @property
+    def threshold(self) -> None:
+        """None: scores are not compared with a threshold."""
+        return
+
+    @property
+    def favors(self) -> Side:
+        """No score is favorable; the default side."""
+        return "above"
+
+    @property
+    def two_sided(self) -> bool:
+        """False: there are no decisions."""
+        return False
+
+    @property
+    def merges_classes(self) -> bool:
+        """False: there are no classes."""
+        return False
+
+    @property
+    def kernel_rule(self) -> KernelRule:
+        """The rule as the compiled kernel takes it: inside or outside a band."""
+        return KernelRule("band", 1, 2)
+
     def resolved(self, side: Side | None) -> "Tolerance":
         """Return the rule unchanged: scores that differ by exactly epsilon are within it."""
         del side
         return self
+
+    def one_vs_rest(self, chosen: str) -> Rule:
+        """Raise: a regression has no classes."""
+        del chosen
+        raise SchemaError(
+            f"invalid rule for one class against the rest: got {self!r}; expected an Argmax"
+        )
+
+    def decide(self, scores: Enclosure) -> Decisions:
+        """Raise: a regression makes no decisions."""
+        raise self._no_decisions(scores)
+
+    def decide_exactly(self, scores: ExactScores) -> Decisions:
+        """Raise: a regression makes no decisions."""
+        raise self._no_decisions(scores)
+
+    def answers(self, decisions: Decisions) -> Answers:
+        """Raise: a regression makes no decisions."""
+        raise self._no_decisions(decisions)
+
+    def reaching(self, decision: int) -> Objective:
+        """Raise: a regression makes no decisions."""
+        raise self._no_decisions(decision)
+
+    def _no_decisions(self, argument: object) -> SchemaError:
+        del argument
+        return SchemaError(
+            "invalid rule: got a Tolerance; expected a rule that makes decisions; a regression "
+            "model has scores only, use model.score"
+        )
 
     def source_error(self, arithmetic: Arithmetic) -> float:
         """Return 0: no sigmoid or softmax is applied before the comparison."""
         del arithmetic
         return 0.0
 
-    def comparator(self, known: Dyadic) -> "Band":
+    def comparator(self, reference: ExactScores) -> Band:
         """Return the band around known scores of counterparts."""
-        return Band.around(self.epsilon, known)
+        return Band.around(self.epsilon, reference.centers)
 
-    def objective(self, known: Dyadic) -> Objective:
+    def objective(self, reference: ExactScores) -> Objective:
         """Return the distance to the center of the band around known scores."""
-        return self.comparator(known).objective()
+        return self.comparator(reference).objective()
 
-    def gap(self, scores: Dyadic) -> float:
+    def separates(self, pair: ExactScores) -> bool:
+        """Return whether two scores provably differ by more than epsilon."""
+        difference, epsilon = pair[1:].minus(pair[:1]), Dyadic.of(self.epsilon)
+        above = difference.signs(epsilon) == 1
+        below = difference.signs(Dyadic.of(-self.epsilon)) == -1
+        return bool((above | below)[0, 0])
+
+    def differs_in_runtime(self, reference: ExactScores, scores: Enclosure) -> Flags:
+        """Return which points provably differ from the first one in the source's runtime, too."""
+        del reference
+        # The runtime rounds both scores of a pair, so both errors count.
+        values, errors = scores.values[:, 0], scores.errors[:, 0]
+        size = np.abs(values) + abs(values[0]) + self.epsilon
+        with np.errstate(invalid="ignore"):  # inf − inf where nothing is known: NaN proves nothing
+            distance = np.abs(values - values[0]) - self.epsilon
+        return np.asarray(distance > errors + errors[0] + DIFFERENCE * size + FLOAT64.tiny)
+
+    def pair_decisions(self, pair: ExactScores) -> tuple[int, ...]:
+        """Return nothing: a regression makes no decisions."""
+        del pair
+        return ()
+
+    def gap(self, pair: ExactScores) -> float:
         """Return the distance between the scores of a pair."""
-        return abs(float((scores[1] - scores[0]).floats()[0]))
+        return abs(float(pair[1:].minus(pair[:1]).floats()[0, 0]))
 
+    def margins(self, decisions: tuple[int, ...], scores: Vector | Matrix) -> Vector:
+        """Return the scores."""
+        del decisions
+        return scores
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Band:
-    """A comparator: 0 within epsilon / 2 of a center, 1 outside.
+    def sides(self, scores: ExactScores, reference: ExactScores) -> Decisions:
+        """Return which scores exceed the pair's lower one by more than epsilon."""
+        centers = scores.centers - reference.centers[:1]
+        return (centers.compare(Dyadic.of(self.epsilon)) > 0)[:, 0].astype(np.int8)
 
-    If the scores of all counterparts are in one band, no two differ by more than epsilon. This
-    also holds for the rounded scores of a source. Let the center be the middle of known scores
-    whose span is at most epsilon: a score outside the band is then below or above all of them.
-    """
+    def side_names(self, outcomes: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of these sides."""
+        del outcomes
+        return ("within the tolerance of the lower score, or below", "higher than allowed")
 
-    epsilon: float
-    doubled_center: Dyadic  # (1,); twice the center, so that nothing is halved
+    def answers_of_outputs(self, outputs: Matrix, *, probabilities: bool) -> Answers:
+        """Return the scores."""
+        del probabilities
+        return outputs[:, 0]
 
-    @classmethod
-    def around(cls, epsilon: float, known: Dyadic) -> Self:
-        """Return the band around the middle of the lowest and the highest known score."""
-        scores = known.numerators[:, 0].tolist()
-        return cls(epsilon, Dyadic(np.array([min(scores) + max(scores)], object), known.exponent))
+    def answers_of_labels(self, labels: Array, classes: Array) -> Answers:
+        """Raise: a classifier's labels are not scores."""
+        del labels, classes
+        raise NetworkError(
+            f"the rule does not fit a classifier: got {self!r}; expected a rule on classes"
+        )
 
-    @classmethod
-    def at(cls, epsilon: float, center: Fraction) -> Self:
-        """Return the band around a center, which must be an integer times a power of two."""
-        exponent = 1 - center.denominator.bit_length()
-        if center.denominator != 1 << -exponent:
-            raise CertificateError(
-                f"invalid center of a band: got {center}; expected an integer times a power of two"
-            )
-        return cls(epsilon, Dyadic(np.array([2 * center.numerator], object), exponent))
+    def replays(self, answers: Answers, decisions: tuple[int, ...]) -> bool:
+        """Return whether the source's two scores differ by more than epsilon."""
+        del decisions
+        return bool(abs(answers[0] - answers[1]) > self.epsilon)
 
-    @property
-    def center(self) -> Fraction:
-        """The exact center."""
-        return self.doubled_center.fractions()[0] / 2
+    def describe(self, outcome: Outcome, names: tuple[str, ...]) -> str | float:
+        """Return the score."""
+        del names
+        return float(outcome)
 
-    @property
-    def half(self) -> float:
-        """A lower bound on epsilon / 2; 0 where float64 cannot halve, which proves nothing."""
-        return self.epsilon / 2 if self.epsilon > SMALLEST_EPSILON else 0.0
+    def read_label(self, label: object, names: tuple[str, ...]) -> Outcome:
+        """Parse a finite number."""
+        del names
+        return parse_score(label)
 
-    def decide(self, scores: Bounded) -> Decisions:
-        """Decide where the error bound allows it; NaN and infinite errors remain undecided."""
-        center, values = float(self.doubled_center.floats()[0]), 2 * scores.values[:, 0]
-        distance = np.abs(values - center)
-        # The center is rounded once, and so is the difference.
-        size = np.abs(values) + abs(center) + self.epsilon
-        radius = 2 * scores.errors[:, 0] + DIFFERENCE * size + FLOAT64.tiny
-        undecided = ~(np.abs(distance - self.epsilon) > radius)
-        return np.where(undecided, UNDECIDED, distance > self.epsilon).astype(np.int8)
+    def words(self, *, unit: str, log_odds: bool) -> RuleWords:
+        """Return the words for results."""
+        del log_odds
+        words = RuleWords(digits=",.6g", unit=unit)
+        limit = words.amount(self.epsilon)
+        return replace(
+            words,
+            counterexample=f"two counterparts whose scores differ by more than {limit}",
+            same_outcome=f"the same score to within {limit}",
+            changes="only differences",
+            pair_names=("lower score", "higher score"),
+            flip=(
+                "Fair scores (feta predict) would change",
+                f"of the scores by more than {limit}.",
+            ),
+        )
 
-    def decide_exactly(self, scores: Dyadic) -> Decisions:
-        """Decide exact scores; a score exactly epsilon / 2 away is within the band."""
-        difference = scores[:, 0] + scores[:, 0] - self.doubled_center
-        size = Dyadic(np.abs(difference.numerators), difference.exponent)
-        return (size.compare(Dyadic.of(self.epsilon)) > 0).astype(np.int8)
-
-    def objective(self) -> Objective:
-        """Return the distance to the center, above and below."""
-        center = self.doubled_center.numerators
-        offsets = Dyadic(np.concatenate([-center, center]), self.doubled_center.exponent - 1)
-        return Objective(np.array([[1.0], [-1.0]]), offsets, level=self.half)
+    def explanation(self, names: tuple[str, ...], *, unit: str, log_odds: bool) -> str:
+        """Explain what is compared."""
+        del names, log_odds
+        amount = f"{self.epsilon:,.6g} {unit}".strip()
+        return (
+            "The result is the score itself. The scores of all counterparts of a person, "
+            f"including the person, may span {amount} at most: highest less lowest."
+        )

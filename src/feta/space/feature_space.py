@@ -1,6 +1,6 @@
 """Feature space: attributes in order; converts raw records to rows of numbers and back."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Self
@@ -10,10 +10,11 @@ import numpy as np
 from feta.arrays import Flags, Matrix, Vector, frozen
 from feta.errors import DomainError, SchemaError, missing, unknown_choice
 from feta.space.attribute import Attribute, Categorical, Derived, Real, Value
+from feta.space.axis import Axis
 from feta.space.derived_columns import check_source, compare_with_cells, derived_codes
 from feta.space.fingerprint import hash_attributes
 from feta.space.infer_schema import infer_attributes
-from feta.space.lattice import Axis, Lattice
+from feta.space.lattice import Lattice
 from feta.space.limits import (
     Limits,
     OpenLimits,
@@ -147,23 +148,6 @@ class FeatureSpace:
         start = self._starts[attribute.name]
         return slice(start, start + attribute.width)
 
-    def axis_columns(self, attribute: Attribute) -> tuple[tuple[Derived, ...], tuple[int, ...]]:
-        """Return what is derived from an attribute, and all columns that change with it.
-
-        The columns of the attribute come first, then those of each derived attribute.
-        """
-        derived = tuple(
-            other
-            for other in self.attributes
-            if isinstance(other, Derived) and other.source == attribute.name
-        )
-        columns = [
-            column
-            for member in (attribute, *derived)
-            for column in range(*self.columns_of(member).indices(self.width))
-        ]
-        return derived, tuple(columns)
-
     @cached_property
     def sensitive(self) -> tuple[Attribute, ...]:
         """The attributes in which counterparts may differ, without derived ones."""
@@ -186,17 +170,32 @@ class FeatureSpace:
     @cached_property
     def lattice(self) -> Lattice:
         """All assignments of the sensitive attributes; raises if there are infinitely many."""
-        return Lattice(tuple(self._axes()))
-
-    def _axes(self) -> Iterator[Axis]:
-        for attribute in self.sensitive:
-            if isinstance(attribute, Real):
+        for axis in self.axes:
+            if axis.real:
                 raise SchemaError(
-                    f"{attribute.name!r} has uncountably many values: got a real number; "
+                    f"{axis.attribute.name!r} has uncountably many values: got a real number; "
                     "expected finitely many values; declare it integer, or give a step"
                 )
-            assert not isinstance(attribute, Derived)
-            yield Axis(attribute, *self.axis_columns(attribute))
+        return Lattice(self.axes)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The sensitive attributes as axes, in order; finite ones and real ones."""
+        return tuple(self._axis(attribute) for attribute in self.sensitive)
+
+    def _axis(self, attribute: Attribute) -> Axis:
+        assert not isinstance(attribute, Derived)  # it belongs to the axis of its source
+        derived = tuple(
+            other
+            for other in self.attributes
+            if isinstance(other, Derived) and other.source == attribute.name
+        )
+        columns = [
+            column
+            for member in (attribute, *derived)
+            for column in range(*self.columns_of(member).indices(self.width))
+        ]
+        return Axis(attribute, derived, tuple(columns))
 
     @cached_property
     def magnitudes(self) -> Vector:

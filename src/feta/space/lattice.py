@@ -6,46 +6,14 @@ The first axis varies slowest. A derived attribute belongs to the axis of its so
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector, frozen
-from feta.space.attribute import Derived, Finite
+from feta.arrays import Counts, Matrix, Vector
+from feta.space.axis import Axis
 
 # Counterparts per block: 2^14 rows of a hundred columns take 13 MB.
 BLOCK = 2**14
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One finite sensitive attribute and the attributes derived from it."""
-
-    attribute: Finite
-    derived: tuple[Derived, ...]
-    columns: tuple[int, ...]  # of the attribute, then of each derived one
-
-    def __len__(self) -> int:
-        return self.attribute.n_values
-
-    def codes(self, indices: Counts) -> Matrix:
-        """Return the columns of the values at these indices."""
-        return axis_codes(self.attribute, self.derived, indices)
-
-    @cached_property
-    def every_code(self) -> Matrix:
-        """The columns of all values, cached; for axes that are not too long."""
-        return frozen(self.codes(np.arange(len(self))))
-
-    def indices(self, people: Matrix) -> Counts:
-        """Return the index of each person's value."""
-        return self.attribute.indices(people[:, list(self.columns[: self.attribute.width])])
-
-
-def axis_codes(attribute: Finite, derived: tuple[Derived, ...], indices: Counts) -> Matrix:
-    """Return the columns of an attribute's values, and of what is derived from them."""
-    codes = attribute.codes(indices)
-    return np.hstack([codes, *(band.derive(codes[:, 0]) for band in derived)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from feta.arrays import Array, Counts, Matrix
 from feta.deprecation import renamed
 from feta.errors import SchemaError
-from feta.space.attribute import Value
+from feta.space.attribute import Real, Value
 from feta.space.feature_space import FeatureSpace
 
 # The sum of all votes; far below the overflow of int64 counts.
@@ -131,6 +131,7 @@ def _assignment_id(space: FeatureSpace, values: tuple[Value, ...]) -> int:
         raise SchemaError(f"invalid assignment: got {values!r}; expected values for {names}")
     assignment_id = 0
     for axis, value in zip(space.lattice.axes, values, strict=True):
+        assert not isinstance(axis.attribute, Real)  # the lattice has finite axes only
         index = axis.attribute.indices(axis.attribute.encode([value]))[0]
         assignment_id = assignment_id * len(axis) + int(index)
     return assignment_id

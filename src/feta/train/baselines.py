@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix
 from feta.rule import Argmax, Rule, Threshold, Tolerance
-from feta.scorer.network.network import Columns, Network
+from feta.scorer.network.layers import Columns
+from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.scaling import Scaling
 from feta.train.task import Task

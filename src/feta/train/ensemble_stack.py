@@ -14,7 +14,8 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.errors import MissingExtra, NetworkError
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Columns, Network
+from feta.scorer.network.layers import Affine, Columns
+from feta.scorer.network.network import Network
 
 if TYPE_CHECKING:
     from torch import Tensor

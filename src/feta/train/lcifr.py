@@ -18,7 +18,8 @@ from feta.arrays import Counts, Flags, Matrix
 from feta.errors import SchemaError
 from feta.rule import Threshold
 from feta.scorer.network.activation import identity, relu
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical
 from feta.space.feature_space import FeatureSpace
 from feta.train.ensemble_stack import Shape, Stack, import_torch, one_thread

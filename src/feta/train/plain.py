@@ -16,7 +16,8 @@ from feta.arrays import Counts, Matrix, Vector
 from feta.errors import SchemaError, unknown_choice
 from feta.rule import Rule, Threshold
 from feta.scorer.network.activation import NAMED, Activation
-from feta.scorer.network.network import Columns, Network
+from feta.scorer.network.layers import Columns
+from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.checkpoint_file import Checkpoint
 from feta.train.ensemble_members import Members, Trial

@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.scorer.network.network import Columns, Network
+from feta.scorer.network.layers import Columns
+from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 

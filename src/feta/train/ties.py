@@ -12,7 +12,7 @@ import numpy as np
 from feta.arrays import Counts, Flags, Matrix
 from feta.scorer.network.evaluation import Counterparts
 from feta.scorer.network.exact import live_neurons
-from feta.space.lattice import Axis
+from feta.space.axis import Axis
 
 if TYPE_CHECKING:
     from feta.scorer.network.activation import Pieces

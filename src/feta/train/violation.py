@@ -12,11 +12,14 @@ import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
 from feta.rounding import FLOAT64
-from feta.rule import UNDECIDED, Deciding, OneVsRest, Threshold, Tolerance, separates
+from feta.rule import UNDECIDED, Rule, Tolerance
+from feta.scorer.exact_scores import ExactScores
 from feta.scorer.network.activation import identity
-from feta.scorer.network.error_bounds import Bounded, largest_error
+from feta.scorer.network.error_bounds import largest_error
 from feta.scorer.network.exact import ExactNetwork
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
+from feta.scorer.protocol import Enclosure
 from feta.space.feature_space import FeatureSpace
 from feta.train.task import Task
 from feta.train.worst_counterparts import Engine, Numbers, worst_counterparts
@@ -54,15 +57,14 @@ def violations(
     """
     rule = task.rule
     search = partial(worst_counterparts, space, numbers=numbers, engine=engine, nearly=nearly)
-    if isinstance(rule, Tolerance):
+    if rule.tolerance is not None:
         exact = partial(search, nearly=False)  # a span has no threshold to be provably beyond
-        return _spans(exact, space, network, rule.epsilon, people)
-    assert not isinstance(rule, OneVsRest)  # `Task` refuses it
+        return _spans(exact, space, network, rule.tolerance, people)
     scores, error = network(people), largest_error(network, space.magnitudes, FLOAT64)
     reference = _decide(network, rule, people, scores, error)
-    if isinstance(rule, Threshold):
+    if rule.threshold is not None:
         upward = (reference == 1) != (rule.favors == "above")
-        rows, extremes = search(network, people, upward, beyond=rule.value)
+        rows, extremes = search(network, people, upward, beyond=rule.threshold)
         gaps, counterpart_scores = np.abs(extremes - scores[:, 0]), extremes[:, None]
     else:
         rows, gaps = _margins(
@@ -79,15 +81,17 @@ def violations(
     )
 
 
-def _decide(
-    network: Network, rule: Deciding, people: Matrix, scores: Matrix, error: float
-) -> Vector:
+def _decide(network: Network, rule: Rule, people: Matrix, scores: Matrix, error: float) -> Vector:
     """Decide exactly: by float64 scores and their error bound, otherwise by exact arithmetic."""
-    decisions = rule.decide(Bounded(scores, np.full_like(scores, error)))
+    decisions = rule.decide(Enclosure(scores, np.full_like(scores, error)))
     rest = np.flatnonzero(decisions == UNDECIDED)
     if rest.size:
-        decisions[rest] = rule.decide_exactly(ExactNetwork(network).scores(people[rest]))
+        decisions[rest] = rule.decide_exactly(_exact(network, people[rest]))
     return decisions.astype(np.float64)
+
+
+def _exact(network: Network, people: Matrix) -> ExactScores:
+    return ExactScores(ExactNetwork(network).scores(people))
 
 
 def _margins(
@@ -133,6 +137,5 @@ def _spans(
     error = 4 * largest_error(network, space.magnitudes, FLOAT64)
     differs = spans > epsilon
     for row in np.flatnonzero(~(np.abs(spans - epsilon) > error)):
-        ends = ExactNetwork(network).scores(np.stack([low[row], high[row]]))
-        differs[row] = separates(rule, ends)
+        differs[row] = rule.separates(_exact(network, np.stack([low[row], high[row]])))
     return Violations(reference, differs, rows, np.where(differs, spans, 0.0))

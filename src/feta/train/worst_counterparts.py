@@ -12,12 +12,14 @@ import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.errors import EngineError, SchemaError
+from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.rounding import FLOAT64
+from feta.scorer.native import is_built, warn_without_kernel
 from feta.scorer.network import native_kernel
 from feta.scorer.network.error_bounds import largest_error
 from feta.scorer.network.evaluation import Tabulated
 from feta.scorer.network.exact import ExactNetwork
-from feta.scorer.network.native_kernel import Axis, RealAxis, kernel_of
+from feta.scorer.network.native_kernel import AxisTerms, RealTerms, kernel_of
 from feta.scorer.network.network import Network
 from feta.space.attribute import Attribute, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
@@ -140,12 +142,12 @@ class _WorstSearch:
     @property
     def lattice(self) -> Lattice:
         """All assignments."""
-        return self.space.lattice
+        return self.tabulated.lattice
 
     @cached_property
     def tabulated(self) -> Tabulated:
-        """The first layer over the lattice, also for exact arithmetic."""
-        return Tabulated(ExactNetwork(self.network), self.lattice)
+        """The first layer over the counterparts, also for exact arithmetic."""
+        return Tabulated(ExactNetwork(self.network), AllSensitiveValues(self.space))
 
     @cached_property
     def cached_terms(self) -> Matrix | None:
@@ -168,8 +170,8 @@ class _WorstSearch:
     @property
     def fits_kernel(self) -> bool:
         """Whether the kernel can search this network and lattice."""
-        if native_kernel.native is None:
-            native_kernel.warn_without_kernel()
+        if not is_built():
+            warn_without_kernel()
             return False
         return (
             max(map(len, self.lattice.axes)) <= native_kernel.LONGEST_AXIS
@@ -219,11 +221,11 @@ class _WorstSearch:
         columns = np.flatnonzero(~self.space.sensitive_columns)
         return self.network.first.terms(people[:, columns], columns.tolist())
 
-    def _axis(self, index: int) -> Axis:
+    def _axis(self, index: int) -> AxisTerms:
         axis = self.lattice.axes[index]
         if index == self.line:
             slopes = self.network.first.slopes[:, axis.columns[0]]
-            return RealAxis(*self._ends(index), slopes)
+            return RealTerms(*self._ends(index), slopes)
         return self.network.first.terms(axis.every_code, axis.columns)
 
     def _ends(self, index: int) -> tuple[float, float]:
@@ -272,7 +274,7 @@ class _WorstSearch:
         different = distinct(points, assignment_ids)
         if len(different) == 1:
             return int(assignment_ids[different[0]])
-        exact = points.exact_scores(different).numerators[:, 0].tolist()
+        exact = points.exact_scores(different).centers.numerators[:, 0].tolist()
         best = exact.index(max(exact) if upward else min(exact))
         return int(assignment_ids[different[best]])
 

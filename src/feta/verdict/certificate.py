@@ -7,7 +7,7 @@ import numpy as np
 
 from feta.arrays import Counts
 
-# A split of a cell: the dimension, and where along it.
+# A split of a cell: the axis, and where along it.
 Cut = tuple[int, float]
 
 
@@ -22,7 +22,7 @@ class LatticeProof:
 class BoundsProof:
     """Proof by bounds: the counterparts were split into cells, and each cell was proved fair.
 
-    `cuts` lists the nodes of the tree of cells depth first: (dimension, at) splits a cell in two,
+    `cuts` lists the nodes of the tree of cells depth first: (axis, at) splits a cell in two,
     None marks a leaf. Regression: every score lies within half the tolerance of the `center`.
     """
 
@@ -52,9 +52,9 @@ class CutTree:
     def __len__(self) -> int:
         return len(self._cuts)
 
-    def cut(self, node: int, dimension: int, at: float) -> Counts:
+    def cut(self, node: int, axis: int, at: float) -> Counts:
         """Record that the cell of a leaf was split; return the two new nodes."""
-        self._cuts[node] = dimension, at
+        self._cuts[node] = axis, at
         self._first_children[node] = len(self)
         self._cuts += [None, None]
         return np.arange(len(self) - 2, len(self))

@@ -1,15 +1,14 @@
 """Counterexamples: pairs of counterparts with different decisions, replayed exactly."""
 
 from dataclasses import InitVar, dataclass, field
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from feta.arrays import Matrix, Vector, frozen
 from feta.errors import CertificateError
 from feta.model import Model
-from feta.rule import Argmax, OneVsRest, Rule, Tolerance, differs_in_runtime, separates
-from feta.scorer.network.evaluation import Rows
+from feta.rule.protocol import Rule
 
 RuntimeStatus = Literal["safe", "sensitive"]
 
@@ -32,55 +31,55 @@ class Counterexample:
     fingerprint: str = field(init=False)  # of the model that replayed the pair
 
     def __post_init__(self, model: Model) -> None:
-        object.__setattr__(self, "person", frozen(self.person))
-        object.__setattr__(self, "counterpart", frozen(self.counterpart))
-        pair = np.stack([self.person, self.counterpart])
-        model.space.check(pair)
-        shared = ~model.space.sensitive_columns
-        if self.person[shared].tobytes() != self.counterpart[shared].tobytes():
-            raise CertificateError(
-                "invalid counterexample: got two people who differ in a column that is not "
-                "sensitive; expected counterparts"
-            )
-        points = Rows(model.exact, pair)
-        scores = points.exact_scores(np.arange(2))
-        if not separates(model.rule, scores):
-            raise CertificateError(
-                "invalid counterexample: got two people with the same decision, or scores within "
-                "the tolerance, in exact arithmetic; expected different decisions"
-            )
-        runtime_safe = differs_in_runtime(model.rule, scores[:1], model.runtime_scores(points))[1]
-        decisions: tuple[int, ...] = ()
-        if not isinstance(model.rule, Tolerance):
-            decisions = tuple(model.rule.decide_exactly(scores).tolist())
-        floats = scores.floats()
-        object.__setattr__(self, "fingerprint", model.fingerprint)
-        object.__setattr__(self, "scores", frozen(floats[:, 0] if floats.shape[1] == 1 else floats))
-        object.__setattr__(self, "decisions", decisions)
-        object.__setattr__(self, "gap", model.rule.gap(scores))
-        object.__setattr__(self, "runtime", "safe" if runtime_safe else "sensitive")
+        replayed = _replay(model, self.person, self.counterpart)
+        if isinstance(replayed, str):
+            raise CertificateError(f"invalid counterexample: got two people {replayed}")
+        self._set(replayed)
+
+    def _set(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def witness(cls, model: Model, person: Vector, other: Vector) -> Self | None:
-        """Replay two people; return None if they get the same decision."""
-        try:
-            return cls(model, person, other)
-        except CertificateError:
+        """Replay two people; return None if they are no counterexample."""
+        replayed = _replay(model, person, other)
+        if isinstance(replayed, str):
             return None
+        pair = object.__new__(cls)
+        pair._set(replayed)
+        return pair
 
     def margins(self, rule: Rule) -> Vector:
-        """Return the margin of the person and that of the counterpart, for display.
+        """Return the margin of the person and that of the counterpart, for display."""
+        return rule.margins(self.decisions, self.scores)
 
-        With one score, the margin is the score. With several classes, it is the score of the
-        counterpart's class minus that of the person's class. With one class against the rest, it is
-        the score of that class minus the best other score.
-        """
-        match rule:
-            case Argmax():
-                reference, other = self.decisions
-                return np.asarray(self.scores[:, other] - self.scores[:, reference])
-            case OneVsRest(index=index):
-                others = np.delete(self.scores, index, axis=1)
-                return np.asarray(self.scores[:, index] - others.max(axis=1))
-            case _:
-                return self.scores
+
+def _replay(model: Model, person: Vector, counterpart: Vector) -> dict[str, Any] | str:
+    """Evaluate a pair exactly; return its results, or why it proves nothing."""
+    person, counterpart = frozen(person), frozen(counterpart)
+    pair = np.stack([person, counterpart])
+    model.space.check(pair)
+    if not model.relation.related(person, counterpart):
+        return (
+            "who are not related, for example because they differ in a column that is not "
+            "sensitive; expected counterparts"
+        )
+    points = model.points(pair)
+    scores = points.exact_scores(np.arange(2))
+    if not model.rule.separates(scores):
+        return (
+            "with the same decision, or scores within the tolerance, in exact arithmetic; "
+            "expected different decisions"
+        )
+    runtime_safe = model.rule.differs_in_runtime(scores[:1], model.runtime_scores(points))[1]
+    floats = scores.floats()
+    return {
+        "person": person,
+        "counterpart": counterpart,
+        "scores": frozen(floats[:, 0] if floats.shape[1] == 1 else floats),
+        "decisions": model.rule.pair_decisions(scores),
+        "gap": model.rule.gap(scores),
+        "runtime": "safe" if runtime_safe else "sensitive",
+        "fingerprint": model.fingerprint,
+    }

@@ -94,8 +94,8 @@ class Tally:
 
 
 def complete_tally(
-    by_class: Counts, total: int, runtime_safe: Flags, *, ties_to: Literal["first", "last"]
+    by_class: Counts, total: int | Counts, runtime_safe: Flags, *, ties_to: Literal["first", "last"]
 ) -> Tally:
-    """Return the tally of `total` counterparts per person; those not counted are undecided."""
+    """Return the tally of `total` votes per person; those not counted are undecided."""
     undecided = total - by_class.sum(axis=1)
     return Tally(by_class, undecided, runtime_safe & (undecided == 0), ties_to)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from feta.deprecation import renamed
-from feta.scorer.network.network import Provenance
+from feta.scorer.protocol import Provenance
 from feta.verdict.certificate import Certificate
 from feta.verdict.counterexample import Counterexample, RuntimeStatus
 
@@ -26,6 +26,10 @@ class Reason(StrEnum):
     NOT_WITNESSED = (
         "the solver found too few counterparts to make the majority certain; "
         "use the engine 'lattice' or 'exhaustive'"
+    )
+    NOT_SEPARABLE = (
+        "some scores cannot be separated from a tie at the highest precision; "
+        "the model may tie there exactly"
     )
     NOT_REPRODUCED = (
         "the counterexample of the engine does not replay in exact arithmetic; try another engine"

@@ -25,7 +25,6 @@ from feta.scorer.network.activation import (
     relu,
     relu6,
 )
-from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
@@ -46,10 +45,10 @@ def layers_of(model: Model, person: Vector) -> list[list[Fraction]]:
 
 def halves(model: Model) -> Cells:
     """Return the cell of all counterparts, and two halves of it along each attribute."""
-    cells = Cells.whole(Terms.of(model).dimensions)
-    for dimension, at in enumerate(cells.middles(0)):
+    cells = Cells.whole(Terms.of(model).axes)
+    for axis, at in enumerate(cells.middles(0)):
         if not np.isnan(at):
-            cells = cells.followed_by(cells.cut(0, dimension, at))
+            cells = cells.followed_by(cells.cut(0, axis, at))
     return cells
 
 
@@ -84,7 +83,7 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
 @settings(max_examples=60, deadline=None)
 def test_no_counterpart_exceeds_the_bound_of_the_objective(case: Case) -> None:
     model, person = case.model, case.people[0]
-    reference = Rows(model.exact, person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
+    reference = model.points(person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
     objective, cells = model.rule.objective(reference), halves(model)
     bounds = CellBounds.of(model, Terms.of(model), person, cells, objective)
     runtime_safe = bounds.runtime_safe()
@@ -126,7 +125,7 @@ def test_first_layer_ranges_are_exact_up_to_rounding() -> None:
     network = feta.Network.from_layers([([[2.0, 1.0, 5.0]], [0.5])])
     model = Model(space, network, threshold=0.0)
     terms = Terms.of(model)
-    box = terms.at(np.array([0.0, 1.0, 0.0]), Cells.whole(terms.dimensions)).box()
+    box = terms.at(np.array([0.0, 1.0, 0.0]), Cells.whole(terms.axes)).box()
     assert box.lower[0, 0] == pytest.approx(-0.5, abs=1e-12)
     assert box.upper[0, 0] == pytest.approx(7.5, abs=1e-12)
 
@@ -144,7 +143,7 @@ def test_linear_bounds_cancel_equal_terms_and_intervals_do_not() -> None:
     layers = [([[1.0], [1.0]], [0.0, 0.0]), ([[1.0, -1.0]], [0.0])]
     model = Model(space, feta.Network.from_layers(layers), threshold=0.0)
     terms = Terms.of(model)
-    first = terms.at(np.array([2.0]), Cells.whole(terms.dimensions))
+    first = terms.at(np.array([2.0]), Cells.whole(terms.axes))
     tight = linear.next_box(model.network, first, linear.forward(model.network, first))
     assert max(abs(tight.lower[0, 0]), abs(tight.upper[0, 0])) < 1e-12
     assert interval.forward(model.network, first.box())[-1].upper[0, 0] >= 8

@@ -3,7 +3,7 @@ import pytest
 
 from feta import Categorical, Derived, FeatureSpace, Integer, Real
 from feta.arrays import Vector
-from feta.cells.cells import Cells, dimensions
+from feta.cells.cells import Cells
 
 SPACE = FeatureSpace(
     (
@@ -15,13 +15,13 @@ SPACE = FeatureSpace(
     )
 )
 PERSON = SPACE.encode({"age": 22, "hours": 0.5, "sex": "male", "income": 7.0})[0]
-WHOLE = Cells.whole(dimensions(SPACE))
+WHOLE = Cells.whole(SPACE.axes)
 
 
 def test_the_whole_cell_extends_from_end_to_end() -> None:
     assert WHOLE.lower.tolist() == [[0.0, -1.0, 0.0]]
     assert WHOLE.upper.tolist() == [[4.0, 3.0, 1.0]]
-    assert [dimension.columns for dimension in WHOLE.dimensions] == [(2, 0, 1), (3,), (4, 5)]
+    assert [axis.columns for axis in WHOLE.axes] == [(2, 0, 1), (3,), (4, 5)]
     assert WHOLE.counts().tolist() == [np.inf]
 
 
@@ -34,16 +34,16 @@ def test_a_cut_between_two_values_loses_nobody_and_repeats_nobody() -> None:
 
 
 def test_a_point_cannot_be_cut() -> None:
-    point = Cells(WHOLE.dimensions, np.array([[2.0, 1.0, 1.0]]), np.array([[2.0, 1.0, 1.0]]))
+    point = Cells(WHOLE.axes, np.array([[2.0, 1.0, 1.0]]), np.array([[2.0, 1.0, 1.0]]))
     assert np.isnan(point.middles(0)).all()
     assert point.counts().tolist() == [1.0]
     neighbor = np.nextafter(1.0, 2.0)
-    two = Cells(WHOLE.dimensions, point.lower, np.array([[2.0, neighbor, 1.0]]))
+    two = Cells(WHOLE.axes, point.lower, np.array([[2.0, neighbor, 1.0]]))
     assert np.isnan(two.middles(0)).all()  # there is no float64 between two neighbors
 
 
 def test_corners_are_people_with_matching_derived_columns() -> None:
-    cell = Cells(WHOLE.dimensions, np.array([[1.0, 0.5, 0.0]]), np.array([[2.0, 3.0, 0.0]]))
+    cell = Cells(WHOLE.axes, np.array([[1.0, 0.5, 0.0]]), np.array([[2.0, 3.0, 0.0]]))
     corners = cell.corners(0, PERSON, 16)
     assert corners is not None
     SPACE.check(corners)

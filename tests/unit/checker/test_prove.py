@@ -18,7 +18,7 @@ from feta import (
 )
 from feta.checker.prove import prove
 from feta.rule import Rule
-from feta.scorer.network.network import Columns, LookupTable
+from feta.scorer.network.layers import Columns, LookupTable
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof
 from tests.examples import PERSON, SPACE, linear
 

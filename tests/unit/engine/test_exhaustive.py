@@ -22,7 +22,6 @@ from feta import (
 from feta.engine import counterparts
 from feta.engine.exhaustive import ExhaustiveEngine
 from feta.rule import Rule
-from feta.scorer.network.evaluation import Rows
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 from tests.strategies import Edge, random_case
@@ -298,7 +297,7 @@ def test_runtime_safe_covers_the_errors_of_both_scores() -> None:
     network = Network.from_layers([([[0.1]], [3.0])])
     pair = np.array([[1.0], [2.0]])
     some = Model(space, network, Tolerance(0.0))
-    bounded = some.runtime_scores(Rows(some.exact, pair))
+    bounded = some.runtime_scores(some.points(pair))
     distance = float(bounded.values[1, 0] - bounded.values[0, 0])
     one_error, both = float(bounded.errors.max()), float(bounded.errors.sum())
     for epsilon, runtime in (

@@ -6,11 +6,11 @@ import pytest
 from feta import FeatureSpace, Integer, Model, Network, Tolerance
 from feta.engine.order_statistics import OrderStatistics
 from feta.rounding import FLOAT64
-from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.protocol import Enclosure
 
 SPACE = FeatureSpace((Integer("n", 0, 9, sensitive=True),))
 MODEL = Model(SPACE, Network.from_layers([([[-0.1]], [0.0])]), Tolerance(0.0))
-POINTS = MODEL.tabulated.counterparts(np.zeros((1, 1)), np.arange(10))
+POINTS = MODEL.restricted.counterparts(np.zeros((1, 1)), np.arange(10))
 
 
 @pytest.mark.parametrize("errors", ["small", "large", "infinite"])
@@ -18,9 +18,9 @@ POINTS = MODEL.tabulated.counterparts(np.zeros((1, 1)), np.arange(10))
 def test_the_ranks_are_exact_for_any_error_bounds(errors: str, n_points: int) -> None:
     scores = POINTS.scores(FLOAT64, np.arange(n_points))
     if errors == "large":
-        scores = Bounded(scores.values + 0.25, np.full_like(scores.errors, 0.26))
+        scores = Enclosure(scores.values + 0.25, np.full_like(scores.errors, 0.26))
     if errors == "infinite":
-        scores = Bounded(np.full_like(scores.values, np.nan), np.full_like(scores.errors, np.inf))
+        scores = Enclosure(np.full_like(scores.values, np.nan), np.full_like(scores.errors, np.inf))
     statistics = OrderStatistics()
     for index in range(n_points):  # one block per counterpart
         chosen = np.array([index])

@@ -8,7 +8,7 @@ from feta import EngineError, FairAt, FeatureSpace, Integer, Model, Network, ver
 from feta.engine import registry
 from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.registry import choose, engines, is_ours
-from feta.scorer.network.network import Columns, LookupTable
+from feta.scorer.network.layers import Columns, LookupTable
 from tests.examples import PERSON, SPACE, linear
 
 

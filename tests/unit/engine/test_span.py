@@ -8,7 +8,6 @@ import pytest
 import feta
 from feta.checker.prove import prove
 from feta.engine.span import HIGHEST, LOWEST, Span
-from feta.scorer.network.evaluation import Rows
 from tests.examples import PERSON, SPACE
 
 ENGINES = ["exhaustive", "lattice", "milp"]
@@ -74,7 +73,7 @@ def test_runtime_safe_covers_the_errors_of_the_source_at_both_ends(engine: str) 
     network = feta.Network.from_layers([([[0.1]], [3.0])])
     pair = np.array([[1.0], [2.0]])
     some = feta.Model(space, network, feta.Tolerance(0.0))
-    bounded = some.runtime_scores(Rows(some.exact, pair))
+    bounded = some.runtime_scores(some.points(pair))
     distance = float(bounded.values[1, 0] - bounded.values[0, 0])
     for epsilon, runtime in (
         (distance + 1.9 * float(bounded.errors.max()), "sensitive"),

@@ -25,7 +25,7 @@ from feta import (
 )
 from feta.io.model_file import FORMAT, RULES
 from feta.rule import Argmax, OneVsRest, Rule, Tolerance
-from feta.scorer.network.network import Columns, LookupTable
+from feta.scorer.network.layers import Columns, LookupTable
 
 SPACE = FeatureSpace(
     (

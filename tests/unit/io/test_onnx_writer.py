@@ -10,7 +10,7 @@ from feta.io.onnx_writer import write_onnx
 from feta.readers.onnx.runtime import onnx_scores
 from feta.rule import Tolerance
 from feta.scorer.network.activation import Activation, clip, identity, leaky_relu, piecewise
-from feta.scorer.network.network import Affine, Columns, LookupTable
+from feta.scorer.network.layers import Affine, Columns, LookupTable
 from tests import oracle
 from tests.examples import SPACE
 from tests.strategies import random_case
@@ -27,7 +27,7 @@ def test_a_written_network_is_read_back_as_the_same_function(tmp_path: Path, see
     path = tmp_path / "model.onnx"
     precision = write_onnx(case.model, path)
     network = read_onnx(path)
-    copy = replace(case.model, network=network, threshold=None)
+    copy = replace(case.model, scorer=network, threshold=None)
     for person in case.people:
         for other in oracle.counterparts(case.model, person):
             assert oracle.scores(copy, other) == oracle.scores(case.model, other)

@@ -23,7 +23,7 @@ from feta import (
 from feta.io.schema_file import Decision, SchemaFile
 from feta.rule import Rule
 from feta.scorer.network.activation import clip
-from feta.scorer.network.network import Columns, LookupTable
+from feta.scorer.network.layers import Columns, LookupTable
 
 FILE = SchemaFile(
     FeatureSpace(

@@ -88,7 +88,7 @@ def test_an_undecided_headline_does_not_mention_unfairness() -> None:
 
 def test_scores_before_a_sigmoid_are_called_log_odds() -> None:
     model = replace(
-        MODEL, network=replace(MODEL.network, sigmoid=True), rule=feta.Threshold.at_probability(0.7)
+        MODEL, scorer=replace(MODEL.network, sigmoid=True), rule=feta.Threshold.at_probability(0.7)
     )
     assert words_for(model, "").margin == "score (log-odds)"
     assert words_for(MODEL, "").margin == "score"

@@ -10,7 +10,7 @@ import torch
 
 from feta import MissingExtra, Network, NetworkError
 from feta.scorer.network.activation import relu
-from feta.scorer.network.network import Columns, LookupTable
+from feta.scorer.network.layers import Columns, LookupTable
 from feta.train.ensemble_stack import Shape, Stack, one_thread
 from tests.strategies import random_network
 from tests.unit.train.people import SPACE

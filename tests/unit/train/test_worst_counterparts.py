@@ -10,7 +10,7 @@ from feta import Categorical, EngineError, FeatureSpace, Integer, Model, Network
 from feta.dyadic import Dyadic
 from feta.rule import Tolerance
 from feta.scorer.network.evaluation import Counterparts
-from feta.scorer.network.network import Columns
+from feta.scorer.network.layers import Columns
 from feta.train.worst_counterparts import Numbers, worst_counterparts
 from tests import oracle
 from tests.strategies import eighths, random_network, random_person, random_space

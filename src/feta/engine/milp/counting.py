@@ -16,13 +16,12 @@ from feta.cells.cells import Cells
 from feta.engine.budget_tracker import BudgetTracker
 from feta.engine.counterparts import MAX_COUNTERPARTS
 from feta.engine.milp.backends.protocol import Status
-from feta.engine.milp.encoding import Encoded
 from feta.engine.milp.solver import Solver
 from feta.engine.protocol import Budget, Until, uncountable
 from feta.errors import EngineError
 from feta.model import Model
-from feta.rule import Tolerance
-from feta.scorer.network.evaluation import Rows
+from feta.scorer.program_encoder import EncodedProgram
+from feta.scorer.protocol import Points
 from feta.verdict.tally import Tally, complete_tally
 
 Counting = Literal["cuts", "pool"]
@@ -45,7 +44,6 @@ def count(
 ) -> Tally:
     """Count each person's counterparts by witnesses."""
     rule = model.rule
-    assert not isinstance(rule, Tolerance)  # the public functions reject it
     _check_countable(model, solver)
     budget_tracker = BudgetTracker(budget)
     counts = np.zeros((len(people), rule.n_classes), dtype=np.int64)
@@ -55,21 +53,21 @@ def count(
         with solver.lock:
             counter.run()
         counts[row], runtime_safe[row] = counter.counts, counter.runtime_safe
-    return complete_tally(counts, model.space.lattice.size, runtime_safe, ties_to=rule.ties_to)
+    return complete_tally(counts, model.relation.size, runtime_safe, ties_to=rule.ties_to)
 
 
 def _check_countable(model: Model, solver: Solver) -> None:
-    for dimension in solver.terms.dimensions:
-        name = dimension.attribute.name
-        if dimension.real:
+    for axis in solver.axes:
+        name = axis.attribute.name
+        if axis.real:
             raise uncountable(name)
-        n_values = int(dimension.ends[1]) + 1
+        n_values = int(axis.ends[1]) + 1
         if n_values > MAX_ROWS:
             raise EngineError(
                 f"too many values to count: got {n_values} of {name!r}; "
                 f"expected at most {MAX_ROWS}; narrow its domain"
             )
-    size = model.space.lattice.size
+    size = model.relation.size
     if size >= MAX_COUNTERPARTS:
         raise EngineError(
             f"too many counterparts to count: got {size}; expected fewer than 2^62; "
@@ -90,12 +88,11 @@ class _Counter:
         counting: Counting,
         until: Until,
     ) -> None:
-        assert not isinstance(model.rule, Tolerance)
         self.model, self.solver, self.budget_tracker = model, solver, budget_tracker
         self.counting, self.until = counting, until
         self.rule, self.person = model.rule, np.where(model.space.sensitive_columns, 0.0, person)
-        self.cells = Cells.whole(solver.terms.dimensions)
-        self.sizes = [int(dimension.ends[1]) + 1 for dimension in solver.terms.dimensions]
+        self.cells = Cells.whole(solver.axes)
+        self.sizes = [int(axis.ends[1]) + 1 for axis in solver.axes]
         self.n_counterparts = math.prod(self.sizes)
         self.seen: set[int] = set()  # assignment IDs of all witnesses
         self.counts = np.zeros(model.rule.n_classes, dtype=np.int64)
@@ -136,7 +133,7 @@ class _Counter:
         batch = self.model.resolve(self._rows(indices.astype(np.float64)), self.rule)
         return int((batch.decisions == decision).sum())
 
-    def _count_by_cuts(self, encoded: Encoded) -> None:
+    def _count_by_cuts(self, encoded: EncodedProgram) -> None:
         """Find one counterpart at a time, each with a cut for every earlier one (Eq. NoGood)."""
         session = self.solver.session("count")
         result = session.solve(encoded.program, seconds=self.budget_tracker.seconds_left())
@@ -150,14 +147,10 @@ class _Counter:
             self._add_witnesses(indices[None, :])
             if self._is_done():
                 return
-            selectors = [
-                inputs.columns[int(index)]
-                for inputs, index in zip(encoded.inputs, indices, strict=True)
-            ]
-            forbidden = np.array(selectors, dtype=np.int32)
+            forbidden = encoded.chosen(indices)
             result = session.solve_again(forbidden, seconds=self.budget_tracker.seconds_left())
 
-    def _count_by_pool(self, encoded: Encoded, limit: int) -> None:
+    def _count_by_pool(self, encoded: EncodedProgram, limit: int) -> None:
         """Let the solver enumerate counterparts."""
         session = self.solver.session("count")
         seconds = self.budget_tracker.seconds_left()
@@ -187,15 +180,15 @@ class _Counter:
             assignment_id = assignment_id * size + int(index)
         return assignment_id
 
-    def _rows(self, indices: Matrix) -> Rows:
-        return Rows(self.model.exact, self.cells.people(indices, self.person))
+    def _rows(self, indices: Matrix) -> Points:
+        return self.model.points(self.cells.people(indices, self.person))
 
     def _is_done(self) -> bool:
         if self.budget_tracker.late() or len(self.seen) >= MAX_WITNESSES:
             return True
         so_far = complete_tally(
             self.counts[None, :],
-            self.model.space.lattice.size,
+            self.model.relation.size,
             np.ones(1, dtype=bool),
             ties_to=self.rule.ties_to,
         )

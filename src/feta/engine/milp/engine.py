@@ -4,26 +4,25 @@ A solver's point is rounded into the space and replayed exactly. If the solver c
 exists, branch and bound must prove it; otherwise the verdict is Unknown.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
 from importlib.util import find_spec
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from feta.arrays import Matrix
-from feta.bounds.first_layer import tabulable
+from feta.arrays import Answers, Matrix
 from feta.engine.branch_and_bound import MAX_CELLS, MAX_MOVES, BranchAndBound
 from feta.engine.milp.backends.protocol import Backend, SolverResult, Status
 from feta.engine.milp.counting import Counting, count
-from feta.engine.milp.solver import Bounds, Solver
+from feta.engine.milp.solver import Solver
 from feta.engine.protocol import Budget, Until
 from feta.engine.query_state import QueryState
 from feta.engine.span import Span
 from feta.errors import EngineError, MissingExtra
 from feta.model import Model
-from feta.query import Query, WorstAt
+from feta.query import PersonQuery, Query, WorstAt
 from feta.rounding import FLOAT64
-from feta.scorer.network.evaluation import Rows
+from feta.scorer.program_encoder import ProgramBounds
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
@@ -52,7 +51,7 @@ class MilpEngine:
         name: str,
         backend: Backend,
         *,
-        bounds: Bounds = "parts",
+        bounds: ProgramBounds = "parts",
         counting: Counting | None = None,
         max_cells: int = MAX_CELLS,
     ) -> None:
@@ -69,11 +68,20 @@ class MilpEngine:
         """Return whether the solver is installed, without importing it."""
         return find_spec(self.backend.package) is not None
 
-    def accepts(self, model: Model) -> bool:
-        """Accept every model whose tables are short enough."""
-        return tabulable(model)
+    def accepts(self, query: Query) -> bool:
+        """Accept every scorer that bounds cells and writes programs."""
+        return query.model.restricted.bounds_cells
 
-    def solve(self, query: Query, budget: Budget) -> Verdict:
+    def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
+        """Answer queries one by one."""
+        return [self.solve(query, budget) for query in queries]
+
+    def majority(self, model: Model, people: Matrix) -> Answers | None:
+        """Return None: `tally` and `spread` decide."""
+        del model, people
+        return None
+
+    def solve(self, query: PersonQuery, budget: Budget) -> Verdict:
         """Answer one query."""
         state = QueryState(query, budget, self.name)
         search = _MilpSearch(self.solver(query.model), state, self.max_cells)
@@ -124,7 +132,7 @@ class _MilpSearch:
 
     def __init__(self, solver: Solver, state: QueryState, max_cells: int) -> None:
         self.solver, self.state = solver, state
-        self.branch_and_bound = BranchAndBound(state, solver.terms, max_cells)
+        self.branch_and_bound = BranchAndBound(state, max_cells)
         self.bounds = solver.bound(state.model, state.query.person, state.objective)
 
     def any(self) -> Verdict:
@@ -179,7 +187,7 @@ class _MilpSearch:
 
     def _extremes(self, people: Matrix) -> Matrix:
         """Select the lowest and the highest of some people by their float64 scores."""
-        scores = Rows(self.state.model.exact, people).scores(FLOAT64).values[:, 0]
+        scores = self.state.model.points(people).scores(FLOAT64).values[:, 0]
         return people[[int(np.argmin(scores)), int(np.argmax(scores))]]
 
     def _raise_level(self) -> Counterexample | None:
@@ -189,11 +197,11 @@ class _MilpSearch:
         """
         objective, model = self.bounds.objective, self.state.model
         sample = self.bounds.maximizers(self.state.query.person)
-        lows = objective.range(Rows(model.exact, sample).scores(FLOAT64))[0]
+        lows = objective.range(model.points(sample).scores(FLOAT64))[0]
         index = int(np.argmax(lows))
         if not lows[index] > objective.level:
             return None
-        self.bounds = replace(self.bounds, objective=replace(objective, level=float(lows[index])))
+        self.bounds = self.bounds.beyond(float(lows[index]))
         return self.state.witness(sample[index])
 
     def _fair_by_bounds(self) -> Fair:
@@ -212,7 +220,7 @@ class _MilpSearch:
         indices = encoded.indices(result.point)
         if indices is None:
             return result, None
-        counterpart = self.bounds.first.cells.people(indices[None, :], person)[0]
+        counterpart = self.bounds.cells.people(indices[None, :], person)[0]
         return result, self.state.witness(counterpart)
 
     def _prove(self, result: SolverResult) -> Verdict:

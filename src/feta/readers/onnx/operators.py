@@ -22,7 +22,7 @@ from feta.scorer.network.activation import (
     refuse_smooth,
     relu,
 )
-from feta.scorer.network.network import Affine
+from feta.scorer.network.layers import Affine
 
 if TYPE_CHECKING:
     import onnx

@@ -31,7 +31,8 @@ from feta.readers.onnx.state import GraphState, duplicate_error, options_of
 from feta.readers.onnx.tensor_data import DOUBLE, FLOAT, FORMATS, INT32, INT64, read_tensor
 from feta.scorer.network.agreement import with_log_softmax
 from feta.scorer.network.input_blocks import inputs
-from feta.scorer.network.network import Measured, Network
+from feta.scorer.network.layers import Measured
+from feta.scorer.network.network import Network
 
 if TYPE_CHECKING:
     import onnx

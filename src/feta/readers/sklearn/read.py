@@ -18,7 +18,8 @@ from feta.io.raw_table import TableMaker
 from feta.readers.sklearn.pipeline import check_order, raw_table, split_pipeline
 from feta.readers.skorch import is_skorch, read_skorch
 from feta.scorer.network.agreement import check_agreement
-from feta.scorer.network.network import Network, Side
+from feta.scorer.network.network import Network
+from feta.scorer.protocol import Side
 from feta.space.feature_space import FeatureSpace
 from feta.space.sampling import draw_people
 

@@ -32,7 +32,8 @@ from feta.scorer.network.agreement import Squash, with_log_softmax
 from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.fold import BatchNorm
 from feta.scorer.network.input_blocks import Signals, embedded, inputs, refuse_cut
-from feta.scorer.network.network import Affine, Measured, Network
+from feta.scorer.network.layers import Affine, Measured
+from feta.scorer.network.network import Network
 
 # Calls that only change a shape or a type, or that do nothing in evaluation mode.
 NO_OPS = {

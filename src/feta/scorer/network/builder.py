@@ -11,7 +11,9 @@ from feta.errors import NetworkError
 from feta.scorer.network.activation import Activation, Maxout, Scaled, Step, identity
 from feta.scorer.network.fold import BatchNorm, fold_after, fold_batch_norm, fold_before
 from feta.scorer.network.input_blocks import Signals, first_layer
-from feta.scorer.network.network import Affine, Columns, LookupTable, Network, Side
+from feta.scorer.network.layers import Affine, Columns, LookupTable
+from feta.scorer.network.network import Network
+from feta.scorer.protocol import Side
 
 
 class NetworkBuilder:

@@ -4,16 +4,20 @@ The input is the index of the category's value.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feta.arrays import Matrix
-from feta.scorer.network.network import Columns, LookupTable, Measured, Network
+from feta.scorer.network.layers import Columns, LookupTable, Measured
 from feta.space.attribute import Categorical
 from feta.space.feature_space import FeatureSpace
 
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
 
-def expanded(network: Network, space: FeatureSpace) -> Network:
+
+def expanded(network: "Network", space: FeatureSpace) -> "Network":
     """Return a network that reads one-hot columns where it embeds the index of a category.
 
     The values of a category are in the order of their indices. Networks without embeddings, and
@@ -42,7 +46,7 @@ def expanded(network: Network, space: FeatureSpace) -> Network:
     return replace(network, first=expanded_first, measured=measured)
 
 
-def embedded_inputs(network: Network) -> str:
+def embedded_inputs(network: "Network") -> str:
     """Describe the inputs that are indices of a category; empty if there are none."""
     tables = network.first.tables
     if not tables:
@@ -54,7 +58,7 @@ def embedded_inputs(network: Network) -> str:
     )
 
 
-def unexpanded(people: Matrix, network: Network, space: FeatureSpace) -> Matrix:
+def unexpanded(people: Matrix, network: "Network", space: FeatureSpace) -> Matrix:
     """Convert rows of a space to the inputs of the network before it was expanded."""
     if _list_inputs(network, space) is None:
         return people
@@ -65,7 +69,7 @@ def unexpanded(people: Matrix, network: Network, space: FeatureSpace) -> Matrix:
     return np.hstack(parts)
 
 
-def _list_inputs(network: Network, space: FeatureSpace) -> list[tuple[int, bool]] | None:
+def _list_inputs(network: "Network", space: FeatureSpace) -> list[tuple[int, bool]] | None:
     """Return each input and whether it is a category's index; None if they do not fit the space."""
     inputs: list[tuple[int, bool]] = []
     for attribute, is_index in zip(space.attributes, _are_indices(network, space), strict=True):
@@ -74,7 +78,7 @@ def _list_inputs(network: Network, space: FeatureSpace) -> list[tuple[int, bool]
     return inputs if len(inputs) == network.width != space.width else None
 
 
-def _are_indices(network: Network, space: FeatureSpace) -> list[bool]:
+def _are_indices(network: "Network", space: FeatureSpace) -> list[bool]:
     """Return for each attribute whether it is a category whose index is an input."""
     counts = {table.column: len(table.numbers) for table in network.first.tables}
     flags: list[bool] = []

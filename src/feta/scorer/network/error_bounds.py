@@ -5,28 +5,23 @@ of summation. The bound itself is rounded up. See `rounding.py` for the constant
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Matrix, Vector
 from feta.rounding import FLOOR, Arithmetic, upward
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Columns, Network
+from feta.scorer.network.layers import Affine, Columns
+from feta.scorer.protocol import Enclosure
+
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounded:
-    """Numbers with error bounds; nothing is known where an error bound is not finite."""
-
-    values: Matrix  # (points, neurons)
-    errors: Matrix
-
-    def __getitem__(self, chosen: Counts) -> "Bounded":
-        return Bounded(self.values[chosen], self.errors[chosen])
-
-
-def first_layer(columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Arithmetic) -> Bounded:
+def first_layer(
+    columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Arithmetic
+) -> Enclosure:
     """Bound a first layer, given the sums of its terms and of their absolute values."""
     n_terms = columns.width
     gamma = arithmetic.gamma(n_terms)
@@ -36,7 +31,7 @@ def first_layer(columns: Columns, values: Matrix, sizes: Matrix, arithmetic: Ari
     return _without_overflow(values + columns.bias, errors, gamma, largest, arithmetic)
 
 
-def forward(network: Network, first: Bounded, arithmetic: Arithmetic) -> Iterator[Bounded]:
+def forward(network: "Network", first: Enclosure, arithmetic: Arithmetic) -> Iterator[Enclosure]:
     """Yield the inputs of each activation, and last the scores."""
     bounded = first
     yield bounded
@@ -45,7 +40,7 @@ def forward(network: Network, first: Bounded, arithmetic: Arithmetic) -> Iterato
         yield bounded
 
 
-def scores(network: Network, first: Bounded, arithmetic: Arithmetic) -> Bounded:
+def scores(network: "Network", first: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """Compute the scores."""
     bounded = first
     for bounded in forward(network, first, arithmetic):  # noqa: B007 - the last one is returned
@@ -53,7 +48,7 @@ def scores(network: Network, first: Bounded, arithmetic: Arithmetic) -> Bounded:
     return bounded
 
 
-def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -> Bounded:
+def activate(activation: Activation, bounded: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """Bound the values of an activation; the errors depend on absolute values only."""
     values = activation(bounded.values)
     # |f(z) − f(z')| ≤ L·|z − z'|, because f is continuous.
@@ -64,10 +59,10 @@ def activate(activation: Activation, bounded: Bounded, arithmetic: Arithmetic) -
         radius = activation.steepest * (np.abs(bounded.values) + bounded.errors)
         radius += activation.lift
         errors = errors + arithmetic.gamma(1) * radius + 5 * arithmetic.tiny
-    return Bounded(values, errors)
+    return Enclosure(values, errors)
 
 
-def affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
+def affine(layer: Affine, inputs: Enclosure, arithmetic: Arithmetic) -> Enclosure:
     """Bound the values of a layer; the errors depend on absolute values only."""
     n_terms = layer.weight.shape[1]
     gamma = arithmetic.gamma(n_terms)
@@ -87,17 +82,17 @@ def affine(layer: Affine, inputs: Bounded, arithmetic: Arithmetic) -> Bounded:
 
 def _without_overflow(
     values: Matrix, errors: Matrix, gamma: float, largest: float, arithmetic: Arithmetic
-) -> Bounded:
+) -> Enclosure:
     """Make the bound infinite where a partial sum or a weight may overflow the arithmetic.
 
     errors ≥ γ·Σ|terms|, so errors / γ bounds every partial sum.
     """
     if largest > arithmetic.huge:
-        return Bounded(values, np.full_like(errors, np.inf))
-    return Bounded(values, np.where(errors <= gamma * arithmetic.huge, errors, np.inf))
+        return Enclosure(values, np.full_like(errors, np.inf))
+    return Enclosure(values, np.where(errors <= gamma * arithmetic.huge, errors, np.inf))
 
 
-def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector]:
+def largest_activations(network: "Network", magnitudes: Vector) -> Iterator[Vector]:
     """Bound the absolute values in each layer, from the magnitudes of the columns."""
     first = network.first
     largest = np.abs(first.slopes) @ magnitudes + np.abs(first.bias)
@@ -110,7 +105,7 @@ def largest_activations(network: Network, magnitudes: Vector) -> Iterator[Vector
         yield largest
 
 
-def largest_error(network: Network, magnitudes: Vector, arithmetic: Arithmetic) -> float:
+def largest_error(network: "Network", magnitudes: Vector, arithmetic: Arithmetic) -> float:
     """Bound the error of all scores over a whole space, from the magnitudes of the columns.
 
     Each layer has one bound, the largest of its neurons'. This is coarse, but it takes a few sums

@@ -3,37 +3,43 @@
 Every decision uses one of these two kinds of points. They differ only in the first layer.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix
+from feta.arrays import Counts, Matrix, Vector
+from feta.bounds.first_layer import Terms, tabulable
+from feta.cells.cells import Cells
 from feta.dyadic import Dyadic, join_rows
+from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64, Arithmetic
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.kernel import KernelRule
+from feta.scorer.native import is_built
 from feta.scorer.network import error_bounds
-from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.network.cell_bounds import NetworkCellBounds
 from feta.scorer.network.exact import ExactNetwork, ExactRestriction
-from feta.scorer.network.network import Network
+from feta.scorer.network.line_kernel import NetworkLine, fits_line_kernel
+from feta.scorer.network.native_kernel import (
+    LONGEST_AXIS,
+    MAX_COUNTERPARTS,
+    NetworkKernel,
+    fits,
+)
+from feta.scorer.program_encoder import LpSession, ProgramBounds
+from feta.scorer.protocol import Enclosure, Objective
+from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import Lattice
+
+if TYPE_CHECKING:
+    from feta.scorer.network.milp.encoder import NetworkEncoder
+    from feta.scorer.network.network import Network
 
 # Longer axes are not tabulated; their terms are computed for each block of assignments.
 TABULATED_AXIS = 2**16
-
-
-class Points(Protocol):
-    """Points of a network's domain, indexed from 0."""
-
-    def __len__(self) -> int: ...
-
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
-        """Compute float64 scores; the error bound also covers the given arithmetic."""
-        ...
-
-    def exact_scores(self, chosen: Counts) -> Dyadic:
-        """Compute exact scores, (points, outputs)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +52,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.people)
 
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute float64 scores; the error bound also covers the given arithmetic."""
         network = self.exact.network
         people = self.people if chosen is None else self.people[chosen]
@@ -54,9 +60,9 @@ class Rows:
         first = error_bounds.first_layer(network.first, values, sizes, arithmetic)
         return error_bounds.scores(network, first, arithmetic)
 
-    def exact_scores(self, chosen: Counts) -> Dyadic:
+    def exact_scores(self, chosen: Counts) -> ExactScores:
         """Compute exact scores, (points, outputs)."""
-        return self.exact.scores(self.people[chosen])
+        return ExactScores(self.exact.scores(self.people[chosen]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +70,16 @@ class Tabulated:
     """A network whose first layer is tabulated over the sensitive lattice, once per model."""
 
     exact: ExactNetwork
-    lattice: Lattice
+    relation: Relation
     exact_tables: dict[int, Dyadic] = field(default_factory=dict)
 
+    @cached_property
+    def lattice(self) -> Lattice:
+        """All assignments; only finite axes have any."""
+        return Lattice(self.relation.axes)
+
     @property
-    def network(self) -> Network:
+    def network(self) -> "Network":
         """The network."""
         return self.exact.network
 
@@ -112,6 +123,65 @@ class Tabulated:
         """Return the counterparts of each person with these assignments."""
         return Counterparts(self, people, assignment_ids)
 
+    @cached_property
+    def bounds_cells(self) -> bool:
+        """Whether the axes that need a table are short enough."""
+        return tabulable(self.network.first, self.relation.axes)
+
+    @cached_property
+    def _terms(self) -> Terms:
+        return Terms.of(self.network.first, self.relation.axes)
+
+    def over(
+        self, person: Vector, cells: Cells, objective: Objective, *, source_error: float
+    ) -> NetworkCellBounds:
+        """Bound an objective over cells of a person's counterparts, rounded outward."""
+        return NetworkCellBounds.of(
+            self.network, self._terms, person, cells, objective, source_error=source_error
+        )
+
+    def influence(self, cells: Cells) -> Matrix:
+        """Estimate how much each axis changes the scores in each cell, (cells, axes)."""
+        weights = np.ones(self.network.outputs)
+        for activation, layer in reversed(list(self.network.steps)):
+            weights = (np.abs(layer.weight).T @ weights) * activation.steepest
+        spreads = [
+            term.spread(cells, index) @ weights for index, term in enumerate(self._terms.each)
+        ]
+        return np.stack(spreads, axis=1)
+
+    def encoder(
+        self, space: FeatureSpace, bounds: ProgramBounds, lp_session: Callable[[], LpSession]
+    ) -> "NetworkEncoder":
+        """Return the network as mixed-integer programs."""
+        from feta.scorer.network.milp.encoder import NetworkEncoder  # noqa: PLC0415 - a cycle
+
+        return NetworkEncoder(self.network, self._terms, space.magnitudes, bounds, lp_session)
+
+    def fits_kernel(self, space: FeatureSpace) -> bool:
+        """Return whether the kernel accepts the lengths of the axes and the sizes of values."""
+        if not is_built() or not self.relation.finite:
+            return False
+        if self.lattice.size >= MAX_COUNTERPARTS:
+            return False
+        short = max(map(len, self.lattice.axes)) <= LONGEST_AXIS
+        return short and fits(self.network, space.magnitudes)
+
+    def kernel(
+        self, space: FeatureSpace, rule: KernelRule, *, source_error: float, simd: bool
+    ) -> NetworkKernel:
+        """Return the network and a rule in the compiled kernel."""
+        return NetworkKernel(self, space, rule, source_error=source_error, simd=simd)
+
+    def fits_line(self, space: FeatureSpace) -> bool:
+        """Return whether the kernel can follow the score along one real-valued axis."""
+        fitting = is_built() and self.bounds_cells
+        return fitting and fits_line_kernel(self.network, self.relation, space)
+
+    def line(self, *, source_error: float, simd: bool) -> NetworkLine:
+        """Return the network in the compiled kernel, with one real-valued axis."""
+        return NetworkLine(self.network, self.relation, source_error=source_error, simd=simd)
+
 
 @dataclass(frozen=True, eq=False)
 class Counterparts:
@@ -137,7 +207,7 @@ class Counterparts:
         shared = self.tabulated.shared
         return self.tabulated.network.first.terms(self.people[:, shared], shared.tolist())
 
-    def _first_layer(self, arithmetic: Arithmetic, chosen: Counts | None) -> Bounded:
+    def _first_layer(self, arithmetic: Arithmetic, chosen: Counts | None) -> Enclosure:
         values, sizes = self._shared_terms
         network = self.tabulated.network
         if chosen is None:
@@ -150,17 +220,17 @@ class Counterparts:
             values, sizes = values[people] + more_values, sizes[people] + more_sizes
         return error_bounds.first_layer(network.first, values, sizes, arithmetic)
 
-    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Bounded:
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute float64 scores; the error bound also covers the given arithmetic."""
         first = self._first_layer(arithmetic, chosen)
         return error_bounds.scores(self.tabulated.network, first, arithmetic)
 
-    def trace(self, chosen: Counts) -> list[Bounded]:
+    def trace(self, chosen: Counts) -> list[Enclosure]:
         """Compute the inputs of each activation and the scores in float64, with error bounds."""
         first = self._first_layer(FLOAT64, chosen)
         return list(error_bounds.forward(self.tabulated.network, first, FLOAT64))
 
-    def exact_scores(self, chosen: Counts) -> Dyadic:
+    def exact_scores(self, chosen: Counts) -> ExactScores:
         """Compute exact scores, (points, outputs)."""
         tabulated = self.tabulated
         people, assignment_ids = self.split(chosen)
@@ -172,4 +242,4 @@ class Counterparts:
                 tabulated.exact, tabulated.lattice, self.people[person], tabulated.exact_tables
             )
             parts.append((rows, restriction.scores(assignment_ids[rows], trace)))
-        return join_rows(parts, (len(chosen), tabulated.network.outputs))
+        return ExactScores(join_rows(parts, (len(chosen), tabulated.network.outputs)))

@@ -8,15 +8,19 @@ few sums only.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.dyadic import Dyadic, join_rows
 from feta.scorer.network.activation import Pieces
-from feta.scorer.network.error_bounds import Bounded
-from feta.scorer.network.network import Network
-from feta.space.lattice import Axis, Lattice
+from feta.scorer.protocol import Enclosure
+from feta.space.axis import Axis
+from feta.space.lattice import Lattice
+
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
 
 # Exact tables of longer axes are not cached: an entry takes a few hundred bytes.
 MAX_CACHED_AXIS = 4096
@@ -42,7 +46,7 @@ class ExactActivation:
 class ExactNetwork:
     """A network in exact arithmetic."""
 
-    network: Network
+    network: "Network"
 
     @cached_property
     def bias(self) -> Dyadic:
@@ -122,7 +126,7 @@ class ExactRestriction:
     def _terms(self, axis: Axis, coordinates: Counts) -> Dyadic:
         return self.exact.terms(axis.codes(coordinates), np.array(axis.columns))
 
-    def scores(self, assignment_ids: Counts, trace: list[Bounded]) -> Dyadic:
+    def scores(self, assignment_ids: Counts, trace: list[Enclosure]) -> Dyadic:
         """Compute the scores of the counterparts with these assignments, (counterparts, outputs).
 
         `trace` contains their float64 values of each layer, which decide most neurons' pieces.
@@ -131,7 +135,7 @@ class ExactRestriction:
         outputs = np.arange(self.exact.network.outputs)
         return self._evaluate(assignment_ids, pieces, outputs)
 
-    def _decide_pieces(self, assignment_ids: Counts, trace: list[Bounded]) -> list[Pieces]:
+    def _decide_pieces(self, assignment_ids: Counts, trace: list[Enclosure]) -> list[Pieces]:
         network = self.exact.network
         pieces = [
             activation.pieces(bounded.values, bounded.errors)
@@ -187,7 +191,7 @@ class ExactRestriction:
         return slopes, constant
 
 
-def live_neurons(network: Network, pieces: list[Pieces]) -> list[Flags]:
+def live_neurons(network: "Network", pieces: list[Pieces]) -> list[Flags]:
     """Return which neurons can affect the scores; a neuron with an unknown piece can."""
     live: list[Flags] = []
     outputs_used = np.ones((1, network.outputs), dtype=bool)

@@ -13,7 +13,8 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.scorer.network.network import Affine, Columns, Network
+from feta.scorer.network.layers import Affine, Columns
+from feta.scorer.network.network import Network
 
 
 def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[float]) -> Network:

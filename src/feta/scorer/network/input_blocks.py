@@ -9,7 +9,7 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
 from feta.scorer.network.fold import rounded
-from feta.scorer.network.network import Affine, LookupTable
+from feta.scorer.network.layers import Affine, LookupTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

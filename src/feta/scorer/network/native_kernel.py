@@ -1,39 +1,22 @@
 """Networks passed to the compiled kernel in `src/native/`."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector
+from feta.arrays import Answers, Counts, Matrix, Vector
+from feta.scorer.kernel import KernelCounts, KernelRule, KernelSearch, Limits, References
+from feta.scorer.native import native
 from feta.scorer.network.error_bounds import largest_activations
-from feta.scorer.network.network import Network
+from feta.scorer.protocol import Objective
+from feta.space.feature_space import FeatureSpace
+from feta.space.vote_weights import VoteWeights
 
-try:
-    native: Any = import_module("feta._native")
-except ImportError:  # installed without a compiler
-    native = None
-
-# PERFORMANCE.md, "engine exhaustive" divided by "engine lattice, a batch".
-SLOWER = (
-    "about 6 times slower on Law School (6 counterparts per person), 460 times on German credit "
-    "(456) and 180 times on UCI Adult (212,380)"
-)
-
-BUILD = (
-    "install a C++20 compiler and CMake, then run `pip install --force-reinstall --no-deps .` in "
-    "the source folder, or `pip install --force-reinstall --no-deps --no-binary feta-fair "
-    "feta-fair`"
-)
-
-MISSING = (
-    "FETA's compiled kernel is missing: results are still exact, but finite lattices are "
-    f"{SLOWER}; {BUILD}"
-)
+if TYPE_CHECKING:
+    from feta.scorer.network.evaluation import Tabulated
+    from feta.scorer.network.network import Network
 
 # Limits of the kernel. It would take seconds to split longer axes. Counts have 64 bits, and so do
 # sums of two counts.
@@ -43,15 +26,19 @@ MAX_COUNTERPARTS = 2**62
 # The kernel uses float32, which ends at 3e38; sums of products must be much smaller.
 LARGEST_ACTIVATION = 1e30
 
+# Lattices up to this size are enumerated once bounding has cost a large part of that. Larger ones
+# are decided by bounds alone, or remain undecided.
+ENUMERABLE = 10**7
 
-@cache  # once per process
-def warn_without_kernel() -> None:
-    """Warn that results take longer, at the first use that would need the kernel."""
-    warnings.warn(MISSING, RuntimeWarning, stacklevel=3)
+# Bounding a node costs about as much as scoring this many counterparts.
+NODE_COST = 5
+
+# The codes of comparisons in spec.hpp.
+CODES = {"threshold": 0, "argmax": 1, "one_vs_rest": 2, "band": 3}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RealAxis:
+class RealTerms:
     """A real-valued sensitive attribute: its range, and its slopes in the first layer."""
 
     low: float
@@ -60,11 +47,11 @@ class RealAxis:
 
 
 # The first-layer terms of one sensitive attribute: each value's terms and sizes, or slopes.
-Axis = tuple[Matrix, Matrix] | RealAxis
+AxisTerms = tuple[Matrix, Matrix] | RealTerms
 
 
-def fits(network: Network, magnitudes: Vector) -> bool:
-    """Return whether float32 can represent all values of the network over a space."""
+def fits(network: "Network", magnitudes: Vector) -> bool:
+    """Return whether the kernel's float32 can represent all values of a network over a space."""
     sizes = [largest.max() for largest in largest_activations(network, magnitudes)]
     weights = [np.abs(layer.weight).max() for layer in network.layers]
     slopes = np.abs(network.first.slopes).max(initial=0.0)
@@ -81,7 +68,7 @@ def fits_line(low: float, high: float) -> bool:
     return high - low < LARGEST_ACTIVATION
 
 
-def kernel_of(network: Network, axes: Sequence[Axis], *, source_error: float = 0.0) -> Any:  # noqa: ANN401 - compiled
+def kernel_of(network: "Network", axes: Sequence[AxisTerms], *, source_error: float = 0.0) -> Any:  # noqa: ANN401 - compiled
     """Return a kernel with the layers of a network.
 
     The caller sets a rule, if any, and calls `finish`.
@@ -91,7 +78,7 @@ def kernel_of(network: Network, axes: Sequence[Axis], *, source_error: float = 0
         first.bias, first.cancelled_magnitude + np.zeros(first.outputs), first.width
     )
     for axis in axes:
-        if isinstance(axis, RealAxis):
+        if isinstance(axis, RealTerms):
             kernel.add_real_axis(axis.low, axis.high, np.ascontiguousarray(axis.slopes))
         else:
             kernel.add_axis(*map(np.ascontiguousarray, axis))
@@ -104,3 +91,152 @@ def kernel_of(network: Network, axes: Sequence[Axis], *, source_error: float = 0
         arithmetic.unit, arithmetic.tiny, arithmetic.huge, arithmetic.extra, source_error
     )
     return kernel
+
+
+class NetworkKernel:
+    """A network and a rule in the kernel, over a finite lattice; the engine accepts short axes."""
+
+    def __init__(
+        self,
+        tabulated: "Tabulated",
+        space: FeatureSpace,
+        rule: KernelRule,
+        *,
+        source_error: float,
+        simd: bool,
+    ) -> None:
+        self.rule, self.first = rule, tabulated.network.first
+        self.shared = tabulated.shared.tolist()
+        tables = [table for table in tabulated.tables if table is not None]
+        self._native = kernel_of(tabulated.network, tables, source_error=source_error)
+        self._native.set_rule(
+            CODES[rule.comparison],
+            rule.value,
+            rule.above,
+            rule.chosen,
+            rule.outputs,
+            rule.classes,
+        )
+        self._reads_rows = self._set_shared_columns(space)
+        self._of_two = rule.comparison != "argmax"
+        self._native.finish(simd)
+        size = tabulated.lattice.size
+        self._nodes = max(16, size // (4 * NODE_COST)) if size <= ENUMERABLE else 0
+
+    def _set_shared_columns(self, space: FeatureSpace) -> bool:
+        """Let the kernel read people's rows, if the first layer has slopes for all shared columns.
+
+        Return whether it can.
+        """
+        check = space.quick_check
+        if self.rule.comparison == "band" or not check.usable:
+            return False
+        if any(table.column in self.shared for table in self.first.tables):
+            return False
+        assert check.columns.tolist() == self.shared
+        group = np.full(len(check.columns), -1, dtype=np.int32)
+        indices, groups = np.nonzero(check.members)
+        group[indices] = groups
+        self._native.set_shared(
+            space.width,
+            check.columns.astype(np.int32),
+            np.ascontiguousarray(self.first.slopes[:, self.shared].T),
+            check.lows,
+            check.highs,
+            check.integral.astype(np.uint8),
+            group,
+        )
+        return True
+
+    def _constants(self, people: Matrix) -> tuple[Matrix, Matrix]:
+        """Sum the first-layer terms of people's shared columns; return also the terms' sizes."""
+        values, sizes = self.first.terms(people[:, self.shared], self.shared)
+        return np.ascontiguousarray(values), np.ascontiguousarray(sizes)
+
+    def tally(
+        self,
+        people: Matrix,
+        *,
+        majority: bool,
+        weights: VoteWeights | None,
+        limits: Limits,
+        threads: int,
+    ) -> KernelCounts:
+        """Count decisions; with `majority`, stop once the majority is certain."""
+        constants = self._constants(people)
+        bounds = (limits.seconds, limits.evaluations)
+        if weights is None:
+            result = self._native.tally(*constants, majority, *bounds, self._nodes, threads)
+        else:
+            listed = (weights.assignment_ids.astype(np.uint64), weights.votes.astype(np.uint64))
+            result = self._native.tally_listed(*constants, *listed, majority, *bounds, threads)
+        counts, runtime_safe = result["counts"].astype(np.int64), result["safe"].astype(bool)
+        return KernelCounts(counts, runtime_safe, _undecided(result))
+
+    def majority(self, people: Matrix, *, threads: int) -> Answers | None:
+        """Decide each row by majority; None if a row is invalid or needs exact arithmetic."""
+        if not self._reads_rows or not people.flags.c_contiguous:
+            return None
+        decisions: Answers | None = self._native.majority(
+            people, self._of_two, self.rule.ties_to_last, self._nodes, threads
+        )
+        return decisions
+
+    def find(self, people: Matrix, references: References, limits: Limits) -> KernelSearch:
+        """Find counterparts that differ from their person's reference."""
+        result = self._native.find(
+            *self._constants(people),
+            references.decisions.astype(np.int32),
+            references.centers,
+            references.half,
+            limits.seconds,
+            limits.evaluations,
+            self._nodes,
+        )
+        return _search(result)
+
+    def worst(
+        self,
+        people: Matrix,
+        objectives: Sequence[Objective],
+        floors: Vector,
+        *,
+        approximate: bool,
+        limits: Limits,
+        threads: int,
+    ) -> KernelSearch:
+        """Find the counterparts that may have the largest objective, above each person's floor."""
+        different = list({id(objective): objective for objective in objectives}.values())
+        kinds = {id(objective): kind for kind, objective in enumerate(different)}
+        offsets = [
+            np.broadcast_to(objective.offsets.floats(), len(objective.directions))
+            for objective in different
+        ]
+        result = self._native.worst(
+            *self._constants(people),
+            np.ascontiguousarray([objective.directions for objective in different]),
+            np.ascontiguousarray(offsets),
+            np.array([kinds[id(objective)] for objective in objectives], dtype=np.int32),
+            floors,
+            approximate,
+            different[0].least,
+            limits.seconds,
+            limits.evaluations,
+            threads,
+        )
+        return _search(result)
+
+
+def _search(result: dict[str, Any]) -> KernelSearch:
+    return KernelSearch(
+        found=result["found"].astype(bool),
+        assignment_ids=result["number"].astype(np.int64),
+        finished=result["finished"].astype(bool),
+        runtime_safe=result["safe"].astype(bool),
+        undecided=_undecided(result),
+        cost=(result["bounded"] + result["scored"]).astype(np.int64),
+    )
+
+
+def _undecided(result: dict[str, Any]) -> dict[int, Counts]:
+    return {row: np.sort(ids.astype(np.int64)) for row, ids in result["open"].items()}

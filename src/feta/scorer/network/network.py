@@ -6,18 +6,19 @@ network computes float64 scores, for display only. Decisions use `Model.resolve`
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feta.arrays import Counts, Matrix, Vector, frozen
+from feta.arrays import Array, Matrix, Vector
 from feta.deprecation import renamed
-from feta.errors import DomainError, NetworkError, unknown_choice
-from feta.rounding import FLOOR, SOURCES, Arithmetic
+from feta.errors import NetworkError, SchemaError, unknown_choice
+from feta.relation.protocol import Relation
+from feta.rounding import LARGEST_ACTIVATION, SOURCES, Arithmetic
 from feta.scorer.network.activation import (
     NAMED,
     SMOOTH,
@@ -28,154 +29,15 @@ from feta.scorer.network.activation import (
     identity,
     refuse_smooth,
 )
+from feta.scorer.network.embedding import expanded
+from feta.scorer.network.error_bounds import largest_activations
+from feta.scorer.network.evaluation import Rows, Tabulated
+from feta.scorer.network.exact import ExactNetwork
+from feta.scorer.network.layers import Affine, Columns, Measured, check_affine
+from feta.scorer.protocol import Provenance, Restricted, Scorer, Side, StoredScorer
+from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
-
-Side = Literal["above", "below"]
-Provenance = Literal["proved", "sampled"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LookupTable:
-    """The first-layer terms of a finite column: one stored row per value."""
-
-    column: int
-    numbers: Vector  # the values the column can take, ascending
-    rows: Matrix  # (len(numbers), outputs)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", frozen(self.numbers))
-        object.__setattr__(self, "rows", frozen(self.rows))
-        _check_finite(self.rows, f"table of column {self.column}")
-        _check_finite(self.numbers, f"values of column {self.column}")
-        shapes = (self.numbers.ndim, self.rows.ndim) == (1, 2)
-        ascending = (
-            shapes and len(self.numbers) == len(self.rows) and (np.diff(self.numbers) > 0).all()
-        )
-        if not ascending:
-            raise NetworkError(
-                f"invalid table of column {self.column}: got values {self.numbers.shape} and rows "
-                f"{self.rows.shape}; expected ascending values and one row per value"
-            )
-
-    def indices(self, values: Vector) -> Counts:
-        """Return the row of each value."""
-        indices = np.minimum(np.searchsorted(self.numbers, values), len(self.numbers) - 1)
-        missing = self.numbers[indices] != values
-        if missing.any():
-            got = float(values[np.argmax(missing)])
-            raise DomainError(
-                f"unknown value in column {self.column}: got {got!r}; expected a value of its table"
-            )
-        return indices.astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """The first layer: a bias, and one slope or table per column.
-
-    `cancelled_magnitude` bounds the terms that scaling cancelled in the bias. The source still
-    adds them one by one, so the bound on its rounding error includes them. The value does not.
-    """
-
-    bias: Vector
-    slopes: Matrix  # (outputs, columns); zero where the column has a table
-    tables: tuple[LookupTable, ...] = ()
-    cancelled_magnitude: Vector = field(default_factory=lambda: np.zeros(1))
-
-    def __post_init__(self) -> None:
-        for name in ("bias", "slopes", "cancelled_magnitude"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        _check_affine("the first layer", self.slopes, self.bias)
-        _check_magnitude("the first layer", self.cancelled_magnitude, self.bias)
-        for table in self.tables:
-            inside = 0 <= table.column < self.width
-            if (
-                not inside
-                or table.rows.shape[1] != self.outputs
-                or self.slopes[:, table.column].any()
-            ):
-                raise NetworkError(
-                    f"invalid table of column {table.column}: got {table.rows.shape[1]} outputs; "
-                    f"expected a column below {self.width} that has a slope or a table of "
-                    f"{self.outputs} outputs"
-                )
-
-    @property
-    def outputs(self) -> int:
-        """The number of neurons."""
-        return len(self.bias)
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return int(self.slopes.shape[1])
-
-    def __call__(self, people: Matrix) -> Matrix:
-        """Compute the inputs of the first activation in float64."""
-        values = people @ self.slopes.T + self.bias
-        for table in self.tables:
-            values = values + table.rows[table.indices(people[:, table.column])]
-        return np.asarray(values)
-
-    def terms(self, codes: Matrix, columns: Sequence[int]) -> tuple[Matrix, Matrix]:
-        """Return the sum of the terms of some columns, and the sum of their absolute values."""
-        chosen = list(columns)
-        slopes = self.slopes[:, chosen]
-        values = codes @ slopes.T
-        # FLOOR covers terms that underflow.
-        sizes = (np.abs(codes) + FLOOR) @ (np.abs(slopes) + FLOOR).T
-        for table in self.tables:
-            if table.column in chosen:
-                rows = table.rows[table.indices(codes[:, chosen.index(table.column)])]
-                values = values + rows
-                sizes = sizes + np.abs(rows)
-        return values, sizes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Affine:
-    """W·a + b; `cancelled_magnitude` as in `Columns`."""
-
-    weight: Matrix  # (outputs, inputs), as torch stores it
-    bias: Vector
-    cancelled_magnitude: Vector = field(default_factory=lambda: np.zeros(1))
-
-    def __post_init__(self) -> None:
-        for name in ("weight", "bias", "cancelled_magnitude"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        _check_affine("a layer", self.weight, self.bias)
-        _check_magnitude("a layer", self.cancelled_magnitude, self.bias)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Where preprocessing was evaluated to compute a first layer, and which slopes hold beyond.
-
-    `spans` lists the columns whose steps are known to be affine everywhere, with the two numbers
-    between which the slope was measured. `largest` bounds all numbers that the steps compute
-    between them. Columns without a span must not leave their limits.
-    """
-
-    spans: tuple[tuple[int, float, float], ...] = ()  # column, low, high
-    largest: float = 0.0
-
-    def __post_init__(self) -> None:
-        for column, low, high in self.spans:
-            if not (np.isfinite([low, high]).all() and low < high):
-                raise NetworkError(
-                    f"invalid span of column {column}: got {low!r} and {high!r}; expected two "
-                    "finite numbers in ascending order"
-                )
-        if not 0 <= self.largest < np.inf:
-            raise NetworkError(
-                f"invalid largest feature: got {self.largest!r}; expected a finite number, 0 or "
-                "more"
-            )
-
-    def without(self, columns: Collection[int]) -> "Measured":
-        """Remove the spans of columns, which must not leave their limits then."""
-        return replace(self, spans=tuple(span for span in self.spans if span[0] not in columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +141,106 @@ class Network:
         """The arithmetic of the user's runtime, whose rounding may change decisions."""
         return SOURCES[self.source]
 
+    @property
+    def cost(self) -> int:
+        """The width of the widest layer."""
+        return max([self.first.outputs, *(len(layer.bias) for layer in self.layers)])
+
+    @cached_property
+    def exact(self) -> ExactNetwork:
+        """The network in exact arithmetic."""
+        return ExactNetwork(self)
+
+    def over(self, space: FeatureSpace) -> "Network":
+        """Return the network for the columns of a space: one-hot columns where it embeds them.
+
+        Raise if its values could overflow there.
+        """
+        network = expanded(self, space)
+        if network.width != space.width:
+            raise SchemaError(
+                f"wrong number of network inputs: got {network.width}; expected {space.width}, "
+                "the columns of the space; a categorical attribute has one column per value"
+            )
+        with np.errstate(over="ignore"):
+            largest = list(largest_activations(network, space.magnitudes))
+        for index, sizes in enumerate(largest, start=1):
+            neuron = int(np.argmax(sizes))
+            if not sizes[neuron] < LARGEST_ACTIVATION:
+                raise NetworkError(
+                    f"layer {index}, neuron {neuron} could overflow: got values up to "
+                    f"{sizes[neuron]:.3g} in this space; expected less than "
+                    f"{LARGEST_ACTIVATION:g}; narrow the columns' limits or rescale the weights"
+                )
+        return network
+
+    def obstacle(self, column: int, low: float, high: float) -> str:
+        """Return why a column must not leave the limits of the space; empty if it may."""
+        if column in self.first.tabled:
+            return "the model reads this column by a table of values"
+        if self.measured is not None and self.measured.span(column) is None:
+            return "the preprocessing of this column is known only within the limits"
+        if max(abs(low), abs(high)) >= LARGEST_ACTIVATION:
+            return "the number is too large for float64 arithmetic"
+        return ""
+
+    def widened(self, limits: Mapping[int, tuple[float, float]], magnitudes: Vector) -> "Network":
+        """Return the network for wider limits; raise if the source's arithmetic may overflow.
+
+        Its results would be undefined then.
+        """
+        network = self._with_wider_preprocessing(limits)
+        largest = largest_activations(network, magnitudes)
+        sizes = [float(layer.max()) for layer in largest]
+        sizes += [float(network.first.cancelled_magnitude.max()), float(magnitudes.max())]
+        if not max(sizes) < self.arithmetic.huge:
+            raise NetworkError(
+                f"{self.arithmetic.name} arithmetic of the source could overflow: got values up to "
+                f"{max(sizes):.3g}; expected less than {self.arithmetic.huge:.3g}"
+            )
+        return network
+
+    def _with_wider_preprocessing(self, limits: Mapping[int, tuple[float, float]]) -> "Network":
+        """Scale the magnitudes that bound preprocessing so that they hold over wider limits.
+
+        Over its span, a value of an affine step is at most its magnitude. At t spans it is at most
+        magnitude · (1 + 2·t), including the terms that the source adds. A slope that was measured
+        over the span, with an error of at most twice that of a feature, adds at most 2·t times
+        that.
+        """
+        if self.measured is None:
+            return self
+        factor = 1.0
+        for column, (low, high) in limits.items():
+            span = self.measured.span(column)
+            assert span is not None  # otherwise there is an obstacle
+            radius = max(high, span[1]) - min(low, span[0])
+            factor += 2 * radius / (span[1] - span[0])
+        first = replace(self.first, cancelled_magnitude=self.first.cancelled_magnitude * factor)
+        if not np.isfinite(first.cancelled_magnitude).all():
+            raise NetworkError("numbers of the preprocessing could overflow")
+        largest = self.measured.largest * factor
+        limit = min(LARGEST_ACTIVATION, self.arithmetic.huge)
+        if not largest < limit:
+            raise NetworkError(
+                f"too large a number in the preprocessing: got up to {largest:.3g}; expected less "
+                f"than {limit:.3g}"
+            )
+        return replace(self, first=first)
+
+    def points(self, people: Matrix) -> Rows:
+        """Return people as points, one per row."""
+        return Rows(self.exact, people)
+
+    def restrict(self, relation: Relation) -> Restricted:
+        """Return the network on people's counterparts.
+
+        If every assignment gives a counterpart, the first layer is tabulated over the axes.
+        """
+        if not relation.complete:
+            return RestrictedRows(self, relation)
+        return Tabulated(self.exact, relation)
+
     def __call__(self, people: Matrix) -> Matrix:
         """Compute scores in float64, (people, outputs), for display only."""
         values = self.first(people)
@@ -300,6 +262,28 @@ class Network:
         Products with ±1 are exact.
         """
         return self.then(identity(), Affine(np.array([[-1.0, 1.0]]), np.zeros(1)))
+
+    def stored(self) -> StoredScorer:
+        """Return all numbers that define the score.
+
+        `bias` and `slopes` (neurons, columns) are the first layer, with tables of columns
+        `table0.column`, `.numbers` and `.rows`, and so on. Layer 1 is the next one: an activation
+        of pieces `layer1.breaks`, `.slopes` and `.intercepts` (pieces, neurons or 1), then
+        `layer1.weight` (out, in) and `.bias`.
+        """
+        first = self.first
+        arrays: dict[str, Array] = {"bias": first.bias, "slopes": first.slopes}
+        for index, table in enumerate(first.tables):
+            arrays[f"table{index}.column"] = np.array(table.column)
+            arrays[f"table{index}.numbers"] = table.numbers
+            arrays[f"table{index}.rows"] = table.rows
+        for index, (activation, layer) in enumerate(self.steps, start=1):
+            arrays[f"layer{index}.breaks"] = activation.breaks
+            arrays[f"layer{index}.slopes"] = activation.slopes
+            arrays[f"layer{index}.intercepts"] = activation.intercepts
+            arrays[f"layer{index}.weight"] = layer.weight
+            arrays[f"layer{index}.bias"] = layer.bias
+        return StoredScorer("piecewise-linear network", arrays)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -335,6 +319,15 @@ class Network:
         )
 
 
+def network_of(scorer: Scorer) -> Network:
+    """Return a scorer that is a network; raise if it is of another kind."""
+    if not isinstance(scorer, Network):
+        raise NetworkError(
+            f"invalid scorer: got {type(scorer).__name__}; expected a piecewise-linear Network"
+        )
+    return scorer
+
+
 def _step(step: str | Step) -> Step:
     if not isinstance(step, str):
         return step
@@ -352,36 +345,5 @@ def _layer_arrays(index: int, weight: ArrayLike, bias: ArrayLike) -> tuple[Matri
         raise NetworkError(
             f"invalid arrays of layer {index}: expected rows of numbers of equal length"
         ) from None
-    _check_affine(f"layer {index}", matrix, vector)
+    check_affine(f"layer {index}", matrix, vector)
     return matrix, vector
-
-
-def _check_magnitude(where: str, magnitude: Vector, bias: Vector) -> None:
-    """Reject negative magnitudes: error bounds would be too small, and proofs invalid."""
-    if magnitude.shape not in ((1,), bias.shape) or not (magnitude >= 0).all():
-        raise NetworkError(
-            f"invalid cancelled magnitude of {where}: got the shape {magnitude.shape} and the "
-            f"minimum {float(magnitude.min(initial=0.0))!r}; expected 0 or more, one number or one "
-            "per neuron"
-        )
-
-
-def _check_affine(where: str, weight: Matrix, bias: Vector) -> None:
-    shapes = weight.ndim == 2 and bias.shape == weight.shape[:1]  # noqa: PLR2004 - a matrix
-    if not shapes or 0 in weight.shape:
-        raise NetworkError(
-            f"invalid shapes of {where}: got {weight.shape} and {bias.shape}; expected a weight "
-            "matrix (out, in) and a bias of length out"
-        )
-    _check_finite(weight, f"weights of {where}")
-    _check_finite(bias, f"bias of {where}")
-
-
-def _check_finite(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], where: str) -> None:
-    if not np.isfinite(array).all():
-        bad = np.argwhere(~np.isfinite(array))
-        position = tuple(int(axis) for axis in bad[0])
-        raise NetworkError(
-            f"invalid {where}: got {float(array[position])!r} at {position}; expected finite "
-            "numbers"
-        )

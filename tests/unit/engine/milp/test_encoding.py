@@ -7,7 +7,7 @@ from hypothesis import given, settings
 import feta
 from feta.arrays import Vector
 from feta.bounds.first_layer import Terms
-from feta.cells.cells import Cells, dimensions
+from feta.cells.cells import Cells
 from feta.engine.milp.backends.highs import Highs, HighsSession
 from feta.engine.milp.backends.protocol import Status
 from feta.engine.milp.encoding import Encoded, Inputs
@@ -28,7 +28,7 @@ def fixed(encoded: Encoded, indices: Vector) -> Encoded:
             lower[inputs.columns] = upper[inputs.columns] = 0.0
             lower[inputs.columns[int(index)]] = upper[inputs.columns[int(index)]] = 1.0
         else:
-            number = inputs.dimension.codes(np.array([index]))[0, 0] / inputs.unit
+            number = inputs.axis.codes(np.array([index]))[0, 0] / inputs.unit
             lower[inputs.columns] = upper[inputs.columns] = number
     return replace(
         encoded, program=replace(encoded.program, columns=replace(box, lower=lower, upper=upper))
@@ -89,8 +89,8 @@ def test_stable_neurons_cost_no_binary() -> None:
 def test_numbers_are_rounded_into_the_domain(
     attribute: feta.Integer | feta.Real, point: list[float], index: float
 ) -> None:
-    dimension = dimensions(feta.FeatureSpace((attribute,)))[0]
-    assert Inputs(dimension, np.array([0], dtype=np.int32)).index(np.array(point)) == index
+    axis = feta.FeatureSpace((attribute,)).axes[0]
+    assert Inputs(axis, np.array([0], dtype=np.int32)).index(np.array(point)) == index
 
 
 @pytest.mark.parametrize("point", [None, np.full(3, 0.0), np.array([np.nan])])
@@ -124,5 +124,5 @@ def test_programs_of_different_people_have_one_pattern() -> None:
 def test_the_constant_of_the_first_layer_includes_the_shared_columns() -> None:
     model = feta.Model(SPACE, feta.Network.from_layers([([[1.0, 2.0, 3.0, 4.0]], [5.0])]))
     terms = Terms.of(model)
-    first = terms.at(PERSON, Cells.whole(terms.dimensions))
+    first = terms.at(PERSON, Cells.whole(terms.axes))
     assert first.constant.tolist() == [205.0]

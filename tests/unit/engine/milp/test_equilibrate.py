@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import feta
 from feta.engine.milp.equilibrate import equilibrate
 from feta.model import Model
-from feta.scorer.network.network import Affine
+from feta.scorer.network.layers import Affine
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases

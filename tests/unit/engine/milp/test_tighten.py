@@ -51,7 +51,7 @@ def test_tightened_bounds_hold_and_are_no_looser(seed: int) -> None:
     case = random_case(np.random.default_rng([9, seed]), "free", plain=seed % 2 == 0)
     model, person = case.model, case.people[0]
     terms = Terms.of(model)
-    cells = Cells.whole(terms.dimensions)
+    cells = Cells.whole(terms.axes)
     first = terms.at(person, cells)
     known = linear.forward(model.network, first)
     if not known:
@@ -76,7 +76,7 @@ def test_a_linear_program_is_tighter_than_linear_bounds() -> None:
     ]
     model = Model(SPACE, feta.Network.from_layers(layers), threshold=0.0)
     terms = Terms.of(model)
-    first = terms.at(PERSON, Cells.whole(terms.dimensions))
+    first = terms.at(PERSON, Cells.whole(terms.axes))
     known = linear.forward(model.network, first)
     hidden = [layer.box for layer in known]
     tight = tighten(model.network, equilibrate(model), first, hidden)[-1]

@@ -1,11 +1,19 @@
 import numpy as np
 import pytest
 
+from feta import Model
+from feta.arrays import Counts, Matrix
 from feta.rounding import FLOAT64, SOURCE_FLOAT32, Arithmetic
 from feta.scorer.network.error_bounds import largest_error
 from feta.scorer.network.evaluation import Counterparts, Rows
 from tests import oracle
 from tests.strategies import Case, random_case
+
+
+def counterparts_of(model: Model, people: Matrix, assignment_ids: Counts) -> Counterparts:
+    points = model.restricted.counterparts(people, assignment_ids)
+    assert isinstance(points, Counterparts)
+    return points
 
 
 def drawn(seed: int) -> Case:
@@ -17,12 +25,12 @@ def test_counterparts_may_be_chosen_in_any_order(seed: int) -> None:
     case = drawn(seed)
     lattice = case.model.space.lattice
     assignment_ids = np.random.default_rng(seed).permutation(lattice.size)[:5]
-    points = case.model.tabulated.counterparts(case.people, assignment_ids)
+    points = counterparts_of(case.model, case.people, assignment_ids)
     rows = np.array([lattice.counterpart(p, int(n)) for p in case.people for n in assignment_ids])
     chosen = np.arange(len(points))[::-1]
     expected = [score for row in rows[::-1] for score in oracle.scores(case.model, row)]
     assert points.exact_scores(chosen).fractions() == expected
-    assert Rows(case.model.exact, rows).exact_scores(chosen).fractions() == expected
+    assert Rows(case.model.network.exact, rows).exact_scores(chosen).fractions() == expected
     owners, split = points.split(chosen)
     assert case.model.space.lattice.assignment_ids(rows[::-1]).tolist() == split.tolist()
     assert owners.tolist() == sorted(owners.tolist(), reverse=True)
@@ -35,7 +43,7 @@ def test_counterparts_may_be_chosen_in_any_order(seed: int) -> None:
 def test_a_score_is_within_its_error_of_the_exact_one(seed: int, arithmetic: Arithmetic) -> None:
     case = drawn(seed)
     assignment_ids = np.arange(case.model.space.lattice.size)
-    points: Counterparts = case.model.tabulated.counterparts(case.people, assignment_ids)
+    points: Counterparts = counterparts_of(case.model, case.people, assignment_ids)
     bounded = points.scores(arithmetic)
     exact = points.exact_scores(np.arange(len(points))).floats()
     assert (np.abs(bounded.values - exact) <= bounded.errors).all()
@@ -50,8 +58,8 @@ def test_a_score_is_within_its_error_of_the_exact_one(seed: int, arithmetic: Ari
 def test_the_error_bound_of_a_space_covers_each_point(seed: int, arithmetic: Arithmetic) -> None:
     case = drawn(seed)
     assignment_ids = np.arange(case.model.space.lattice.size)
-    points = case.model.tabulated.counterparts(case.people, assignment_ids)
+    points = counterparts_of(case.model, case.people, assignment_ids)
     largest = largest_error(case.model.network, case.model.space.magnitudes, arithmetic)
     assert (points.scores(arithmetic).errors <= largest).all()
-    assert (Rows(case.model.exact, case.people).scores(arithmetic).errors <= largest).all()
+    assert (Rows(case.model.network.exact, case.people).scores(arithmetic).errors <= largest).all()
     assert largest < 1e4 * points.scores(arithmetic).errors.max() + 1e-9  # the bound is not trivial

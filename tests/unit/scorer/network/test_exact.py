@@ -4,16 +4,23 @@ import numpy as np
 import pytest
 
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real
-from feta.arrays import Matrix
+from feta.arrays import Counts, Matrix
 from feta.scorer.network import evaluation as points
 from feta.scorer.network import exact
 from feta.scorer.network.activation import piecewise
+from feta.scorer.network.evaluation import Counterparts
 from feta.scorer.network.exact import ExactNetwork
-from feta.scorer.network.network import Affine, Columns, LookupTable
+from feta.scorer.network.layers import Affine, Columns, LookupTable
 from tests import oracle
 from tests.strategies import random_case
 
 ACTIVATION = piecewise("bend", [-1.0, 0.5], [0.25, 1.0, -3.0], [-0.75, 0.0, 2.0])
+
+
+def counterparts_of(model: Model, people: Matrix, assignment_ids: Counts) -> Counterparts:
+    points = model.restricted.counterparts(people, assignment_ids)
+    assert isinstance(points, Counterparts)
+    return points
 
 
 @pytest.mark.parametrize(
@@ -33,7 +40,7 @@ def test_a_score_is_the_exact_sum(weights: list[float], score: Fraction) -> None
 @pytest.mark.parametrize("seed", range(8))
 def test_exact_scores_match_the_oracle(seed: int) -> None:
     case = random_case(np.random.default_rng(seed), "free")
-    scores = case.model.exact.scores(case.people).fractions()
+    scores = case.model.network.exact.scores(case.people).fractions()
     assert scores == [oracle.score(case.model, person) for person in case.people]
 
 
@@ -76,18 +83,18 @@ def test_counterparts_have_the_scores_of_single_rows(
     rows = np.concatenate(
         [block for person in people for block in model.space.lattice.counterparts(person)]
     )
-    counterparts = model.tabulated.counterparts(people, np.arange(size))
+    counterparts = counterparts_of(model, people, np.arange(size))
     assert len(counterparts) == 2 * size
     grouped = counterparts.exact_scores(np.arange(2 * size)).fractions()
-    assert grouped == model.exact.scores(rows).fractions()
+    assert grouped == model.network.exact.scores(rows).fractions()
     assert grouped == [oracle.score(model, row) for row in rows]
 
 
 def test_any_selection_of_counterparts_has_the_same_scores() -> None:
     model, people = model_and_people()
-    counterparts = model.tabulated.counterparts(people, np.arange(15))
+    counterparts = counterparts_of(model, people, np.arange(15))
     all_scores = counterparts.exact_scores(np.arange(30)).fractions()
-    part = model.tabulated.counterparts(people, np.arange(4, 11))
+    part = counterparts_of(model, people, np.arange(4, 11))
     chosen = np.array([13, 0, 6, 7, 0])  # of seven counterparts per person, in any order
     owners, assignment_ids = part.split(chosen)
     assert part.exact_scores(chosen).fractions() == [
@@ -102,7 +109,10 @@ def test_sensitive_columns_of_the_person_are_never_read() -> None:
     hidden = np.array(people)
     hidden[:, model.space.sensitive_columns] = np.nan
     scores = [
-        model.tabulated.counterparts(rows, np.arange(15)).exact_scores(np.arange(30)).fractions()
+        model.network.restrict(model.space.lattice)
+        .counterparts(rows, np.arange(15))
+        .exact_scores(np.arange(30))
+        .fractions()
         for rows in (people, hidden)
     ]
     assert scores[0] == scores[1]

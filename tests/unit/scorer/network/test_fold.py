@@ -12,7 +12,7 @@ from feta.scorer.network.fold import (
     fold_before,
     fold_scaling,
 )
-from feta.scorer.network.network import Affine, Columns, LookupTable
+from feta.scorer.network.layers import Affine, Columns, LookupTable
 
 NETWORK = Network.from_layers(
     [([[0.1, -0.7, 3.0], [1.3, 0.0, -2.0]], [0.3, -0.9]), ([[1.0, 1.0]], [0.0])]

@@ -5,7 +5,7 @@ import pytest
 
 from feta import DomainError, Network, NetworkError
 from feta.scorer.network.activation import Activation, identity, relu
-from feta.scorer.network.network import Affine, Columns, LookupTable
+from feta.scorer.network.layers import Affine, Columns, LookupTable
 
 TWO = Activation("two", np.zeros((1, 2)), np.array([[0, 0], [1, 1]]), np.zeros((2, 2)))
 FIRST = ([[1.0, -1.0], [0.5, 2.0]], [0.0, 1.0])

@@ -1,6 +1,7 @@
 """Bounds on an objective over cells of one person's counterparts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,35 +12,60 @@ from feta.bounds.linear import Layer
 from feta.bounds.relaxation import stable_pieces
 from feta.cells.cells import Cells
 from feta.interval_box import IntervalBox
-from feta.model import Model
-from feta.rule import Objective
 from feta.scorer.network import error_bounds
-from feta.scorer.network.error_bounds import Bounded
+from feta.scorer.protocol import Enclosure, Objective
+
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
 
 # A cell with at most this many counterparts, or corners, is decided by scoring them.
 MAX_CORNERS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellBounds:
+class NetworkCellBounds:
     """Bounds on an objective, one row per cell."""
 
-    model: Model
+    network: "Network"
     first: FirstLayer
     layers: list[Layer]
     objective: Objective
     highs: Vector  # upper bounds of the objective
     rows: Matrix  # the weights of the first layer in the linear bounds
+    source_error: float  # that the source adds after its scores
 
     @classmethod
     def of(
-        cls, model: Model, terms: Terms, person: Vector, cells: Cells, objective: Objective
-    ) -> "CellBounds":
+        cls,
+        network: "Network",
+        terms: Terms,
+        person: Vector,
+        cells: Cells,
+        objective: Objective,
+        *,
+        source_error: float,
+    ) -> "NetworkCellBounds":
         """Bound an objective over cells."""
         first = terms.at(person, cells)
-        layers = linear.forward(model.network, first)
-        highs, rows = linear.highest(model.network, first, layers, objective)
-        return cls(model, first, layers, objective, highs, rows)
+        layers = linear.forward(network, first)
+        highs, rows = linear.highest(
+            network,
+            first,
+            layers,
+            objective.directions,
+            objective.offsets.floats(),
+            least=objective.least,
+        )
+        return cls(network, first, layers, objective, highs, rows, source_error)
+
+    @property
+    def cells(self) -> Cells:
+        """The cells."""
+        return self.first.cells
+
+    def beyond(self, level: float) -> "NetworkCellBounds":
+        """Return the same bounds for another level of the objective."""
+        return replace(self, objective=replace(self.objective, level=level))
 
     def maximizers(self, person: Vector) -> Matrix:
         """Return the counterpart in each cell where the linear bound is largest."""
@@ -55,7 +81,7 @@ class CellBounds:
             )
             for layer in self.layers
         ]
-        return Cells(cells.dimensions, ends[0][None], ends[1][None]), boxes
+        return Cells(cells.axes, ends[0][None], ends[1][None]), boxes
 
     @property
     def agrees(self) -> Flags:
@@ -64,18 +90,18 @@ class CellBounds:
 
     def runtime_safe(self) -> Flags:
         """Return which of them provably get the same decision in the source's runtime, too."""
-        network, arithmetic = self.model.network, self.model.network.arithmetic
+        network, arithmetic = self.network, self.network.arithmetic
         zeros = np.zeros_like(self.first.size)
         errors = error_bounds.first_layer(network.first, zeros, self.first.size, arithmetic).errors
         for known, (activation, layer) in zip(self.layers, network.steps, strict=True):
-            sizes = Bounded(known.box.size, errors)
+            sizes = Enclosure(known.box.size, errors)
             errors = error_bounds.activate(activation, sizes, arithmetic).errors
             errors = error_bounds.affine(
-                layer, Bounded(known.relaxed.size, errors), arithmetic
+                layer, Enclosure(known.relaxed.size, errors), arithmetic
             ).errors
         # 0 · inf where nothing is known: NaN, which is not safe.
         with np.errstate(invalid="ignore"):
-            radius = (errors + self.model.runtime_error) @ np.abs(self.objective.directions).T
+            radius = (errors + self.source_error) @ np.abs(self.objective.directions).T
         return np.asarray(self.highs + 2 * radius.max(axis=1) < self.objective.level)
 
     def deciding_counterparts(self, row: int, person: Vector) -> Matrix | None:
@@ -94,11 +120,11 @@ class CellBounds:
     def _is_affine(self, row: int) -> bool:
         return all(
             bool(stable_pieces(activation, known.box)[1][row].all())
-            for activation, known in zip(self.model.network.activations, self.layers, strict=True)
+            for activation, known in zip(self.network.activations, self.layers, strict=True)
         )
 
-    def dimension_to_split(self, row: int) -> int | None:
-        """Return the dimension along which to split a cell; None if it cannot be split."""
+    def axis_to_split(self, row: int) -> int | None:
+        """Return the axis along which to split a cell; None if it cannot be split."""
         with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
             gains = np.nan_to_num(self.first.spread()[row] @ np.abs(self.rows[row]))
         gains = np.where(np.isnan(self.first.cells.middles(row)), -1.0, gains)

@@ -14,15 +14,16 @@ import numpy as np
 from feta.arrays import Matrix, Vector
 from feta.bounds import interval
 from feta.bounds.first_layer import MAX_ROWS, FirstLayer, Sloped, Tabled
-from feta.cells.cells import Cells, Dimension
-from feta.engine.milp.equilibrate import Equilibrated
+from feta.cells.cells import Cells
 from feta.interval_box import IntervalBox
 from feta.program import Indices, Program, ProgramBuilder
 from feta.rounding import DIFFERENCE, FLOAT64
-from feta.rule import Objective
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.milp.equilibrate import Equilibrated
+from feta.scorer.protocol import Objective
 from feta.space.attribute import Integer, Levels
+from feta.space.axis import Axis
 
 # Larger integers are left continuous and rounded afterwards: solvers accept a number within 1e-6 of
 # an integer, and lose that digit next to larger numbers.
@@ -33,17 +34,17 @@ LARGEST_INTEGER = 2.0**20
 class Inputs:
     """The columns of one attribute: its number, or one binary selector per value."""
 
-    dimension: Dimension
+    axis: Axis
     columns: Indices
     selects: bool = False  # whether the columns are selectors
     unit: float = 1.0  # the number is in multiples of this power of two
 
     def index(self, point: Vector) -> float:
         """Round a solver's point into the attribute's domain: an index, or a real number."""
-        values, (low, high) = point[self.columns], self.dimension.ends
+        values, (low, high) = point[self.columns], self.axis.ends
         if self.selects:
             return float(np.argmax(values))
-        attribute, number = self.dimension.attribute, float(values[0]) * self.unit
+        attribute, number = self.axis.attribute, float(values[0]) * self.unit
         if isinstance(attribute, Levels):
             return float(np.argmin(np.abs(np.array(attribute.numbers) - number)))
         index = np.rint(number - attribute.low) if isinstance(attribute, Integer) else number
@@ -65,6 +66,13 @@ class Encoded:
         if point is None or point.shape != self.program.cost.shape or not np.isfinite(point).all():
             return None
         return np.array([inputs.index(point) for inputs in self.inputs])
+
+    def chosen(self, indices: Vector) -> Indices:
+        """Return the selectors of these coordinates; only if every value has one."""
+        selectors = [
+            inputs.columns[int(index)] for inputs, index in zip(self.inputs, indices, strict=True)
+        ]
+        return np.array(selectors, dtype=np.int32)
 
     @property
     def selectors(self) -> Indices:
@@ -122,23 +130,23 @@ def encode_attribute(
     program: ProgramBuilder, first: FirstLayer, index: int, *, listed: bool
 ) -> Inputs:
     """Add the columns of one sensitive attribute: selectors, or an integer or real number."""
-    dimension, term = first.terms.dimensions[index], first.terms.each[index]
+    axis, term = first.terms.axes[index], first.terms.each[index]
     low, high = first.cells.lower[0, index], first.cells.upper[0, index]
-    attribute = dimension.attribute
+    attribute = axis.attribute
     few = isinstance(attribute, Levels) and attribute.n_values <= MAX_ROWS
     if isinstance(term, Tabled) or few or listed:
-        values = np.arange(dimension.ends[1] + 1)
+        values = np.arange(axis.ends[1] + 1)
         allowed = ((values >= low) & (values <= high)).astype(float)
         chosen = program.columns(IntervalBox(np.zeros_like(values), allowed), integral=True)
         program.rows([(chosen, np.ones((1, len(values))))], lower=1.0, upper=1.0, n_rows=1)
-        return Inputs(dimension, chosen, selects=True)
+        return Inputs(axis, chosen, selects=True)
     numbers = term.numbers(first.cells, index)
-    ends = term.numbers(Cells.whole(first.terms.dimensions), index)
+    ends = term.numbers(Cells.whole(first.terms.axes), index)
     low, high, largest = float(numbers.lower[0]), float(numbers.upper[0]), float(ends.size[0])
     integer = isinstance(attribute, Integer) and largest <= LARGEST_INTEGER
     unit = 1.0 if integer or not largest else 2.0 ** round(math.log2(largest))
     limits = IntervalBox(np.array([low / unit]), np.array([high / unit]))
-    return Inputs(dimension, program.columns(limits, integral=integer), unit=unit)
+    return Inputs(axis, program.columns(limits, integral=integer), unit=unit)
 
 
 def encode_first(
@@ -165,8 +173,8 @@ def _weights(term: Sloped | Tabled, inputs: Inputs) -> Matrix:
         return term.rows.T
     if not inputs.selects:
         return term.slope[:, None] * inputs.unit
-    low, high = inputs.dimension.ends
-    return term.slope[:, None] * inputs.dimension.codes(np.arange(low, high + 1)).T
+    low, high = inputs.axis.ends
+    return term.slope[:, None] * inputs.axis.codes(np.arange(low, high + 1)).T
 
 
 def encode_activation(

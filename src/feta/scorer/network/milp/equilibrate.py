@@ -10,10 +10,10 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
-from feta.model import Model
 from feta.rounding import FLOOR
 from feta.scorer.network.activation import Activation
-from feta.scorer.network.network import Affine, Network
+from feta.scorer.network.layers import Affine
+from feta.scorer.network.network import Network
 
 # Exponents are limited, so that no factor and no quotient of two factors overflows.
 LARGEST_EXPONENT = 400
@@ -32,10 +32,9 @@ class Equilibrated:
         return float(self.factors[-1][0])
 
 
-def equilibrate(model: Model) -> Equilibrated:
-    """Rescale a model's network; return it unscaled if that would round a number."""
-    network = model.network
-    sizes = _typical_sizes(model)
+def equilibrate(network: Network, magnitudes: Vector) -> Equilibrated:
+    """Rescale a network for columns of these magnitudes; unscaled if that would round a number."""
+    sizes = _typical_sizes(network, magnitudes)
     factors = [_power(size) for size in sizes[:-1]]
     factors.append(np.full(network.outputs, _power(sizes[-1].max(keepdims=True))[0]))
     unscaled = Equilibrated(network, tuple(np.ones_like(factor) for factor in factors))
@@ -49,13 +48,13 @@ def equilibrate(model: Model) -> Equilibrated:
     return Equilibrated(scaled, tuple(factors)) if exact else unscaled
 
 
-def _typical_sizes(model: Model) -> list[Vector]:
+def _typical_sizes(network: Network, magnitudes: Vector) -> list[Vector]:
     """Estimate the magnitude of each neuron, as if its terms were independent."""
-    first = model.network.first
-    rows = [(first.slopes * model.space.magnitudes).T, first.bias[None, :]]
+    first = network.first
+    rows = [(first.slopes * magnitudes).T, first.bias[None, :]]
     rows += [np.abs(table.rows).max(axis=0)[None, :] for table in first.tables]
     sizes = [_norms(np.vstack(rows))]
-    for activation, layer in model.network.steps:
+    for activation, layer in network.steps:
         radius = activation.steepest * sizes[-1] + activation.lift
         sizes.append(_norms(np.vstack([(layer.weight * radius).T, layer.bias])))
     return sizes

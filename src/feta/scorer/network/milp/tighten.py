@@ -4,6 +4,8 @@ There are two programs per neuron, one for each side. A solver's optimum is not 
 Weak duality gives one for any duals; it is computed here and rounded outward.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from feta.arrays import Flags, Vector
@@ -11,17 +13,21 @@ from feta.bounds import linear
 from feta.bounds.first_layer import FirstLayer
 from feta.bounds.linear import Layer
 from feta.bounds.relaxation import stable_pieces
-from feta.engine.milp.backends.highs import HighsSession
-from feta.engine.milp.encoding import encode_attribute, encode_layers
-from feta.engine.milp.equilibrate import Equilibrated
 from feta.interval_box import IntervalBox
 from feta.program import Indices, Program, ProgramBuilder
 from feta.rounding import FLOAT64, FLOOR, upward
+from feta.scorer.network.milp.encoding import encode_attribute, encode_layers
+from feta.scorer.network.milp.equilibrate import Equilibrated
 from feta.scorer.network.network import Network
+from feta.scorer.program_encoder import LpSession
 
 
 def tighten(
-    network: Network, scaled: Equilibrated, first: FirstLayer, hidden: list[IntervalBox]
+    network: Network,
+    scaled: Equilibrated,
+    first: FirstLayer,
+    hidden: list[IntervalBox],
+    lp_session: Callable[[], LpSession],
 ) -> list[IntervalBox]:
     """Bound all layers over one cell: linear bounds, then programs for unstable neurons."""
     boxes, layers = hidden[:1], []
@@ -31,7 +37,11 @@ def tighten(
         box = box & hidden[depth] if depth < len(hidden) else box
         program, z = _relaxation(scaled, first, [*boxes, box])
         unstable = _unstable(network, box, depth)
-        boxes.append(_tightened(program, z, box, scaled.factors[depth], unstable))
+        boxes.append(
+            _tightened(
+                lp_session(), program, z, box, factors=scaled.factors[depth], unstable=unstable
+            )
+        )
     return boxes
 
 
@@ -53,9 +63,14 @@ def _relaxation(
 
 
 def _tightened(
-    program: Program, z: Indices, box: IntervalBox, factors: Vector, unstable: Flags
+    session: LpSession,
+    program: Program,
+    z: Indices,
+    box: IntervalBox,
+    *,
+    factors: Vector,
+    unstable: Flags,
 ) -> IntervalBox:
-    session = HighsSession()
     lower, upper = np.array(box.lower), np.array(box.upper)
     keep = False
     for neuron in np.flatnonzero(unstable):

@@ -1,0 +1,1 @@
+"""Relations: who is a counterpart of whom."""

@@ -1,0 +1,76 @@
+"""The default relation: counterparts agree on all columns that are not sensitive."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from feta.arrays import Counts, Matrix, Vector
+from feta.space.axis import Axis
+from feta.space.feature_space import FeatureSpace
+
+
+@dataclass(frozen=True, eq=False)
+class AllSensitiveValues:
+    """All combinations of the sensitive attributes' values, whoever the person is."""
+
+    space: FeatureSpace
+
+    def over(self, space: FeatureSpace) -> "AllSensitiveValues":
+        """Return the relation among the people of a space."""
+        return AllSensitiveValues(space)
+
+    @property
+    def fingerprint(self) -> str:
+        """Empty: it is the default."""
+        return ""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The sensitive attributes, finite ones and real ones."""
+        return self.space.axes
+
+    @property
+    def finite(self) -> bool:
+        """Whether a person has finitely many counterparts."""
+        return self.space.finite
+
+    @property
+    def complete(self) -> bool:
+        """True: every assignment gives a counterpart."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """The number of assignments; raises if there are infinitely many."""
+        return self.space.lattice.size
+
+    def assignment_ids(self, person: Vector) -> Counts | None:
+        """Return None: everybody has a counterpart with each id."""
+        del person
+        return None
+
+    def count(self, person: Vector) -> int:
+        """Return the number of a person's counterparts; the person is one of them."""
+        del person
+        return self.size
+
+    def counterpart(self, person: Vector, assignment_id: int) -> Vector:
+        """Return the person's counterpart with this assignment."""
+        return self.space.lattice.counterpart(person, assignment_id)
+
+    def counterparts(self, person: Vector) -> Iterator[Matrix]:
+        """Yield all counterparts of a person in blocks; the person is one of them."""
+        return self.space.lattice.counterparts(person)
+
+    def keys(self, people: Matrix) -> list[bytes]:
+        """Return the shared columns of each person as bytes."""
+        # + 0.0 turns −0.0 into 0.0, which it equals.
+        shared = np.ascontiguousarray(people[:, ~self.space.sensitive_columns] + 0.0)
+        content, size = shared.tobytes(), shared.shape[1] * shared.itemsize
+        return [content[row * size : (row + 1) * size] for row in range(len(people))]
+
+    def related(self, person: Vector, other: Vector) -> bool:
+        """Return whether two people have the same bytes in all shared columns."""
+        shared = ~self.space.sensitive_columns
+        return person[shared].tobytes() == other[shared].tobytes()

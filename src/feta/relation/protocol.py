@@ -1,0 +1,73 @@
+"""The protocol of relations: who is a counterpart of whom."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from feta.arrays import Counts, Matrix, Vector
+from feta.space.axis import Axis
+from feta.space.feature_space import FeatureSpace
+
+
+class Relation(Protocol):
+    """Who is a counterpart of whom, among the people of a space.
+
+    A counterpart has an assignment: values of the sensitive attributes. If they are finite,
+    assignments have ids from 0. An equivalence has an exact key: two people are counterparts
+    exactly if their keys are equal.
+    """
+
+    def over(self, space: FeatureSpace) -> "Relation":
+        """Return the relation among the people of a space."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """What distinguishes it from the default relation, for digests; empty for the default."""
+        ...
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The sensitive attributes, finite ones and real ones."""
+        ...
+
+    @property
+    def finite(self) -> bool:
+        """Whether a person has finitely many counterparts."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether every assignment gives a counterpart that differs in the axes only.
+
+        Engines that bound boxes of assignments need this.
+        """
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of assignments; raises if there are infinitely many."""
+        ...
+
+    def assignment_ids(self, person: Vector) -> Counts | None:
+        """Return the ids of a person's counterparts, in ascending order; None for all ids."""
+        ...
+
+    def count(self, person: Vector) -> int:
+        """Return the number of a person's counterparts; the person is one of them."""
+        ...
+
+    def counterpart(self, person: Vector, assignment_id: int) -> Vector:
+        """Return the person's counterpart with this assignment."""
+        ...
+
+    def counterparts(self, person: Vector) -> Iterator[Matrix]:
+        """Yield all counterparts of a person in blocks; the person is one of them."""
+        ...
+
+    def keys(self, people: Matrix) -> list[bytes]:
+        """Return the exact key of each person; the sensitive columns are not read."""
+        ...
+
+    def related(self, person: Vector, other: Vector) -> bool:
+        """Return whether two people are counterparts of each other."""
+        ...

@@ -1,0 +1,92 @@
+"""The compiled search along one real-valued sensitive attribute."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feta.arrays import Vector
+from feta.relation.protocol import Relation
+from feta.scorer.kernel import Limits, LinePoint
+from feta.scorer.network.native_kernel import (
+    LONGEST_AXIS,
+    MAX_COUNTERPARTS,
+    AxisTerms,
+    RealTerms,
+    fits,
+    fits_line,
+    kernel_of,
+)
+from feta.space.axis import Axis
+from feta.space.feature_space import FeatureSpace
+
+if TYPE_CHECKING:
+    from feta.scorer.network.network import Network
+
+
+def real_axis(relation: Relation) -> Axis | None:
+    """Return the real-valued axis, if there is exactly one."""
+    reals = [axis for axis in relation.axes if axis.real]
+    return reals[0] if len(reals) == 1 else None
+
+
+def fits_line_kernel(network: "Network", relation: Relation, space: FeatureSpace) -> bool:
+    """Return whether the kernel can follow this network: one score, one real-valued axis."""
+    real = real_axis(relation)
+    if real is None or network.outputs != 1:
+        return False
+    lengths = [len(axis) for axis in relation.axes if not axis.real]
+    short = max(lengths, default=1) <= LONGEST_AXIS and math.prod(lengths) < MAX_COUNTERPARTS
+    return short and fits_line(*real.ends) and fits(network, space.magnitudes)
+
+
+class NetworkLine:
+    """A network in the kernel, with its real-valued axis as a line."""
+
+    def __init__(
+        self, network: "Network", relation: Relation, *, source_error: float, simd: bool
+    ) -> None:
+        real = real_axis(relation)
+        assert real is not None  # the engine accepts no other model
+        self.network, self.axes = network, relation.axes
+        self.line = self.axes.index(real)
+        sensitive = {column for axis in self.axes for column in axis.columns}
+        self.shared = [column for column in range(network.width) if column not in sensitive]
+        first = network.first
+        terms: list[AxisTerms] = [
+            RealTerms(*real.ends, first.slopes[:, real.columns[0]])
+            if axis.real
+            else first.terms(axis.codes(np.arange(len(axis))), axis.columns)
+            for axis in self.axes
+        ]
+        self._native: Any = kernel_of(network, terms, source_error=source_error)
+        self._native.finish(simd)
+
+    def follow(self, person: Vector, *, sign: float, limits: Limits) -> LinePoint:
+        """Find the highest score, or the lowest for a negative sign."""
+        values, sizes = self.network.first.terms(person[None, self.shared], self.shared)
+        result = self._native.worst_real(
+            np.ascontiguousarray(values),
+            np.ascontiguousarray(sizes),
+            np.array([sign]),
+            np.array([-np.inf]),
+            limits.seconds,
+            limits.evaluations,
+            1,
+        )
+        counterpart = None
+        if result["found"][0]:
+            counterpart = self._counterpart(
+                person, int(result["number"][0]), float(result["at"][0])
+            )
+        return LinePoint(counterpart, float(result["most"][0]), bool(result["finished"][0]))
+
+    def _counterpart(self, person: Vector, assignment_id: int, value: float) -> Vector:
+        """Return the counterpart at a point; ids omit the real-valued axis."""
+        lengths = [1 if axis.real else len(axis) for axis in self.axes]
+        coordinates = np.unravel_index(assignment_id, lengths)
+        counterpart = np.array(person)
+        for axis, coordinate in zip(self.axes, coordinates, strict=True):
+            at = np.array([value]) if axis.real else np.array([coordinate])
+            counterpart[list(axis.columns)] = axis.codes(at)[0]
+        return counterpart

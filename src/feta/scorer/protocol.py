@@ -1,0 +1,251 @@
+"""The protocol of scorers: exact real functions of an encoded person."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from feta.arrays import Array, Counts, Matrix, Vector
+from feta.cells.cells import Cells
+from feta.dyadic import Dyadic
+from feta.relation.protocol import Relation
+from feta.rounding import DIFFERENCE, Arithmetic
+from feta.scorer.exact_scores import ExactScores
+from feta.space.attribute import Attribute
+from feta.space.feature_space import FeatureSpace
+
+if TYPE_CHECKING:
+    from feta.scorer.cell_bounds import CellBounds
+    from feta.scorer.kernel import KernelRule, LatticeKernel, LineKernel
+    from feta.scorer.program_encoder import LpSession, ProgramBounds, ProgramEncoder
+
+# The side of a threshold.
+Side = Literal["above", "below"]
+
+# "counted": every answer was computed by the model's own code. "sampled": part of the
+# preprocessing is unknown code that was tested on samples only.
+Provenance = Literal["proved", "counted", "sampled"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enclosure:
+    """Numbers with error bounds; nothing is known where an error bound is not finite."""
+
+    values: Matrix  # (points, outputs)
+    errors: Matrix
+
+    def __getitem__(self, chosen: Counts) -> "Enclosure":
+        return Enclosure(self.values[chosen], self.errors[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredScorer:
+    """A scorer as plain arrays, from which the checker evaluates it without the scorer's code."""
+
+    kind: str  # which arrays there are, and what they mean
+    arrays: Mapping[str, Array]
+
+
+class Points(Protocol):
+    """Points of a scorer's domain, indexed from 0."""
+
+    def __len__(self) -> int: ...
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
+        """Compute float64 scores; the error bound also covers the given arithmetic."""
+        ...
+
+    def exact_scores(self, chosen: Counts) -> ExactScores:
+        """Compute exact scores, or intervals as narrow as the scorer can, (points, outputs)."""
+        ...
+
+
+class CounterpartPoints(Points, Protocol):
+    """Counterparts with the same assignments of the first person, then of the second, and so on.
+
+    The sensitive columns of `people` are never read and may contain anything.
+    """
+
+    @property
+    def people(self) -> Matrix:
+        """The people whose counterparts these are."""
+        ...
+
+    @property
+    def assignment_ids(self) -> Counts:
+        """The assignments of each person's counterparts."""
+        ...
+
+
+class Restricted(Protocol):
+    """A scorer on the counterparts of people; what does not depend on the person is cached.
+
+    Every scorer evaluates counterparts. A scorer may also bound cells of them, pass itself to a
+    kernel, or write programs; engines that need this ask first.
+    """
+
+    def counterparts(self, people: Matrix, assignment_ids: Counts) -> CounterpartPoints:
+        """Return the counterparts of each person with these assignments."""
+        ...
+
+    @property
+    def bounds_cells(self) -> bool:
+        """Whether it can bound cells and write programs."""
+        ...
+
+    def over(
+        self, person: Vector, cells: Cells, objective: "Objective", *, source_error: float
+    ) -> "CellBounds":
+        """Bound an objective over cells of a person's counterparts, rounded outward.
+
+        `source_error` is the error that the source adds after its scores.
+        """
+        ...
+
+    def influence(self, cells: Cells) -> Matrix:
+        """Estimate how much each axis changes the scores in each cell, (cells, axes)."""
+        ...
+
+    def encoder(
+        self,
+        space: FeatureSpace,
+        bounds: "ProgramBounds",
+        lp_session: "Callable[[], LpSession]",
+    ) -> "ProgramEncoder":
+        """Return the scorer as mixed-integer programs."""
+        ...
+
+    def fits_kernel(self, space: FeatureSpace) -> bool:
+        """Return whether a compiled kernel can search all assignments; this must be cheap."""
+        ...
+
+    def kernel(
+        self, space: FeatureSpace, rule: "KernelRule", *, source_error: float, simd: bool
+    ) -> "LatticeKernel":
+        """Return the scorer and a rule in a compiled kernel."""
+        ...
+
+    def fits_line(self, space: FeatureSpace) -> bool:
+        """Return whether a compiled kernel can search along one real-valued axis."""
+        ...
+
+    def line(self, *, source_error: float, simd: bool) -> "LineKernel":
+        """Return the scorer in a compiled kernel with one real-valued axis."""
+        ...
+
+
+class Scorer(Protocol):
+    """An exact real function of an encoded person, and what is known about its source."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A sha256 of the function."""
+        ...
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The arithmetic of the user's runtime, whose rounding may change decisions."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """The number format of the user's runtime."""
+        ...
+
+    @property
+    def equality(self) -> Side | None:
+        """The side of ties in the source, if known."""
+        ...
+
+    @property
+    def sigmoid(self) -> bool:
+        """Whether the runtime compares σ(score) instead of the score."""
+        ...
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the function was read."""
+        ...
+
+    @property
+    def cost(self) -> int:
+        """The largest number of float64 numbers per point that an evaluation needs at once."""
+        ...
+
+    def reads(self, attribute: Attribute, space: FeatureSpace) -> bool:
+        """Return whether a score can depend on the columns of an attribute."""
+        ...
+
+    def __call__(self, people: Matrix) -> Matrix:
+        """Compute scores in float64, (people, outputs), for display only."""
+        ...
+
+    def stored(self) -> StoredScorer:
+        """Return all numbers that define the score."""
+        ...
+
+    def difference(self) -> "Scorer":
+        """Return the scorer whose score is the second output minus the first."""
+        ...
+
+    def over(self, space: FeatureSpace) -> "Scorer":
+        """Return the scorer for the columns of a space; raise if it may overflow there."""
+        ...
+
+    def obstacle(self, column: int, low: float, high: float) -> str:
+        """Return why a column must not leave the limits of the space; empty if it may."""
+        ...
+
+    def widened(self, limits: Mapping[int, tuple[float, float]], magnitudes: Vector) -> "Scorer":
+        """Return the scorer for wider limits of columns; raise if the source may overflow there.
+
+        `magnitudes` are the largest absolute values of all columns within the wider limits.
+        """
+        ...
+
+    def points(self, people: Matrix) -> Points:
+        """Return people as points, one per row."""
+        ...
+
+    def restrict(self, relation: Relation) -> Restricted:
+        """Return the scorer on people's counterparts: only the sensitive columns vary."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Objective:
+    """The largest of directions · scores + offsets, or the smallest of them with `least`.
+
+    A counterpart gets a different decision above `level` and the same decision below it. On the
+    level, the rule's tie-breaking decides.
+    """
+
+    directions: Matrix  # (directions, outputs), entries −1, 0 and 1
+    offsets: Dyadic = field(default_factory=lambda: Dyadic.of(np.zeros(1)))
+    least: bool = False
+    level: float = 0.0
+
+    def range(self, scores: Enclosure) -> tuple[Vector, Vector, Vector]:
+        """Return a lower bound, an upper bound and an estimate of the objective at each point."""
+        sizes = np.abs(self.directions).T
+        offsets = self.offsets.floats()
+        middles = scores.values @ self.directions.T + offsets
+        size = np.abs(scores.values) @ sizes + np.abs(offsets)
+        with np.errstate(invalid="ignore"):  # inf − inf and 0 · inf where nothing is known
+            radius = scores.errors @ sizes * (1 + DIFFERENCE) + DIFFERENCE * size
+            lows = np.nan_to_num(middles - radius, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            highs = np.nan_to_num(middles + radius, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        if self.least:
+            return lows.min(axis=1), highs.min(axis=1), middles.min(axis=1)
+        return lows.max(axis=1), highs.max(axis=1), middles.max(axis=1)

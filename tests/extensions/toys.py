@@ -1,0 +1,151 @@
+"""A scorer and a relation that FETA does not contain, written against the protocols alone."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from feta.arrays import Counts, Matrix, Vector
+from feta.dyadic import Dyadic
+from feta.relation.protocol import Relation
+from feta.rounding import FLOAT64, Arithmetic
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.protocol import Enclosure, Provenance, Restricted, Side, StoredScorer
+from feta.scorer.restricted_rows import RestrictedRows
+from feta.space.attribute import Attribute
+from feta.space.axis import Axis
+from feta.space.feature_space import FeatureSpace
+
+
+@dataclass(frozen=True)
+class Square:
+    """The score (w · x)² − c: exact in integers, but not piecewise-linear."""
+
+    weights: tuple[float, ...]
+    constant: float
+    width: int = 0
+    outputs: int = 1
+    source: str = "float64"
+    equality: Side | None = None
+    sigmoid: bool = False
+    provenance: Provenance = "proved"
+    cost: int = 1
+    arithmetic: Arithmetic = FLOAT64
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(repr((self.weights, self.constant)).encode()).hexdigest()
+
+    def __call__(self, people: Matrix) -> Matrix:
+        return ((people @ np.array(self.weights)) ** 2 - self.constant)[:, None]
+
+    def difference(self) -> "Square":
+        raise AssertionError("it has one output")
+
+    def over(self, space: FeatureSpace) -> "Square":
+        assert len(self.weights) == space.width
+        return replace(self, width=space.width)
+
+    def obstacle(self, column: int, low: float, high: float) -> str:
+        del column, low, high
+        return "the formula is known only within the limits"
+
+    def widened(self, limits: Mapping[int, tuple[float, float]], magnitudes: Vector) -> "Square":
+        raise AssertionError("every column has an obstacle")
+
+    def stored(self) -> StoredScorer:
+        arrays = {"weights": np.array(self.weights), "constant": np.array(self.constant)}
+        return StoredScorer("square", arrays)
+
+    def reads(self, attribute: Attribute, space: FeatureSpace) -> bool:
+        return bool(np.any(np.array(self.weights)[space.columns_of(attribute)]))
+
+    def points(self, people: Matrix) -> "SquarePoints":
+        return SquarePoints(self, people)
+
+    def restrict(self, relation: Relation) -> Restricted:
+        return RestrictedRows(self, relation)
+
+
+@dataclass(frozen=True, eq=False)
+class SquarePoints:
+    scorer: Square
+    people: Matrix
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
+        del arithmetic
+        people = self.people if chosen is None else self.people[chosen]
+        values = self.scorer(people)
+        size = (np.abs(people) @ np.abs(self.scorer.weights)) ** 2 + abs(self.scorer.constant)
+        return Enclosure(values, (size * 1e-12)[:, None])
+
+    def exact_scores(self, chosen: Counts) -> ExactScores:
+        products = Dyadic.of(self.people[chosen]) @ Dyadic.of(np.array([self.scorer.weights])).mT
+        return ExactScores(products * products + Dyadic.of(np.array([-self.scorer.constant])))
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Only counterparts with at least the age `low` are plausible; others exist for nobody."""
+
+    low: int
+    space: FeatureSpace | None = None
+
+    def over(self, space: FeatureSpace) -> "Grown":
+        return replace(self, space=space)
+
+    @property
+    def _space(self) -> FeatureSpace:
+        assert self.space is not None
+        return self.space
+
+    @property
+    def fingerprint(self) -> str:
+        return f"grown {self.low}"
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return self._space.axes
+
+    @property
+    def finite(self) -> bool:
+        return self._space.finite
+
+    @property
+    def complete(self) -> bool:
+        return False
+
+    @property
+    def size(self) -> int:
+        return self._space.lattice.size
+
+    def assignment_ids(self, person: Vector) -> Counts:
+        rows = np.repeat(person[None, :], self.size, axis=0)
+        ages = self._space.lattice.moved(rows, np.arange(self.size))[:, self._age]
+        return np.flatnonzero(ages >= self.low)
+
+    @property
+    def _age(self) -> int:
+        return self._space.columns_of(self._space.attribute("age")).start
+
+    def count(self, person: Vector) -> int:
+        return len(self.assignment_ids(person))
+
+    def counterpart(self, person: Vector, assignment_id: int) -> Vector:
+        return self._space.lattice.counterpart(person, assignment_id)
+
+    def counterparts(self, person: Vector) -> Iterator[Matrix]:
+        ids = self.assignment_ids(person)
+        yield self._space.lattice.moved(np.repeat(person[None, :], len(ids), axis=0), ids)
+
+    def keys(self, people: Matrix) -> list[bytes]:
+        shared = people[:, ~self._space.sensitive_columns] + 0.0
+        return [row.tobytes() for row in shared]
+
+    def related(self, person: Vector, other: Vector) -> bool:
+        shared = ~self._space.sensitive_columns
+        return person[shared].tobytes() == other[shared].tobytes() and other[self._age] >= self.low
