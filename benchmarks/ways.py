@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -198,7 +199,7 @@ def spread(trained: Trained, many: int) -> Iterator[Row]:
 
 def enumeration(model: Model) -> Callable[[Matrix], object]:
     """Return a function that counts every counterpart with the kernel, without bounds."""
-    kernel = lattice_engine()._kernel(model)  # noqa: SLF001 - the engine never enumerates
+    kernel: Any = lattice_engine()._kernel(model)  # noqa: SLF001 - the engine never enumerates
 
     def count(people: Matrix) -> object:
         limits = {  # one node: afterwards the kernel does not bound, but enumerates
@@ -208,7 +209,7 @@ def enumeration(model: Model) -> Callable[[Matrix], object]:
             "nodes": 1,
             "threads": 1,
         }
-        return kernel.native.tally(*kernel.constants(people), *limits.values())
+        return kernel._native.tally(*kernel._constants(people), *limits.values())  # noqa: SLF001
 
     return count
 

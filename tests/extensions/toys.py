@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.dyadic import Dyadic
 from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64, Arithmetic
@@ -52,7 +52,7 @@ class Square:
         return "the formula is known only within the limits"
 
     def widened(self, limits: Mapping[int, tuple[float, float]], magnitudes: Vector) -> "Square":
-        raise AssertionError("every column has an obstacle")
+        raise AssertionError(limits, magnitudes)  # every column has an obstacle
 
     def stored(self) -> StoredScorer:
         arrays = {"weights": np.array(self.weights), "constant": np.array(self.constant)}
@@ -120,6 +120,10 @@ class Grown:
         return False
 
     @property
+    def has_key(self) -> bool:
+        return True
+
+    @property
     def size(self) -> int:
         return self._space.lattice.size
 
@@ -145,6 +149,9 @@ class Grown:
     def keys(self, people: Matrix) -> list[bytes]:
         shared = people[:, ~self._space.sensitive_columns] + 0.0
         return [row.tobytes() for row in shared]
+
+    def admits(self, people: Matrix) -> Flags:
+        return np.asarray(people[:, self._age] >= self.low)
 
     def related(self, person: Vector, other: Vector) -> bool:
         shared = ~self._space.sensitive_columns

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix
+from feta.engine.aggregate import aggregate
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
-from feta.errors import DomainError, EngineError, Undecided
+from feta.errors import DomainError, EngineError, SchemaError, Undecided
 from feta.model import Model
-from feta.query import CountOf, SpreadOf
-from feta.rule import Argmax, Tolerance
+from feta.query import CountOf
 from feta.space.vote_weights import VoteWeights
+from feta.verdict.aggregate import Aggregate
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason
@@ -40,6 +41,11 @@ class FairPredictor:
     weights: VoteWeights | None = None
 
     def __post_init__(self) -> None:
+        if not self.model.relation.has_key:
+            raise SchemaError(
+                f"no fair decision exists: got the relation {self.model.relation!r}; expected a "
+                "relation with a key, in which counterparts of counterparts are counterparts"
+            )
         if self.weights is not None:
             self.weights.check(self.model.space)
 
@@ -62,15 +68,11 @@ class FairPredictor:
         parts = groups(self.model, self._checked(people))
         if any(model is not self.model for model, _ in parts):
             return self._decide_parts(np.asarray(people, dtype=np.float64), parts)
-        counts = (
-            self.medians(people) if isinstance(self.model.rule, Tolerance) else self.votes(people)
-        )
-        undecided = np.flatnonzero(~counts.decided)
+        aggregate = self._aggregate(people)
+        undecided = np.flatnonzero(~aggregate.decided)
         if undecided.size:
             raise Undecided(tuple(undecided.tolist()), self._reason())
-        if isinstance(counts, Spread):
-            return counts.median
-        return counts.winner if isinstance(self.model.rule, Argmax) else counts.decision
+        return aggregate.outcomes
 
     def _decide_parts(self, people: Matrix, parts: list[Part]) -> Answers:
         """Decide people inside and outside the limits separately."""
@@ -128,55 +130,44 @@ class FairPredictor:
 
     def votes(self, people: Matrix) -> Tally:
         """Count until each majority is certain; `decided` is False for rows out of time."""
-        if isinstance(self.model.rule, Tolerance):
+        if self.model.rule.tolerance is not None:
             raise EngineError(
                 "votes are for decisions: got a regression model; expected a threshold or classes; "
                 "use medians"
             )
-        first, inverse = self._distinct(people)
-        parts = groups(self.model, first)
-        counts = Tally.joined(
-            [
-                choose(CountOf(model), self.engine).tally(
-                    model,
-                    first[rows],
-                    self._share(len(rows), len(first)),
-                    until="majority",
-                    weights=self.weights,
-                )
-                for model, rows in parts
-            ]
-        )
-        inverse = _indices_in_parts(parts)[inverse]
-        return replace(
-            counts,
-            by_class=counts.by_class[inverse],
-            undecided=counts.undecided[inverse],
-            runtime_safe=counts.runtime_safe[inverse],
-        )
+        tally = self._aggregate(people)
+        assert isinstance(tally, Tally)
+        return tally
 
     def medians(self, people: Matrix) -> Spread:
         """Find the median score of each person's counterparts; regression only."""
-        if not isinstance(self.model.rule, Tolerance):
+        if self.model.rule.tolerance is None:
             raise EngineError(
                 "medians are for regression: got a model with decisions; expected a Tolerance; "
                 "use votes"
             )
+        spread = self._aggregate(people)
+        assert isinstance(spread, Spread)
+        return spread
+
+    def _aggregate(self, people: Matrix) -> Aggregate:
+        """Ask about each key once; people outside the limits are asked over wider limits."""
         first, inverse = self._distinct(people)
         parts = groups(self.model, first)
-        spreads = [
-            choose(SpreadOf(model), self.engine).spread(
-                model, first[rows], self._share(len(rows), len(first)), weights=self.weights
+        aggregates = [
+            aggregate(
+                model,
+                first[rows],
+                self._share(len(rows), len(first)),
+                engine=self.engine,
+                weights=self.weights,
             )
             for model, rows in parts
         ]
-        inverse = _indices_in_parts(parts)[inverse]
-        return Spread(
-            *(
-                np.concatenate([getattr(spread, name) for spread in spreads])[inverse]
-                for name in ("median", "lowest", "highest", "decided")
-            )
-        )
+        joined = aggregates[0]
+        for more in aggregates[1:]:
+            joined = joined.followed_by(more)
+        return joined.rows(_indices_in_parts(parts)[inverse])
 
     def _share(self, n_people: int, n_all: int) -> Budget:
         """Return the budget with the time in proportion to the number of people."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.space.axis import Axis
 from feta.space.feature_space import FeatureSpace
 
@@ -41,6 +41,11 @@ class AllSensitiveValues:
         return True
 
     @property
+    def has_key(self) -> bool:
+        """True: the shared columns are the key."""
+        return True
+
+    @property
     def size(self) -> int:
         """The number of assignments; raises if there are infinitely many."""
         return self.space.lattice.size
@@ -70,7 +75,11 @@ class AllSensitiveValues:
         content, size = shared.tobytes(), shared.shape[1] * shared.itemsize
         return [content[row * size : (row + 1) * size] for row in range(len(people))]
 
+    def admits(self, people: Matrix) -> Flags:
+        """Return True for everybody."""
+        return np.ones(len(people), dtype=bool)
+
     def related(self, person: Vector, other: Vector) -> bool:
-        """Return whether two people have the same bytes in all shared columns."""
-        shared = ~self.space.sensitive_columns
-        return person[shared].tobytes() == other[shared].tobytes()
+        """Return whether two people have the same key."""
+        first, second = self.keys(np.stack([person, other]))
+        return first == second

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.space.axis import Axis
 from feta.space.feature_space import FeatureSpace
 
@@ -12,8 +12,8 @@ class Relation(Protocol):
     """Who is a counterpart of whom, among the people of a space.
 
     A counterpart has an assignment: values of the sensitive attributes. If they are finite,
-    assignments have ids from 0. An equivalence has an exact key: two people are counterparts
-    exactly if their keys are equal.
+    assignments have ids from 0. An equivalence has an exact key: two people whom the relation
+    admits are counterparts exactly if their keys are equal.
     """
 
     def over(self, space: FeatureSpace) -> "Relation":
@@ -44,6 +44,11 @@ class Relation(Protocol):
         ...
 
     @property
+    def has_key(self) -> bool:
+        """Whether it is an equivalence, so that fair decisions exist."""
+        ...
+
+    @property
     def size(self) -> int:
         """The number of assignments; raises if there are infinitely many."""
         ...
@@ -68,6 +73,10 @@ class Relation(Protocol):
         """Return the exact key of each person; the sensitive columns are not read."""
         ...
 
+    def admits(self, people: Matrix) -> Flags:
+        """Return who can be a counterpart; the others have a key, but are nobody's counterpart."""
+        ...
+
     def related(self, person: Vector, other: Vector) -> bool:
-        """Return whether two people are counterparts of each other."""
+        """Return whether two people are counterparts: both admitted, with equal keys."""
         ...

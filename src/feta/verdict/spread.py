@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from feta.arrays import Flags, Vector
+import numpy as np
+
+from feta.arrays import Answers, Counts, Flags, Vector
 from feta.deprecation import renamed
 
 
@@ -20,6 +22,29 @@ class Spread:
     decided: Flags
 
     settled = renamed("settled", "decided")
+
+    @property
+    def outcomes(self) -> Answers:
+        """The lower median."""
+        return self.median
+
+    def rows(self, indices: Counts) -> "Spread":
+        """Return the people at these indices."""
+        return Spread(
+            self.median[indices],
+            self.lowest[indices],
+            self.highest[indices],
+            self.decided[indices],
+        )
+
+    def followed_by(self, other: "Spread") -> "Spread":
+        """Return these people, then the others."""
+        return Spread(
+            np.concatenate([self.median, other.median]),
+            np.concatenate([self.lowest, other.lowest]),
+            np.concatenate([self.highest, other.highest]),
+            np.concatenate([self.decided, other.decided]),
+        )
 
     @property
     def span(self) -> Vector:

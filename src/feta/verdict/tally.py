@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from feta.arrays import Counts, Flags
+from feta.arrays import Answers, Counts, Flags
 from feta.deprecation import renamed
 from feta.errors import EngineError
 
@@ -24,6 +24,24 @@ class Tally:
 
     safe = renamed("safe", "runtime_safe")
     settled = renamed("settled", "decided")
+
+    @property
+    def outcomes(self) -> Answers:
+        """The winner: True for favorable; several classes: the index of the class."""
+        return self.winner if self.ties_to == "first" else self.winner == 1
+
+    def rows(self, indices: Counts) -> "Tally":
+        """Return the people at these indices."""
+        return Tally(
+            self.by_class[indices],
+            self.undecided[indices],
+            self.runtime_safe[indices],
+            self.ties_to,
+        )
+
+    def followed_by(self, other: "Tally") -> "Tally":
+        """Return these people, then the others."""
+        return Tally.joined([self, other])
 
     @classmethod
     def joined(cls, parts: "Sequence[Tally]") -> "Tally":

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import feta
 from feta.arrays import Vector
 from feta.bounds import interval, linear
-from feta.bounds.cell_bounds import CellBounds
 from feta.bounds.first_layer import Terms, tabulable
 from feta.bounds.relaxation import relax
 from feta.cells.cells import Cells
@@ -45,7 +44,7 @@ def layers_of(model: Model, person: Vector) -> list[list[Fraction]]:
 
 def halves(model: Model) -> Cells:
     """Return the cell of all counterparts, and two halves of it along each attribute."""
-    cells = Cells.whole(Terms.of(model).axes)
+    cells = Cells.whole(Terms.of(model.network.first, model.relation.axes).axes)
     for axis, at in enumerate(cells.middles(0)):
         if not np.isnan(at):
             cells = cells.followed_by(cells.cut(0, axis, at))
@@ -63,7 +62,7 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
     network = rescaled(case.model.network, np.random.default_rng(seed), power)
     model, person = Model(case.model.space, network, case.model.rule), case.people[0]
     cells = halves(model)
-    first = Terms.of(model).at(person, cells)
+    first = Terms.of(model.network.first, model.relation.axes).at(person, cells)
     known = linear.forward(network, first)
     scores = linear.next_box(network, first, known) if known else first.box()
     tight = [*(layer.box for layer in known), scores]
@@ -85,7 +84,7 @@ def test_no_counterpart_exceeds_the_bound_of_the_objective(case: Case) -> None:
     model, person = case.model, case.people[0]
     reference = model.points(person[None, :]).exact_scores(np.zeros(1, dtype=np.int64))
     objective, cells = model.rule.objective(reference), halves(model)
-    bounds = CellBounds.of(model, Terms.of(model), person, cells, objective)
+    bounds = model.restricted.over(person, cells, objective, source_error=model.runtime_error)
     runtime_safe = bounds.runtime_safe()
     for row in range(len(cells)):
         corners = cells.corners(row, person, 10**6)
@@ -124,7 +123,7 @@ def test_first_layer_ranges_are_exact_up_to_rounding() -> None:
     )
     network = feta.Network.from_layers([([[2.0, 1.0, 5.0]], [0.5])])
     model = Model(space, network, threshold=0.0)
-    terms = Terms.of(model)
+    terms = Terms.of(model.network.first, model.relation.axes)
     box = terms.at(np.array([0.0, 1.0, 0.0]), Cells.whole(terms.axes)).box()
     assert box.lower[0, 0] == pytest.approx(-0.5, abs=1e-12)
     assert box.upper[0, 0] == pytest.approx(7.5, abs=1e-12)
@@ -142,7 +141,7 @@ def test_linear_bounds_cancel_equal_terms_and_intervals_do_not() -> None:
     space = feta.FeatureSpace((feta.Real("a", 1, 9, sensitive=True),))
     layers = [([[1.0], [1.0]], [0.0, 0.0]), ([[1.0, -1.0]], [0.0])]
     model = Model(space, feta.Network.from_layers(layers), threshold=0.0)
-    terms = Terms.of(model)
+    terms = Terms.of(model.network.first, model.relation.axes)
     first = terms.at(np.array([2.0]), Cells.whole(terms.axes))
     tight = linear.next_box(model.network, first, linear.forward(model.network, first))
     assert max(abs(tight.lower[0, 0]), abs(tight.upper[0, 0])) < 1e-12
@@ -154,4 +153,4 @@ def test_tables_over_the_maximum_length_are_not_bounded() -> None:
     for n_values, accepted in ((4096, True), (4097, False)):
         space = feta.FeatureSpace((feta.Categorical("c", values[:n_values], sensitive=True),))
         network = feta.Network.from_layers([(np.ones((1, n_values)), [0.0])])
-        assert tabulable(Model(space, network)) is accepted
+        assert tabulable(network.first, space.axes) is accepted

@@ -21,6 +21,7 @@ from feta import (
 )
 from feta.engine import counterparts
 from feta.engine.exhaustive import ExhaustiveEngine
+from feta.query import CountOf
 from feta.rule import Rule
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
@@ -167,15 +168,15 @@ def test_a_single_counterpart_is_always_fair() -> None:
 
 
 def test_only_finite_lattices_are_accepted() -> None:
-    assert ENGINE.accepts(UNFAIR)
-    assert not ENGINE.accepts(UNFAIR.with_sensitive(["income"]))
+    assert ENGINE.accepts(CountOf(UNFAIR))
+    assert not ENGINE.accepts(CountOf(UNFAIR.with_sensitive(["income"])))
 
 
 @pytest.mark.parametrize(("high", "accepted"), [(2**31 - 1, True), (2**31, False)])
 def test_only_lattices_below_2_to_the_62_are_accepted(high: int, *, accepted: bool) -> None:
     space = FeatureSpace(tuple(Integer(f"n{n}", 1, high, sensitive=True) for n in range(2)))
     model = Model(space, Network.from_layers([([[1.0, 1.0]], [0.0])]))
-    assert ENGINE.accepts(model) is accepted
+    assert ENGINE.accepts(CountOf(model)) is accepted
 
 
 @pytest.mark.parametrize("block_numbers", [1, 7, 2**16])

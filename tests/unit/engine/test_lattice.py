@@ -13,7 +13,9 @@ from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import EngineError
-from feta.scorer.network import native_kernel
+from feta.query import CountOf
+from feta.scorer import native as native_module
+from feta.scorer.network.native_kernel import NetworkKernel
 from feta.verdict.certificate import LatticeProof
 from feta.verdict.verdict import Reason
 from tests.examples import PERSON, SPACE, linear
@@ -29,21 +31,23 @@ def test_every_instruction_set_and_thread_count_gives_the_reference_result(seed:
 
 
 def test_auto_chooses_the_lattice_engine() -> None:
-    assert choose(linear(age=1.0)).name == "lattice"
+    assert choose(CountOf(linear(age=1.0))).name == "lattice"
 
 
 def test_without_the_kernel_auto_chooses_exhaustive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_kernel, "native", None)
-    native_kernel.warn_without_kernel.cache_clear()
+    monkeypatch.setattr(native_module, "native", None)
+    native_module.warn_without_kernel.cache_clear()
     with pytest.warns(RuntimeWarning, match=r"kernel is missing: .* 460 times .*`pip install"):
-        assert choose(linear(age=1.0)).name == "exhaustive"
-    assert choose(linear(age=1.0)).name == "exhaustive"  # a second warning would be an error here
+        assert choose(CountOf(linear(age=1.0))).name == "exhaustive"
+    assert (
+        choose(CountOf(linear(age=1.0))).name == "exhaustive"
+    )  # a second warning would be an error here
     with pytest.raises(EngineError, match=r"'lattice' is not available: .* compiler"):
-        choose(linear(age=1.0), "lattice")
+        choose(CountOf(linear(age=1.0)), "lattice")
 
 
 def test_weights_beyond_float32_are_left_to_exhaustive() -> None:
-    assert choose(linear(age=1e39, bias=-3e40)).name == "exhaustive"
+    assert choose(CountOf(linear(age=1e39, bias=-3e40))).name == "exhaustive"
 
 
 def terms_of(kind: str, n_values: int) -> np.ndarray:
@@ -65,7 +69,7 @@ def terms_of(kind: str, n_values: int) -> np.ndarray:
 @pytest.mark.parametrize("n_values", [1, 2, 3, 57])
 def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int, kind: str) -> None:
     terms = terms_of(kind, n_values)
-    tree = native_kernel.native.split_axis(terms, np.ones(5))
+    tree = native_module.native.split_axis(terms, np.ones(5))
     assert sorted(tree["order"].tolist()) == list(range(n_values))
     for node in range(len(tree["begin"])):
         center, generator, rest = (
@@ -125,7 +129,7 @@ def test_the_order_of_listed_votes_does_not_matter(bias: float, expected: list[i
     votes = np.array([1, 5, 2, 7])
     for engine in ("lattice", "exhaustive"):
         weights = feta.VoteWeights(assignment_ids, votes, model.space)
-        counts = choose(model, engine).tally(
+        counts = choose(CountOf(model), engine).tally(
             model, PERSON[None, :], UNLIMITED, until="all", weights=weights
         )
         assert counts.by_class.tolist() == [expected]
@@ -155,7 +159,7 @@ def test_the_size_of_a_group_does_not_change_the_tally(monkeypatch: pytest.Monke
     people = random_people(rng, model, 150)
     model = on_a_score(rng, model, people[0])
     complete = LatticeEngine().tally(model, people, UNLIMITED, until="all")
-    monkeypatch.setattr("feta.engine.lattice_kernel.MAX_UNDECIDED_PER_CALL", 1)
+    monkeypatch.setattr("feta.engine.lattice_tally.MAX_UNDECIDED_PER_CALL", 1)
     grouped = LatticeEngine().tally(model, people, UNLIMITED, until="all")
     np.testing.assert_array_equal(complete.by_class, grouped.by_class)
     np.testing.assert_array_equal(complete.runtime_safe, grouped.runtime_safe)
@@ -191,9 +195,11 @@ def test_a_call_returns_undecided_counterparts_of_few_people(
     if weighted:
         weights = feta.VoteWeights.from_people(SPACE, next(SPACE.lattice.counterparts(PERSON)))
     engine = LatticeEngine()
-    watched = Watched(engine._kernel(model).native)
-    engine._kernel(model).native = watched
-    monkeypatch.setattr("feta.engine.lattice_kernel.MAX_UNDECIDED_PER_CALL", 4 * size)
+    kernel = engine._kernel(model)
+    assert isinstance(kernel, NetworkKernel)
+    watched = Watched(kernel._native)
+    kernel._native = watched
+    monkeypatch.setattr("feta.engine.lattice_tally.MAX_UNDECIDED_PER_CALL", 4 * size)
     counts = engine.tally(model, people, UNLIMITED, until="all", weights=weights)
     assert counts.favorable.tolist() == [size] * 70
     assert sum(watched.returned) == 70 * size  # only exact arithmetic decides these

@@ -8,14 +8,14 @@ import pytest
 import feta
 from campaigns.milp import real_problems, sample_counterparts
 from feta.engine.lattice import LatticeEngine
-from feta.engine.real_axis import real_attribute
 from feta.engine.registry import choose
 from feta.errors import EngineError
+from feta.query import CountOf
 
 PROBLEMS = [
     (number, model, person)
     for number, (_, model, person) in enumerate(real_problems(80, 5))
-    if LatticeEngine().accepts(model) and not model.space.finite
+    if LatticeEngine().accepts(CountOf(model)) and not model.space.finite
 ]
 
 
@@ -79,12 +79,12 @@ def test_a_kink_that_only_touches_the_threshold_is_never_called_fair() -> None:
 
 
 def test_auto_chooses_lattice_for_one_real_attribute_and_milp_for_several() -> None:
-    assert choose(peaked(33.0)).name == "lattice"
+    assert choose(CountOf(peaked(33.0))).name == "lattice"
     two = feta.FeatureSpace(
         (feta.Real("age", 20, 70, sensitive=True), feta.Real("income", 0, 10, sensitive=True))
     )
-    assert real_attribute(two) is None
-    assert choose(feta.Model(two, peaked(33.0).network)).name == "milp"
+    assert not LatticeEngine().accepts(CountOf(feta.Model(two, peaked(33.0).network)))
+    assert choose(CountOf(feta.Model(two, peaked(33.0).network))).name == "milp"
 
 
 def test_counting_names_the_real_attribute() -> None:

@@ -8,6 +8,7 @@ from feta import EngineError, FairAt, FeatureSpace, Integer, Model, Network, ver
 from feta.engine import registry
 from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.registry import choose, engines, is_ours
+from feta.query import CountOf, Query
 from feta.scorer.network.layers import Columns, LookupTable
 from tests.examples import PERSON, SPACE, linear
 
@@ -37,7 +38,7 @@ TABLED = Model(
 class Picky(ExhaustiveEngine):
     """A plugin's engine that accepts no model."""
 
-    def accepts(self, model: Model) -> bool:  # noqa: ARG002 - the protocol's
+    def accepts(self, query: Query) -> bool:  # noqa: ARG002 - the protocol's
         return False
 
 
@@ -63,7 +64,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Point]]:
 
 @pytest.mark.parametrize("name", ["auto", "exhaustive"])
 def test_a_finite_lattice_is_accepted(name: str) -> None:
-    assert choose(linear(), name).accepts(linear())
+    assert choose(CountOf(linear()), name).accepts(CountOf(linear()))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_finite_lattice_is_accepted(name: str) -> None:
 )
 def test_an_unsuitable_engine_is_rejected(model: Model, name: str, message: str) -> None:
     with pytest.raises(EngineError, match=message):
-        choose(model, name)
+        choose(CountOf(model), name)
 
 
 def test_a_model_that_no_engine_accepts_is_rejected() -> None:
@@ -104,25 +105,25 @@ def test_a_model_that_no_engine_accepts_is_rejected() -> None:
 
 @pytest.mark.parametrize("model", [wide(2, 2**31), wide(2, 2**31 - 1), wide(21, 2**52)])
 def test_lattices_too_large_to_count_are_left_to_the_solver(model: Model) -> None:
-    assert choose(model).name == "milp"
+    assert choose(CountOf(model)).name == "milp"
 
 
 def test_a_lattice_too_long_for_the_kernel_is_enumerated_if_it_is_small() -> None:
-    assert choose(wide(1, 10**6)).name == "exhaustive"
-    assert choose(wide(1, 10**8 + 1)).name == "milp"
+    assert choose(CountOf(wide(1, 10**6))).name == "exhaustive"
+    assert choose(CountOf(wide(1, 10**8 + 1))).name == "milp"
 
 
 def test_a_plugin_is_found_and_skipped_if_it_does_not_accept(plugins: list[Point]) -> None:
     plugins.append(Point("picky", Picky))
     assert isinstance(engines()["picky"], Picky)
-    assert not isinstance(choose(linear()), Picky)
+    assert not isinstance(choose(CountOf(linear())), Picky)
     with pytest.raises(EngineError, match="the engine 'picky' does not accept this model"):
-        choose(linear(), "picky")
+        choose(CountOf(linear()), "picky")
 
 
 def test_a_plugin_cannot_replace_a_built_in_engine(plugins: list[Point]) -> None:
     plugins.append(Point("exhaustive", Picky))
-    assert type(choose(linear(), "exhaustive")) is ExhaustiveEngine
+    assert type(choose(CountOf(linear()), "exhaustive")) is ExhaustiveEngine
 
 
 def test_only_built_in_engines_are_ours() -> None:

@@ -21,6 +21,7 @@ from feta import (
 from feta.engine import counterparts
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
+from feta.query import CountOf
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
 from tests.strategies import random_case
@@ -235,7 +236,7 @@ def test_weights_of_another_space_are_rejected() -> None:
             FairPredictor(OLD, weights=other)
         for engine in ("exhaustive", "lattice"):
             with pytest.raises(SchemaError, match="vote weights belong to another space"):
-                choose(OLD, engine).tally(
+                choose(CountOf(OLD), engine).tally(
                     OLD, PERSON[None, :], UNLIMITED, until="all", weights=other
                 )
         with pytest.raises(SchemaError, match="vote weights belong to another space"):

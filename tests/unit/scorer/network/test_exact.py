@@ -109,7 +109,7 @@ def test_sensitive_columns_of_the_person_are_never_read() -> None:
     hidden = np.array(people)
     hidden[:, model.space.sensitive_columns] = np.nan
     scores = [
-        model.network.restrict(model.space.lattice)
+        model.network.restrict(model.relation)
         .counterparts(rows, np.arange(15))
         .exact_scores(np.arange(30))
         .fractions()

@@ -9,12 +9,12 @@ from feta.bounds.first_layer import Terms
 from feta.cells.cells import Cells
 from feta.engine.milp.backends.highs import Highs, HighsSession
 from feta.engine.milp.engine import MilpEngine
-from feta.engine.milp.equilibrate import equilibrate
-from feta.engine.milp.tighten import dual_bound, tighten
 from feta.engine.protocol import UNLIMITED
 from feta.interval_box import IntervalBox
 from feta.model import Model
 from feta.program import Program, ProgramBuilder
+from feta.scorer.network.milp.equilibrate import equilibrate
+from feta.scorer.network.milp.tighten import dual_bound, tighten
 from tests import oracle
 from tests.examples import PERSON, SPACE
 from tests.strategies import random_case
@@ -50,14 +50,15 @@ def test_invalid_duals_bound_nothing(duals: np.ndarray[tuple[int], np.dtype[np.f
 def test_tightened_bounds_hold_and_are_no_looser(seed: int) -> None:
     case = random_case(np.random.default_rng([9, seed]), "free", plain=seed % 2 == 0)
     model, person = case.model, case.people[0]
-    terms = Terms.of(model)
+    terms = Terms.of(model.network.first, model.relation.axes)
     cells = Cells.whole(terms.axes)
     first = terms.at(person, cells)
     known = linear.forward(model.network, first)
     if not known:
         return
     hidden = [layer.box for layer in known]
-    boxes = tighten(model.network, equilibrate(model), first, hidden)
+    scaled = equilibrate(model.network, model.space.magnitudes)
+    boxes = tighten(model.network, scaled, first, hidden, HighsSession)
     linear_boxes = [*hidden, linear.next_box(model.network, first, known)]
     for tight, loose in zip(boxes, linear_boxes, strict=True):
         assert (tight.lower >= loose.lower).all()
@@ -75,11 +76,12 @@ def test_a_linear_program_is_tighter_than_linear_bounds() -> None:
         ([[1.0, 1.0]], [-15.0]),
     ]
     model = Model(SPACE, feta.Network.from_layers(layers), threshold=0.0)
-    terms = Terms.of(model)
+    terms = Terms.of(model.network.first, model.relation.axes)
     first = terms.at(PERSON, Cells.whole(terms.axes))
     known = linear.forward(model.network, first)
     hidden = [layer.box for layer in known]
-    tight = tighten(model.network, equilibrate(model), first, hidden)[-1]
+    scaled = equilibrate(model.network, model.space.magnitudes)
+    tight = tighten(model.network, scaled, first, hidden, HighsSession)[-1]
     loose = linear.next_box(model.network, first, known)
     assert tight.upper[0, 0] < loose.upper[0, 0] - 0.1
     scores = [oracle.score(model, other) for other in oracle.counterparts(model, PERSON)]

@@ -10,13 +10,19 @@ from feta.bounds.first_layer import Terms
 from feta.cells.cells import Cells
 from feta.engine.milp.backends.highs import Highs, HighsSession
 from feta.engine.milp.backends.protocol import Status
-from feta.engine.milp.encoding import Encoded, Inputs
 from feta.engine.milp.solver import Solver
 from feta.engine.protocol import UNLIMITED
 from feta.engine.query_state import QueryState
+from feta.scorer.network.milp.encoder import NetworkEncoder
+from feta.scorer.network.milp.encoding import Encoded, Inputs
 from tests import oracle
 from tests.examples import PERSON, SPACE
 from tests.strategies import Case, cases
+
+
+def scaled_output(solver: Solver) -> float:
+    assert isinstance(solver.encoder, NetworkEncoder)
+    return solver.encoder.scaled.output
 
 
 def fixed(encoded: Encoded, indices: Vector) -> Encoded:
@@ -44,9 +50,10 @@ def test_a_program_contains_every_counterexample_and_its_objective(case: Case) -
     bounds = solver.bound(model, person, state.objective)
     if bounds.agrees.all():
         return
-    objective, factor = state.objective, solver.scaled.output
+    objective, factor = state.objective, scaled_output(solver)
     for listed in (False, True):
         encoded = solver.encode(bounds, person, maximize=True, listed=listed)
+        assert isinstance(encoded, Encoded)
         column = int(np.flatnonzero(encoded.program.cost)[0])
         for other in oracle.counterparts(model, person)[:6]:
             if not oracle.differs(model, person, other):
@@ -123,6 +130,6 @@ def test_programs_of_different_people_have_one_pattern() -> None:
 
 def test_the_constant_of_the_first_layer_includes_the_shared_columns() -> None:
     model = feta.Model(SPACE, feta.Network.from_layers([([[1.0, 2.0, 3.0, 4.0]], [5.0])]))
-    terms = Terms.of(model)
+    terms = Terms.of(model.network.first, model.relation.axes)
     first = terms.at(PERSON, Cells.whole(terms.axes))
     assert first.constant.tolist() == [205.0]
