@@ -12,7 +12,7 @@ from feta import Categorical, FairAt, FairPredictor, FeatureSpace, Integer, Mode
 from feta.arrays import Vector
 from feta.relation.protocol import Relation
 from feta.scorer.protocol import Scorer
-from tests.extensions.toys import Grown, Square
+from tests.extensions.toys import Blurred, Grown, Square
 
 SPACE = FeatureSpace(
     (
@@ -99,3 +99,48 @@ def test_engines_that_need_networks_and_all_assignments_refuse(engine: str) -> N
     ):
         with pytest.raises(feta.EngineError, match="does not accept this model"):
             feta.verify(FairAt(model, SPACE.encode(PEOPLE)[0]), engine=engine)
+
+
+# Near the threshold 0, the score of an 18-year-old man with income 12 is 2^-30, of others ±0.5 n.
+BLURRED_WEIGHTS = (0.5, 0.0, 0.0, -0.75)
+
+
+@pytest.mark.parametrize(("constant", "status"), [(0.0, "undecided"), (2.0**-30, "unfair")])
+def test_scores_known_to_within_a_radius_are_decided_or_stay_undecided(
+    constant: float, status: str
+) -> None:
+    """With the constant 0, the person aged 18 scores exactly 0, which no radius separates."""
+    scorer = Blurred(BLURRED_WEIGHTS, constant)
+    model = Model(SPACE, scorer, threshold=0.0)
+    (person,) = SPACE.encode([{"age": 18, "sex": "male", "income": 12}])
+    assert Fraction(9) - Fraction(9) == 0  # 0.5 · 18 − 0.75 · 12
+    fair_at, worst_at = feta.verify(FairAt(model, person)), feta.verify(WorstAt(model, person))
+    counts = feta.tally(model, person[None, :])
+    if status == "undecided":
+        assert isinstance(fair_at, feta.Unknown)
+        assert fair_at.reason is worst_at.reason is feta.Reason.NOT_SEPARABLE  # type: ignore[union-attr]
+        assert counts.undecided.tolist() == [2]
+        with pytest.raises(feta.Undecided, match="may tie exactly"):
+            model.decide(person[None, :])
+    else:
+        assert isinstance(fair_at, feta.Unfair)
+        assert isinstance(worst_at, feta.Unfair)
+        assert not worst_at.optimal  # the order of two intervals may be unknown
+        assert counts.undecided.tolist() == [0]
+    # The majority of 16 is certain although two of them are not.
+    assert FairPredictor(model).decide(person[None, :]).tolist() == [True]
+    audit = feta.audit(model, [{"age": 18, "sex": "male", "income": 12}])
+    assert [finding.status for finding in audit.findings] == [status]
+
+
+def test_people_who_are_provably_alike_are_fair_although_scores_are_intervals() -> None:
+    model = Model(SPACE, Blurred(BLURRED_WEIGHTS, 0.0), threshold=0.0)
+    (person,) = SPACE.encode([{"age": 18, "sex": "male", "income": 40}])
+    assert isinstance(feta.verify(FairAt(model, person)), feta.Fair)
+    assert isinstance(feta.verify(WorstAt(model, person)), feta.Fair)
+
+
+def test_an_uncertain_majority_of_intervals_is_no_decision() -> None:
+    blurred = Blurred(BLURRED_WEIGHTS, 0.0, radius=100.0)
+    with pytest.raises(feta.Undecided, match="cannot be separated from a tie"):
+        FairPredictor(Model(SPACE, blurred, threshold=0.0)).decide(SPACE.encode(PEOPLE[:1]))

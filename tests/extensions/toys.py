@@ -88,6 +88,39 @@ class SquarePoints:
         return ExactScores(products * products + Dyadic.of(np.array([-self.scorer.constant])))
 
 
+@dataclass(frozen=True)
+class Blurred(Square):
+    """The score w · x − c, known only to within a radius, as for a smooth function."""
+
+    radius: float = 2.0**-40
+
+    def __call__(self, people: Matrix) -> Matrix:
+        return (people @ np.array(self.weights) - self.constant)[:, None]
+
+    def points(self, people: Matrix) -> "BlurredPoints":
+        return BlurredPoints(self, people)
+
+
+@dataclass(frozen=True, eq=False)
+class BlurredPoints:
+    scorer: Blurred
+    people: Matrix
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
+        del arithmetic
+        people = self.people if chosen is None else self.people[chosen]
+        values = self.scorer(people)
+        return Enclosure(values, np.full_like(values, max(1e-6, self.scorer.radius)))
+
+    def exact_scores(self, chosen: Counts) -> ExactScores:
+        products = Dyadic.of(self.people[chosen]) @ Dyadic.of(np.array([self.scorer.weights])).mT
+        radii = Dyadic.of(np.full((len(chosen), 1), self.scorer.radius))
+        return ExactScores(products + Dyadic.of(np.array([-self.scorer.constant])), radii)
+
+
 @dataclass(frozen=True, eq=False)
 class Grown:
     """Only counterparts with at least the age `low` are plausible; others exist for nobody."""

@@ -124,8 +124,9 @@ class FairPredictor:
 
     def _reason(self) -> Reason:
         """Return why people remain undecided under this budget."""
-        if self.budget == UNLIMITED:
-            return Reason.NOT_WITNESSED
+        if self.budget == UNLIMITED:  # a solver misses witnesses; intervals contain ties
+            solvable = self.model.restricted.bounds_cells
+            return Reason.NOT_WITNESSED if solvable else Reason.NOT_SEPARABLE
         return Reason.OUT_OF_TIME if self.budget.seconds is not None else Reason.OUT_OF_NODES
 
     def votes(self, people: Matrix) -> Tally:

@@ -278,7 +278,8 @@ def test_a_spent_budget_is_not_an_exception() -> None:
 
 def test_a_majority_that_was_not_witnessed_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     liar = MilpEngine("liar", Liar(Status.INFEASIBLE))
-    monkeypatch.setattr("feta.predict.fair_predictor.choose", lambda *_: liar)
+    for module in ("engine.aggregate", "predict.fair_predictor"):
+        monkeypatch.setattr(f"feta.{module}.choose", lambda *_: liar)
     with pytest.raises(feta.Undecided, match="too few counterparts to make the majority certain"):
         feta.FairPredictor(UNFAIR).decide(PERSON[None, :])
 
