@@ -187,5 +187,6 @@ class Grown:
         return np.asarray(people[:, self._age] >= self.low)
 
     def related(self, person: Vector, other: Vector) -> bool:
-        shared = ~self._space.sensitive_columns
-        return person[shared].tobytes() == other[shared].tobytes() and other[self._age] >= self.low
+        pair = np.stack([person, other])
+        first, second = self.keys(pair)
+        return first == second and bool(self.admits(pair).all())

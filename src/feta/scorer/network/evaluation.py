@@ -87,22 +87,27 @@ class Tabulated:
     def shared(self) -> Counts:
         """The columns that counterparts share."""
         shared = np.ones(self.network.width, dtype=bool)
-        shared[list(self.lattice.columns)] = False
+        shared[[column for axis in self.relation.axes for column in axis.columns]] = False
         return np.flatnonzero(shared)
+
+    def shared_terms(self, people: Matrix) -> tuple[Matrix, Matrix]:
+        """Sum the first-layer terms of the shared columns, and their absolute values."""
+        return self.network.first.terms(people[:, self.shared], self.shared.tolist())
+
+    def axis_terms(self, index: int, coordinates: Counts) -> tuple[Matrix, Matrix]:
+        """Return the terms of an axis at these coordinates, and their absolute values."""
+        axis = self.relation.axes[index]
+        return self.network.first.terms(axis.codes(coordinates), axis.columns)
 
     @cached_property
     def tables(self) -> tuple[tuple[Matrix, Matrix] | None, ...]:
         """The terms of each value and their sizes, (values, neurons), for each short axis."""
         return tuple(
-            self.network.first.terms(axis.every_code, axis.columns)
-            if len(axis) <= TABULATED_AXIS
-            else None
-            for axis in self.lattice.axes
+            None
+            if axis.real or len(axis) > TABULATED_AXIS
+            else self.axis_terms(index, np.arange(len(axis)))
+            for index, axis in enumerate(self.relation.axes)
         )
-
-    def _axis_terms(self, index: int, coordinates: Counts) -> tuple[Matrix, Matrix]:
-        axis = self.lattice.axes[index]
-        return self.network.first.terms(axis.codes(coordinates), axis.columns)
 
     def terms(self, assignment_ids: Counts) -> tuple[Matrix, Matrix]:
         """Return the sum of the assignments' terms, and the sum of their absolute values."""
@@ -112,7 +117,7 @@ class Tabulated:
         for index, coordinates in enumerate(self.lattice.coordinates(assignment_ids)):
             table = self.tables[index]
             if table is None:
-                axis_values, axis_sizes = self._axis_terms(index, coordinates)
+                axis_values, axis_sizes = self.axis_terms(index, coordinates)
             else:
                 axis_values, axis_sizes = table[0][coordinates], table[1][coordinates]
             values += axis_values
@@ -180,7 +185,7 @@ class Tabulated:
 
     def line(self, *, source_error: float, simd: bool) -> NetworkLine:
         """Return the network in the compiled kernel, with one real-valued axis."""
-        return NetworkLine(self.network, self.relation, source_error=source_error, simd=simd)
+        return NetworkLine(self, source_error=source_error, simd=simd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +209,7 @@ class Counterparts:
 
     @cached_property
     def _shared_terms(self) -> tuple[Matrix, Matrix]:
-        shared = self.tabulated.shared
-        return self.tabulated.network.first.terms(self.people[:, shared], shared.tolist())
+        return self.tabulated.shared_terms(self.people)
 
     def _first_layer(self, arithmetic: Arithmetic, chosen: Counts | None) -> Enclosure:
         values, sizes = self._shared_terms

@@ -21,6 +21,7 @@ from feta.space.axis import Axis
 from feta.space.feature_space import FeatureSpace
 
 if TYPE_CHECKING:
+    from feta.scorer.network.evaluation import Tabulated
     from feta.scorer.network.network import Network
 
 
@@ -43,28 +44,21 @@ def fits_line_kernel(network: "Network", relation: Relation, space: FeatureSpace
 class NetworkLine:
     """A network in the kernel, with its real-valued axis as a line."""
 
-    def __init__(
-        self, network: "Network", relation: Relation, *, source_error: float, simd: bool
-    ) -> None:
-        real = real_axis(relation)
-        assert real is not None  # the engine accepts no other model
-        self.network, self.axes = network, relation.axes
-        self.line = self.axes.index(real)
-        sensitive = {column for axis in self.axes for column in axis.columns}
-        self.shared = [column for column in range(network.width) if column not in sensitive]
-        first = network.first
+    def __init__(self, tabulated: "Tabulated", *, source_error: float, simd: bool) -> None:
+        self.tabulated, self.axes = tabulated, tabulated.relation.axes
+        network = tabulated.network
         terms: list[AxisTerms] = [
-            RealTerms(*real.ends, first.slopes[:, real.columns[0]])
+            RealTerms(*axis.ends, network.first.slopes[:, axis.columns[0]])
             if axis.real
-            else first.terms(axis.codes(np.arange(len(axis))), axis.columns)
-            for axis in self.axes
+            else tabulated.axis_terms(index, np.arange(len(axis)))
+            for index, axis in enumerate(self.axes)
         ]
         self._native: Any = kernel_of(network, terms, source_error=source_error)
         self._native.finish(simd)
 
     def follow(self, person: Vector, *, sign: float, limits: Limits) -> LinePoint:
         """Find the highest score, or the lowest for a negative sign."""
-        values, sizes = self.network.first.terms(person[None, self.shared], self.shared)
+        values, sizes = self.tabulated.shared_terms(person[None, :])
         result = self._native.worst_real(
             np.ascontiguousarray(values),
             np.ascontiguousarray(sizes),

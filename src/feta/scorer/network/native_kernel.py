@@ -105,8 +105,7 @@ class NetworkKernel:
         source_error: float,
         simd: bool,
     ) -> None:
-        self.rule, self.first = rule, tabulated.network.first
-        self.shared = tabulated.shared.tolist()
+        self.rule, self.tabulated = rule, tabulated
         tables = [table for table in tabulated.tables if table is not None]
         self._native = kernel_of(tabulated.network, tables, source_error=source_error)
         self._native.set_rule(
@@ -131,16 +130,17 @@ class NetworkKernel:
         check = space.quick_check
         if self.rule.comparison == "band" or not check.usable:
             return False
-        if any(table.column in self.shared for table in self.first.tables):
+        first, shared = self.tabulated.network.first, self.tabulated.shared
+        if np.isin(first.tabled, shared).any():
             return False
-        assert check.columns.tolist() == self.shared
+        assert check.columns.tolist() == shared.tolist()
         group = np.full(len(check.columns), -1, dtype=np.int32)
         indices, groups = np.nonzero(check.members)
         group[indices] = groups
         self._native.set_shared(
             space.width,
             check.columns.astype(np.int32),
-            np.ascontiguousarray(self.first.slopes[:, self.shared].T),
+            np.ascontiguousarray(first.slopes[:, shared].T),
             check.lows,
             check.highs,
             check.integral.astype(np.uint8),
@@ -150,7 +150,7 @@ class NetworkKernel:
 
     def _constants(self, people: Matrix) -> tuple[Matrix, Matrix]:
         """Sum the first-layer terms of people's shared columns; return also the terms' sizes."""
-        values, sizes = self.first.terms(people[:, self.shared], self.shared)
+        values, sizes = self.tabulated.shared_terms(people)
         return np.ascontiguousarray(values), np.ascontiguousarray(sizes)
 
     def tally(
