@@ -63,7 +63,7 @@ class DecisionRule(ABC):
 
     @abstractmethod
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Decide exact scores; only intervals that contain a tie remain undecided."""
+        """Decide exact scores; intervals whose points differ in decision remain undecided."""
 
     def answers(self, decisions: Decisions) -> Answers:
         """Return True for the favorable decision."""
@@ -79,6 +79,10 @@ class DecisionRule(ABC):
     def comparator(self, reference: ExactScores) -> Comparator:
         """Return a comparator with the decision for a person's scores."""
         return DecisionComparator(self, int(self.decide_exactly(reference)[0]))
+
+    def reference_decision(self, reference: ExactScores) -> int:
+        """Return the decision for a person's scores, or the first one if it is undecided."""
+        return max(0, int(self.decide_exactly(reference)[0]))
 
     def separates(self, pair: ExactScores) -> bool:
         """Return whether two people provably get different decisions."""
