@@ -20,10 +20,10 @@ from feta.cli.demo import train_model
 from feta.engine.lattice import LatticeEngine
 from feta.engine.milp.counting import Counting
 from feta.engine.milp.engine import MilpEngine
-from feta.engine.milp.solver import Bounds
 from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
+from feta.scorer.program_encoder import ProgramBounds
 
 Answer = TypeVar("Answer")
 
@@ -79,7 +79,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--counted", type=int, default=6)
-    parser.add_argument("--bounds", nargs="*", choices=get_args(Bounds), default=get_args(Bounds))
+    bounds = get_args(ProgramBounds)
+    parser.add_argument("--bounds", nargs="*", choices=bounds, default=bounds)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     dataset = datasets.load("german")

@@ -21,6 +21,7 @@ from campaigns.result import finish
 from feta.arrays import Matrix, Vector
 from feta.model import Model
 from feta.rule import Tolerance
+from feta.scorer.native import is_built
 from feta.scorer.network import native_kernel
 from feta.scorer.network.layers import Columns
 from feta.space.attribute import Integer
@@ -74,7 +75,7 @@ def wrong_real(model: Model, person: Vector, *, upward: bool) -> int:
 def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
     """Return 1 if the kernel's bounds do not enclose the best score along the real axis, else 0."""
     network, lattice = model.network, model.space.lattice
-    assert native_kernel.native is not None
+    assert is_built()
     assert native_kernel.fits(network, model.space.magnitudes)
     axes: list[native_kernel.AxisTerms] = []
     for axis in lattice.axes:
