@@ -104,9 +104,10 @@ class Argmax(DecisionRule):
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
         """Decide exact scores; intervals whose points differ in decision remain undecided."""
-        low, high = (ends.numerators.tolist() for ends in interval_ends(scores))
         if scores.radii is None:
-            return np.array([row.index(max(row)) for row in low], dtype=np.int8)
+            rows = scores.centers.numerators.tolist()
+            return np.array([row.index(max(row)) for row in rows], dtype=np.int8)
+        low, high = (ends.numerators.tolist() for ends in interval_ends(scores))
         winners = [_winning_class(*ends) for ends in zip(low, high, strict=True)]
         return np.array(winners, dtype=np.int8)
 
