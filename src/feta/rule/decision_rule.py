@@ -10,7 +10,6 @@ from feta.errors import SchemaError
 from feta.rounding import Arithmetic, sigmoid_error
 from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
 from feta.rule.protocol import Outcome, Rule, TiesTo
-from feta.rule.words import RuleWords
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Enclosure, Side
 
@@ -119,8 +118,3 @@ class DecisionRule(ABC):
     def describe(self, outcome: Outcome, names: tuple[str, ...]) -> str | float:
         """Return the name of a decision."""
         return names[int(outcome)]
-
-    def words(self, *, unit: str, log_odds: bool) -> RuleWords:
-        """Return the words for results."""
-        del unit, log_odds
-        return RuleWords()

@@ -125,7 +125,7 @@ class OneVsRest(DecisionRule):
         return np.asarray(labels.ravel() == classes[self.index])
 
     def read_label(self, label: object, names: tuple[str, ...]) -> Outcome:
-        """Parse the name of a class or of a decision, or 1 and 0."""
+        """Parse the name of a class or of a decision."""
         if str(label) not in names:
             return parse_class(label, self.classes) == self.chosen
         return parse_side(label, names)
