@@ -31,9 +31,6 @@ Answer = TypeVar("Answer")
 COUNTING_BUDGET = Budget(seconds=60)
 
 
-BOUNDS = get_args(ProgramBounds)
-
-
 def milliseconds(
     work: Callable[[Vector], Answer], people: Sequence[Vector]
 ) -> tuple[Vector, list[Answer]]:
@@ -82,7 +79,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--counted", type=int, default=6)
-    parser.add_argument("--bounds", nargs="*", choices=BOUNDS, default=BOUNDS)
+    bounds = get_args(ProgramBounds)
+    parser.add_argument("--bounds", nargs="*", choices=bounds, default=bounds)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     dataset = datasets.load("german")

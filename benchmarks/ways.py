@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import engines
 from feta.model import Model
-from feta.rule import Threshold
+from feta.scorer.network.native_kernel import NetworkKernel
 from feta.train.worst_counterparts import worst_counterparts
 from feta_paper.timing import REPEATS, best_seconds, forward_seconds, loop_seconds, numpy_vote
 
@@ -163,8 +162,8 @@ def real_age_batch(model: Model, people: Matrix, *, everyone: bool = False) -> f
 
     By default only counterparts on the other side of the threshold are searched for.
     """
-    assert isinstance(model.rule, Threshold)
-    threshold = model.rule.value
+    threshold = model.rule.threshold
+    assert threshold is not None
     upward = model.score(people) < threshold
     beyond = None if everyone else threshold
     search = partial(worst_counterparts, model.space, model.network, people, upward)
@@ -199,7 +198,11 @@ def spread(trained: Trained, many: int) -> Iterator[Row]:
 
 def enumeration(model: Model) -> Callable[[Matrix], object]:
     """Return a function that counts every counterpart with the kernel, without bounds."""
-    kernel: Any = lattice_engine()._kernel(model)  # noqa: SLF001 - the engine never enumerates
+    kernel = model.restricted.kernel(
+        model.space, model.rule.kernel_rule, source_error=model.runtime_error, simd=True
+    )
+    assert isinstance(kernel, NetworkKernel)
+    native, constants = kernel._native, kernel._constants  # noqa: SLF001 - it never enumerates
 
     def count(people: Matrix) -> object:
         limits = {  # one node: afterwards the kernel does not bound, but enumerates
@@ -209,7 +212,7 @@ def enumeration(model: Model) -> Callable[[Matrix], object]:
             "nodes": 1,
             "threads": 1,
         }
-        return kernel._native.tally(*kernel._constants(people), *limits.values())  # noqa: SLF001
+        return native.tally(*constants(people), *limits.values())
 
     return count
 

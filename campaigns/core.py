@@ -17,7 +17,6 @@ import feta
 from campaigns.result import finish
 from feta.arrays import Vector
 from feta.model import Model
-from feta.rule import Tolerance
 from feta.space.vote_weights import VoteWeights
 from tests import oracle
 from tests.strategies import EDGES, Case, random_case
@@ -39,7 +38,7 @@ def disagreements(
     decision = feta.FairPredictor(model, engine, weights=weights).decide(person[None, :])[0]
     if decision != float(oracle.fair_decision(model, person, weights)):
         wrong.append("fair decision")
-    if isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is not None:
         return wrong + _wrong_spread(model, person, engine)
     counts = feta.tally(model, person[None, :], engine=engine)
     if counts.by_class[0].tolist() != oracle.tally(model, person) or counts.undecided[0]:

@@ -22,7 +22,7 @@ from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED
 from feta.model import Model
 from feta.query import FairAt, WorstAt
-from feta.rule import Threshold, Tolerance
+from feta.rule import Threshold
 from feta.scorer.network.activation import relu
 from feta.scorer.network.builder import NetworkBuilder
 from feta.space.attribute import Attribute, Categorical, Integer, Real
@@ -92,7 +92,7 @@ def differences(model: Model, people: Matrix) -> list[str]:
         LatticeEngine(threads=2),
         LatticeEngine(threads=1, simd=False),
     ]
-    if not isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is None:
         expected = reference.tally(model, people, UNLIMITED, until="all")
         for kernel in kernels:
             tally = kernel.tally(model, people, UNLIMITED, until="all")

@@ -29,7 +29,7 @@ from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import UNLIMITED, Budget, Engine
 from feta.engine.registry import engines
 from feta.model import Model
-from feta.rule import Threshold, Tolerance
+from feta.rule import Threshold
 from feta.scorer.network.layers import Affine
 from feta.scorer.network.network import Network
 from feta.space.attribute import Attribute, Derived, Integer, Levels, Real
@@ -87,12 +87,12 @@ def wrong_verdicts(
 
 def _worst_gap(model: Model, person: Vector, others: list[Vector]) -> Fraction | None:
     """Return the largest gap to a counterpart with another decision; regression: of any two."""
-    if not isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is None:
         differs = [other for other in others if oracle.differs(model, person, other)]
         return max((oracle.gap(model, person, other) for other in differs), default=None)
     scores = [oracle.score(model, counterpart) for counterpart in (person, *others)]
     span = max(scores) - min(scores)
-    return span if span > Fraction(model.rule.epsilon) else None
+    return span if span > Fraction(model.rule.tolerance) else None
 
 
 def wrong_counts(
@@ -255,7 +255,7 @@ def run(
         )
         for engine in liars if kind == "liars" else tested:
             wrong = wrong_verdicts(model, person, engine, others, counts)
-            if model.space.finite and not isinstance(model.rule, Tolerance):
+            if model.space.finite and model.rule.tolerance is None:
                 wrong += wrong_counts(model, person, engine, others, counts)
             for name in wrong:
                 counts[f"WRONG {kind}: {name}"] += 1

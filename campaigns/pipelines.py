@@ -257,7 +257,7 @@ def compare(
     predictions = np.asarray(pipeline.predict(raw_table(pipeline, SPACE)(people)))
     counts["rows compared"] += n_rows
     points = model.points(people)
-    if isinstance(model.rule, feta.Tolerance):
+    if model.rule.tolerance is not None:
         bounded = model.runtime_scores(points)
         distances = np.abs(bounded.values[:, 0] - predictions.ravel())
         counts["WRONG scores beyond the bound"] += int((distances > bounded.errors[:, 0]).sum())

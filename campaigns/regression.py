@@ -175,8 +175,8 @@ def _wrong_pair(case: Case, query: feta.FairAt, verdict: feta.Unfair) -> Iterato
 
 def epsilon_of(model: Model) -> Fraction:
     """Return the tolerance, exactly."""
-    assert isinstance(model.rule, feta.Tolerance)
-    return Fraction(model.rule.epsilon)
+    assert model.rule.tolerance is not None
+    return Fraction(model.rule.tolerance)
 
 
 def _in_float32(model: Model, people: Matrix, *, fair: bool) -> bool:

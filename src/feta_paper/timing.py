@@ -17,7 +17,6 @@ from feta.engine.registry import engines
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt
-from feta.rule import Threshold
 from feta.scorer.network.network import network_of
 from feta.train.ensemble_stack import import_torch
 from feta.verdict.verdict import Unfair
@@ -107,14 +106,19 @@ def forward_seconds(model: Model, people: Matrix) -> float:
     return best_seconds(lambda: forward(rows)) / len(people)
 
 
+def _threshold(model: Model) -> float:
+    threshold = model.rule.threshold
+    assert threshold is not None  # the paper's models make two decisions
+    return threshold
+
+
 def loop_seconds(model: Model, person: Vector, max_counterparts: int = LOOP_COUNTERPARTS) -> float:
     """Measure the vote as a loop with one forward pass per counterpart, and extrapolate.
 
     The rows of the counterparts are prepared before: walking the lattice is not measured.
     """
     torch, forward, lattice = import_torch(), torch_network(model), model.space.lattice
-    assert isinstance(model.rule, Threshold)
-    threshold, some = model.rule.value, next(lattice.counterparts(person))[:max_counterparts]
+    threshold, some = _threshold(model), next(lattice.counterparts(person))[:max_counterparts]
     rows = torch.from_numpy(some.astype(np.float32)).split(1)
 
     def loop() -> int:
@@ -125,8 +129,7 @@ def loop_seconds(model: Model, person: Vector, max_counterparts: int = LOOP_COUN
 
 def numpy_vote(model: Model) -> Callable[[Vector], bool]:
     """Return the vote in plain numpy; the part of the sensitive columns is computed only once."""
-    assert isinstance(model.rule, Threshold)
-    threshold, lattice = model.rule.value, model.space.lattice
+    threshold, lattice = _threshold(model), model.space.lattice
     (slopes, bias), *rest = float32_layers(model)
     columns = list(lattice.columns)
     shared = [column for column in range(model.space.width) if column not in columns]
@@ -185,7 +188,7 @@ def time_counting(fold: Fold) -> StepResult:
 
 
 def _counting_seconds(model: Model, people: Matrix) -> dict[str, float]:
-    some = people[: max(1, min(len(people), ENUMERATED // model.space.lattice.size))]
+    some = people[: max(1, min(len(people), ENUMERATED // model.relation.size))]
     vote, predictor = numpy_vote(model), FairPredictor(model)
     batch = people[:BATCH]
     return {

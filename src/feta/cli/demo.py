@@ -163,7 +163,7 @@ def _title(dataset: Dataset) -> Panel:
 def _verdict(results: DemoResults) -> Padding:
     n_people = len(results.people)
     rate = len(results.pairs) / n_people
-    counted = n_people * results.model.space.lattice.size
+    counted = n_people * results.model.relation.size
     lines = [
         f"[bold red]Yes: {len(results.pairs)} of {n_people:,} people[/] have a counterpart with "
         f"another decision; the counterexample rate (CE rate) is {rate:.1%}.",
@@ -245,7 +245,7 @@ def _costs(dataset: Dataset, results: DemoResults) -> Group:
         ("time per person, in batch", *(f"{time_per_person:,.0f} µs" for time_per_person in times)),
         ("reads age, status, nationality", "yes", "never: the columns were deleted"),
     ]
-    ties = int((tally(model, people).favorable * 2 == model.space.lattice.size).sum())
+    ties = int((tally(model, people).favorable * 2 == model.relation.size).sum())
     note = (
         f"{ties} people's counterparts are split exactly in half; "
         "a tie is favorable for all of them."

@@ -68,7 +68,7 @@ def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: b
     else:
         _show(loaded, path, examination)
     trusted = not (comparison and comparison.surprising)
-    return ExitCode.DONE if trusted and model.space.finite else ExitCode.BAD_INPUT
+    return ExitCode.DONE if trusted and model.relation.finite else ExitCode.BAD_INPUT
 
 
 def _compare(loaded: LoadedModel) -> Comparison | None:
@@ -99,7 +99,7 @@ def _people(loaded: LoadedModel) -> tuple[Matrix, int, int]:
 
 def _seconds_per_person(model: Model, people: Matrix) -> float | None:
     """Measure the mean time per person on a few people; None if it cannot be measured."""
-    if not model.space.finite or not len(people):
+    if not model.relation.finite or not len(people):
         return None
     auditor = Auditor(model, budget=Budget(seconds=TIMED_SECONDS / TIMED_PEOPLE))
     started = time.perf_counter()
@@ -108,9 +108,9 @@ def _seconds_per_person(model: Model, people: Matrix) -> float | None:
 
 
 def _show(loaded: LoadedModel, path: Path, examination: Examination) -> None:
-    model, space = loaded.model, loaded.model.space
+    model = loaded.model
     console = Console(soft_wrap=True)
-    if space.finite:
+    if model.relation.finite:
         console.print(Text(f"{plain(path.name)} can be audited.", style="bold green"))
     else:
         message = (
@@ -179,12 +179,12 @@ def _unread_lines(model: Model) -> list[str]:
 
 
 def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
-    space = model.space
-    names = " x ".join(attribute.name for attribute in space.sensitive)
-    if not space.finite:
+    relation = model.relation
+    names = " x ".join(axis.attribute.name for axis in relation.axes)
+    if not relation.finite:
         return f"Sensitive: {names}; uncountably many counterparts."
     engine = choose(CountOf(model), "auto").name
-    text = f"Sensitive: {names}; {space.lattice.size:,} counterparts per person; engine {engine}"
+    text = f"Sensitive: {names}; {relation.size:,} counterparts per person; engine {engine}"
     if seconds is None:
         return text + "."
     text += f", about {duration(seconds)} per person"
@@ -221,11 +221,11 @@ def _proxy_line(strong: list[Proxy], data: Path | None) -> str:
 
 def _content(model: Model, examination: Examination) -> dict[str, object]:
     """Return the content of the JSON output; its keys are public."""
-    comparison, finite = examination.comparison, model.space.finite
+    comparison, finite = examination.comparison, model.relation.finite
     return {
         "auditable": finite,
         "reading": model.scorer.provenance,
-        "counterparts": model.space.lattice.size if finite else None,
+        "counterparts": model.relation.size if finite else None,
         "engine": choose(CountOf(model), "auto").name if finite else None,
         "kernel": LatticeEngine.available(),
         "seconds_a_person": examination.seconds_per_person,

@@ -32,7 +32,6 @@ from feta.predict.fair_predictor import FairPredictor
 from feta.readers.check_reading import check_reading
 from feta.readers.load import LoadedModel
 from feta.report.words import unlisted_words
-from feta.rule import Tolerance
 from feta.space.attribute import Derived
 from feta.space.limits import Outside
 
@@ -133,7 +132,7 @@ def _decide_table(
     """
     model, table = loaded.model, loaded.table
     assert table is not None
-    writer = _Writer(stream, options, "score" if isinstance(model.rule, Tolerance) else "decision")
+    writer = _Writer(stream, options, "decision" if model.rule.tolerance is None else "score")
     remarks = Remarks(BadRows(model.space, ignore_sensitive=True, open_limits=True))
     undecided = False
     with progress_bar() as progress:

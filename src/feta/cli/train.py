@@ -23,7 +23,7 @@ from feta.predict.fair_predictor import FairPredictor
 from feta.readers.load import open_model
 from feta.readers.onnx.read import read_onnx
 from feta.readers.source import SourceOptions
-from feta.rule import OneVsRest, Rule, Threshold, Tolerance
+from feta.rule import Rule
 from feta.scorer.network.network import Network, network_of
 from feta.train.ce_fair import CEFairTrainer
 from feta.train.curve_file import import_matplotlib, write_curve
@@ -92,9 +92,9 @@ def run_train(options: TrainOptions) -> ExitCode:
 
 def _check_rule(path: Path, schema: Schema) -> None:
     rule = schema.rule
-    if isinstance(rule, OneVsRest):
+    if rule.merges_classes:
         raise SchemaError(f"{path}: training needs all classes; remove one_vs_rest from [decision]")
-    if isinstance(rule, Threshold) and schema.decision.score not in (None, 0.0):
+    if rule.threshold is not None and schema.decision.score not in (None, 0.0):
         raise SchemaError(
             f"{path}: training returns log-odds: got score = {schema.decision.score} in "
             "[decision]; expected a probability, such as threshold = 0.5"
@@ -104,7 +104,7 @@ def _check_rule(path: Path, schema: Schema) -> None:
 def _zero_network(width: int, rule: Rule) -> Network:
     """Return a network whose scores are all 0."""
     layers = [(np.zeros((rule.outputs, width)), np.zeros(rule.outputs))]
-    return Network.from_layers(layers, sigmoid=isinstance(rule, Threshold))
+    return Network.from_layers(layers, sigmoid=rule.threshold is not None)
 
 
 def _train(options: TrainOptions, model: Model, split: Split) -> TrainingRun:
@@ -184,7 +184,7 @@ def _with_scaled_inputs(schema: Schema, network: Network) -> Network:
 
 def _write(options: TrainOptions, schema: Schema, run: TrainingRun) -> None:
     network = _with_scaled_inputs(schema, run.network)
-    if isinstance(schema.rule, Threshold) and schema.decision.score is None:
+    if schema.rule.threshold is not None and schema.decision.score is None:
         network = replace(network, sigmoid=True)  # the threshold is a probability
     write_onnx(network, options.out)
     write_curve(run, options.out.with_suffix(".svg"))
@@ -206,12 +206,12 @@ def _show(options: TrainOptions, schema: Schema, run: TrainingRun, split: Split)
         "ce_rate": [before.ce_rate, after.ce_rate],
     }
     fair = FairPredictor(model).decide(split.held)
-    if not isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is None:
         content["fair_accuracy"] = accuracy(np.asarray(fair).astype(float), split.held_targets)
     if options.as_json:
         sys.stdout.write(json_text(content))
         return
-    measure = "variance explained" if isinstance(model.rule, Tolerance) else "accuracy"
+    measure = "accuracy" if model.rule.tolerance is None else "variance explained"
     lines = [
         f"trained on {len(split.people)} people; "
         f"epoch {run.chosen} chosen by {content['chosen_by']}",

@@ -9,7 +9,6 @@ from sklearn.neural_network import MLPClassifier
 from feta.errors import SchemaError
 from feta.estimators.fair_estimator import inner
 from feta.estimators.majority_classifier import MajorityClassifier
-from feta.rule import Threshold
 
 
 class FairClassifier(MajorityClassifier):
@@ -91,8 +90,9 @@ class FairClassifier(MajorityClassifier):
         self._check_rule()
 
     def _check_votes(self) -> None:
-        rule = None if self._schema is None else self._schema.rule
-        if isinstance(rule, Threshold) and (rule.value, rule.equality) != (0.0, None):
+        if self._schema is None or self._schema.rule.threshold is None:
+            return
+        if (self._schema.rule.threshold, self._schema.decision.equality) != (0.0, None):
             raise SchemaError(
                 "the schema's threshold does not apply: predict separates the classes at one "
                 f"half, and FETA cannot read the estimator: {self._obstacle}; remove threshold "

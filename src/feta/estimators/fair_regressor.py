@@ -134,14 +134,14 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         if self._schema is None:
             return Model(self.space_, network, Tolerance(self.epsilon))
         rule = self._schema.rule
-        if not isinstance(rule, Tolerance):
+        if rule.tolerance is None:
             raise SchemaError(
                 "invalid [decision] of the schema: got classes or a threshold; expected a "
                 "tolerance; use FairClassifier for classes and thresholds"
             )
-        if self.epsilon not in (0.0, rule.epsilon):
+        if self.epsilon not in (0.0, rule.tolerance):
             raise SchemaError(
-                f"two tolerances: got epsilon {self.epsilon} and {rule.epsilon} in the schema; "
+                f"two tolerances: got epsilon {self.epsilon} and {rule.tolerance} in the schema; "
                 "expected one; omit epsilon"
             )
         return self._schema.model(network)

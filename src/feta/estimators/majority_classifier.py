@@ -17,7 +17,7 @@ from feta.estimators.fair_estimator import FairEstimator, Targets
 from feta.estimators.layout import People
 from feta.model import Model
 from feta.query import CountOf
-from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.rule import Argmax
 from feta.wider_limits import groups
 
 if TYPE_CHECKING:
@@ -71,15 +71,15 @@ class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc] 
         if self._schema is None:
             return
         rule = self._schema.rule
-        if isinstance(rule, OneVsRest | Tolerance):
-            option = "one_vs_rest" if isinstance(rule, OneVsRest) else "a tolerance"
+        if rule.merges_classes or rule.tolerance is not None:
+            option = "one_vs_rest" if rule.merges_classes else "a tolerance"
             raise SchemaError(
                 f"invalid [decision] of the schema: got {option}; expected none, because "
                 "FairClassifier decides between all classes; remove it, or use "
                 "feta.FairPredictor(schema.model(network))"
             )
         self._schema.check_classes(self.classes_)
-        if isinstance(rule, Threshold) and rule.favors == "below":
+        if rule.favors == "below":
             self._class_order = self._class_order[::-1]
 
     def _model(self, network: "Network") -> Model:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from feta.arrays import Array
-from feta.errors import FetaError, NetworkError
+from feta.errors import FetaError, NetworkError, SchemaError, unknown_choice
 from feta.io.regular_file import atomic_write, read_bytes
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json, parse_table_options
 from feta.model import Model
-from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance, rule_kind, rule_options
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.layers import Affine, Columns, LookupTable, Measured
 from feta.scorer.network.network import Network, network_of
@@ -39,9 +39,7 @@ ATTRIBUTES: dict[str, type[Attribute]] = {
     kind.kind: kind for kind in (Categorical, Derived, Integer, Levels, Real)
 }
 
-RULES: dict[str, type[Rule]] = {
-    kind.__name__: kind for kind in (Argmax, OneVsRest, Threshold, Tolerance)
-}
+RULES = {kind.__name__: kind for kind in (Argmax, OneVsRest, Threshold, Tolerance)}
 
 
 def save_model(model: Model, path: str | Path, *, table: TableOptions | None = None) -> None:
@@ -151,7 +149,7 @@ def _describe_model(model: Model) -> dict[str, Any]:
     return {
         "version": VERSION,
         "space": [_describe_attribute(attribute) for attribute in model.space.attributes],
-        "rule": {"kind": type(model.rule).__name__} | asdict(model.rule),
+        "rule": _describe_rule(model.rule),
         "outcomes": list(model.outcomes),
         "network": {
             "equality": network.equality,
@@ -241,6 +239,13 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
         facts.get("reading", "proved"),
         _parse_measured(description),
     )
+
+
+def _describe_rule(rule: Rule) -> dict[str, object]:
+    kind = rule_kind(rule)
+    if kind not in RULES:
+        raise SchemaError(f"a .feta file cannot store the rule: {unknown_choice(kind, RULES)}")
+    return {"kind": kind} | rule_options(rule)
 
 
 def _build_rule(entry: dict[str, Any]) -> Rule:

@@ -16,7 +16,7 @@ from feta.errors import NetworkError, unknown_choice
 from feta.io.regular_file import atomic_write
 from feta.scorer.network.activation import Activation, identity, relu
 from feta.scorer.network.layers import Columns
-from feta.scorer.network.network import Network
+from feta.scorer.network.network import Network, network_of
 
 if TYPE_CHECKING:
     import onnx
@@ -45,7 +45,7 @@ def write_onnx(
     The default precision is float32 if that is exact for every number, else float64. The precision
     that was used is returned. An existing file is replaced at once or not at all.
     """
-    network = model if isinstance(model, Network) else model.network
+    network = network_of(model if isinstance(model, Network) else model.network)
     if precision not in (None, "float32", "float64"):
         problem = unknown_choice(precision, ("float32", "float64"))
         raise NetworkError(f"invalid precision: {problem}")

@@ -117,7 +117,7 @@ class Schema:
     def score_note(self, network: Network) -> str:
         """Explain `threshold` for a network without probabilities; empty if it has them."""
         decision, rule = self.decision, self.rule
-        if not isinstance(rule, Threshold) or decision.score is not None or network.sigmoid:
+        if rule.threshold is None or decision.score is not None or network.sigmoid:
             return ""
         probability = 0.5 if decision.probability is None else decision.probability
         if network.outputs == 1:
@@ -151,13 +151,13 @@ class Schema:
         """Reject outcomes that contradict the classes of an estimator, its `classes_`."""
         names = [str(name) for name in classes]
         check_order(self.decision, names)
-        if isinstance(self.rule, Threshold) and len(names) == 2:  # noqa: PLR2004 - two sides
+        if self.rule.threshold is not None and len(names) == 2:  # noqa: PLR2004 - two sides
             check_outcomes(self.decision, names)
 
     def outcome_classes(self, classes: Sequence[object]) -> tuple[tuple[str, str], ...]:
         """Pair the outcomes with the classes that they are; empty if their names are equal."""
         rule, names = self.rule, [str(name) for name in classes]
-        if isinstance(rule, Threshold) and len(names) == 2:  # noqa: PLR2004 - two sides
+        if rule.threshold is not None and len(names) == 2:  # noqa: PLR2004 - two sides
             outcomes: tuple[str, ...] = (self.decision.favorable, self.decision.unfavorable)
             sides = names[::-1] if rule.favors == "above" else names
         else:
@@ -186,7 +186,7 @@ class Schema:
                 "center and scale are too extreme: some weights of the network grow beyond "
                 "float64; correct them"
             ) from None
-        if not isinstance(rule, Threshold):
+        if rule.threshold is None:
             return Model(self.space, folded, rule)
         if self.file.decision.score is None:
             _check_logits(network)
@@ -214,35 +214,31 @@ def _check_logits(network: Network) -> None:
 
 def _check_outputs(rule: Rule, network: Network) -> None:
     """Reject a rule that does not fit the network's outputs; the message names one that does."""
-    outputs = f"the network has {network.outputs} output{'s' if network.outputs > 1 else ''}"
-    match rule:
-        case Threshold() if network.outputs > 2:  # noqa: PLR2004 - two outputs make one score
-            message = (
-                f"{outputs}, but [decision] lists no classes; "
-                'write classes = ["…", "…"] in the order of the outputs'
-            )
-        case Argmax() | OneVsRest() if network.outputs == 1:
-            message = (
-                f"[decision] lists {rule.outputs} classes, but {outputs}; "
-                "write favorable, unfavorable and a threshold instead"
-            )
-        case Argmax() | OneVsRest() if network.outputs != rule.outputs:
-            message = (
-                f"[decision] lists {rule.outputs} classes, but {outputs}; list one class per output"
-            )
-        case Tolerance() if network.outputs > 1:
-            message = (
-                f"a tolerance applies to one score, but {outputs}; "
-                "list their classes in [decision] instead"
-            )
-        case Tolerance() if network.sigmoid:
-            message = (
-                "a tolerance applies to scores, but the network ends in a sigmoid; "
-                "export it without the sigmoid"
-            )
-        case _:
-            return
-    raise SchemaError(message)
+    if network.outputs not in rule.output_counts:
+        raise SchemaError(_wrong_outputs(rule, network.outputs))
+    if rule.tolerance is not None and network.sigmoid:
+        raise SchemaError(
+            "a tolerance applies to scores, but the network ends in a sigmoid; "
+            "export it without the sigmoid"
+        )
+
+
+def _wrong_outputs(rule: Rule, n_outputs: int) -> str:
+    outputs = f"the network has {n_outputs} output{'s' if n_outputs > 1 else ''}"
+    if rule.tolerance is not None:
+        return (
+            f"a tolerance applies to one score, but {outputs}; "
+            "list their classes in [decision] instead"
+        )
+    if not rule.classes:
+        return (
+            f"{outputs}, but [decision] lists no classes; "
+            'write classes = ["…", "…"] in the order of the outputs'
+        )
+    lists = f"[decision] lists {len(rule.classes)} classes, but {outputs}"
+    if n_outputs == 1:
+        return f"{lists}; write favorable, unfavorable and a threshold instead"
+    return f"{lists}; list one class per output"
 
 
 def read_schema(path: str | Path) -> Schema:

@@ -13,7 +13,6 @@ from feta.arrays import Flags, Matrix, Vector
 from feta.errors import NetworkError
 from feta.model import Model
 from feta.readers.runtime import Runtime, SourceAnswers
-from feta.rule import Tolerance
 from feta.scorer.network.agreement import squashed
 from feta.scorer.protocol import Enclosure
 from feta.space.attribute import Value
@@ -141,7 +140,7 @@ def _compare_decisions(
     model: Model, answers: SourceAnswers, scores: Enclosure, people: Matrix
 ) -> tuple[Flags, Flags]:
     """Return which decisions differ, and which of them the source's rounding cannot explain."""
-    if isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is not None:
         far = ~(np.abs(scores.values[:, 0] - answers.answers) <= scores.errors[:, 0])
         return np.asarray(far), np.asarray(far)
     batch = model.resolve(model.points(people), model.rule)
@@ -153,7 +152,7 @@ def _describe(model: Model, answers: SourceAnswers, person: Vector, index: int) 
     """Describe one person, and both answers."""
     who = ", ".join(f"{name} {_value_text(value)}" for name, value in _decoded(model, person))
     scores = model.points(person[None, :]).scores(model.scorer.arithmetic).values
-    if isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is not None:
         source_score, score = float(answers.answers[index]), float(scores[0, 0])
         return f"({who}): the model's score is {source_score:.6g}, FETA's {score:.6g}"
     decision = model.resolve(model.points(person[None, :]), model.rule).decisions[0]

@@ -23,7 +23,7 @@ from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.sklearn.read import read_sklearn
 from feta.readers.source import ModelSource, SourceOptions, open_source
 from feta.readers.torch.read import torch_outputs
-from feta.rule import Argmax, Threshold
+from feta.rule import rule_kind
 from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
@@ -163,15 +163,15 @@ def _check_number_columns(space: FeatureSpace, table: TableFile, formats: Format
 def _select_view(path: Path, model: Model, one_vs_rest: str | None) -> Model:
     """Return the model, or its view of one class; reject models that no command supports."""
     if one_vs_rest is not None:
-        if not isinstance(model.rule, Argmax):
+        if not model.rule.classes or model.rule.merges_classes:
             raise SchemaError(
-                f"{path}: --one-vs-rest needs several classes: got {type(model.rule).__name__}; "
+                f"{path}: --one-vs-rest needs several classes: got {rule_kind(model.rule)}; "
                 "expected Argmax; list the classes in [decision], classes = [...]"
             )
         model = model.one_vs_rest(one_vs_rest)
-    if model.space.finite and model.space.lattice.size > MAX_COUNTERPARTS:
+    if model.relation.finite and model.relation.size > MAX_COUNTERPARTS:
         raise SchemaError(
-            f"{path}: a person has too many counterparts: got {model.space.lattice.size:.2g}; "
+            f"{path}: a person has too many counterparts: got {model.relation.size:.2g}; "
             "expected at most 2^62; narrow the sensitive columns' min and max"
         )
     return model
@@ -185,7 +185,7 @@ def _read_estimator(estimator: Any, schema: Schema, formats: Formats) -> Network
         raise SchemaError(message)
     decision = schema.decision
     regressor = not hasattr(last, "classes_")
-    if regressor and isinstance(schema.rule, Threshold) and decision.score is None:
+    if regressor and schema.rule.threshold is not None and decision.score is None:
         raise SchemaError(
             "a regressor gives no probability; write tolerance = … in [decision], "
             "or score = … for a decision by its value"

@@ -14,7 +14,7 @@ from feta.model import Model
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.skorch import is_skorch
 from feta.readers.torch.read import read_torch, torch_outputs
-from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.rule import Rule, probability_of
 from feta.scorer.network.agreement import Squash
 from feta.scorer.network.embedding import unexpanded
 from feta.scorer.network.network import Network
@@ -130,9 +130,7 @@ def replays(replay: Replay, model: Model, pairs: Sequence[Counterexample]) -> li
     """Return for each pair whether the user's runtime gives the same two decisions as FETA."""
     answers = replay(np.concatenate([np.stack([pair.person, pair.counterpart]) for pair in pairs]))
     both = answers.reshape(-1, 2)
-    if isinstance(model.rule, Tolerance):
-        return [bool(differs) for differs in np.abs(both[:, 0] - both[:, 1]) > model.rule.epsilon]
-    return [tuple(two.tolist()) == pair.decisions for two, pair in zip(both, pairs, strict=True)]
+    return [model.rule.replays(two, pair.decisions) for two, pair in zip(both, pairs, strict=True)]
 
 
 def graph_runtime(
@@ -153,7 +151,7 @@ def graph_runtime(
 
     def run(rows: Matrix) -> SourceAnswers:
         outputs = np.asarray(outputs_of(rows)).reshape(len(rows), -1)
-        answers = answers_of(model.rule, outputs, squashed=network.sigmoid)
+        answers = model.rule.answers_of_outputs(outputs, probabilities=network.sigmoid)
         return SourceAnswers(answers, *_comparable(model, network, outputs))
 
     return Runtime(name, run, table)
@@ -172,34 +170,6 @@ def _comparable(
     if outputs.shape[1] == model.scorer.outputs and network.sigmoid:
         return outputs, "softmax"
     return None, None  # several scores: a LogSoftmax shifts a row, with the same decision
-
-
-def answers_of(rule: Rule, outputs: Matrix, *, squashed: bool) -> Answers:
-    """Decide as the source does, by its scores, or by its probabilities if squashed."""
-    match rule:
-        case Threshold():
-            return _favorable(rule, outputs, squashed=squashed)
-        case Argmax():
-            return np.argmax(outputs, axis=1)
-        case OneVsRest(index=index):
-            return np.argmax(outputs, axis=1) == index
-        case Tolerance():
-            return outputs[:, 0]
-
-
-def probability_of(score: float) -> float:
-    """Return the probability that corresponds to a score."""
-    return float(1 / (1 + np.exp(-np.clip(score, -700.0, 700.0))))  # exp(700) is finite
-
-
-def _favorable(rule: Threshold, outputs: Matrix, *, squashed: bool) -> Answers:
-    threshold = probability_of(rule.value) if squashed else rule.value
-    if outputs.shape[1] == 2 and not squashed:  # noqa: PLR2004 - two classes
-        value = outputs[:, 1] - outputs[:, 0]
-    else:
-        value = outputs[:, -1]
-    favorable = value > threshold if rule.favors == "above" else value < threshold
-    return np.asarray(favorable | ((value == threshold) & (rule.equality == "favorable")))
 
 
 def _estimator_runtime(estimator: Any, model: Model, table: TableMaker | None) -> Runtime:  # noqa: ANN401 - scikit-learn ships no types
@@ -231,36 +201,25 @@ def _raw_columns(names: Any, model: Model) -> tuple[str, ...] | None:  # noqa: A
 
 def _deciding_function(rule: Rule, last: object) -> tuple[str, float | None]:
     """Return the function whose values decide, and their threshold."""
-    if isinstance(rule, Threshold) and not hasattr(last, "classes_"):
-        return "predict", rule.value
-    if isinstance(rule, Threshold) and rule.value != 0.0:  # predict compares with 0.5
-        return "predict_proba", probability_of(rule.value)
-    return "predict", None
+    if not hasattr(last, "classes_"):
+        return "predict", rule.threshold
+    if rule.threshold is None or rule.threshold == 0.0:  # predict compares with 0.5
+        return "predict", None
+    return "predict_proba", probability_of(rule.threshold)
 
 
 def _answer(estimator: Any, last: Any, model: Model, rows: object) -> SourceAnswers:  # noqa: ANN401 - scikit-learn ships no types
     rule, classes = model.rule, np.asarray(getattr(last, "classes_", []))
     if not len(classes):  # a regressor's value
         values = np.asarray(estimator.predict(rows), dtype=np.float64).reshape(-1, 1)
-        return SourceAnswers(answers_of(rule, values, squashed=False), values)
+        return SourceAnswers(rule.answers_of_outputs(values, probabilities=False), values)
     outputs, squash = _outputs(estimator, last, model, rows)
     if _deciding_function(rule, last)[0] == "predict_proba":
-        assert isinstance(rule, Threshold)
         probabilities = np.asarray(estimator.predict_proba(rows))
-        return SourceAnswers(_favorable(rule, probabilities, squashed=True), outputs, squash)
+        answers = rule.answers_of_outputs(probabilities, probabilities=True)
+        return SourceAnswers(answers, outputs, squash)
     labels = np.asarray(estimator.predict(rows))
-    match rule:
-        case Threshold(favors=favors):
-            decisions = np.asarray((labels.ravel() == classes[1]) == (favors == "above"))
-        case Argmax():
-            decisions = np.argmax(labels.reshape(-1, 1) == classes, axis=1)
-        case OneVsRest(index=index):
-            decisions = np.asarray(labels.ravel() == classes[index])
-        case _:
-            raise NetworkError(
-                f"the rule does not fit a classifier: got {rule!r}; expected a rule on classes"
-            )
-    return SourceAnswers(decisions, outputs, squash)
+    return SourceAnswers(rule.answers_of_labels(labels, classes), outputs, squash)
 
 
 def _outputs(

@@ -9,7 +9,7 @@ from feta.rule.argmax import Argmax
 from feta.rule.band import Band
 from feta.rule.comparator import UNDECIDED, Comparator, Decisions
 from feta.rule.one_vs_rest import OneVsRest
-from feta.rule.protocol import Outcome, Rule
+from feta.rule.protocol import Outcome, Rule, rule_kind, rule_options
 from feta.rule.threshold import Threshold, probability_of
 from feta.rule.tolerance import DEFINITION, Tolerance
 
@@ -26,4 +26,6 @@ __all__ = [
     "Threshold",
     "Tolerance",
     "probability_of",
+    "rule_kind",
+    "rule_options",
 ]

@@ -10,6 +10,7 @@ from feta.errors import SchemaError
 from feta.rounding import DIFFERENCE
 from feta.rule.comparator import UNDECIDED, Decisions
 from feta.rule.decision_rule import DecisionRule
+from feta.rule.intervals import interval_ends
 from feta.rule.labels import parse_class
 from feta.rule.protocol import Outcome, TiesTo
 from feta.rule.words import OTHER_CLASS_MARGIN, RuleWords
@@ -102,12 +103,13 @@ class Argmax(DecisionRule):
         return np.where(wins.all(axis=1), best, UNDECIDED).astype(np.int8)
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Decide exact scores; only intervals that contain a tie remain undecided."""
-        rows = scores.centers.numerators.tolist()
+        """Decide exact scores; intervals whose points differ in decision remain undecided."""
         if scores.radii is None:
+            rows = scores.centers.numerators.tolist()
             return np.array([row.index(max(row)) for row in rows], dtype=np.int8)
-        wins = [winning_class(*ends) for ends in _interval_ends(scores)]
-        return np.array(wins, dtype=np.int8)
+        low, high = (ends.numerators.tolist() for ends in interval_ends(scores))
+        winners = [_winning_class(*ends) for ends in zip(low, high, strict=True)]
+        return np.array(winners, dtype=np.int8)
 
     def answers(self, decisions: Decisions) -> Answers:
         """Return the indices of the classes."""
@@ -115,8 +117,7 @@ class Argmax(DecisionRule):
 
     def objective(self, reference: ExactScores) -> Objective:
         """Return the largest margin of another class over the class that a person gets."""
-        decision = int(self.decide_exactly(reference)[0])
-        return Objective(class_margins(self.n_classes, decision))
+        return Objective(class_margins(self.n_classes, self.reference_decision(reference)))
 
     def reaching(self, decision: int) -> Objective:
         """Return the objective that exceeds its level where a point gets this decision.
@@ -169,13 +170,7 @@ class Argmax(DecisionRule):
         )
 
 
-def _interval_ends(scores: ExactScores) -> list[tuple[list[int], list[int]]]:
-    """Return the lower and the upper ends of each row's intervals, as integers of one scale."""
-    low, high = scores.centers - scores.radius, scores.centers + scores.radius
-    return list(zip(low.numerators.tolist(), high.numerators.tolist(), strict=True))
-
-
-def winning_class(low: list[int], high: list[int]) -> int:
+def _winning_class(low: list[int], high: list[int]) -> int:
     """Return the class that provably wins, where the first one wins ties; else UNDECIDED."""
     for index in range(len(low)):
         before = all(low[index] > other for other in high[:index])

@@ -10,6 +10,7 @@ from feta.dyadic import Dyadic
 from feta.errors import CertificateError
 from feta.rounding import DIFFERENCE, FLOAT64
 from feta.rule.comparator import UNDECIDED, Decisions
+from feta.rule.intervals import decisions_of, interval_ends
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Enclosure, Objective
 
@@ -68,14 +69,14 @@ class Band:
     def decide_exactly(self, scores: ExactScores) -> Decisions:
         """Decide exact scores; a score exactly epsilon / 2 away is within the band.
 
-        Intervals that contain an end of the band remain undecided.
+        Intervals with scores inside and outside remain undecided.
         """
         doubled = scores.combined(np.array([[2.0]]), -self.doubled_center)
-        above = doubled.signs(Dyadic.of(self.epsilon))[:, 0]
-        below = doubled.signs(Dyadic.of(-self.epsilon))[:, 0]
-        outside = (above == 1) | (below == -1)
-        inside = ((above == -1) | (above == 0)) & ((below == 1) | (below == 0))
-        return np.where(outside, 1, np.where(inside, 0, UNDECIDED)).astype(np.int8)
+        low, high = (ends[:, 0] for ends in interval_ends(doubled))
+        top, bottom = Dyadic.of(self.epsilon), Dyadic.of(-self.epsilon)
+        outside = (low.compare(top) > 0) | (high.compare(bottom) < 0)
+        inside = (low.compare(bottom) >= 0) & (high.compare(top) <= 0)
+        return decisions_of(outside, inside)
 
     def objective(self) -> Objective:
         """Return the distance to the center, above and below."""

@@ -21,7 +21,7 @@ class Comparator(Protocol):
         ...
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Decide exact scores; only intervals that contain a tie remain undecided."""
+        """Decide exact scores; intervals whose points differ in decision remain undecided."""
         ...
 
 
@@ -40,7 +40,7 @@ class DecisionComparator:
         return self._compare(self.rule.decide(scores))
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Compare exact scores; only intervals that contain a tie remain undecided."""
+        """Compare exact scores; intervals whose points differ in decision remain undecided."""
         return self._compare(self.rule.decide_exactly(scores))
 
     def _compare(self, decisions: Decisions) -> Decisions:

@@ -10,7 +10,6 @@ from feta.errors import SchemaError
 from feta.rounding import Arithmetic, sigmoid_error
 from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
 from feta.rule.protocol import Outcome, Rule, TiesTo
-from feta.rule.words import RuleWords
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Enclosure, Side
 
@@ -63,7 +62,7 @@ class DecisionRule(ABC):
 
     @abstractmethod
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Decide exact scores; only intervals that contain a tie remain undecided."""
+        """Decide exact scores; intervals whose points differ in decision remain undecided."""
 
     def answers(self, decisions: Decisions) -> Answers:
         """Return True for the favorable decision."""
@@ -79,6 +78,10 @@ class DecisionRule(ABC):
     def comparator(self, reference: ExactScores) -> Comparator:
         """Return a comparator with the decision for a person's scores."""
         return DecisionComparator(self, int(self.decide_exactly(reference)[0]))
+
+    def reference_decision(self, reference: ExactScores) -> int:
+        """Return the decision for a person's scores, or the first one if it is undecided."""
+        return max(0, int(self.decide_exactly(reference)[0]))
 
     def separates(self, pair: ExactScores) -> bool:
         """Return whether two people provably get different decisions."""
@@ -115,8 +118,3 @@ class DecisionRule(ABC):
     def describe(self, outcome: Outcome, names: tuple[str, ...]) -> str | float:
         """Return the name of a decision."""
         return names[int(outcome)]
-
-    def words(self, *, unit: str, log_odds: bool) -> RuleWords:
-        """Return the words for results."""
-        del unit, log_odds
-        return RuleWords()

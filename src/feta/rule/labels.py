@@ -36,7 +36,7 @@ def parse_score(label: object) -> float:
     text = isinstance(label, str) and ("_" in label or not label.isascii())
     try:
         value = float("nan") if text else float(label)  # type: ignore[arg-type]  # others raise
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         value = float("nan")
     if not abs(value) < float("inf"):
         raise DomainError(f"got {_shortened(repr(label))}; expected a finite number")

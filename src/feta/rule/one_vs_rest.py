@@ -9,8 +9,9 @@ from feta.dyadic import Dyadic
 from feta.errors import SchemaError, unknown_choice
 from feta.rounding import DIFFERENCE
 from feta.rule.argmax import Argmax, class_margins
-from feta.rule.comparator import UNDECIDED, Decisions
+from feta.rule.comparator import Decisions
 from feta.rule.decision_rule import DecisionRule
+from feta.rule.intervals import decisions_of, interval_ends
 from feta.rule.labels import parse_class, parse_side
 from feta.rule.protocol import Outcome
 from feta.rule.words import OTHER_CLASS_MARGIN, RuleWords
@@ -78,24 +79,24 @@ class OneVsRest(DecisionRule):
         radius = _margin_error(scores, directions)
         lost = (margins > radius).any(axis=1)
         won = (margins < -radius).all(axis=1)
-        return np.where(won, 1, np.where(lost, 0, UNDECIDED)).astype(np.int8)
+        return decisions_of(np.asarray(won), np.asarray(lost))
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Decide exact scores; only intervals that contain a tie remain undecided."""
+        """Decide exact scores; intervals whose points differ in decision remain undecided."""
         if scores.radii is None:
             winners = Argmax(self.classes).decide_exactly(scores)
             return (winners == self.index).astype(np.int8)
         # The chosen class wins ties with later classes and loses them to earlier ones.
         margins = scores.combined(class_margins(self.outputs, self.index))
-        signs = margins.signs(Dyadic.of(0.0))
+        low, high = (ends.compare(Dyadic.of(0.0)) for ends in interval_ends(margins))
         earlier = np.arange(self.outputs - 1) < self.index
-        lost = ((signs == 1) | ((signs == 0) & earlier)).any(axis=1)
-        won = ((signs == -1) | ((signs == 0) & ~earlier)).all(axis=1)
-        return np.where(won, 1, np.where(lost, 0, UNDECIDED)).astype(np.int8)
+        lost = np.where(earlier, low >= 0, low > 0).any(axis=1)
+        won = np.where(earlier, high < 0, high <= 0).all(axis=1)
+        return decisions_of(np.asarray(won), np.asarray(lost))
 
     def objective(self, reference: ExactScores) -> Objective:
         """Return the margin over the chosen class, or of the chosen class over all others."""
-        return self.reaching(1 - int(self.decide_exactly(reference)[0]))
+        return self.reaching(1 - self.reference_decision(reference))
 
     def reaching(self, decision: int) -> Objective:
         """Return the objective that exceeds its level where a point gets this decision."""
@@ -124,7 +125,7 @@ class OneVsRest(DecisionRule):
         return np.asarray(labels.ravel() == classes[self.index])
 
     def read_label(self, label: object, names: tuple[str, ...]) -> Outcome:
-        """Parse the name of a class or of a decision, or 1 and 0."""
+        """Parse the name of a class or of a decision."""
         if str(label) not in names:
             return parse_class(label, self.classes) == self.chosen
         return parse_side(label, names)

@@ -95,7 +95,7 @@ class Rule(Protocol):
         ...
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Decide exact scores; only intervals that contain a tie remain undecided."""
+        """Decide exact scores; intervals whose points differ in decision remain undecided."""
         ...
 
     def answers(self, decisions: Decisions) -> Answers:
@@ -107,7 +107,11 @@ class Rule(Protocol):
         ...
 
     def objective(self, reference: ExactScores) -> Objective:
-        """Return what `worst` maximizes, given a person's scores."""
+        """Return what `worst` maximizes, given a person's scores.
+
+        If these leave the person's decision undecided, it is the objective of one decision:
+        agreement with any one decision proves that all counterparts get the same.
+        """
         ...
 
     def reaching(self, decision: int) -> Objective:
@@ -175,12 +179,17 @@ class Rule(Protocol):
         ...
 
 
+def rule_kind(rule: Rule) -> str:
+    """Return the name of the kind of rule, for files and messages."""
+    return type(rule).__name__
+
+
 def check_fits(rule: Rule, outputs: int) -> str:
     """Return why a scorer with this number of outputs does not fit; empty if it does."""
     if outputs in rule.output_counts:
         return ""
     expected = " or ".join(map(str, rule.output_counts))
-    return f"got {outputs}; expected {expected} for {type(rule).__name__}"
+    return f"got {outputs}; expected {expected} for {rule_kind(rule)}"
 
 
 def rule_options(rule: Rule) -> dict[str, object]:

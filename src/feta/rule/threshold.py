@@ -6,16 +6,17 @@ from typing import Literal, Self
 
 import numpy as np
 
-from feta.arrays import Answers, Array, Matrix
+from feta.arrays import Answers, Array, Flags, Matrix
 from feta.dyadic import Dyadic
 from feta.errors import SchemaError, unknown_choice
 from feta.rounding import Arithmetic, sigmoid_error
 from feta.rule.comparator import UNDECIDED, Decisions
 from feta.rule.decision_rule import DecisionRule
+from feta.rule.intervals import decisions_of, interval_ends
 from feta.rule.labels import parse_side
 from feta.rule.protocol import Outcome, is_finite_number
 from feta.rule.words import RuleWords
-from feta.scorer.exact_scores import UNKNOWN_SIGN, ExactScores
+from feta.scorer.exact_scores import ExactScores
 from feta.scorer.kernel import KernelRule
 from feta.scorer.protocol import Enclosure, Objective, Side
 
@@ -106,12 +107,14 @@ class Threshold(DecisionRule):
         )
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
-        """Decide exact scores; only intervals that contain the threshold remain undecided."""
-        side = scores.signs(Dyadic.of(self.value))[:, 0]
+        """Decide exact scores; intervals with scores on both sides remain undecided."""
+        low, high = (self._is_favorable(ends) for ends in interval_ends(scores))
+        return decisions_of(low & high, ~(low | high))
+
+    def _is_favorable(self, scores: Dyadic) -> Flags:
+        side = scores.compare(Dyadic.of(self.value))[:, 0]
         favorable = side == 1 if self.favors == "above" else side == -1
-        if self.equality != "unfavorable":
-            favorable = favorable | (side == 0)
-        return np.where(side == UNKNOWN_SIGN, UNDECIDED, favorable).astype(np.int8)
+        return favorable if self.equality == "unfavorable" else favorable | (side == 0)
 
     def source_error(self, arithmetic: Arithmetic) -> float:
         """Bound the error that a sigmoid before the comparison adds, in units of the score."""
@@ -123,7 +126,7 @@ class Threshold(DecisionRule):
         This is `|z − f(x)|` of Eq. 4 without the absolute value, because the other decision is on
         one side only.
         """
-        return self.reaching(1 - int(self.decide_exactly(reference)[0]))
+        return self.reaching(1 - self.reference_decision(reference))
 
     def reaching(self, decision: int) -> Objective:
         """Return the objective that exceeds its level where a point gets this decision."""
@@ -142,7 +145,7 @@ class Threshold(DecisionRule):
         else:
             value = outputs[:, -1]
         favorable = value > threshold if self.favors == "above" else value < threshold
-        return np.asarray(favorable | ((value == threshold) & (self.equality == "favorable")))
+        return np.asarray(favorable | ((value == threshold) & (self.equality != "unfavorable")))
 
     def answers_of_labels(self, labels: Array, classes: Array) -> Answers:
         """Return which labels are favorable; the second class has the higher scores."""
@@ -167,7 +170,7 @@ class Threshold(DecisionRule):
         del unit
         unfavorable, favorable = names
         sides = ("above", "below") if self.favors == "above" else ("below", "above")
-        ties = ("at or ", "") if self.equality == "favorable" else ("", "at or ")
+        ties = ("", "at or ") if self.equality == "unfavorable" else ("at or ", "")
         first, second = (f"{tie}{side}" for tie, side in zip(ties, sides, strict=True))
         words = (
             f"A score {first} {self.value:.6g} gives the decision {favorable!r}, a score {second} "

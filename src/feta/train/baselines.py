@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix
-from feta.rule import Argmax, Rule, Threshold, Tolerance
+from feta.rule import Rule, Threshold
 from feta.scorer.network.layers import Columns
 from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
@@ -16,11 +16,11 @@ def majority(space: FeatureSpace, labels: ArrayLike, *, rule: Rule = Threshold(0
     """Return the network that gives everybody the most frequent label."""
     array = np.asarray(labels)
     targets = Task(rule).targets(array, len(array))
-    if isinstance(rule, Tolerance):
+    if rule.tolerance is not None:
         bias = np.array([targets.mean()])
-    elif isinstance(rule, Threshold):
+    elif rule.threshold is not None:
         above = (2 * targets.sum() >= len(targets)) == (rule.favors == "above")
-        bias = np.array([rule.value + (1.0 if above else -1.0)])
+        bias = np.array([rule.threshold + (1.0 if above else -1.0)])
     else:
         bias = np.bincount(targets.astype(np.int64), minlength=rule.outputs).astype(np.float64)
     return Network(Columns(bias, np.zeros((len(bias), space.width))), (), (), source="float64")
@@ -41,17 +41,15 @@ def blind_logistic(
     scaling = Scaling.of(space, people)
     read = np.flatnonzero(~space.sensitive_columns)
     scaled = scaling(people)[:, read]
-    if isinstance(rule, Tolerance):
+    if rule.tolerance is not None:
         fitted = Ridge(alpha=1 / strength).fit(scaled, targets)
         weight, bias = fitted.coef_[None, :], np.array([fitted.intercept_])
     else:
         fitted = LogisticRegression(C=strength, max_iter=2000).fit(scaled, targets)
         weight, bias = fitted.coef_, fitted.intercept_
-    if isinstance(rule, Threshold) and rule.favors == "below":
+    if rule.favors == "below":
         weight, bias = -weight, -bias
-    if (
-        isinstance(rule, Argmax) and len(bias) != rule.outputs
-    ):  # only two classes, or a class without people
+    if len(bias) != rule.outputs:  # only two classes, or a class without people
         weight, bias = _rows_per_class(weight, bias, fitted.classes_, rule.outputs)
     slopes = np.zeros((len(bias), space.width))
     slopes[:, read] = weight

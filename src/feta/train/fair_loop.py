@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
-from feta.rule import Tolerance
 from feta.scorer.network.network import Network
 from feta.train.checkpoint_file import Checkpoint
 from feta.train.ensemble_stack import Shape, Stack, import_torch
@@ -182,9 +181,10 @@ class FairLoop:
         rises = values[:n_people] - reference >= reference - values[n_people:]
         ends_decided = self.task.decisions(values[:, None])
         decisions = self.task.decisions(reference[:, None])
-        if isinstance(self.task.rule, Tolerance):
+        tolerance = self.task.rule.tolerance
+        if tolerance is not None:
             spans = values[:n_people] - values[n_people:]
-            differs = spans > self.task.rule.epsilon
+            differs = spans > tolerance
             rows = np.where(rises[:, None], ends[:n_people], ends[n_people:])
             return Violations(decisions, differs, rows, np.where(differs, spans, 0.0))
         changed = ends_decided.reshape(2, n_people) != decisions
@@ -215,7 +215,7 @@ class FairLoop:
 
     def _fairness(self, results: Violations, targets: Vector) -> Fairness:
         accuracy = self.task.accuracy(results.decisions, targets)
-        return Fairness.of(results, accuracy, scores=isinstance(self.task.rule, Tolerance))
+        return Fairness.of(results, accuracy, scores=self.task.rule.tolerance is not None)
 
     def _nearest(self) -> int:
         return nearest_to_ideal(

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Counts, Flags, Matrix
 from feta.errors import SchemaError
+from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.rule import Threshold
 from feta.scorer.network.activation import identity, relu
 from feta.scorer.network.layers import Affine
@@ -61,10 +62,10 @@ class LCIFRRun:
         """
         head = self.network.layers[-1]
         weight = float(np.abs(head.weight).sum())
-        certified = np.zeros(len(people), dtype=bool)
+        relation, certified = AllSensitiveValues(self.space), np.zeros(len(people), dtype=bool)
         for row, person in enumerate(people):
             reference = self.encoder(person[None, :])
-            blocks = self.space.lattice.counterparts(person)
+            blocks = relation.counterparts(person)
             radius = max(float(np.abs(self.encoder(block) - reference).max()) for block in blocks)
             score = float((reference @ head.weight.T + head.bias)[0, 0])
             certified[row] = abs(score) > (radius + PADDING) * weight

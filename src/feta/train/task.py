@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from feta.arrays import Matrix, Vector
 from feta.errors import DomainError, SchemaError
-from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.rule import Argmax, Rule, Threshold, rule_kind
 from feta.train.ensemble_stack import import_torch
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ class Task:
     rule: Rule
 
     def __post_init__(self) -> None:
-        if isinstance(self.rule, OneVsRest):
-            raise SchemaError("training needs all classes: got OneVsRest; expected Argmax")
+        if self.rule.merges_classes:
+            kind = rule_kind(self.rule)
+            raise SchemaError(f"training needs all classes: got {kind}; expected Argmax")
 
     @classmethod
     def of(cls, rule: Rule | None, outputs: int) -> "Task":
@@ -37,7 +38,7 @@ class Task:
             rule = Threshold(0.0) if outputs == 1 else Argmax(names)
         if rule.outputs != outputs:
             raise SchemaError(
-                f"wrong number of scores for {type(rule).__name__}: "
+                f"wrong number of scores for {rule_kind(rule)}: "
                 f"got {outputs}; expected {rule.outputs}"
             )
         return cls(rule)
@@ -52,13 +53,13 @@ class Task:
             )
         numbers = array.astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(numbers))
-        if not isinstance(self.rule, Tolerance):
+        if self.rule.tolerance is None:
             known = np.arange(float(self.rule.n_classes))
             bad = np.flatnonzero(~np.isin(numbers, known))
         if bad.size:
             expected = (
                 "a finite number"
-                if isinstance(self.rule, Tolerance)
+                if self.rule.tolerance is not None
                 else f"an integer from 0 to {self.rule.n_classes - 1}"
             )
             label = array[bad[0]].item()
@@ -69,31 +70,29 @@ class Task:
     def losses(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
         """Compute each person's loss, (members, people), from scores (members, people, outputs)."""
         torch = import_torch()
-        match self.rule:
-            case Threshold(favors=favors):
-                odds = scores[..., 0] if favors == "above" else -scores[..., 0]
-                # ln(1 + e^z) − y·z: the binary cross-entropy, with the minus sign that Eq. 7 lacks.
-                return torch.nn.functional.softplus(odds) - targets * odds
-            case Tolerance():
-                return (scores[..., 0] - targets) ** 2
-            case _:
-                classes = targets.long().expand(scores.shape[:2])[..., None]
-                return scores.logsumexp(-1) - scores.gather(-1, classes)[..., 0]
+        if self.rule.threshold is not None:
+            odds = scores[..., 0] if self.rule.favors == "above" else -scores[..., 0]
+            # ln(1 + e^z) − y·z: the binary cross-entropy, with the minus sign that Eq. 7 lacks.
+            return torch.nn.functional.softplus(odds) - targets * odds
+        if self.rule.tolerance is not None:
+            return (scores[..., 0] - targets) ** 2
+        classes = targets.long().expand(scores.shape[:2])[..., None]
+        return scores.logsumexp(-1) - scores.gather(-1, classes)[..., 0]
 
     def decisions(self, scores: Matrix) -> Vector:
         """Decide by float64 scores, to monitor a training; a regression keeps the score."""
-        match self.rule:
-            case Threshold(value=value, favors=favors):
-                side = scores[:, 0] >= value if favors == "above" else scores[:, 0] <= value
-                return side.astype(np.float64)
-            case Tolerance():
-                return scores[:, 0]
-            case _:
-                return np.argmax(scores, axis=1).astype(np.float64)
+        threshold = self.rule.threshold
+        if threshold is not None:
+            above = self.rule.favors == "above"
+            side = scores[:, 0] >= threshold if above else scores[:, 0] <= threshold
+            return side.astype(np.float64)
+        if self.rule.tolerance is not None:
+            return scores[:, 0]
+        return np.argmax(scores, axis=1).astype(np.float64)
 
     def accuracy(self, decisions: Vector, targets: Vector) -> float:
         """Return the share of correct decisions; for regression the share of variance explained."""
-        if not isinstance(self.rule, Tolerance):
+        if self.rule.tolerance is None:
             return float(np.mean(decisions == targets))
         spread = float(np.mean((targets - targets.mean()) ** 2))
         error = float(np.mean((decisions - targets) ** 2))

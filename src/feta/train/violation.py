@@ -12,7 +12,7 @@ import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
 from feta.rounding import FLOAT64
-from feta.rule import UNDECIDED, Rule, Tolerance
+from feta.rule import UNDECIDED, Rule
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.network.activation import identity
 from feta.scorer.network.error_bounds import largest_error
@@ -59,7 +59,7 @@ def violations(
     search = partial(worst_counterparts, space, numbers=numbers, engine=engine, nearly=nearly)
     if rule.tolerance is not None:
         exact = partial(search, nearly=False)  # a span has no threshold to be provably beyond
-        return _spans(exact, space, network, rule.tolerance, people)
+        return _spans(exact, network, people, space=space, rule=rule, epsilon=rule.tolerance)
     scores, error = network(people), largest_error(network, space.magnitudes, FLOAT64)
     reference = _decide(network, rule, people, scores, error)
     if rule.threshold is not None:
@@ -125,7 +125,13 @@ def _margins(
 
 
 def _spans(
-    search: Search, space: FeatureSpace, network: Network, epsilon: float, people: Matrix
+    search: Search,
+    network: Network,
+    people: Matrix,
+    *,
+    space: FeatureSpace,
+    rule: Rule,
+    epsilon: float,
 ) -> Violations:
     """Find the span of each person's counterparts, and its end farther from the person's score."""
     reference = network(people)[:, 0]
@@ -133,7 +139,7 @@ def _spans(
     high, above = search(network, people, up)
     low, below = search(network, people, ~up)
     rows = np.where((above - reference >= reference - below)[:, None], high, low)
-    spans, rule = above - below, Tolerance(epsilon)
+    spans = above - below
     error = 4 * largest_error(network, space.magnitudes, FLOAT64)
     differs = spans > epsilon
     for row in np.flatnonzero(~(np.abs(spans - epsilon) > error)):

@@ -76,17 +76,18 @@ def worst_counterparts(
     """
     if network.outputs != 1:
         raise SchemaError(f"invalid number of scores: got {network.outputs}; expected 1")
-    search = _WorstSearch(_grid(space), network, _line(space, network, numbers))
+    relation = AllSensitiveValues(_grid(space))
+    search = _WorstSearch(relation, network, _line(space, relation, network, numbers=numbers))
     if engine == "auto" and search.fits_kernel:
         rows = np.array(people, dtype=np.float64)
         return search.worst_by_kernel(rows, upward, beyond, nearly=nearly)
-    if search.lattice.size > MAX_COUNTERPARTS:
+    if search.relation.size > MAX_COUNTERPARTS:
         raise EngineError(
-            f"too many counterparts per person: got {search.lattice.size:,}; expected at most "
+            f"too many counterparts per person: got {search.relation.size:,}; expected at most "
             f"{MAX_COUNTERPARTS:,}; narrow their domains, or name fewer sensitive attributes"
         )
     rows, scores = np.array(people, dtype=np.float64), np.zeros(len(people))
-    step = max(1, BLOCK // search.lattice.size)
+    step = max(1, BLOCK // search.relation.size)
     for start in range(0, len(people), step):
         part = slice(start, start + step)
         rows[part], scores[part] = search.worst_counterparts(rows[part], upward[part])
@@ -107,7 +108,9 @@ def _with_levels(attribute: Attribute) -> Attribute:
     return Levels(attribute.name, tuple(numbers.tolist()), sensitive=True)
 
 
-def _line(space: FeatureSpace, network: Network, numbers: Numbers) -> int | None:
+def _line(
+    space: FeatureSpace, relation: AllSensitiveValues, network: Network, *, numbers: Numbers
+) -> int | None:
     """Return the index of the axis that is searched over the reals, if any."""
     reals = [a for a in space.sensitive if isinstance(a, Real)]
     if len(reals) > 1:
@@ -116,14 +119,13 @@ def _line(space: FeatureSpace, network: Network, numbers: Numbers) -> int | None
             f"too many real-valued sensitive attributes for training: got {names}; expected at "
             "most one; declare the others as integer, or add a step"
         )
-    axes = _grid(space).lattice.axes
     if reals:
-        return [axis.attribute.name for axis in axes].index(reals[0].name)
+        return [axis.attribute.name for axis in relation.axes].index(reals[0].name)
     tabled = {table.column for table in network.first.tables}
     # A table or a band has no values between integers, and a missing value is not a number.
     wide = [
         (-len(axis), index)
-        for index, axis in enumerate(axes)
+        for index, axis in enumerate(relation.axes)
         if isinstance(axis.attribute, Integer)
         and len(axis.columns) == 1  # no bands, no flag for missing values
         and axis.columns[0] not in tabled
@@ -133,9 +135,9 @@ def _line(space: FeatureSpace, network: Network, numbers: Numbers) -> int | None
 
 @dataclass(frozen=True, eq=False)
 class _WorstSearch:
-    """Search of a network over the lattice."""
+    """Search of a network over the counterparts of people."""
 
-    space: FeatureSpace
+    relation: AllSensitiveValues
     network: Network
     line: int | None
 
@@ -147,14 +149,14 @@ class _WorstSearch:
     @cached_property
     def tabulated(self) -> Tabulated:
         """The first layer over the counterparts, also for exact arithmetic."""
-        return Tabulated(ExactNetwork(self.network), AllSensitiveValues(self.space))
+        return Tabulated(ExactNetwork(self.network), self.relation)
 
     @cached_property
     def cached_terms(self) -> Matrix | None:
         """What each assignment contributes, (assignments, neurons); None if that is too large."""
-        if self.lattice.size * self.network.first.outputs > MAX_CACHED_TERMS:
+        if self.relation.size * self.network.first.outputs > MAX_CACHED_TERMS:
             return None
-        return self.tabulated.terms(np.arange(self.lattice.size))[0]
+        return self.tabulated.terms(np.arange(self.relation.size))[0]
 
     def terms(self, assignment_ids: Counts) -> Matrix:
         """Return what these assignments contribute to the first layer."""
@@ -165,7 +167,7 @@ class _WorstSearch:
     @cached_property
     def error(self) -> float:
         """The largest error of any float64 score."""
-        return largest_error(self.network, self.space.magnitudes, FLOAT64)
+        return largest_error(self.network, self.relation.space.magnitudes, FLOAT64)
 
     @property
     def fits_kernel(self) -> bool:
@@ -174,10 +176,10 @@ class _WorstSearch:
             warn_without_kernel()
             return False
         return (
-            max(map(len, self.lattice.axes)) <= native_kernel.LONGEST_AXIS
-            and self.lattice.size < native_kernel.MAX_COUNTERPARTS
+            max(map(len, self.relation.axes)) <= native_kernel.LONGEST_AXIS
+            and self.relation.size < native_kernel.MAX_COUNTERPARTS
             and (self.line is None or native_kernel.fits_line(*self._ends(self.line)))
-            and native_kernel.fits(self.network, self.space.magnitudes)
+            and native_kernel.fits(self.network, self.relation.space.magnitudes)
         )
 
     def worst_by_kernel(
@@ -185,7 +187,7 @@ class _WorstSearch:
     ) -> tuple[Matrix, Vector]:
         """Search with the kernel; exact arithmetic decides what it leaves undecided."""
         kernel = kernel_of(
-            self.network, [self._axis(index) for index in range(len(self.lattice.axes))]
+            self.network, [self._axis(index) for index in range(len(self.relation.axes))]
         )
         kernel.finish(True)
         values, sizes = self._shared(people)
@@ -208,28 +210,28 @@ class _WorstSearch:
         else:
             result = kernel.worst_real(values, sizes, signs, floors, *NO_LIMIT)
             rows = np.flatnonzero(result["found"])
-            lengths = [len(axis) for axis in self.lattice.axes]
+            lengths = [len(axis) for axis in self.relation.axes]
             # Numbers omit the real axis: its first value is set here, and replaced below.
             lengths[self.line] = 1
             coordinates = np.unravel_index(result["number"][rows].astype(np.int64), lengths)
             people[rows[:, None], columns] = self._codes(coordinates)
-            people[rows, self.lattice.axes[self.line].columns[0]] = result["at"][rows]
+            people[rows, self.relation.axes[self.line].columns[0]] = result["at"][rows]
         return people, self.network(people)[:, 0]
 
     def _shared(self, people: Matrix) -> tuple[Matrix, Matrix]:
         """Sum what the other columns contribute, and the magnitudes of these terms."""
-        columns = np.flatnonzero(~self.space.sensitive_columns)
+        columns = self.tabulated.shared
         return self.network.first.terms(people[:, columns], columns.tolist())
 
     def _axis(self, index: int) -> AxisTerms:
-        axis = self.lattice.axes[index]
+        axis = self.relation.axes[index]
         if index == self.line:
             slopes = self.network.first.slopes[:, axis.columns[0]]
             return RealTerms(*self._ends(index), slopes)
         return self.network.first.terms(axis.every_code, axis.columns)
 
     def _ends(self, index: int) -> tuple[float, float]:
-        codes = self.lattice.axes[index].every_code
+        codes = self.relation.axes[index].every_code
         return float(codes[0, 0]), float(codes[-1, 0])
 
     def worst_counterparts(self, people: Matrix, upward: Flags) -> tuple[Matrix, Vector]:
@@ -251,7 +253,7 @@ class _WorstSearch:
 
     def _scores(self, constants: Matrix) -> Matrix:
         """Score every counterpart, (people, assignments)."""
-        size = self.lattice.size
+        size = self.relation.size
         scores = np.empty((len(constants), size))
         for start in range(0, size, BLOCK):
             terms = self.terms(np.arange(start, min(start + BLOCK, size)))
@@ -265,7 +267,7 @@ class _WorstSearch:
 
     def _codes(self, coordinates: tuple[Counts, ...]) -> Matrix:
         return np.hstack(
-            [axis.every_code[at] for axis, at in zip(self.lattice.axes, coordinates, strict=True)]
+            [axis.every_code[at] for axis, at in zip(self.relation.axes, coordinates, strict=True)]
         )
 
     def _exact_best(self, person: Vector, assignment_ids: Counts, upward: bool) -> int:
@@ -285,10 +287,10 @@ class _WorstSearch:
         its steepest slope; intervals that could exceed the best known score are searched.
         """
         assert self.line is not None
-        axis = self.lattice.axes[self.line]
+        axis = self.relation.axes[self.line]
         column = axis.columns[0]
         values = axis.every_code[:, 0]
-        after = int(np.prod([len(later) for later in self.lattice.axes[self.line + 1 :]]))
+        after = int(np.prod([len(later) for later in self.relation.axes[self.line + 1 :]]))
         cube = np.moveaxis(signed.reshape(len(rows), -1, len(axis), after), 2, 3)
         best = signed.max(axis=1)
         excess = self._steepest(column) * np.diff(values) / 2

@@ -6,7 +6,6 @@ from sklearn.preprocessing import StandardScaler
 
 import feta
 from feta import Argmax, FeatureSpace, Integer, Model, NetworkError, Real, Threshold, Tolerance
-from feta.readers.runtime import answers_of
 from feta.space.sampling import draw_people
 
 SPACE = FeatureSpace((Integer("age", 18, 60, sensitive=True), Real("income", 0, 9)))
@@ -44,9 +43,3 @@ def test_a_model_that_cannot_decide_is_refused() -> None:
         match="replayed in this object: got int; expected an estimator or a torch module",
     ):
         feta.runtime_of(5, Model(SPACE, network))
-
-
-def test_logarithms_of_probabilities_decide_by_their_difference() -> None:
-    logs = np.log([[0.4, 0.6], [0.7, 0.3], [0.5, 0.5]])
-    rule = Threshold(0.0, equality="favorable")
-    assert answers_of(rule, logs, squashed=False).tolist() == [True, False, True]

@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feta import Categorical, EngineError, FeatureSpace, Integer, Model, Network, Real, SchemaError
-from feta.dyadic import Dyadic
 from feta.rule import Tolerance
+from feta.scorer.exact_scores import ExactScores
 from feta.scorer.network.evaluation import Counterparts
 from feta.scorer.network.layers import Columns
 from feta.train.worst_counterparts import Numbers, worst_counterparts
@@ -112,7 +112,7 @@ def test_ties_by_inactive_neurons_need_no_exact_arithmetic(
     exact: list[int] = []
     original = Counterparts.exact_scores
 
-    def count(points: Counterparts, chosen: np.ndarray) -> Dyadic:
+    def count(points: Counterparts, chosen: np.ndarray) -> ExactScores:
         exact.append(len(chosen))
         return original(points, chosen)
 
