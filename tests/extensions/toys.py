@@ -11,7 +11,14 @@ from feta.dyadic import Dyadic
 from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64, Arithmetic
 from feta.scorer.exact_scores import ExactScores
-from feta.scorer.protocol import Enclosure, Provenance, Restricted, Side, StoredScorer
+from feta.scorer.protocol import (
+    Enclosure,
+    Points,
+    Provenance,
+    Restricted,
+    Side,
+    StoredScorer,
+)
 from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute
 from feta.space.axis import Axis
@@ -61,7 +68,7 @@ class Square:
     def reads(self, attribute: Attribute, space: FeatureSpace) -> bool:
         return bool(np.any(np.array(self.weights)[space.columns_of(attribute)]))
 
-    def points(self, people: Matrix) -> "SquarePoints":
+    def points(self, people: Matrix) -> Points:
         return SquarePoints(self, people)
 
     def restrict(self, relation: Relation) -> Restricted:
@@ -97,7 +104,7 @@ class Blurred(Square):
     def __call__(self, people: Matrix) -> Matrix:
         return (people @ np.array(self.weights) - self.constant)[:, None]
 
-    def points(self, people: Matrix) -> "BlurredPoints":
+    def points(self, people: Matrix) -> Points:
         return BlurredPoints(self, people)
 
 
