@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
-from feta.dyadic import Dyadic
 from feta.engine.budget_tracker import BudgetTracker
 from feta.engine.counterparts import IndexedCounterparts, blocks
 from feta.engine.protocol import Budget
@@ -79,7 +78,7 @@ def _score_at_rank(rank: int, points: Points, intervals: _Intervals) -> float:
     order = sorted(range(int(near.sum())), key=lambda index: exact.numerators[index, 0])
     votes_up_to = int(intervals.votes[below].sum()) + np.cumsum(intervals.votes[near][order])
     index = order[int(np.searchsorted(votes_up_to, rank))]
-    return float(Dyadic(exact.numerators[index, :1], exact.exponent).floats()[0])
+    return float(exact[index, :1].floats()[0])
 
 
 def _quantile(values: Vector, votes: Counts, rank: int) -> float:

@@ -199,5 +199,5 @@ def largest(
     combine = min if objective.least else max
     rows = [combine(row) for row in values.numerators.tolist()]
     index = max(range(len(rows)), key=lambda row: (rows[row], differs[row], -row))
-    value = Dyadic(np.array(rows[index], dtype=object), values.exponent)
+    value = Dyadic(np.array(rows[index], dtype=object), values.exponent, values.denominator)
     return value, int(differs[index]), int(assignment_ids[index])

@@ -25,46 +25,39 @@ class ExactScores:
 
     centers: Dyadic  # (points, outputs)
     radii: Dyadic | None = None  # of the same shape, 0 or more
-    denominator: int = 1  # the scores are (centers ± radii) / denominator, as for a mean
 
     def __len__(self) -> int:
         return len(self.centers.numerators)
 
     def __getitem__(self, rows: Counts | slice | list[int]) -> "ExactScores":
         radii = None if self.radii is None else self.radii[rows]
-        return ExactScores(self.centers[rows], radii, self.denominator)
+        return ExactScores(self.centers[rows], radii)
 
     def over(self, denominator: int) -> "ExactScores":
         """Return the scores divided by a positive integer, without rounding."""
-        return ExactScores(self.centers, self.radii, self.denominator * denominator)
+        radii = None if self.radii is None else self.radii.over(denominator)
+        return ExactScores(self.centers.over(denominator), radii)
 
     def output(self, index: int) -> "ExactScores":
         """Return one output, (points, 1)."""
         column = (slice(None), slice(index, index + 1))
-        radii = None if self.radii is None else self.radii[column]
-        return ExactScores(self.centers[column], radii, self.denominator)
+        return ExactScores(self.centers[column], None if self.radii is None else self.radii[column])
 
     def combined(self, directions: Matrix, offsets: Dyadic | None = None) -> "ExactScores":
         """Return directions · scores + offsets, (points, directions)."""
         centers = self.centers @ Dyadic.of(directions).mT
         if offsets is not None:
-            centers = centers + self._scaled(offsets)
-        radii = None if self.radii is None else self.radii @ Dyadic.of(np.abs(directions)).mT
-        return ExactScores(centers, radii, self.denominator)
-
-    def _scaled(self, number: Dyadic) -> Dyadic:
-        """Multiply a number by the denominator."""
-        if self.denominator == 1:
-            return number
-        product = np.asarray(number.numerators * self.denominator, dtype=object)
-        return Dyadic(product, number.exponent)
+            centers = centers + offsets
+        if self.radii is None:
+            return ExactScores(centers)
+        return ExactScores(centers, self.radii @ Dyadic.of(np.abs(directions)).mT)
 
     def minus(self, other: "ExactScores") -> "ExactScores":
         """Return the differences of two sets of scores, row by row."""
-        assert self.denominator == other.denominator  # scores of one model
-        exact = self.radii is None and other.radii is None
-        radii = None if exact else self.radius + other.radius
-        return ExactScores(self.centers - other.centers, radii, self.denominator)
+        centers = self.centers - other.centers
+        if self.radii is None and other.radii is None:
+            return ExactScores(centers)
+        return ExactScores(centers, self.radius + other.radius)
 
     @property
     def radius(self) -> Dyadic:
@@ -75,7 +68,6 @@ class ExactScores:
 
     def signs(self, level: Dyadic) -> Signs:
         """Return the sign of each score minus the level."""
-        level = self._scaled(level)
         if self.radii is None:
             return self.centers.compare(level)
         low = (self.centers - self.radii).compare(level)
@@ -84,23 +76,23 @@ class ExactScores:
 
     def joined(self, other: "ExactScores") -> "ExactScores":
         """Return these points, then the others."""
-        assert self.denominator == other.denominator  # scores of one model
-        exact = self.radii is None and other.radii is None
-        radii = None if exact else _stack([self.radius, other.radius])
-        return ExactScores(_stack([self.centers, other.centers]), radii, self.denominator)
+        if self.radii is None and other.radii is None:
+            return ExactScores(_stack([self.centers, other.centers]))
+        return ExactScores(
+            _stack([self.centers, other.centers]), _stack([self.radius, other.radius])
+        )
 
     def floats(self) -> Matrix:
         """Round each center once, to the nearest float64."""
-        if self.denominator == 1:
-            return self.centers.floats()
-        nearest = [float(number) for number in self.fractions()]
-        return np.array(nearest, dtype=np.float64).reshape(self.centers.numerators.shape)
+        return self.centers.floats()
 
     def fractions(self) -> list[Fraction]:
         """Return the centers as a flat list."""
-        return [number / self.denominator for number in self.centers.fractions()]
+        return self.centers.fractions()
 
 
 def _stack(parts: Sequence[Dyadic]) -> Dyadic:
     exponent = min(part.exponent for part in parts)
-    return Dyadic(np.concatenate([part.at(exponent) for part in parts]), exponent)
+    denominator = parts[0].denominator
+    assert all(part.denominator == denominator for part in parts)  # scores of one model
+    return Dyadic(np.concatenate([part.at(exponent) for part in parts]), exponent, denominator)

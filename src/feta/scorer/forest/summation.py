@@ -1,11 +1,11 @@
 """How a library adds the leaf values of its trees; replayed bit for bit."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector
+from feta.arrays import Array, Matrix, Vector
 
 Format = Literal["float32", "float64"]
 
@@ -26,9 +26,10 @@ class Summation:
 
     def replay(self, values: Matrix) -> Matrix:
         """Add leaf values, (people, trees, outputs), as the library does; return float64."""
-        kind = np.float32 if self.format == "float32" else np.float64
-        leaves, start = values.astype(kind), self.start.astype(kind)
-        total = np.broadcast_to(start, (len(values), len(start))).astype(kind)
+        kind: Any = np.float32 if self.format == "float32" else np.float64
+        leaves: Array = values.astype(kind)
+        start: Array = self.start.astype(kind)
+        total: Array = np.broadcast_to(start, (len(values), len(start))).astype(kind)
         for tree in range(values.shape[1]):
             if self.weights is None:
                 total = total + leaves[:, tree]
@@ -37,4 +38,4 @@ class Summation:
                 total = total + rounded * kind(self.weights[tree])
         if self.divide:
             total = total / kind(values.shape[1])
-        return np.asarray(total.astype(np.float64))
+        return np.asarray(total, dtype=np.float64)

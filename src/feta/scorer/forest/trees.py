@@ -74,12 +74,11 @@ class Trees:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen(self.values))
         n_nodes = len(self.kind)
-        arrays = (self.source, self.cut, self.flag, self.missing_left, self.start)
-        arrays += (self.left, self.right, self.values)
-        if any(len(array) != n_nodes for array in arrays):
+        names = ("source", "cut", "flag", "missing_left", "start", "left", "right", "values")
+        lengths = {name: len(getattr(self, name)) for name in names}
+        if any(length != n_nodes for length in lengths.values()):
             raise NetworkError(
-                f"invalid arrays of trees: got the lengths {[len(array) for array in arrays]}; "
-                f"expected {n_nodes} nodes each"
+                f"invalid arrays of trees: got the lengths {lengths}; expected {n_nodes} nodes each"
             )
         if not len(self.roots) or not n_nodes:
             raise NetworkError("an ensemble needs at least one tree: got none")
