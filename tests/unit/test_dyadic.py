@@ -59,6 +59,11 @@ def test_floats_are_rounded_once_to_the_nearest(integer: int, nearest: float) ->
     assert Dyadic(np.array([integer * 2**60], dtype=object), -60).floats().tolist() == [nearest]
 
 
+def test_a_zero_does_not_lengthen_the_other_numbers() -> None:
+    numbers = Dyadic.of([0.0, 2.0**1000, 0.0, -(2.0**990)])
+    assert max(abs(numerator) for numerator in numbers.numerators) < 2**64
+
+
 def test_numerators_are_scaled_to_a_smaller_exponent_only() -> None:
     numbers = Dyadic(np.array([3, -5, 0], dtype=object), 4)
     assert numbers.at(4) is numbers.numerators

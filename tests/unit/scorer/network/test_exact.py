@@ -68,6 +68,15 @@ def test_pieces_change_exactly_at_their_breaks() -> None:
     assert ExactNetwork(network).scores(values).fractions() == [-1, below, Fraction(1, 2), -4]
 
 
+def test_a_piece_starts_at_its_break() -> None:
+    activation = ExactActivation(
+        ACTIVATION.breaks, ACTIVATION.slopes, ACTIVATION.intercepts, width=2
+    )
+    values = [-2.0, np.nextafter(-1.0, -2), -1.0, 0.0, np.nextafter(0.5, 0), 0.5, 1.0]
+    pieces = activation.pieces(Dyadic.of([[value, 7.0] for value in values]), np.arange(2))
+    assert pieces.tolist() == [[piece, 2] for piece in (0, 0, 1, 1, 1, 2, 2)]
+
+
 def model_and_people() -> tuple[Model, Matrix]:
     """Return a model with a table, breaks and an unused neuron over 5 × 3 counterparts."""
     space = FeatureSpace(
@@ -193,7 +202,7 @@ def is_live(network: Network, pieces: list[Pieces], depth: int, row: int, neuron
 def test_a_neuron_is_live_if_a_path_leads_to_a_score(activation: Activation) -> None:
     rng = np.random.default_rng(1)
     for _ in range(12):
-        weights = [rng.integers(-1, 2, shape) * 0.25 for shape in ((4, 4), (4, 4), (2, 4))]
+        weights = [rng.integers(-1, 2, (n, 4)).astype(np.float64) / 4 for n in (4, 4, 2)]
         network = network_of(np.ones((4, 1)), *((activation, weight) for weight in weights))
         pieces = [rng.integers(-1, activation.n_pieces, (5, 4)).astype(np.int8) for _ in weights]
         live = live_neurons(network, pieces)
