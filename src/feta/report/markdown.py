@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from feta.auditing.report_data import ReportData
 from feta.auditing.top_pairs import PairView
 from feta.io.bad_rows import listed_kinds
 from feta.io.sanitize import plain, shortened, visible
-from feta.report.report import Report
 from feta.report.words import (
     caveats,
     changes,
@@ -42,12 +42,12 @@ def _escape(text: str) -> str:
     return SPECIAL.sub(lambda match: f"&#{ord(match.group())};", text)
 
 
-def markdown(report: Report) -> str:
+def markdown(report: ReportData) -> str:
     """Render a report."""
     return "\n".join(_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: ReportData) -> Iterator[str]:
     model, summary = report.model, report.summary
     words = words_for(model, report.source.unit)
     yield f"# Fairness audit of {md(report.source.model_file or 'a model')}\n"
@@ -78,13 +78,13 @@ def _table_row(cells: Iterable[str], *, raw: bool = False) -> str:
     return "| " + " | ".join(cell if raw else md(cell) for cell in cells) + " |"
 
 
-def _pair_cells(report: Report, view: PairView) -> list[str]:
+def _pair_cells(report: ReportData, view: PairView) -> list[str]:
     model, pair = report.model, view.pair
     name = f" ({view.name})" if view.name else ""
     first, second = (f"{number:.4g}" for number in pair.margins(model.rule).tolist())
     return [
         f"{view.finding.row + 1}{name}",
-        changes(model, pair, arrow="→"),
+        changes(view, arrow="→"),
         " → ".join(model.outcomes[index] for index in pair.decisions),
         f"{first} → {second}",
     ]
