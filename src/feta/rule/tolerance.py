@@ -125,6 +125,11 @@ class Tolerance:
         del decisions
         raise _no_decisions()
 
+    def opposing(self, decision: int) -> Objective:
+        """Raise: a regression makes no decisions."""
+        del decision
+        raise _no_decisions()
+
     def reaching(self, decision: int) -> Objective:
         """Raise: a regression makes no decisions."""
         del decision
@@ -167,7 +172,11 @@ class Tolerance:
 
     def gap(self, pair: ExactScores) -> float:
         """Return the distance between the scores of a pair."""
-        return abs(float(pair[1:].minus(pair[:1]).floats()[0, 0]))
+        return float(self.gaps(pair[:1], pair[1:])[0])
+
+    def gaps(self, people: ExactScores, counterparts: ExactScores) -> Vector:
+        """Return the distances between the scores of people and counterparts."""
+        return np.asarray(np.abs(counterparts.minus(people).floats()[:, 0]))
 
     def margins(self, decisions: tuple[int, ...], scores: Vector | Matrix) -> Vector:
         """Return the scores."""
