@@ -69,19 +69,19 @@ def _count_first(
 ) -> BlockVerdicts:
     """Count within the budgets, which proves most people fair at once; search for the others."""
     counts = counting.tally(queries[0].model, people)
-    complete, safe = _complete(counts).tolist(), counts.runtime_safe.tolist()
-    verdicts: list[Verdict | None] = [
-        _counted(query, engine, runtime_safe=safe[row])
-        if complete[row]
-        else admit(query, Unknown(Reason.OUT_OF_TIME), trusted=True)
-        for row, query in enumerate(queries)
-    ]
-    split = np.flatnonzero(~counts.unanimous).tolist()
-    found = verify_many(
-        [queries[row] for row in split], engine=counting.engine, budget=counting.budget
-    )
-    for row, verdict in zip(split, found, strict=True):
-        verdicts[row] = None if isinstance(verdict, Fair) else verdict
+    complete, split = _complete(counts).tolist(), (~counts.unanimous).tolist()
+    asked = [query for query, differs in zip(queries, split, strict=True) if differs]
+    found = iter(verify_many(asked, engine=counting.engine, budget=counting.budget))
+    verdicts: list[Verdict | None] = []
+    for row, query in enumerate(queries):
+        if split[row]:
+            verdict = next(found)
+            verdicts.append(None if isinstance(verdict, Fair) else verdict)
+        elif complete[row]:
+            safe = bool(counts.runtime_safe[row])
+            verdicts.append(_counted(query, engine, runtime_safe=safe))
+        else:
+            verdicts.append(admit(query, Unknown(Reason.OUT_OF_TIME), trusted=True))
     rows = _not_fair(verdicts)
     part = replace(
         counts,
