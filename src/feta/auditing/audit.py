@@ -30,6 +30,7 @@ from feta.space.vote_weights import VoteWeights
 if TYPE_CHECKING:
     import pandas as pd
 
+    from feta.auditing.section import ReportSection
     from feta.space.records import Record
 
 # Maximum rows of a frame that are compared with the user's model. They are evenly spaced.
@@ -77,14 +78,18 @@ class Audit:
         """The people without an answer."""
         return tuple(finding for finding in self.findings if finding.status == "undecided")
 
-    def to_html(self, path: str | Path) -> None:
-        """Write the report as one HTML page that uses no network and no script."""
+    def to_html(self, path: str | Path, sections: "tuple[ReportSection, ...]" = ()) -> None:
+        """Write the report as one HTML page that uses no network and no script.
+
+        `sections` are shown after those of every report (`feta.auditing.section`).
+        """
         # Imported on call: `report` is a layer above `auditing`.
         from feta.report.html import html  # noqa: PLC0415
 
         runtime = "" if self.compared is None else self.compared.runtime
         source = ReportSource(runtime=runtime, compared=self.compared)
-        write_page(Path(path), html(report_data(self.auditor, self.results, source)))
+        data = report_data(self.auditor, self.results, source)
+        write_page(Path(path), html(data, sections))
 
 
 def audit(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from feta.auditing.groups import Group
 from feta.auditing.report_data import ReportData
+from feta.auditing.section import ReportSection, shown_sections
 from feta.io.bad_rows import listed_kinds
 from feta.model import Model
 from feta.report.metric_frame import Disparity, disparities, installed
@@ -66,8 +67,8 @@ class GroupLine:
     ratios: tuple[float, float] | None = None
 
 
-def html(report: ReportData) -> str:
-    """Render a report; the template escapes every name and value."""
+def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
+    """Render a report, with more sections at its end; the template escapes every name and value."""
     model, summary = report.model, report.summary
     words = words_for(model, report.source.unit)
     picture, picture_of = report.picture or (None, None)
@@ -92,6 +93,7 @@ def html(report: ReportData) -> str:
         notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
         caveats=list(caveats(model)),
         compared=compared(report.source),
+        sections=shown_sections(report, sections),
         favorable=model.outcomes[1] if model.rule.two_sided else None,
         max_unanswered=MAX_UNANSWERED,
         bad_kinds=listed_kinds(report.bad_rows),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from feta.auditing.report_data import ReportData
+from feta.auditing.section import ReportSection, shown_sections
 from feta.auditing.top_pairs import PairView
 from feta.io.bad_rows import listed_kinds
 from feta.io.sanitize import plain, shortened, visible
@@ -42,9 +43,19 @@ def _escape(text: str) -> str:
     return SPECIAL.sub(lambda match: f"&#{ord(match.group())};", text)
 
 
-def markdown(report: ReportData) -> str:
-    """Render a report."""
-    return "\n".join(_lines(report)) + "\n"
+def markdown(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
+    """Render a report, with more sections at its end."""
+    return "\n".join([*_lines(report), *_section_lines(report, sections)]) + "\n"
+
+
+def _section_lines(report: ReportData, sections: tuple[ReportSection, ...]) -> Iterator[str]:
+    for title, content in shown_sections(report, sections):
+        yield f"\n## {md(title)}\n"
+        yield from (f"{sentence(paragraph)}\n" for paragraph in content.paragraphs)
+        if content.header:
+            yield _table_row(content.header)
+            yield _table_row(["---"] * len(content.header), raw=True)
+            yield from (_table_row(row) for row in content.rows)
 
 
 def _lines(report: ReportData) -> Iterator[str]:
