@@ -315,8 +315,8 @@ def test_a_category_has_no_numbers() -> None:
 
 
 def test_tables_over_the_maximum_length_are_not_bounded() -> None:
-    values = tuple(f"v{n}" for n in range(4097))
-    for n_values, accepted in ((4096, True), (4097, False)):
+    values = tuple(f"v{n}" for n in range(4200))
+    for n_values, accepted in ((4096, True), (4097, False), (4200, False)):
         space = feta.FeatureSpace((feta.Categorical("c", values[:n_values], sensitive=True),))
         network = feta.Network.from_layers([(np.ones((1, n_values)), [0.0])])
         assert tabulable(network.first, space.axes) is accepted

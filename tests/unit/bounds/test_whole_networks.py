@@ -46,6 +46,7 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
                 assert contains(loose[depth], row, values)
     for inner, outer in zip(tight, loose, strict=True):
         assert (inner.lower >= outer.lower - 1e-9 * np.abs(outer.lower)).all()
+        assert (inner.upper <= outer.upper + 1e-9 * np.abs(outer.upper)).all()
 
 
 @given(case=cases(plain=False))
