@@ -96,19 +96,17 @@ class _Neuron:
             return piece, piece
         rise, width = self.values[-1] - self.values[0], self.points[-1] - self.points[0]
         slopes.append((rise << CHORD_BITS) // width)
-        # The lines touch the function where it is lowest, or highest, in relation to them.
-        offsets = [
-            [
-                (value << CHORD_BITS) - slope * point
-                for value, point in zip(self.values, self.points, strict=True)
-            ]
-            for slope in slopes
-        ]
-        doubled_middle = self.points[0] + self.points[-1]
-        below = [(slope, min(each)) for slope, each in zip(slopes, offsets, strict=True)]
-        above = [(slope, max(each)) for slope, each in zip(slopes, offsets, strict=True)]
+        # A line touches the function where it is lowest, or highest, in relation to the slope.
+        below = [(slope, min(self._offsets(slope))) for slope in slopes]
+        above = [(slope, max(self._offsets(slope))) for slope in slopes]
+        return max(below, key=self._height), min(above, key=self._height)
 
-        def height(line: tuple[int, int]) -> int:
-            return line[0] * doubled_middle + 2 * line[1]
+    def _offsets(self, slope: int) -> list[int]:
+        """Return function − slope · point at all points."""
+        pairs = zip(self.values, self.points, strict=True)
+        return [(value << CHORD_BITS) - slope * point for value, point in pairs]
 
-        return max(below, key=height), min(above, key=height)
+    def _height(self, line: tuple[int, int]) -> int:
+        """Return twice the value of a line in the middle of the interval."""
+        slope, intercept = line
+        return slope * (self.points[0] + self.points[-1]) + 2 * intercept

@@ -83,8 +83,9 @@ def test_middles() -> None:
     assert [PART.middle(axis) for axis in range(3)] == [1.0, 1.0, 3.0]
     single = replace(WHOLE, lower=(2.0, 1.0, 10.0), upper=(2.0, 1.0, 10.0))
     assert [single.middle(axis) for axis in range(3)] == [None, None, None]
-    neighbors = replace(WHOLE, upper=(2.0, float(np.nextafter(-2.0, 0)), 10.0))
-    assert neighbors.middle(HEIGHT) is None
+    for low in (1.0, 1.0 + 2**-52):  # between neighbors, float64 rounds down, or up
+        neighbors = replace(WHOLE, lower=(0.0, low, 0.0), upper=(2.0, low + 2**-52, 10.0))
+        assert neighbors.middle(HEIGHT) is None
     pairs = replace(WHOLE, lower=(0.0, -2.0, 9.0), upper=(1.0, 2.0, 10.0))
     assert (pairs.middle(SEX), pairs.middle(AGE)) == (0.0, 9.0)
     for axis in range(3):
@@ -97,6 +98,14 @@ def test_a_box_is_finite_if_no_real_number_varies() -> None:
     assert fixed.sides == [3, 1, 11]
     assert not replace(fixed, upper=(2.0, 1.5, 10.0)).is_finite
     assert not replace(fixed, lower=(0.0, 0.5, 0.0), upper=(0.0, 1.0, 0.0)).is_finite
+
+
+def test_a_box_has_two_ends_along_every_axis() -> None:
+    for broken in (replace(WHOLE, lower=(0.0,)), replace(WHOLE, upper=(0.0,))):
+        with pytest.raises(ValueError, match="zip"):
+            _ = broken.sides
+        with pytest.raises(ValueError, match="zip"):
+            _ = replace(broken, axes=WHOLE.axes[::2]).is_finite
 
 
 def test_corners_of_a_part() -> None:

@@ -37,6 +37,7 @@ def numbers(lines: Enclosed) -> list[Fraction]:
 # Chords are rounded down to multiples of 2^−52.
 CHORD = Fraction(int(Fraction(2, 3) * 2**52), 2**52)
 THIRD = Fraction(int(Fraction(1, 3) * 2**52), 2**52)
+FIFTHS = Fraction(int(Fraction(2, 5) * 2**52), 2**52)
 HALF = Fraction(1, 2)
 
 
@@ -57,6 +58,13 @@ HALF = Fraction(1, 2)
         (clip(0.0, 1.0), -0.5, 1.5, [HALF, 0, HALF, HALF, 0, 1]),
         # One break only is inside.
         (clip(0.0, 1.0), 0.5, 2.5, [Fraction(1, 4), Fraction(3, 8), 0, 1, Fraction(1, 2), 1]),
+        # The slope of a piece beyond the interval, 1/2, would be closer above; it is not used.
+        (
+            piecewise("steps", [0, 1, 10], [0, 2, 0, 0.5], [0, 0, 2, -3]),
+            -3.0,
+            2.0,
+            [0, 0, FIFTHS, 2 - FIFTHS, 0, 2],
+        ),
         (leaky_relu(0.25), -4.0, 4.0, [Fraction(1, 4), 0, Fraction(5, 8), Fraction(3, 2), -1, 4]),
     ],
 )
