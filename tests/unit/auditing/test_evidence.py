@@ -203,3 +203,24 @@ def test_a_real_valued_attribute_cannot_be_audited() -> None:
     for income in (-2, 15):  # unfair, and fair
         with pytest.raises(feta.EngineError, match="'age', which has uncountably many values"):
             Auditor(model).audit(space.encode([{"age": 1, "income": income}]))
+
+
+def test_people_of_a_block_have_the_worst_pairs_that_they_have_alone() -> None:
+    """Searched together, everybody must be compared with their own objective."""
+    rng = np.random.default_rng(1)
+    layers = [
+        (rng.normal(size=(8, 3)) / 4, rng.normal(size=8)),
+        (rng.normal(size=(1, 8)), np.zeros(1)),
+    ]
+    model = Model(SPACE, Network.from_layers(layers, activation="relu"))
+    rows = [
+        {"age": int(rng.integers(5)), "size": int(rng.integers(5)), "income": income}
+        for income in np.linspace(-5, 5, 60)
+    ]
+    people = SPACE.encode(rows)
+    alone = [Auditor(model, "lattice").audit(people[row : row + 1])[0].pair for row in range(60)]
+    gaps = [pair and pair.gap for pair in alone]
+    assert len({gap for gap in gaps if gap}) > 10
+    for _ in range(50):
+        findings = Auditor(model, "lattice").audit(people)
+        assert [finding.pair and finding.pair.gap for finding in findings] == gaps
