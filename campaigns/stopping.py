@@ -2,28 +2,31 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from unittest.mock import patch
 
-from feta.report.report import ReportBuilder
+from feta.auditing import executor
+from feta.auditing.block import AuditedBlock
+from feta.auditing.results import AuditResults
 
 
 @contextmanager
 def stopped_after(
     rows: int | None, before_interrupt: Callable[[], object] = lambda: None
 ) -> Iterator[None]:
-    """Call `first` and interrupt when this many rows are counted; None does not interrupt."""
-    original, n_rows = ReportBuilder.take, 0
+    """Call `before_interrupt` and interrupt when this many rows are counted; None: never."""
+    if rows is None:
+        yield
+        return
+    original, n_rows = AuditResults.add, 0
 
-    def take(self: ReportBuilder, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
+    def add(self: AuditResults, audited: AuditedBlock) -> None:
         nonlocal n_rows
         if n_rows == rows:
             before_interrupt()
             raise KeyboardInterrupt
-        n_rows += 1
-        original(self, *arguments, **options)
+        n_rows += len(audited.block)
+        original(self, audited)
 
-    setattr(ReportBuilder, "take", take)  # noqa: B010 - mypy rejects an assignment
-    try:
+    # Blocks of one row, because an audit is interrupted between two blocks.
+    with patch.object(AuditResults, "add", add), patch.object(executor, "MAX_PEOPLE", 1):
         yield
-    finally:
-        setattr(ReportBuilder, "take", original)  # noqa: B010 - as above

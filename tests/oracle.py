@@ -1,4 +1,8 @@
-"""The oracle: fairness by its definition, in exact fractions; simple code, never optimized."""
+"""The oracle: fairness by its definition, in exact fractions; simple code, never optimized.
+
+It lists counterparts from the attributes themselves and encodes their values itself. It uses
+neither axes nor lattices nor relations, so it detects their mistakes.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -9,19 +13,79 @@ from feta.arrays import Vector
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
 from feta.scorer.network.activation import Activation
-from feta.space.attribute import Integer, Levels, Real
+from feta.space.attribute import (
+    Attribute,
+    Categorical,
+    Derived,
+    Integer,
+    Levels,
+    Real,
+    Value,
+)
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
 
 def counterparts(model: Model, person: Vector) -> list[Vector]:
+    """List all combinations of sensitive values; the first attribute changes slowest."""
+    attributes = model.space.attributes
+    sensitive = [a for a in attributes if not isinstance(a, Derived) and a.sensitive]
     rows = []
-    for values in product(*(range(len(axis)) for axis in model.space.lattice.axes)):
+    for values in product(*(values_of(attribute) for attribute in sensitive)):
         row = np.array(person)
-        for axis, value in zip(model.space.lattice.axes, values, strict=True):
-            row[list(axis.columns)] = axis.codes(np.array([value]))[0]
+        for attribute, value in zip(sensitive, values, strict=True):
+            _write(row, attributes, attribute, columns_of_value(attribute, value))
+            for other in attributes:
+                if isinstance(other, Derived) and other.source == attribute.name:
+                    _write(row, attributes, other, columns_of_band(other, value))
         rows.append(row)
     return rows
+
+
+def values_of(attribute: Attribute) -> list[Value]:
+    """List the values of a finite attribute; None is the missing value."""
+    match attribute:
+        case Categorical(values=values, missing=missing):
+            return [*values, None] if missing else [*values]
+        case Integer(low=low, high=high, missing=missing):
+            return [*range(low, high + 1), None] if missing else [*range(low, high + 1)]
+        case Levels(numbers=numbers, missing=missing):
+            return [*numbers, None] if missing else [*numbers]
+        case _:
+            raise AssertionError(f"{attribute.name} has no list of values")
+
+
+def columns_of_value(attribute: Attribute, value: Value) -> list[float]:
+    """Encode one value: a category by one column per value, a number by itself and a flag."""
+    if isinstance(attribute, Categorical):
+        return [float(value == other) for other in values_of(attribute)]
+    numbers = [number for number in values_of(attribute) if number is not None]
+    number = min(numbers, key=float) if value is None else value
+    if None in values_of(attribute):
+        return [float(number), float(value is None)]
+    return [float(number)]
+
+
+def columns_of_band(derived: Derived, value: Value) -> list[float]:
+    """Encode the band that a number falls into."""
+    assert isinstance(value, int | float)
+    return [float(low <= value <= high) for _, low, high in derived.bands]
+
+
+def _write(
+    row: Vector, attributes: tuple[Attribute, ...], attribute: Attribute, columns: list[float]
+) -> None:
+    """Write the columns of one attribute; they follow those of all attributes before it."""
+    start = 0
+    for before in attributes[: attributes.index(attribute)]:
+        if isinstance(before, Derived):
+            start += len(before.bands)
+        elif isinstance(before, Categorical):
+            start += len(before.values) + before.other + before.missing
+        else:
+            start += 1 + before.missing
+    for offset, column in enumerate(columns):
+        row[start + offset] = column
 
 
 def scores(model: Model, person: Vector) -> list[Fraction]:
@@ -70,8 +134,8 @@ def decide(model: Model, person: Vector) -> int:
             return values.index(max(values))
         case OneVsRest(classes=classes, chosen=chosen):
             return int(classes[values.index(max(values))] == chosen)
-        case Tolerance():
-            raise AssertionError("a regression makes no decisions")
+        case rule:
+            raise AssertionError(f"{rule} makes no decisions")
 
 
 def differs(model: Model, person: Vector, other: Vector) -> bool:
@@ -101,6 +165,7 @@ def gap(model: Model, person: Vector, other: Vector) -> Fraction:
     if isinstance(model.rule, Argmax):
         reference = decide(model, person)
         return max(value - theirs[reference] for k, value in enumerate(theirs) if k != reference)
+    assert isinstance(model.rule, OneVsRest)
     chosen = model.rule.classes.index(model.rule.chosen)
     margin = theirs[chosen] - max(value for k, value in enumerate(theirs) if k != chosen)
     return -margin if decide(model, person) == 1 else margin

@@ -2,8 +2,10 @@
 
 import feta
 from feta.auditing.audit import audit
+from feta.auditing.block import Block
+from feta.auditing.report_data import ReportData, ReportSource, report_data
+from feta.auditing.results import AuditResults
 from feta.model import Model
-from feta.report.report import Report, ReportBuilder, ReportSource
 
 PAYLOADS = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>",
@@ -41,16 +43,17 @@ def evil_model(payload: str) -> Model:
     return Model(space, network, outcomes=(payload, f"{payload}yes"))
 
 
-def report_of(model: Model, rows: list[dict[str, object]], name: str = "p") -> Report:
+def report_of(model: Model, rows: list[dict[str, object]], name: str = "p") -> ReportData:
     """Audit some rows, and build the report with a text in every field that accepts one."""
     result = audit(model, rows)
-    builder = ReportBuilder(result.auditor)
-    for finding in result.findings:
-        builder.take(finding, result.people[finding.row], name=name)
-    return builder.report(ReportSource(name, name, "", f"feta audit {name}", unit=name))
+    block = Block(0, result.people, (None,) * len(rows), (name,) * len(rows))
+    results = AuditResults.of(model)
+    results.add(block.audited(result.findings))
+    source = ReportSource(name, name, "", f"feta audit {name}", unit=name)
+    return report_data(result.auditor, results, source)
 
 
-def evil_report(payload: str) -> Report:
+def evil_report(payload: str) -> ReportData:
     """Return the report about a model and people that contain a payload everywhere."""
     model = evil_model(payload)
     ages, other = f"{payload}age", f"{payload}shared"

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import feta
-from feta.auditing.finding import Finding
+from feta.auditing.block import Block, UnreadRow
 from feta.cli.audit_files import AuditFiles
+from feta.errors import DomainError
 from tests.bad_files import ROWS, Folder
 from tests.cli.test_commands import insensitive_model, rows_of, run
 
@@ -129,8 +130,10 @@ def test_a_disk_that_fills_between_two_rows_is_reported_and_leaves_no_parts(tmp_
         with files:
             files.streams["verdicts.csv"].close()
             files.streams["verdicts.csv"] = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115 - the files close it
-            for row in range(10_000):
-                files.write(Finding(row, "undecided", reason="late"), "")
+            unread = {row: UnreadRow(DomainError("late")) for row in range(10_000)}
+            labels, names = (None,) * len(unread), ("",) * len(unread)
+            block = Block(0, np.zeros((0, space.width)), labels, names, unread)
+            files.write(block.audited([]))
 
     with pytest.raises(
         OSError, match="No space left on device; finished rows are kept: free some"

@@ -10,9 +10,12 @@ import pytest
 import feta
 from feta import Categorical, FairAt, FairPredictor, FeatureSpace, Integer, Model, Network, WorstAt
 from feta.arrays import Vector
+from feta.auditing.report_data import ReportSource, report_data
 from feta.relation.protocol import Relation
+from feta.report.html import html
+from feta.report.markdown import markdown
 from feta.scorer.protocol import Scorer
-from tests.extensions.toys import Blurred, Grown, Square
+from tests.extensions.toys import Blurred, Grown, Oldest, Square
 
 SPACE = FeatureSpace(
     (
@@ -77,8 +80,25 @@ def test_all_answers_equal_those_of_the_definition(
             assert worst.counterexample.gap == float(max(gaps))
             assert worst.counterexample.counterpart[0] >= lowest
     assert seen == {True, False}
-    audit.to_html(tmp_path / "report.html")
-    assert "income" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    audit.to_html(tmp_path / "report.html", (Oldest(),))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    unfair = sum(finding.status == "unfair" for finding in audit.findings)
+    assert "<h2>Unfair &lt;people&gt;</h2>" in page
+    assert f"<p>{unfair} people &amp; more</p>" in page
+    assert "<td>&lt;b&gt;</td><td>7</td>" in page
+
+
+def test_a_section_is_shown_in_every_format_or_left_out() -> None:
+    model = Model(SPACE, LINEAR, threshold=0.0)
+    pages = []
+    for people in (PEOPLE, PEOPLE[:1]):
+        audit = feta.audit(model, people)
+        data = report_data(audit.auditor, audit.results, ReportSource())
+        pages.append((html(data, (Oldest(),)), markdown(data, (Oldest(),))))
+    assert "Unfair &lt;people&gt;" in pages[0][0]
+    assert "## Unfair &#60;people&#62;" in pages[0][1]
+    assert "| status | people |\n| --- | --- |\n| &#60;b&#62; | 7 |" in pages[0][1]
+    assert all("more</p>" not in page and "&#38; more" not in page for page in pages[1])
 
 
 def test_the_default_relation_does_not_change_a_fingerprint() -> None:

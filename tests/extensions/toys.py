@@ -1,4 +1,4 @@
-"""A scorer and a relation that FETA does not contain, written against the protocols alone."""
+"""Scorers, a relation and a report section, written against the protocols alone."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
+from feta.auditing.report_data import ReportData
+from feta.auditing.section import SectionContent
 from feta.dyadic import Dyadic
 from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64, Arithmetic
@@ -197,3 +199,16 @@ class Grown:
         pair = np.stack([person, other])
         first, second = self.keys(pair)
         return first == second and bool(self.admits(pair).all())
+
+
+@dataclass(frozen=True)
+class Oldest:
+    """A report section: how many people of the table are unfair, and a table with one row."""
+
+    title: str = "Unfair <people>"
+
+    def content(self, report: ReportData) -> SectionContent | None:
+        unfair = report.summary.statuses["unfair"]
+        if not unfair:
+            return None
+        return SectionContent((f"{unfair} people & more",), ("status", "people"), (("<b>", "7"),))

@@ -59,6 +59,20 @@ def test_floats_are_rounded_once_to_the_nearest(integer: int, nearest: float) ->
     assert Dyadic(np.array([integer * 2**60], dtype=object), -60).floats().tolist() == [nearest]
 
 
+def test_a_zero_does_not_lengthen_the_other_numbers() -> None:
+    numbers = Dyadic.of([0.0, 2.0**1000, 0.0, -(2.0**990)])
+    assert max(abs(numerator) for numerator in numbers.numerators) < 2**64
+
+
+def test_numerators_are_scaled_to_a_smaller_exponent_only() -> None:
+    numbers = Dyadic(np.array([3, -5, 0], dtype=object), 4)
+    assert numbers.at(4) is numbers.numerators
+    assert numbers.at(3).tolist() == [6, -10, 0]
+    assert numbers.at(1).tolist() == [24, -40, 0]
+    with pytest.raises(ValueError, match="negative shift count"):
+        numbers.at(5)
+
+
 def test_a_part_keeps_its_shape() -> None:
     numbers = Dyadic.of([[1.0, 2.0], [3.0, 4.0]])
     assert numbers[1].floats().tolist() == [3.0, 4.0]
@@ -78,3 +92,4 @@ def test_rows_computed_in_groups_keep_their_order() -> None:
     ]
     assert join_rows(parts, (3, 1)).floats().tolist() == [[3.0], [2.0**70], [0.125]]
     assert join_rows([], (0, 1)).floats().shape == (0, 1)
+    assert join_rows(parts[1:], (3, 1)).floats().tolist() == [[0.0], [2.0**70], [0.0]]

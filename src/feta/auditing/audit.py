@@ -1,6 +1,6 @@
 """The function `audit` and its result, for a table in memory.
 
-The command line audits larger tables in chunks, with the same parts.
+The command line audits larger tables with the same stream of blocks (`table_audit.py`).
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING
 
 from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
+from feta.auditing.block import blocks_in_memory
+from feta.auditing.executor import InProcess
 from feta.auditing.finding import Finding
-from feta.auditing.labels import read_label
+from feta.auditing.report_data import ReportSource, report_data
+from feta.auditing.results import AuditResults
+from feta.auditing.stream import AuditStream
 from feta.auditing.summary import AuditSummary
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.errors import DomainError, NetworkError
+from feta.io.audit_folder import write_page
 from feta.io.column_format import formats_of
 from feta.model import Model
 from feta.readers.comparison import Comparison, compare
@@ -25,10 +30,8 @@ from feta.space.vote_weights import VoteWeights
 if TYPE_CHECKING:
     import pandas as pd
 
+    from feta.auditing.section import ReportSection
     from feta.space.records import Record
-
-# People audited in one block: enough to amortize numpy's overhead.
-BLOCK = 512
 
 # Maximum rows of a frame that are compared with the user's model. They are evenly spaced.
 COMPARED_ROWS = 100_000
@@ -43,11 +46,16 @@ class Audit:
 
     model: Model
     findings: tuple[Finding, ...]
-    summary: AuditSummary
+    results: AuditResults = field(repr=False)
     auditor: Auditor = field(repr=False)
     people: Matrix = field(repr=False)
     labels: tuple[Outcome, ...] | None = field(repr=False)
     compared: Comparison | None = field(default=None, repr=False)  # with the user's model
+
+    @property
+    def summary(self) -> AuditSummary:
+        """Counts, rates and sums over all findings."""
+        return self.results.summary
 
     @property
     def ce_rate(self) -> float:
@@ -70,19 +78,18 @@ class Audit:
         """The people without an answer."""
         return tuple(finding for finding in self.findings if finding.status == "undecided")
 
-    def to_html(self, path: str | Path) -> None:
-        """Write the report as one HTML page that uses no network and no script."""
+    def to_html(self, path: str | Path, sections: "tuple[ReportSection, ...]" = ()) -> None:
+        """Write the report as one HTML page that uses no network and no script.
+
+        `sections` are shown after those of every report (`feta.auditing.section`).
+        """
         # Imported on call: `report` is a layer above `auditing`.
         from feta.report.html import html  # noqa: PLC0415
-        from feta.report.report import ReportBuilder, ReportSource  # noqa: PLC0415
 
-        builder = ReportBuilder(self.auditor)
-        for finding in self.findings:
-            label = None if self.labels is None else self.labels[finding.row]
-            builder.take(finding, self.people[finding.row], label)
         runtime = "" if self.compared is None else self.compared.runtime
         source = ReportSource(runtime=runtime, compared=self.compared)
-        Path(path).write_text(html(builder.report(source)), encoding="utf-8")
+        data = report_data(self.auditor, self.results, source)
+        write_page(Path(path), html(data, sections))
 
 
 def audit(
@@ -151,15 +158,15 @@ def audit(
     auditor = Auditor(model, engine, budget, replay, weights)
     auditor.admit(people)
     compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
-    summary = AuditSummary.of(model)
-    summary.count_outside(people)
+    results = AuditResults.of(model)
     findings: list[Finding] = []
-    for start in range(0, len(people), BLOCK):
-        findings += auditor.audit(people[start : start + BLOCK], start)
-    for finding in findings:
-        summary.add(finding, None if outcomes is None else outcomes[finding.row])
+    executor = InProcess(auditor, interruptible=False)
+    blocks = blocks_in_memory(people, executor.block_size, outcomes)
+    for audited in AuditStream(executor).blocks(blocks):
+        results.add(audited)
+        findings += audited.findings
     stored_labels = None if outcomes is None else tuple(outcomes)
-    return Audit(model, tuple(findings), summary, auditor, people, stored_labels, compared)
+    return Audit(model, tuple(findings), results, auditor, people, stored_labels, compared)
 
 
 def _compare(
@@ -193,7 +200,7 @@ def _read_labels(model: Model, labels: Sequence[object]) -> list[Outcome]:
     outcomes = []
     for row, label in enumerate(labels):
         try:
-            outcomes.append(read_label(model, label))
+            outcomes.append(model.rule.read_label(label, model.outcomes))
         except DomainError as error:
             raise DomainError(f"invalid label of row {row}: {error}", row=row) from None
     return outcomes

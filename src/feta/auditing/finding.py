@@ -1,25 +1,80 @@
-"""The finding of an audit about one person."""
+"""The finding of an audit about one person: a verdict with its evidence, and the decisions."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 from feta.rule import Outcome
+from feta.verdict.certificate import Certificate
 from feta.verdict.counterexample import Counterexample, RuntimeStatus
+from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
 
 Status = Literal["fair", "unfair", "undecided", "not audited"]
 
 
+class AuditFault(StrEnum):
+    """Why a person whose row was read has no verdict; nothing is proved about the person."""
+
+    WORKER_DIED = (
+        "the worker process died during the audit of this person, possibly for lack of memory"
+    )
+    ENGINE_CONTRADICTION = (
+        "the engine contradicts itself: its count and its proof disagree on whether a counterpart "
+        "gets a different decision; please report this error"
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """One person: fair, unfair with the worst pair, undecided or not audited with the reason."""
+    """One person: the verdict, and what else was found.
+
+    Without a verdict, `reason` states why: the row could not be read, or an `AuditFault`.
+    """
 
     row: int
-    status: Status
+    verdict: Verdict | None = None
     decision: Outcome | None = None  # of the model; regression: its score
     fair_decision: Outcome | None = None  # of the majority; regression: the median
-    pair: Counterexample | None = None
     alone: tuple[str, ...] = ()  # the attributes of which each is enough by itself
-    runtime: RuntimeStatus = "sensitive"
     replayed: bool | None = None  # whether the pair differs in the user's runtime; None: not tested
-    reason: str = ""
+    reason: str = ""  # why there is no answer
     span: float | None = None  # regression: highest less lowest score of the counterparts
+
+    def __post_init__(self) -> None:
+        if isinstance(self.verdict, Unknown) and self.verdict.best is None and not self.reason:
+            solver, reason = self.verdict.solver, self.verdict.reason
+            object.__setattr__(self, "reason", f"{solver}: {reason}" if solver else str(reason))
+
+    @property
+    def status(self) -> Status:
+        """Fair and unfair only with evidence; undecided without, not audited if not read."""
+        if self.verdict is None:
+            return "undecided" if isinstance(self.reason, AuditFault) else "not audited"
+        if isinstance(self.verdict, Fair):
+            return "fair"
+        return "undecided" if self.pair is None else "unfair"
+
+    @property
+    def pair(self) -> Counterexample | None:
+        """The worst counterexample, or the best one that was found in time."""
+        return pair_of(self.verdict)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The proof that the person is treated fairly; every fair person has one."""
+        return self.verdict.certificate if isinstance(self.verdict, Fair) else None
+
+    @property
+    def runtime(self) -> RuntimeStatus:
+        """Whether rounding in the user's runtime provably does not change the answer."""
+        if isinstance(self.verdict, Fair):
+            return self.verdict.runtime
+        pair = self.pair
+        return "sensitive" if pair is None or self.replayed is False else pair.runtime
+
+
+def pair_of(verdict: Verdict | None) -> Counterexample | None:
+    """Return the counterexample of a verdict, if it has one."""
+    if isinstance(verdict, Unfair):
+        return verdict.counterexample
+    return verdict.best if isinstance(verdict, Unknown) else None

@@ -2,7 +2,8 @@
 
 A row with a wrong digest, or that no audit writes, counts as missing, and its person is audited
 again. The digest detects damage, not forgery. A pair is therefore replayed exactly when it is read,
-and a "fair" of an earlier session must be proved again (`confirm.py`).
+and people whom an earlier session called fair are audited again. The checker sees every verdict
+that is read back.
 """
 
 import hashlib
@@ -15,14 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector
+from feta.arrays import Matrix
 from feta.auditing.finding import Finding
-from feta.errors import CertificateError, DomainError
+from feta.auditing.stored_verdict import read_verdict, stored_verdict
+from feta.checker.admit import admit
+from feta.errors import DomainError
 from feta.io.journal_file import JournalFile
 from feta.model import Model
-from feta.rule import DEFINITION, Tolerance
-from feta.verdict.counterexample import Counterexample
-from feta.wider_limits import model_for
+from feta.query import WorstAt
+from feta.rule import DEFINITION
+from feta.verdict.verdict import Fair
+from feta.wider_limits import groups
 
 TABLES = """
 CREATE TABLE people (
@@ -30,7 +34,10 @@ CREATE TABLE people (
 ) WITHOUT ROWID;
 """
 
-FIELDS = {"status", "decision", "fair_decision", "alone", "runtime", "replayed", "reason", "span"}
+FIELDS = {"verdict", "decision", "fair_decision", "alone", "replayed", "span"}
+
+# People looked up with one statement; SQLite allows 999 parameters in all versions.
+MAX_KEYS = 500
 
 
 class AuditJournal(JournalFile):
@@ -38,11 +45,10 @@ class AuditJournal(JournalFile):
 
     def __init__(self, path: Path, model: Model, settings: Mapping[str, object] = {}) -> None:
         self.model = model
-        self._moving = model.space.sensitive_columns
         self._names = tuple(attribute.name for attribute in model.space.sensitive)
         self._session = secrets.token_bytes(16)
         known = {"model": model.fingerprint, "space": model.space.fingerprint, **settings}
-        if isinstance(model.rule, Tolerance):  # version 0.1.0 stored answers to another query
+        if model.rule.tolerance is not None:  # version 0.1.0 stored answers to another query
             known["definition of the tolerance"] = DEFINITION
         super().__init__(path, TABLES, known, work="audit")
         self.empty = len(self) == 0
@@ -52,78 +58,72 @@ class AuditJournal(JournalFile):
 
     def known(self, people: Matrix) -> list[Finding | None]:
         """Return what is known about each of these people; None for people to audit."""
-        return [finding for finding, _ in self.known_since(people)]
-
-    def known_since(self, people: Matrix) -> list[tuple[Finding | None, bool]]:
-        """Return what is known, and whether this session stored it."""
-        results: list[tuple[Finding | None, bool]] = []
-        query = "SELECT finding, session, digest FROM people WHERE person = ?"
-        for row, person in enumerate(people):
-            key = self._key(person)
-            finding, is_new = None, False
-            for text, session, digest in self.select(query, (key,)):
-                is_new = session == self._session
-                if digest == self.digest(key, text, session):
-                    finding = self._read(person, row, text)
-            results.append((finding, is_new))
+        results: list[Finding | None] = [None] * len(people)
+        stored = self._stored(people)
+        rows = np.array(sorted(stored), dtype=np.int64)
+        if not len(rows):
+            return results
+        for model, indices in groups(self.model, people[rows]):
+            part = rows[indices]
+            queries = WorstAt.each(model, people[part])
+            for row, query in zip(part.tolist(), queries, strict=True):
+                text, is_current = stored[row]
+                results[row] = self._read(query, row, text, is_current=is_current)
         return results
+
+    def _stored(self, people: Matrix) -> dict[int, tuple[object, bool]]:
+        """Return the intact rows by person, and whether this session stored them."""
+        keys = _keys(people)
+        found: dict[bytes, tuple[object, bool]] = {}
+        for start in range(0, len(keys), MAX_KEYS):
+            part = keys[start : start + MAX_KEYS]
+            marks = ", ".join("?" * len(part))
+            query = f"SELECT person, finding, session, digest FROM people WHERE person IN ({marks})"
+            for key, text, session, digest in self.select(query, part):
+                if digest == self.digest(key, text, session):
+                    found[key] = text, session == self._session
+        return {row: found[key] for row, key in enumerate(keys) if key in found}
 
     def write(self, people: Matrix, findings: Sequence[Finding]) -> None:
         """Store what was found about these people, all of it or nothing."""
+        moving, session = self.model.space.sensitive_columns, self._session
         rows = []
-        for person, finding in zip(people, findings, strict=True):
-            cells = self._key(person), self._text(finding), self._session
-            rows.append((*cells, self.digest(*cells)))
+        for key, finding in zip(_keys(people), findings, strict=True):
+            assert finding.verdict is not None  # only answers are stored
+            content = {
+                "verdict": stored_verdict(finding.verdict, moving),
+                "decision": finding.decision,
+                "fair_decision": finding.fair_decision,
+                "alone": finding.alone,
+                "replayed": finding.replayed,
+                "span": finding.span,
+            }
+            text = json.dumps(content)
+            rows.append((key, text, session, self.digest(key, text, session)))
         self.empty = self.empty and not rows
         self.insert(("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows))
 
-    def _key(self, person: Vector) -> bytes:
-        # + 0.0 makes −0.0 the 0.0 that it equals.
-        return hashlib.sha256((np.asarray(person) + 0.0).tobytes()).digest()
-
-    def _text(self, finding: Finding) -> str:
-        content: dict[str, Any] = {name: getattr(finding, name) for name in sorted(FIELDS)}
-        if finding.pair is not None:
-            ends = (finding.pair.person, finding.pair.counterpart)
-            content["pair"] = [end[self._moving].tobytes().hex() for end in ends]
-        return json.dumps(content)
-
-    def _read(self, person: Vector, row: int, text: object) -> Finding | None:
+    def _read(self, query: WorstAt, row: int, text: object, *, is_current: bool) -> Finding | None:
         """Read a finding back; None unless an audit could have written it and its pair replays."""
         try:
             content = json.loads(text)  # type: ignore[arg-type]  # what is no text is refused
-            ends = content.pop("pair", None)
-            pair = None if ends is None else self._pair(person, ends)
-            if content.keys() != FIELDS or not self._is_possible(content, pair):
+            if content.keys() != FIELDS or not self._is_possible(content):
                 return None
-            content["alone"] = tuple(content["alone"])
-            return Finding(row, pair=pair, **content)
-        except (ValueError, TypeError, KeyError, AttributeError, CertificateError, DomainError):
+            verdict = read_verdict(content.pop("verdict"), query)
+        except (ValueError, TypeError, KeyError, AttributeError, DomainError):
             return None
+        if verdict is None or (isinstance(verdict, Fair) and not is_current):
+            return None
+        content["alone"] = tuple(content["alone"])
+        # An earlier session's claims without evidence, such as optimality, are withdrawn.
+        admitted = admit(query, verdict, trusted=is_current)
+        return Finding(row, admitted, **content)
 
-    def _pair(self, person: Vector, ends: list[str]) -> Counterexample:
-        both = []
-        for code in ends:
-            end = np.array(person)
-            end[self._moving] = np.frombuffer(bytes.fromhex(code))
-            both.append(end)
-        first, second = both
-        if not isinstance(self.model.rule, Tolerance) and not np.array_equal(first, person):
-            raise CertificateError("a pair of decisions must begin with the person")
-        return Counterexample(model_for(self.model, person), first, second)
-
-    def _is_possible(self, content: dict[str, Any], pair: Counterexample | None) -> bool:
-        """Check the values that reports rely on; the pair itself has been replayed."""
-        status, reason = content["status"], content["reason"]
+    def _is_possible(self, content: dict[str, Any]) -> bool:
+        """Check the values that reports rely on."""
         decisions = (content["decision"], content["fair_decision"])
-        if (status == "unfair") != (pair is not None):
-            return False
         return (
-            status in ("fair", "unfair", "undecided")
-            and content["runtime"] in ("safe", "sensitive")
-            and content["replayed"] in (None, True, False)
-            and isinstance(reason, str)
-            and (status == "undecided") == bool(reason)
+            content["replayed"] in (None, True, False)
             and isinstance(content["alone"], list)
             and all(name in self._names for name in content["alone"])
             and all(self._is_answer(decision) for decision in decisions)
@@ -133,10 +133,15 @@ class AuditJournal(JournalFile):
     def _is_answer(self, answer: object) -> bool:
         if answer is None:
             return True
-        if isinstance(self.model.rule, Tolerance):
+        if self.model.rule.tolerance is not None:
             return _is_finite(answer)
         classes = range(len(self.model.outcomes))
         return isinstance(answer, bool | int) and int(answer) in classes
+
+
+def _keys(people: Matrix) -> list[bytes]:
+    # + 0.0 makes −0.0 the 0.0 that it equals.
+    return [hashlib.sha256(person.tobytes()).digest() for person in np.asarray(people) + 0.0]
 
 
 def _is_finite(value: object) -> bool:

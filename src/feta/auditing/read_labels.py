@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.auditing.labels import read_label
 from feta.errors import DomainError, SchemaError
 from feta.io.chunk import Chunk
 from feta.io.table_file import TableFile
@@ -40,7 +39,7 @@ def read_labels(
 def read_label_cell(model: Model, chunk: Chunk, column: str, index: int) -> Outcome:
     """Parse the label of one row of a chunk; an error names file, row and column."""
     try:
-        return read_label(model, chunk.columns[column][index])
+        return model.rule.read_label(chunk.columns[column][index], model.outcomes)
     except DomainError as error:
         row = chunk.start + index
         message = f"{chunk.path}, row {row + 1}: invalid label {column!r}: {error}"

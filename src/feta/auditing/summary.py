@@ -1,13 +1,15 @@
 """The summary of an audit: counts, rates and sums over all findings."""
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Self
 
 from feta.arrays import Matrix
 from feta.auditing.finding import Finding
 from feta.model import Model
-from feta.rule import Outcome, Tolerance
+from feta.rule import Outcome
 from feta.scorer.protocol import Provenance
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Outside
@@ -16,9 +18,26 @@ from feta.space.limits import Outside
 MIN_PEOPLE = 20
 
 
+NOTHING = Fraction(0)
+
+# How two summaries are merged, by the names of their fields.
+COUNTERS = (
+    "decisions", "fair_decisions", "labels", "statuses", "alone", "outside", "unlisted",
+)  # fmt: skip
+SUMS = (
+    "jointly", "flips", "decided", "violation_sum", "runtime_sensitive", "not_replayed", "labeled",
+    "right", "right_fair", "error_sum", "error_fair_sum", "spanned", "span_sum",
+)  # fmt: skip
+LARGEST = ("violation_max", "span_max")
+
+
 @dataclass
 class AuditSummary:
-    """Counts and sums over findings, added one by one; memory does not grow with the table."""
+    """Counts and sums over findings, added in blocks; memory does not grow with the table.
+
+    Sums of scores are exact, so they do not depend on the order: the summaries of the parts of a
+    table, merged, equal the summary of the table.
+    """
 
     attributes: tuple[str, ...]  # the sensitive ones
     epsilon: float | None = None  # regression: maximum span of the counterparts' scores
@@ -31,17 +50,17 @@ class AuditSummary:
     jointly: int = 0  # people for whom only several attributes together are enough
     flips: int = 0
     decided: int = 0  # people whose fair decision is known
-    violation_sum: float = 0.0
+    violation_sum: Fraction = NOTHING
     violation_max: float = 0.0
     runtime_sensitive: int = 0
     not_replayed: int = 0
     labeled: int = 0
     right: int = 0  # decisions of the model that equal the label
     right_fair: int = 0  # fair decisions that equal the label
-    error_sum: float = 0.0  # regression: distances of the model's scores from the labels
-    error_fair_sum: float = 0.0  # regression: distances of the fair scores from the labels
+    error_sum: Fraction = NOTHING  # regression: distances of the model's scores from the labels
+    error_fair_sum: Fraction = NOTHING  # regression: distances of the fair scores from the labels
     spanned: int = 0  # regression: people whose span is known
-    span_sum: float = 0.0
+    span_sum: Fraction = NOTHING
     span_max: float = 0.0
     outside: Counter[Outside] = field(default_factory=Counter)  # people outside limits
     unlisted: Counter[str] = field(default_factory=Counter)  # people with other texts, by column
@@ -52,36 +71,66 @@ class AuditSummary:
     def of(cls, model: Model) -> Self:
         """Create the empty summary for a model."""
         names = tuple(attribute.name for attribute in model.space.sensitive)
-        epsilon = model.rule.epsilon if isinstance(model.rule, Tolerance) else None
-        provenance = model.scorer.provenance
+        epsilon, provenance = model.rule.tolerance, model.scorer.provenance
         return cls(names, epsilon, model.outcomes, space=model.space, provenance=provenance)
 
-    def count_outside(self, people: Matrix) -> None:
-        """Count the people outside the limits of a column, or with a text that is not listed."""
-        assert self.space is not None  # `of` sets it
-        for outside, flags in self.space.open_limits.outside(people):
-            self.outside[outside] += int(flags.sum())
-        self.unlisted.update(self.space.unlisted(people))
+    def merged(self, other: Self) -> Self:
+        """Return the summary of both parts of a table."""
+        assert (self.attributes, self.epsilon, self.outcomes) == (
+            other.attributes,
+            other.epsilon,
+            other.outcomes,
+        )
+        merged: dict[str, Any] = {}
+        for name in COUNTERS:
+            merged[name] = Counter(getattr(self, name))
+            merged[name].update(getattr(other, name))
+        for name in SUMS:
+            merged[name] = getattr(self, name) + getattr(other, name)
+        for name in LARGEST:
+            merged[name] = max(getattr(self, name), getattr(other, name))
+        return replace(self, **merged)
 
-    def add(self, finding: Finding, label: Outcome | None = None) -> None:
-        """Add one person."""
-        self.statuses[finding.status] += 1
-        if finding.status == "not audited":
+    def count_outside(self, people: Matrix) -> None:
+        """Count the people outside the limits of a column, or with a text that is not listed.
+
+        What occurs first is listed first. Where that is not clear, people are counted one by one.
+        """
+        assert self.space is not None  # `of` sets it
+        outside = {
+            limit: int(flags.sum()) for limit, flags in self.space.open_limits.outside(people)
+        }
+        unlisted = self.space.unlisted(people)
+        n_limits = len(outside.keys() - self.outside.keys())
+        n_columns = len(unlisted.keys() - self.unlisted.keys())
+        if len(people) > 1 and max(n_limits, n_columns) > 1:
+            for person in people[:, None, :]:
+                self.count_outside(person)
             return
-        self.runtime_sensitive += finding.status != "undecided" and finding.runtime == "sensitive"
-        if finding.pair is not None:
-            self.alone.update(finding.alone)
-            self.jointly += not finding.alone
-            self.violation_sum += finding.pair.gap
-            self.violation_max = max(self.violation_max, finding.pair.gap)
-            self.not_replayed += finding.replayed is False
-        if finding.span is not None:
-            self.spanned += 1
-            self.span_sum += finding.span
-            self.span_max = max(self.span_max, finding.span)
-        if finding.decision is not None and finding.fair_decision is not None:
-            self._add_outcomes(finding.decision, finding.fair_decision, label)
-            self.flips += is_flip(finding, self.epsilon)
+        self.outside.update(outside)
+        self.unlisted.update(unlisted)
+
+    def add(self, findings: Sequence[Finding], labels: Sequence[Outcome | None]) -> None:
+        """Add people with their labels."""
+        for finding, label in zip(findings, labels, strict=True):
+            status, pair = finding.status, finding.pair
+            self.statuses[status] += 1
+            if status == "not audited":
+                continue
+            self.runtime_sensitive += status != "undecided" and finding.runtime == "sensitive"
+            if pair is not None:
+                self.alone.update(finding.alone)
+                self.jointly += not finding.alone
+                self.violation_sum += Fraction(pair.gap)
+                self.violation_max = max(self.violation_max, pair.gap)
+                self.not_replayed += finding.replayed is False
+            if finding.span is not None:
+                self.spanned += 1
+                self.span_sum += Fraction(finding.span)
+                self.span_max = max(self.span_max, finding.span)
+            if finding.decision is not None and finding.fair_decision is not None:
+                self._add_outcomes(finding.decision, finding.fair_decision, label)
+                self.flips += is_flip(finding, self.epsilon)
 
     def _add_outcomes(self, decision: Outcome, fair: Outcome, label: Outcome | None) -> None:
         self.decided += 1
@@ -96,8 +145,8 @@ class AuditSummary:
             self.right += decision == label
             self.right_fair += fair == label
         else:
-            self.error_sum += abs(decision - label)
-            self.error_fair_sum += abs(fair - label)
+            self.error_sum += abs(Fraction(decision) - Fraction(label))
+            self.error_fair_sum += abs(Fraction(fair) - Fraction(label))
 
     @property
     def people(self) -> int:
@@ -150,10 +199,10 @@ class AuditSummary:
         """The mean absolute error of the fair scores; regression only."""
         return self._per_label(self.error_fair_sum, regression=True)
 
-    def _per_label(self, total: float, *, regression: bool) -> float | None:
+    def _per_label(self, total: Fraction | int, *, regression: bool) -> float | None:
         if not self.labeled or regression != (self.epsilon is not None):
             return None
-        return total / self.labeled
+        return _share(total, self.labeled)
 
     @property
     def mean_span(self) -> float | None:
@@ -242,5 +291,5 @@ def is_flip(finding: Finding, epsilon: float | None) -> bool:
     return finding.status != "fair" and abs(decision - fair) > epsilon
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def _share(part: Fraction | int, whole: int) -> float:
+    return float(part / whole) if whole else 0.0

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
-from feta.auditing.finding import Finding
+from feta.auditing.executor import MAX_PEOPLE
+from feta.auditing.finding import AuditFault, Finding
 from feta.errors import EngineError
 
 # People sent to a worker at a time: enough that the communication costs little in comparison.
@@ -19,9 +20,6 @@ PIECE = 32
 
 # Maximum crashes in a row without a result in between; more have a common cause.
 MAX_CRASHES = 6
-
-# The reason of an undecided person.
-DIED = "the worker process died during the audit of this person, possibly for lack of memory"
 
 Piece = tuple[int, Matrix]  # the index of the first person, and the people
 
@@ -50,6 +48,11 @@ class Workers:
         self.make, self.jobs = make, jobs
         self.crashes = 0
         self.pool: ProcessPoolExecutor | None = None
+
+    @property
+    def block_size(self) -> int:
+        """How many people to pass to `audit` at a time."""
+        return MAX_PEOPLE * self.jobs
 
     def _started_pool(self) -> ProcessPoolExecutor:
         if self.pool is None:
@@ -112,7 +115,7 @@ class Workers:
             yield start, findings
             return
         if len(people) == 1:
-            yield start, [Finding(0, "undecided", reason=DIED)]
+            yield start, [Finding(0, reason=AuditFault.WORKER_DIED)]
             return
         for index in range(len(people)):
             yield from self._audit_alone((start + index, people[index : index + 1]))

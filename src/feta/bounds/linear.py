@@ -109,11 +109,12 @@ def _propagate(affine: BoundedAffine, layer: Layer, rows: Matrix) -> tuple[Matri
     constant = (
         rows @ affine.bias + _times(positive, low_intercept) + _times(negative, high_intercept)
     )
-    # A row has the error γ·|rows|·|W|, times the number by which it is multiplied.
+    # A row has the error γ·|rows|·|W|, times the number by which it is multiplied. FLOOR covers
+    # products that underflow: γ·FLOOR² is much larger than `tiny`.
     n_terms = sum(affine.weight.shape) + 4
     radius = layer.radius @ (np.abs(affine.weight) + FLOOR).T + (np.abs(affine.bias) + FLOOR)
     size = _times(np.abs(rows) + FLOOR, radius)
-    error = (FLOAT64.gamma(n_terms) * size + n_terms * FLOAT64.tiny) * upward(n_terms)
+    error = FLOAT64.gamma(n_terms) * size * upward(n_terms)
     return (
         positive * low_slope[:, None, :] + negative * high_slope[:, None, :],
         constant,

@@ -1,1 +1,1 @@
-"""The trusted core: slow, simple, and independent of engines and solvers."""
+"""The trusted core: slow, simple, and independent of engines, bounds, scorers and solvers."""

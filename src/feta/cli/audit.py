@@ -4,8 +4,8 @@ import hashlib
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Literal
 
 from feta.auditing.auditor import Auditor
+from feta.auditing.executor import Executor, InProcess
 from feta.auditing.journal import AuditJournal
-from feta.auditing.rows import RowColumns, audit_rows
-from feta.auditing.runner import AuditRunner
+from feta.auditing.report_data import ReportData, ReportSource
+from feta.auditing.stream import AuditStream
+from feta.auditing.table_audit import TableAudit
+from feta.auditing.table_blocks import RowColumns, TableBlocks
 from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
 from feta.cli.audit_words import show
@@ -23,12 +26,12 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_folder
-from feta.cli.progress import progress_bar, show_progress
+from feta.cli.progress import show_progress
 from feta.cli.signals import terminable, uninterrupted
 from feta.cli.vote_weights import read_vote_weights
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
-from feta.io.bad_rows import BadRows, note_all_problems
+from feta.io.bad_rows import note_all_problems
 from feta.io.column_format import Formats
 from feta.io.sanitize import json_text, plain
 from feta.io.table_section import options_json
@@ -40,13 +43,12 @@ from feta.readers.source import SourceOptions
 from feta.report.audit_json import audit_json
 from feta.report.junit import junit
 from feta.report.markdown import markdown
-from feta.report.report import Report, ReportBuilder, ReportSource
 from feta.space.attribute import Derived
 
 Format = Literal["text", "md", "json", "junit"]
 
 # Formats of standard output other than text.
-RENDERERS: dict[str, Callable[[Report], str]] = {
+RENDERERS: dict[str, Callable[[ReportData], str]] = {
     "md": markdown,
     "json": lambda report: json_text(audit_json(report), indent=2),
     "junit": junit,
@@ -93,70 +95,57 @@ def run_audit(options: AuditOptions) -> ExitCode:
 
 def _audit(
     loaded: LoadedModel, names: set[str], options: AuditOptions, comparison: Comparison | None
-) -> Report:
+) -> ReportData:
     """Audit all rows, write the files, and return the report."""
-    space, table = loaded.model.space, loaded.table
-    assert table is not None
-    builder = ReportBuilder(_auditor(loaded, options))
-    interrupted = False
+    auditor = _auditor(loaded, options)
     started = time.perf_counter()
     with (
         FolderLock(options.out, work="audit"),
         AuditFiles(options.out, loaded.model) as files,
         terminable(),
-        _runner(builder.auditor, loaded, options) as runner,
+        TableAudit(auditor, _stream(auditor, loaded, options)) as audit,
     ):
-        bad_rows = BadRows(space, open_limits=True)
-        try:
-            _audit_rows(runner, loaded, names, options, builder, files, bad_rows)
-        except KeyboardInterrupt:
-            interrupted = True
-        except DomainError as error:
-            if not options.skip_bad_rows:
-                admit = builder.auditor.admit
-                note_all_problems(error, table, names, space, loaded.formats, admit=admit)
-            raise
+        with suppress(KeyboardInterrupt):  # the results so far are reported as partial
+            _audit_rows(audit, loaded, names, options, files)
         source = _source(loaded, options, comparison)
         seconds = time.perf_counter() - started
-        report = builder.report(
-            source, partial=interrupted, seconds=seconds, bad_rows=bad_rows.kinds
-        )
+        report = audit.report(source, seconds=seconds, picture=options.out is not None)
         replaced = files.replaced(report)
         report = files.finish(report)
         if replaced:
             notice(f"replaced {replaced}, which was in {plain(options.out)}")
-        if runner.lost:
+        lost = audit.stream.lost
+        if lost:
             notice(
-                f"{runner.lost:,} people have no verdict because a worker process died; "
+                f"{lost:,} people have no verdict because a worker process died; "
                 "run the same command again with --out to audit only these"
             )
-        if runner.journal is not None and not (interrupted or runner.lost):
-            runner.journal.remove()
+        audit.reported = True
     return report
 
 
 def _audit_rows(
-    runner: AuditRunner,
+    audit: TableAudit,
     loaded: LoadedModel,
     names: set[str],
     options: AuditOptions,
-    builder: ReportBuilder,
     files: AuditFiles,
-    bad_rows: BadRows,
 ) -> None:
+    table, auditor = loaded.table, audit.auditor
+    assert table is not None
     columns = RowColumns(options.label, options.id_column, options.skip_bad_rows)
-    with progress_bar() as progress:
-        task = progress.add_task(f"auditing {plain(options.data.name)}", total=1.0)
-        base = 0.0
-        assert loaded.table is not None
-        for chunk in loaded.table.chunks(names, typed=loaded.formats):
-            for row in audit_rows(runner, chunk, columns, bad_rows):
-                with uninterrupted():  # a row is both counted and written, or neither
-                    builder.take(row.finding, row.person, row.label, row.name)
-                    files.write(row.finding, row.name, row.person)
-                share = (row.finding.row + 1 - chunk.start) / len(chunk)
-                progress.update(task, completed=base + share * (chunk.progress - base))
-            base = chunk.progress
+    blocks = TableBlocks(auditor, columns, audit.stream.executor.block_size)
+    chunks = table.chunks(names, typed=loaded.formats)
+    try:
+        with show_progress(f"auditing {plain(options.data.name)}", total=1.0) as advance:
+            audit.run(
+                blocks.blocks(chunks), write=files.write, guard=uninterrupted, advance=advance
+            )
+    except DomainError as error:
+        if not options.skip_bad_rows:
+            space, admit = loaded.model.space, auditor.admit
+            note_all_problems(error, table, names, space, loaded.formats, admit=admit)
+        raise
 
 
 def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched) -> LoadedModel:
@@ -182,19 +171,13 @@ def make_auditor(options: AuditOptions, formats: Formats) -> Auditor:
     return _auditor(_load(options, PeopleFile(options.data, formats=formats)), options)
 
 
-@contextmanager
-def _runner(auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> Iterator[AuditRunner]:
-    """Start the workers and open the journal; stop and close them at the end."""
-    make = partial(make_auditor, options, dict(loaded.formats))
-    workers = Workers(make, options.jobs) if options.jobs != 1 else None
+def _stream(auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> AuditStream:
+    """Choose the executor, and open the journal."""
+    executor: Executor = InProcess(auditor)
+    if options.jobs != 1:
+        executor = Workers(partial(make_auditor, options, dict(loaded.formats)), options.jobs)
     journal = None if options.out is None else _open_journal(options.out, loaded, options)
-    try:
-        yield AuditRunner(auditor, workers, journal)
-    finally:
-        if workers is not None:
-            workers.stop()
-        if journal is not None:
-            journal.remove() if journal.empty else journal.close()
+    return AuditStream(executor, journal)
 
 
 def _open_journal(folder: Path, loaded: LoadedModel, options: AuditOptions) -> AuditJournal:
@@ -279,7 +262,7 @@ def _columns_to_read(loaded: LoadedModel, options: AuditOptions) -> set[str]:
     return names
 
 
-def exit_code(report: Report) -> ExitCode:
+def exit_code(report: ReportData) -> ExitCode:
     """Return the exit code of a finished audit."""
     if report.partial:
         return ExitCode.INTERRUPTED

@@ -12,14 +12,15 @@ from typing import IO
 
 import numpy as np
 
-from feta.arrays import Vector
+from feta.arrays import Matrix
+from feta.auditing.block import AuditedBlock
 from feta.auditing.finding import Finding
+from feta.auditing.record import record_of
+from feta.auditing.report_data import ReportData
 from feta.io.sanitize import json_text, plain, write_row
 from feta.model import Model
 from feta.report.audit_json import audit_json
 from feta.report.html import html
-from feta.report.report import Report
-from feta.rule import Tolerance
 from feta.verdict.counterexample import Counterexample
 
 PAIR_HEADER = [
@@ -98,7 +99,7 @@ class AuditFiles:
 
         A regression has the lower and the higher score; the row itself may have neither.
         """
-        if not isinstance(self.model.rule, Tolerance):
+        if self.model.rule.tolerance is None:
             return [*PAIR_HEADER, *self.names, *(f"counterpart {name}" for name in self.sensitive)]
         renamed = {"score": "lower score", "counterpart score": "higher score"}
         names = [
@@ -107,21 +108,31 @@ class AuditFiles:
         others = [f"{name} of the higher score" for name in self.sensitive]
         return [*(renamed.get(name, name) for name in PAIR_HEADER), *names, *others]
 
-    def write(self, finding: Finding, name: str, person: Vector | None = None) -> None:
-        """Add one person; `person` is the encoded row, or None if it could not be read."""
+    def write(self, audited: AuditedBlock) -> None:
+        """Add the rows of one block."""
         if self.folder is None:
             return
-        pair = finding.pair
-        gap = "" if pair is None else pair.gap
-        decisions = finding.decision, finding.fair_decision
-        texts = [self.model.describe(decision) for decision in decisions]
-        verdict = [finding.row + 1, name, finding.status, *texts]
-        runtime = "" if finding.status == "not audited" else finding.runtime
-        verdict += [gap, runtime, finding.reason, record_digest(person)]
+        block, describe = audited.block, self.model.describe
+        digests = iter(record_digests(block.people))
         with self._described_errors():
-            write_row(self.streams["verdicts.csv"], verdict)
-            if pair is not None:
-                write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))
+            for index, (finding, name) in enumerate(
+                zip(audited.findings, block.names, strict=True)
+            ):
+                pair, read = finding.pair, index not in block.unread
+                cells = [
+                    finding.row + 1,
+                    name,
+                    finding.status,
+                    describe(finding.decision),
+                    describe(finding.fair_decision),
+                    "" if pair is None else pair.gap,
+                    finding.runtime if read else "",
+                    finding.reason,
+                    next(digests) if read else "",
+                ]
+                write_row(self.streams["verdicts.csv"], cells)
+                if pair is not None:
+                    write_row(self.streams["pairs.csv"], self._pair_row(finding, pair, name))
 
     @contextmanager
     def _described_errors(self) -> Iterator[None]:
@@ -137,7 +148,7 @@ class AuditFiles:
 
     def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
         space = self.model.space
-        before, after = space.decode(pair.person), space.decode(pair.counterpart)
+        before, after = record_of(space, pair.person), record_of(space, pair.counterpart)
         # A regression makes no decisions.
         decisions = [self.model.outcomes[number] for number in pair.decisions] or ["", ""]
         changed = [column for column in self.sensitive if before[column] != after[column]]
@@ -156,7 +167,7 @@ class AuditFiles:
             *(after[column] for column in self.sensitive),
         ]
 
-    def replaced(self, report: Report) -> str:
+    def replaced(self, report: ReportData) -> str:
         """Describe a finished audit of another model or table that `finish` will replace."""
         if self.folder is None:
             return ""
@@ -172,7 +183,7 @@ class AuditFiles:
             return ""  # not an audit
         return "" if same else f"an audit of {plain(name)} on {plain(data)}"
 
-    def finish(self, report: Report) -> Report:
+    def finish(self, report: ReportData) -> ReportData:
         """Complete the files and rename them; return the report with their digests."""
         if self.folder is None:
             return report
@@ -190,12 +201,11 @@ class AuditFiles:
         return report
 
 
-def record_digest(person: Vector | None) -> str:
-    """Return a digest of an encoded row, so that two audits can compare the rows of one id."""
-    if person is None:
-        return ""
+def record_digests(people: Matrix) -> list[str]:
+    """Return a digest of each encoded row, so that two audits can compare the rows of one id."""
     # + 0.0 turns −0.0 into 0.0, which equals it.
-    return hashlib.sha256((np.asarray(person, "<f8") + 0.0).tobytes()).hexdigest()[:32]
+    rows = np.asarray(people, "<f8") + 0.0
+    return [hashlib.sha256(row.tobytes()).hexdigest()[:32] for row in rows]
 
 
 def _digest(path: Path) -> str:

@@ -8,15 +8,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from feta.auditing.report_data import ReportData
 from feta.auditing.top_pairs import PairView
 from feta.io.bad_rows import listed_kinds
 from feta.io.sanitize import plain
 from feta.model import Model
 from feta.readers.load import LoadedModel
-from feta.report.report import Report
 from feta.report.words import (
     Headline,
-    Words,
     caveats,
     cell,
     compared,
@@ -25,12 +24,12 @@ from feta.report.words import (
     notes,
     words_for,
 )
-from feta.verdict.counterexample import Counterexample
+from feta.rule.words import RuleWords
 
 COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
 
-def show(loaded: LoadedModel, report: Report, *, out: Path | None) -> None:
+def show(loaded: LoadedModel, report: ReportData, *, out: Path | None) -> None:
     """Print the summary, the selected counterexamples and the warnings."""
     summary, pairs, partial = report.summary, report.pairs, report.partial
     model = loaded.model
@@ -69,7 +68,7 @@ def _styled(answer: Headline, *, partial: bool) -> Text:
     return text
 
 
-def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
+def _pair_table(model: Model, words: RuleWords, pairs: Sequence[PairView]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="Selected counterexamples", title_justify="left")
     decides = bool(model.outcomes)
     headings = ("row", words.changes, *(["decision"] if decides else []), words.margin)
@@ -77,7 +76,7 @@ def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
         table.add_column(Text(heading))
     for view in pairs:
         name = f" ({plain(view.name)})" if view.name else ""
-        cells = [Text(f"{view.finding.row + 1}{name}"), _changes(model, view.pair)]
+        cells = [Text(f"{view.finding.row + 1}{name}"), _changes(view)]
         if decides:
             first, second = (plain(model.outcomes[number]) for number in view.pair.decisions)
             cells.append(Text(f"{first} → {second}"))
@@ -87,12 +86,11 @@ def _pair_table(model: Model, words: Words, pairs: Sequence[PairView]) -> Table:
     return table
 
 
-def _changes(model: Model, pair: Counterexample) -> Text:
+def _changes(view: PairView) -> Text:
     """Return the sensitive values that differ, one line per attribute."""
-    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
+    before, after = view.before, view.after
     changes = [
         f"{plain(name)} {plain(cell(before[name]))} → {plain(cell(after[name]))}"
-        for name in before
-        if before[name] != after[name]
+        for name in view.changed
     ]
     return Text("\n".join(changes), style="bold")

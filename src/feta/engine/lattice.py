@@ -74,7 +74,7 @@ class LatticeEngine:
 
     def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
         """Answer queries; those about one model's decisions are counted and searched together."""
-        if not queries or budget is not UNLIMITED or not _about_one_model(queries):
+        if not queries or budget != UNLIMITED or not _about_one_model(queries):
             return [self.solve(query, budget) for query in queries]
         kernel = self._kernel(queries[0].model)
         return solve_batch(kernel, queries, engine=self.name, threads=self.threads)

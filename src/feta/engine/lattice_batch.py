@@ -1,17 +1,22 @@
 """Queries about many people of one model, counted and searched together."""
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from feta.arrays import Counts
 from feta.engine.lattice_search import LatticeSearch
 from feta.engine.lattice_tally import LatticeTally
 from feta.engine.protocol import UNLIMITED
 from feta.engine.query_state import QueryState
 from feta.query import PersonQuery, WorstAt
+from feta.rule.comparator import UNDECIDED, Decisions
 from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits
-from feta.scorer.protocol import Objective
-from feta.verdict.verdict import Verdict
+from feta.verdict.certificate import Certificate, LatticeProof
+from feta.verdict.counterexample import Counterexample
+from feta.verdict.verdict import Effort, Fair, Unfair, Verdict
 
 
 def solve_batch(
@@ -19,51 +24,91 @@ def solve_batch(
 ) -> list[Verdict]:
     """Answer queries about the decisions of one model, without a budget.
 
-    Counting proves most people fair at once. The others are searched.
+    Counting proves most people fair at once. The worst counterparts of the others are searched
+    and replayed together. What is left is searched person by person: near ties, and queries that
+    ask for any counterexample.
     """
-    if not queries:
-        return []
-    model = queries[0].model
-    people = np.stack([query.person for query in queries])
-    counting = LatticeTally(kernel, model, threads)
-    counts = counting.count(people, UNLIMITED, until="all", weights=None)
-    fair = counts.unanimous & (counts.undecided == 0)
-    states = [QueryState(query, UNLIMITED, engine) for query in queries]
-    verdicts: list[Verdict | None] = [
-        state.fair(runtime_safe=bool(counts.runtime_safe[row])) if fair[row] else None
-        for row, state in enumerate(states)
-    ]
-    rest = [row for row, verdict in enumerate(verdicts) if verdict is None]
-    worst = [row for row in rest if isinstance(queries[row], WorstAt)]
-    for rows, result in _search_worst(kernel, states, worst, threads=threads):
-        for index, row in enumerate(rows):
-            verdicts[row] = LatticeSearch(kernel, states[row]).worst_of(result, index)
-    return [
-        LatticeSearch(kernel, state).any() if verdict is None else verdict
-        for state, verdict in zip(states, verdicts, strict=True)
-    ]
+    batch = _Batch(kernel, queries, engine, threads)
+    verdicts = batch.fair() | batch.worst()
+    return [verdicts[row] if row in verdicts else batch.alone(row) for row in range(len(queries))]
 
 
-def _search_worst(
-    kernel: LatticeKernel, states: Sequence[QueryState], rows: Sequence[int], *, threads: int
-) -> list[tuple[list[int], KernelSearch]]:
-    """Search for the worst counterparts of these people; one search per kind of objective."""
-    groups: dict[bool, list[int]] = {}
-    for row in rows:
-        groups.setdefault(states[row].objective.least, []).append(row)
-    searches = []
-    for group in groups.values():
-        objectives = _shared_objectives([states[row].objective for row in group])
-        floors = np.array([objective.level for objective in objectives])
-        people = np.stack([states[row].query.person for row in group])
-        result = kernel.worst(
-            people, objectives, floors, approximate=False, limits=Limits(), threads=threads
-        )
-        searches.append((group, result))
-    return searches
+@dataclass
+class _Batch:
+    """The queries, all about one model; it lives no longer than their answers."""
 
+    kernel: LatticeKernel
+    queries: Sequence[PersonQuery]
+    engine: str
+    threads: int
 
-def _shared_objectives(objectives: Sequence[Objective]) -> list[Objective]:
-    """Replace equal objectives by one value, which a kernel recognizes."""
-    known: dict[bytes, Objective] = {}
-    return [known.setdefault(objective.directions.tobytes(), objective) for objective in objectives]
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+        self.model = self.queries[0].model
+        self.people = np.stack([query.person for query in self.queries])
+        counting = LatticeTally(self.kernel, self.model, self.threads)
+        self.counts = counting.count(self.people, UNLIMITED, until="all", weights=None)
+        self.unanimous = self.counts.unanimous & (self.counts.undecided == 0)
+
+    def fair(self) -> dict[int, Verdict]:
+        """Return the verdicts of people whose counterparts all get the same decision."""
+        rows, effort = np.flatnonzero(self.unanimous).tolist(), self._effort()
+        proof = LatticeProof(self.model.relation.size)
+        safe = self.counts.runtime_safe.tolist()
+        return {
+            row: Fair(
+                Certificate(self.queries[row].digest, self.engine, proof),
+                "safe" if safe[row] else "sensitive",
+                effort,
+            )
+            for row in rows
+        }
+
+    def worst(self) -> dict[int, Verdict]:
+        """Return the verdicts of people with one worst counterpart, as the kernel found it."""
+        asked = [isinstance(query, WorstAt) for query in self.queries]
+        decisions = self.model.resolve(self.model.points(self.people), self.model.rule).decisions
+        rows = np.flatnonzero(~self.unanimous & asked & (decisions != UNDECIDED))
+        found: list[int] = []
+        assignment_ids: list[int] = []
+        for group, result in self._searches(rows, decisions):
+            for index, row in enumerate(group.tolist()):
+                candidates = result.candidates(index)
+                if result.finished[index] and len(candidates) == 1:
+                    found.append(row)
+                    assignment_ids.append(int(candidates[0]))
+        # Only complete relations have kernels, so every assignment gives a counterpart.
+        others = self.model.space.lattice.moved(self.people[found], np.array(assignment_ids, int))
+        pairs = Counterexample.witnesses(self.model, self.people[found], others)
+        effort = self._effort()
+        return {
+            row: Unfair(pair, optimal=True, effort=effort)
+            for row, pair in zip(found, pairs, strict=True)
+            if pair is not None
+        }
+
+    def _searches(self, rows: Counts, decisions: Decisions) -> list[tuple[Counts, KernelSearch]]:
+        """Search for the worst counterparts of these people, one decision after the other."""
+        searches = []
+        for decision in np.unique(decisions[rows]).tolist():
+            group, objective = rows[decisions[rows] == decision], self.model.rule.opposing(decision)
+            result = self.kernel.worst(
+                self.people[group],
+                [objective] * len(group),
+                np.full(len(group), objective.level),
+                approximate=False,
+                limits=Limits(),
+                threads=self.threads,
+            )
+            searches.append((group, result))
+        return searches
+
+    def alone(self, row: int) -> Verdict:
+        """Answer one query."""
+        query = self.queries[row]
+        search = LatticeSearch(self.kernel, QueryState(query, UNLIMITED, self.engine))
+        return search.worst() if isinstance(query, WorstAt) else search.any()
+
+    def _effort(self) -> Effort:
+        """Return the cost so far, in equal shares."""
+        return Effort((time.monotonic() - self.started) / len(self.queries))

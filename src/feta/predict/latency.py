@@ -10,7 +10,7 @@ from feta.engine.protocol import Budget
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 
-# Limits on the measurement: the number of people, and the seconds for all of them together.
+# Limits on the measurement: the number of decisions, and the seconds for all of them together.
 MAX_PEOPLE = 30
 MAX_SECONDS = 2.0
 
@@ -30,8 +30,8 @@ def measure(model: Model, people: Matrix, engine: str = "auto") -> Latency | Non
     predictor = FairPredictor(model, engine)
     forward_seconds: list[float] = []
     fair_seconds: list[float] = []
-    for person in people[:MAX_PEOPLE]:
-        row = person[None, :]
+    for number in range(MAX_PEOPLE if len(people) else 0):  # few people are measured repeatedly
+        row = people[number % len(people)][None, :]
         forward_seconds.append(_seconds(model.scorer, row))
         if not fair_seconds:  # without a limit, the first decision may take minutes
             first = FairPredictor(model, engine, budget)

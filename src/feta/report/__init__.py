@@ -1,1 +1,1 @@
-"""Reports about audits, for people and programs, and differences between audits."""
+"""Rendering of reports about audits, for people and programs; comparison of stored audits."""

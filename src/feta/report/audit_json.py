@@ -1,23 +1,22 @@
 """A report for programs: the content of audit.json (docs/reference/formats.md)."""
 
-from dataclasses import fields
 from typing import Any
 
+from feta.auditing.groups import Group
+from feta.auditing.report_data import ReportData, ReportSource
 from feta.auditing.top_pairs import PairView
 from feta.io.bad_rows import bad_kinds_json
 from feta.model import Model
-from feta.readers.comparison import Comparison
-from feta.report.groups import Group
-from feta.report.report import Report
 from feta.report.words import never_read
-from feta.rule import DEFINITION, Tolerance
+from feta.rule import DEFINITION
+from feta.rule.protocol import rule_options
 from feta.space.attribute import Attribute, Integer
 
 FORMAT = "feta-audit"
 VERSION = 1
 
 
-def audit_json(report: Report) -> dict[str, Any]:
+def audit_json(report: ReportData) -> dict[str, Any]:
     """Return a report as JSON values; only `seconds` and `latency` are measured times."""
     model, source = report.model, report.source
     latency = report.latency
@@ -29,7 +28,7 @@ def audit_json(report: Report) -> dict[str, Any]:
         "model": _model_json(report),
         "data": source.data,
         "data_sha256": source.data_sha256,
-        "compared": None if source.compared is None else _comparison_json(source.compared),
+        "compared": _comparison_json(source),
         "id_column": source.id_column,
         "vote_weights": source.vote_weights,
         "engine": report.engine,
@@ -45,13 +44,13 @@ def audit_json(report: Report) -> dict[str, Any]:
             for attribute in report.groups.by_attribute
         },
         "clearest_pairs": [_pair_json(model, view) for view in report.pairs],
-        "unanswered": list(report.unanswered),
+        "unanswered": [row._asdict() for row in report.unanswered],
         "bad_rows": bad_kinds_json(report.bad_rows),
         "files": dict(report.files),
     }
 
 
-def _model_json(report: Report) -> dict[str, Any]:
+def _model_json(report: ReportData) -> dict[str, Any]:
     model, source = report.model, report.source
     space, rule = model.space, model.rule
     return {
@@ -63,9 +62,9 @@ def _model_json(report: Report) -> dict[str, Any]:
         "counterparts": space.lattice.size if space.finite else None,
         "rule": type(rule).__name__,
         "outcomes": list(model.outcomes),
-        "rule_options": {option.name: getattr(rule, option.name) for option in fields(rule)},
-        "tolerance": rule.epsilon if isinstance(rule, Tolerance) else None,
-        "tolerance_compares": DEFINITION if isinstance(rule, Tolerance) else None,
+        "rule_options": rule_options(rule),
+        "tolerance": rule.tolerance,
+        "tolerance_compares": None if rule.tolerance is None else DEFINITION,
         "sensitive": {attribute.name: _stored_domain(attribute) for attribute in space.sensitive},
         "reading": model.scorer.provenance,
         "notes": list(source.notes),
@@ -74,7 +73,10 @@ def _model_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _comparison_json(compared: Comparison) -> dict[str, Any]:
+def _comparison_json(source: ReportSource) -> dict[str, Any] | None:
+    compared = source.compared
+    if compared is None:
+        return None
     return {
         "function": compared.runtime,
         "rows": compared.rows,
@@ -90,23 +92,23 @@ def _group_json(model: Model, group: Group) -> dict[str, Any]:
         "flips": group.flips,
         "undecided": group.undecided,
     }
-    if isinstance(model.rule, Tolerance):
+    if model.rule.tolerance is not None:
         return content
-    decisions = {"decisions": group.decisions, "fair_decisions": group.fair_decisions}
+    names = enumerate(model.outcomes)
+    counts = [(name, group.decisions[index], group.fair_decisions[index]) for index, name in names]
     return content | {
-        key: {name: counts[index] for index, name in enumerate(model.outcomes)}
-        for key, counts in decisions.items()
+        "decisions": {name: count for name, count, _ in counts},
+        "fair_decisions": {name: count for name, _, count in counts},
     }
 
 
 def _pair_json(model: Model, view: PairView) -> dict[str, Any]:
     finding, pair = view.finding, view.pair
-    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
     return {
         "row": finding.row + 1,
         "id": view.name,
-        "person": before,
-        "changed": {name: after[name] for name in after if after[name] != before[name]},
+        "person": view.before,
+        "changed": {name: view.after[name] for name in view.changed},
         "decisions": [model.outcomes[decision] for decision in pair.decisions],
         "scores": pair.scores.tolist(),
         "gap": pair.gap,

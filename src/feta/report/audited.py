@@ -4,17 +4,15 @@ An invalid audit.json is rejected. If verdicts.csv does not belong to it, the au
 doubt and without people: the rates may still be compared, if the summary is consistent.
 """
 
-import csv
-import hashlib
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from feta.errors import SchemaError
+from feta.io.audit_folder import is_unchanged, read_json, read_lines
 from feta.report.audit_json import FORMAT, VERSION
 
 # The compared figures, in the order of display.
@@ -31,9 +29,6 @@ VERDICTS = {
 
 # Files whose digests are in audit.json.
 DIGESTED = ("pairs.csv", "verdicts.csv")
-
-
-NO_JSON = "invalid file: got no JSON; expected an audit.json; audit again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +94,7 @@ def read_audit(path: Path) -> Audited:
 
 
 def _load(file: Path) -> dict[str, Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SchemaError(f"{file}: no such file; feta audit --out writes it") from None
-    except UnicodeError:
-        raise SchemaError(f"{file}: {NO_JSON}") from None
-    try:
-        content = json.loads(
-            text,
-            parse_constant=_reject_number,
-            parse_float=_parse_finite,
-            object_pairs_hook=_unique_keys,
-        )
-    except SchemaError as error:
-        raise SchemaError(f"{file}: {error}") from None
-    except (ValueError, RecursionError):
-        raise SchemaError(f"{file}: {NO_JSON}") from None
+    content = read_json(file)
     known = isinstance(content, dict) and content.get("format") == FORMAT
     if not known or not _is_count(content.get("version")) or content["version"] != VERSION:
         raise SchemaError(
@@ -123,24 +102,6 @@ def _load(file: Path) -> dict[str, Any]:
             f"version {VERSION}; audit again"
         )
     return dict(content)
-
-
-def _reject_number(name: str) -> NoReturn:
-    raise SchemaError(f"invalid number: got {name}; expected finite numbers only; audit again")
-
-
-def _parse_finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _reject_number(text)
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Reject a repeated key: two parsers could read different values."""
-    keys = Counter(key for key, _ in pairs)
-    repeated = [key for key, count in keys.items() if count > 1]
-    if repeated:
-        raise SchemaError(f"repeated key: got {repeated[0]!r} twice; expected it once; audit again")
-    return dict(pairs)
 
 
 def _is_count(value: object) -> bool:
@@ -255,17 +216,9 @@ def _changed_files(file: Path, digests: dict[str, str]) -> str:
     changed = [
         name
         for name in DIGESTED
-        if name in digests and not _is_unchanged(file.with_name(name), digests[name])
+        if name in digests and not is_unchanged(file.with_name(name), digests[name])
     ]
     return f"{' and '.join(changed)} changed after audit.json was written" if changed else ""
-
-
-def _is_unchanged(path: Path, digest: str) -> bool:
-    """Return whether a file matches its digest; pairs.csv may be missing."""
-    if not path.is_file():
-        return True
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == digest
 
 
 def _contradiction(rows: list[tuple[str, Person]], summary: dict[str, Any]) -> str:
@@ -288,27 +241,15 @@ def _different_pairs(file: Path, rows: list[tuple[str, Person]]) -> str:
     pairs = file.with_name("pairs.csv")
     if not pairs.is_file():
         return ""
-    listed = [line.get("row") for line in _lines(pairs)]
+    listed = [line.get("row") for line in read_lines(pairs)]
     unfair = [row for row, person in rows if person.verdict == "unfair"]
     return "" if listed == unfair else "verdicts.csv and pairs.csv name different unfair people"
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Person]]:
-    for line in _lines(path):
+    for line in read_lines(path):
         cells = [line.get(name) for name in ("row", "id", "verdict")]
         if None in cells or not line["verdict"]:
             raise SchemaError(f"{path}: a line without row, id or verdict; audit again")
         row, name, verdict = map(str, cells)
         yield row, Person(name, verdict, line.get("record") or "")
-
-
-def _lines(path: Path) -> Iterator[dict[str, str]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            names = reader.fieldnames or []
-            if len(set(names)) != len(names):
-                raise SchemaError(f"{path}: a column occurs twice; audit again")
-            yield from reader
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(f"{path}: not a CSV file in UTF-8: {error}; audit again") from None

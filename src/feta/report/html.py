@@ -1,19 +1,18 @@
 """A report as one HTML page: no script, no external address, light and dark colors."""
 
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from feta.auditing.top_pairs import PairView
+from feta.auditing.groups import Group
+from feta.auditing.report_data import ReportData
+from feta.auditing.section import ReportSection, shown_sections
 from feta.io.bad_rows import listed_kinds
 from feta.model import Model
-from feta.report.groups import Group
 from feta.report.metric_frame import Disparity, disparities, installed
-from feta.report.picture import Grid, grid, svg
-from feta.report.report import Report
+from feta.report.picture import svg
 from feta.report.template import environment, short
 from feta.report.words import (
     caveats,
@@ -28,7 +27,7 @@ from feta.report.words import (
     violation_sentence,
     words_for,
 )
-from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.rule.words import RuleWords
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -40,9 +39,6 @@ MAX_COLUMNS = 200
 
 # Characters of a name or value.
 MAX_CHARACTERS = 120
-
-# Classes that are named in the description of the rule.
-MAX_CLASSES = 12
 
 # Smaller groups have no ratio: one more or one less person would change it too much.
 MIN_PEOPLE_FOR_RATIO = 10
@@ -71,11 +67,11 @@ class GroupLine:
     ratios: tuple[float, float] | None = None
 
 
-def html(report: Report) -> str:
-    """Render a report; the template escapes every name and value."""
+def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
+    """Render a report, with more sections at its end; the template escapes every name and value."""
     model, summary = report.model, report.summary
     words = words_for(model, report.source.unit)
-    picture, picture_of = _picture(report) or (None, None)
+    picture, picture_of = report.picture or (None, None)
     return _template().render(
         report=report,
         summary=summary,
@@ -87,7 +83,7 @@ def html(report: Report) -> str:
         outcome_classes=outcome_class_words(report.source.outcome_classes),
         shared=[a for a in model.space.attributes if not model.space.is_sensitive(a)],
         max_columns=MAX_COLUMNS,
-        cards=[_card(report, view) for view in report.pairs],
+        cards=_cards(report, words),
         violation=violation_sentence(summary, words),
         by_attribute={name: group_lines(report, name) for name in report.groups.by_attribute},
         intersections=_intersections(report),
@@ -97,7 +93,8 @@ def html(report: Report) -> str:
         notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
         caveats=list(caveats(model)),
         compared=compared(report.source),
-        favorable=model.outcomes[1] if _is_two_sided(model.rule) else None,
+        sections=shown_sections(report, sections),
+        favorable=model.outcomes[1] if model.rule.two_sided else None,
         max_unanswered=MAX_UNANSWERED,
         bad_kinds=listed_kinds(report.bad_rows),
         min_people=MIN_PEOPLE_FOR_RATIO,
@@ -124,7 +121,7 @@ def _percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def question(report: Report) -> str:
+def question(report: ReportData) -> str:
     """Return the question that the audit answers about each person."""
     names = either(report.summary.attributes).replace(" or ", " and ")
     words = words_for(report.model, report.source.unit)
@@ -136,46 +133,12 @@ def question(report: Report) -> str:
 
 def rule_words(model: Model, unit: str) -> str:
     """Describe how scores become decisions."""
-    rule = model.rule
-    match rule:
-        case Threshold():
-            return _threshold_words(model, rule)
-        case Argmax(classes=classes):
-            return (
-                f"The decision is the class with the largest score, of {len(classes)}: "
-                f"{', '.join(classes[:MAX_CLASSES])}; on a tie, the first one."
-            )
-        case OneVsRest(chosen=chosen):
-            return f"The decision is whether the class with the largest score is {chosen!r}."
-        case Tolerance(epsilon=epsilon):
-            amount = f"{epsilon:,.6g} {unit}".strip()
-            return (
-                "The result is the score itself. The scores of all counterparts of a person, "
-                f"including the person, may span {amount} at most: highest less lowest."
-            )
+    return model.rule.explanation(model.outcomes, unit=unit, log_odds=model.scorer.sigmoid)
 
 
-def _threshold_words(model: Model, rule: Threshold) -> str:
-    unfavorable, favorable = model.outcomes
-    sides = ("above", "below") if rule.favors == "above" else ("below", "above")
-    ties = ("at or ", "") if rule.equality == "favorable" else ("", "at or ")
-    first, second = (f"{tie}{side}" for tie, side in zip(ties, sides, strict=True))
-    words = (
-        f"A score {first} {rule.value:.6g} gives the decision {favorable!r}, a score {second} it "
-        f"gives {unfavorable!r}."
-    )
-    if not model.scorer.sigmoid:
-        return words
-    probability = 1 / (1 + math.exp(-max(rule.value, -700.0)))  # exp(700) is finite
-    return (
-        f"{words} Scores are log-odds, before the model's last sigmoid: {rule.value:.6g} is the "
-        f"probability {probability:.6g}."
-    )
-
-
-def _disparities(report: Report) -> dict[str, list[Disparity]]:
+def _disparities(report: ReportData) -> dict[str, list[Disparity]]:
     """Return fairlearn's metrics by attribute, if the decision has two sides."""
-    if not _is_two_sided(report.model.rule):
+    if not report.model.rule.two_sided:
         return {}
     results = {
         name: disparities([group for _, group in report.groups.present(name)], MIN_PEOPLE_FOR_RATIO)
@@ -184,46 +147,36 @@ def _disparities(report: Report) -> dict[str, list[Disparity]]:
     return {name: rows for name, rows in results.items() if rows}
 
 
-def _is_two_sided(rule: Rule) -> bool:
-    return isinstance(rule, Threshold | OneVsRest)
-
-
-def _picture(report: Report) -> tuple[Grid, PairView] | None:
-    """Return the picture of the first pair that has one."""
-    names = words_for(report.model, report.source.unit).pair_names
+def _cards(report: ReportData, words: RuleWords) -> list[Card]:
+    """Return the pairs side by side."""
+    model = report.model
+    cards = []
     for view in report.pairs:
-        picture = grid(report.model, view.pair, names)
-        if picture is not None:
-            return picture, view
-    return None
+        before, after, changed = view.before, view.after, set(view.changed)
+        margins = view.pair.margins(model.rule).tolist()
+        decisions = [model.outcomes[index] for index in view.pair.decisions] or ["", ""]
+        name = f" ({view.name})" if view.name else ""
+        cards.append(
+            Card(
+                f"Row {view.finding.row + 1}{name}",
+                tuple((key, cell(before[key]), cell(after[key])) for key in view.changed),
+                tuple((key, cell(before[key])) for key in before if key not in changed),
+                (decisions[0], decisions[1]),
+                (words.amount(margins[0]), words.amount(margins[1])),
+                view.finding.runtime,
+                view.finding.replayed,
+            )
+        )
+    return cards
 
 
-def _card(report: Report, view: PairView) -> Card:
-    model, pair = report.model, view.pair
-    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
-    changed = [name for name in before if before[name] != after[name]]
-    words = words_for(model, report.source.unit)
-    margins = [words.amount(number) for number in pair.margins(model.rule).tolist()]
-    decisions = [model.outcomes[index] for index in pair.decisions] or ["", ""]
-    name = f" ({view.name})" if view.name else ""
-    return Card(
-        f"Row {view.finding.row + 1}{name}",
-        tuple((key, cell(before[key]), cell(after[key])) for key in changed),
-        tuple((key, cell(before[key])) for key in before if key not in changed),
-        (decisions[0], decisions[1]),
-        (margins[0], margins[1]),
-        view.finding.runtime,
-        view.finding.replayed,
-    )
-
-
-def group_lines(report: Report, attribute: str) -> list[GroupLine]:
+def group_lines(report: ReportData, attribute: str) -> list[GroupLine]:
     """Return the groups of one attribute, with rates and ratios if the decision has two sides."""
     return _with_rates(report, report.groups.present(attribute))
 
 
-def _with_rates(report: Report, groups: list[tuple[str, Group]]) -> list[GroupLine]:
-    if not _is_two_sided(report.model.rule):
+def _with_rates(report: ReportData, groups: list[tuple[str, Group]]) -> list[GroupLine]:
+    if not report.model.rule.two_sided:
         return [GroupLine(name, group) for name, group in groups]
     rates = {
         name: (group.share(group.decisions[1]), group.share(group.fair_decisions[1]))
@@ -240,7 +193,7 @@ def _with_rates(report: Report, groups: list[tuple[str, Group]]) -> list[GroupLi
     return lines
 
 
-def _intersections(report: Report) -> list[GroupLine]:
+def _intersections(report: ReportData) -> list[GroupLine]:
     """Return the largest intersections; with one attribute there are none."""
     if len(report.groups.bands) < 2:  # noqa: PLR2004 - an intersection needs two attributes
         return []

@@ -2,12 +2,12 @@
 
 from xml.etree import ElementTree as ET
 
+from feta.auditing.report_data import ReportData
 from feta.io.sanitize import plain, shortened
-from feta.report.report import Report
 from feta.report.words import changes, either, headline, words_for
 
 
-def junit(report: Report) -> str:
+def junit(report: ReportData) -> str:
     """Render a report; a counterexample is a failure, a missing answer is an error."""
     summary = report.summary
     words = words_for(report.model, report.source.unit)
@@ -35,7 +35,7 @@ def junit(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
 
 
-def _add_case(suite: ET.Element, report: Report, name: str) -> ET.Element:
+def _add_case(suite: ET.Element, report: ReportData, name: str) -> ET.Element:
     model = shortened(plain(report.source.model_file or "model"), 120)
     return ET.SubElement(suite, "testcase", classname=f"feta.{model}", name=plain(name))
 
@@ -47,9 +47,8 @@ def _add_failure(case: ET.Element, people: int, detail: str = "") -> bool:
     return bool(people)
 
 
-def _pair_lines(report: Report) -> str:
+def _pair_lines(report: ReportData) -> str:
     """List the top pairs, one line per pair."""
     return "\n".join(
-        plain(f"row {view.finding.row + 1}: {changes(report.model, view.pair, arrow='->')}")
-        for view in report.pairs
+        plain(f"row {view.finding.row + 1}: {changes(view, arrow='->')}") for view in report.pairs
     )

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from feta.auditing.report_data import ReportData
+from feta.auditing.section import ReportSection, shown_sections
 from feta.auditing.top_pairs import PairView
 from feta.io.bad_rows import listed_kinds
 from feta.io.sanitize import plain, shortened, visible
-from feta.report.report import Report
 from feta.report.words import (
     caveats,
     changes,
@@ -42,12 +43,22 @@ def _escape(text: str) -> str:
     return SPECIAL.sub(lambda match: f"&#{ord(match.group())};", text)
 
 
-def markdown(report: Report) -> str:
-    """Render a report."""
-    return "\n".join(_lines(report)) + "\n"
+def markdown(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
+    """Render a report, with more sections at its end."""
+    return "\n".join([*_lines(report), *_section_lines(report, sections)]) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _section_lines(report: ReportData, sections: tuple[ReportSection, ...]) -> Iterator[str]:
+    for title, content in shown_sections(report, sections):
+        yield f"\n## {md(title)}\n"
+        yield from (f"{sentence(paragraph)}\n" for paragraph in content.paragraphs)
+        if content.header:
+            yield _table_row(content.header)
+            yield _table_row(["---"] * len(content.header), raw=True)
+            yield from (_table_row(row) for row in content.rows)
+
+
+def _lines(report: ReportData) -> Iterator[str]:
     model, summary = report.model, report.summary
     words = words_for(model, report.source.unit)
     yield f"# Fairness audit of {md(report.source.model_file or 'a model')}\n"
@@ -78,13 +89,13 @@ def _table_row(cells: Iterable[str], *, raw: bool = False) -> str:
     return "| " + " | ".join(cell if raw else md(cell) for cell in cells) + " |"
 
 
-def _pair_cells(report: Report, view: PairView) -> list[str]:
+def _pair_cells(report: ReportData, view: PairView) -> list[str]:
     model, pair = report.model, view.pair
     name = f" ({view.name})" if view.name else ""
     first, second = (f"{number:.4g}" for number in pair.margins(model.rule).tolist())
     return [
         f"{view.finding.row + 1}{name}",
-        changes(model, pair, arrow="→"),
+        changes(view, arrow="→"),
         " → ".join(model.outcomes[index] for index in pair.decisions),
         f"{first} → {second}",
     ]

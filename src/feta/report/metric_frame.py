@@ -1,26 +1,22 @@
 """Disparities between groups, measured by fairlearn if it is installed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from feta.report.groups import DecisionCase, Group
+from feta.auditing.groups import DecisionCase, Group
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
 
-# The name of a metric in fairlearn, its description, and the people that it is about.
-MEASURES: tuple[tuple[str, str, Callable[[DecisionCase], bool]], ...] = (
-    ("selection_rate", "favorable, of everybody", lambda _: True),
-    ("true_positive_rate", "favorable, of those labeled favorable", lambda case: case.label == 1),
-    (
-        "false_positive_rate",
-        "favorable, of those labeled unfavorable",
-        lambda case: case.label == 0,
-    ),
+# The name of a metric in fairlearn, its description, and the label of the people that it is about.
+MEASURES: tuple[tuple[str, str, int | None], ...] = (
+    ("selection_rate", "favorable, of everybody", None),
+    ("true_positive_rate", "favorable, of those labeled favorable", 1),
+    ("false_positive_rate", "favorable, of those labeled unfavorable", 0),
 )
 
 
@@ -49,8 +45,8 @@ def disparities(groups: Sequence[Group], min_people: int) -> list[Disparity]:
     if not installed():
         return []
     results = []
-    for name, description, includes in MEASURES:
-        large = [group.cases for group in groups if _count(group.cases, includes) >= min_people]
+    for name, description, label in MEASURES:
+        large = [group.cases for group in groups if _count(group.cases, label) >= min_people]
         if len(large) > 1:
             current, fair = _frame(name, large, "model"), _frame(name, large, "fair")
             differences = (float(current.difference()), float(fair.difference()))
@@ -59,8 +55,8 @@ def disparities(groups: Sequence[Group], min_people: int) -> list[Disparity]:
     return results
 
 
-def _count(cases: dict[DecisionCase, int], includes: Callable[[DecisionCase], bool]) -> int:
-    return sum(number for case, number in cases.items() if includes(case))
+def _count(cases: dict[DecisionCase, int], label: int | None) -> int:
+    return sum([number for case, number in cases.items() if label in (None, case.label)])
 
 
 def _frame(

@@ -5,75 +5,21 @@ Names and values in them are untrusted input, and made harmless here.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from feta.auditing.report_data import ReportSource
 from feta.auditing.summary import AuditSummary
+from feta.auditing.top_pairs import PairView
 from feta.io.sanitize import plain, visible
 from feta.model import Model
-from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.rule.words import RuleWords
 from feta.space.attribute import Value
 
-if TYPE_CHECKING:
-    from feta.report.report import ReportSource
-    from feta.verdict.counterexample import Counterexample
 
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words for the results of a rule; the unit is untrusted, so it is never a format."""
-
-    counterexample: str = "a counterpart with a different decision"  # of an unfair person
-    same_outcome: str = "the same decision"  # of all counterparts of a fair person
-    changes: str = "only changes"  # heading of the differences within a pair
-    pair_names: tuple[str, str] = ("person", "counterpart")
-    margin: str = "score"  # heading of the numbers of a pair
-    violation: str = "The scores of the worst pairs differ by"  # before mean and maximum
-    flip: tuple[str, str] = (
-        "Fair decisions (feta predict) would change",
-        "of the decisions.",
-    )  # before and after the share of people
-    digits: str = ".3g"
-    unit: str = ""
-
-    def amount(self, value: float) -> str:
-        """Format a score or a difference of scores."""
-        return f"{value:{self.digits}}" + (f" {self.unit}" if self.unit else "")
-
-
-OTHER_CLASS_MARGIN = "For the worst counterparts, the margin of the other class is"
-
-
-def words_for(model: Model, unit: str) -> Words:
-    """Choose the words for a model's rule."""
-    match model.rule:
-        case Tolerance(epsilon=epsilon):
-            words = Words(digits=",.6g", unit=plain(unit))
-            limit = words.amount(epsilon)
-            return replace(
-                words,
-                counterexample=f"two counterparts whose scores differ by more than {limit}",
-                same_outcome=f"the same score to within {limit}",
-                changes="only differences",
-                pair_names=("lower score", "higher score"),
-                flip=(
-                    "Fair scores (feta predict) would change",
-                    f"of the scores by more than {limit}.",
-                ),
-            )
-        case Argmax():
-            return Words(
-                counterexample="a counterpart with a different class",
-                same_outcome="the same class",
-                margin="margin of the other class",
-                violation=OTHER_CLASS_MARGIN,
-            )
-        case OneVsRest(chosen=chosen):
-            return Words(margin=f"margin of {plain(chosen)}", violation=OTHER_CLASS_MARGIN)
-        case Threshold() if model.scorer.sigmoid:
-            log_odds = "The scores (log-odds) of the worst pairs differ by"
-            return Words(margin="score (log-odds)", violation=log_odds)
-        case Threshold():
-            return Words()
+def words_for(model: Model, unit: str) -> RuleWords:
+    """Return the words for the results of a model's rule; classes and units in them are plain."""
+    words = model.rule.words(unit=plain(unit), log_odds=model.scorer.sigmoid)
+    return replace(words, margin=plain(words.margin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +34,7 @@ class Headline:
         return self.strong + self.rest
 
 
-def headline(summary: AuditSummary, words: Words, *, partial: bool) -> Headline:
+def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headline:
     """Answer the question; the answer is "fair" only if everybody is proved fair."""
     unfair, people = summary.statuses["unfair"], summary.people
     if unfair:
@@ -160,7 +106,7 @@ NOT_COMPARED = (
 )
 
 
-def compared(source: "ReportSource") -> str:
+def compared(source: ReportSource) -> str:
     """State on how many rows FETA's model was compared with the user's model."""
     return NOT_COMPARED if source.compared is None else source.compared.sentence()
 
@@ -216,7 +162,7 @@ def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
         yield f"Every pair was replayed in {runtime}, with the same result."
 
 
-def figures(summary: AuditSummary, words: Words) -> Iterator[str]:
+def figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
     """State the rates, the gaps, and the cost of fair decisions."""
     yield from _decision_figures(summary)
     yield from _violation_figures(summary, words)
@@ -237,7 +183,7 @@ def _decision_figures(summary: AuditSummary) -> Iterator[str]:
     yield f"The model's decisions: {current}; fair decisions: {fair}."
 
 
-def _violation_figures(summary: AuditSummary, words: Words) -> Iterator[str]:
+def _violation_figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
     if summary.statuses["unfair"]:
         parts = ", ".join(f"{plain(name)} {summary.alone[name]:,}" for name in summary.attributes)
         yield (
@@ -250,13 +196,13 @@ def _violation_figures(summary: AuditSummary, words: Words) -> Iterator[str]:
         yield f"The scores of a person's counterparts span {mean} on average, {largest} at most."
 
 
-def violation_sentence(summary: AuditSummary, words: Words) -> str:
+def violation_sentence(summary: AuditSummary, words: RuleWords) -> str:
     """State mean and maximum of the gaps."""
     mean, largest = map(words.amount, (summary.mean_violation, summary.violation_max))
     return f"{words.violation} {mean} on average, {largest} at most."
 
 
-def _error_figures(summary: AuditSummary, words: Words) -> Iterator[str]:
+def _error_figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
     people = f"({summary.labeled:,} labeled people)"
     if summary.accuracy is not None and summary.fair_accuracy is not None:
         yield (
@@ -276,13 +222,11 @@ def cell(value: Value) -> str:
     return f"{value:.10g}" if isinstance(value, float) else visible(value)
 
 
-def changes(model: Model, pair: "Counterexample", *, arrow: Literal["→", "->"]) -> str:
+def changes(view: PairView, *, arrow: Literal["→", "->"]) -> str:
     """List the attributes in which the two people of a pair differ, with both values."""
-    before, after = model.space.decode(pair.person), model.space.decode(pair.counterpart)
+    before, after = view.before, view.after
     return ", ".join(
-        f"{name} {cell(before[name])} {arrow} {cell(after[name])}"
-        for name in before
-        if before[name] != after[name]
+        f"{name} {cell(before[name])} {arrow} {cell(after[name])}" for name in view.changed
     )
 
 

@@ -115,9 +115,9 @@ class Argmax(DecisionRule):
         """Return the indices of the classes."""
         return decisions
 
-    def objective(self, reference: ExactScores) -> Objective:
-        """Return the largest margin of another class over the class that a person gets."""
-        return Objective(class_margins(self.n_classes, self.reference_decision(reference)))
+    def opposing(self, decision: int) -> Objective:
+        """Return the largest margin of another class over this one."""
+        return Objective(class_margins(self.n_classes, decision))
 
     def reaching(self, decision: int) -> Objective:
         """Return the objective that exceeds its level where a point gets this decision.

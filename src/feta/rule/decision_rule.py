@@ -11,7 +11,7 @@ from feta.rounding import Arithmetic, sigmoid_error
 from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
 from feta.rule.protocol import Outcome, Rule, TiesTo
 from feta.scorer.exact_scores import ExactScores
-from feta.scorer.protocol import Enclosure, Side
+from feta.scorer.protocol import Enclosure, Objective, Side
 
 
 class DecisionRule(ABC):
@@ -82,6 +82,24 @@ class DecisionRule(ABC):
     def reference_decision(self, reference: ExactScores) -> int:
         """Return the decision for a person's scores, or the first one if it is undecided."""
         return max(0, int(self.decide_exactly(reference)[0]))
+
+    @abstractmethod
+    def opposing(self, decision: int) -> Objective:
+        """Return what `worst` maximizes for a person who gets this decision."""
+
+    def objective(self, reference: ExactScores) -> Objective:
+        """Return what `worst` maximizes, given a person's scores."""
+        return self.opposing(self.reference_decision(reference))
+
+    @abstractmethod
+    def gap(self, pair: ExactScores) -> float:
+        """Return how far apart a pair is (Eq. 4)."""
+
+    def gaps(self, people: ExactScores, counterparts: ExactScores) -> Vector:
+        """Return how far apart each person and the counterpart in the same row are."""
+        rows = range(len(people))
+        pairs = [people[n : n + 1].joined(counterparts[n : n + 1]) for n in rows]
+        return np.array([self.gap(pair) for pair in pairs], dtype=np.float64)
 
     def separates(self, pair: ExactScores) -> bool:
         """Return whether two people provably get different decisions."""

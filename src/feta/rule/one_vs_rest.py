@@ -94,9 +94,9 @@ class OneVsRest(DecisionRule):
         won = np.where(earlier, high < 0, high <= 0).all(axis=1)
         return decisions_of(np.asarray(won), np.asarray(lost))
 
-    def objective(self, reference: ExactScores) -> Objective:
+    def opposing(self, decision: int) -> Objective:
         """Return the margin over the chosen class, or of the chosen class over all others."""
-        return self.reaching(1 - self.reference_decision(reference))
+        return self.reaching(1 - decision)
 
     def reaching(self, decision: int) -> Objective:
         """Return the objective that exceeds its level where a point gets this decision."""

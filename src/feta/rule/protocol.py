@@ -114,6 +114,10 @@ class Rule(Protocol):
         """
         ...
 
+    def opposing(self, decision: int) -> Objective:
+        """Return what `worst` maximizes for a person who gets this decision."""
+        ...
+
     def reaching(self, decision: int) -> Objective:
         """Return the objective that exceeds its level where a point gets this decision."""
         ...
@@ -132,6 +136,10 @@ class Rule(Protocol):
 
     def gap(self, pair: ExactScores) -> float:
         """Return how far apart a pair is (Eq. 4)."""
+        ...
+
+    def gaps(self, people: ExactScores, counterparts: ExactScores) -> Vector:
+        """Return how far apart each person and the counterpart in the same row are."""
         ...
 
     def margins(self, decisions: tuple[int, ...], scores: Vector | Matrix) -> Vector:

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from feta.arrays import Answers, Array, Flags, Matrix
+from feta.arrays import Answers, Array, Flags, Matrix, Vector
 from feta.dyadic import Dyadic
 from feta.errors import SchemaError, unknown_choice
 from feta.rounding import Arithmetic, sigmoid_error
@@ -120,13 +120,13 @@ class Threshold(DecisionRule):
         """Bound the error that a sigmoid before the comparison adds, in units of the score."""
         return sigmoid_error(self.value, arithmetic)
 
-    def objective(self, reference: ExactScores) -> Objective:
+    def opposing(self, decision: int) -> Objective:
         """Return the signed distance toward the decision that a person does not get.
 
         This is `|z − f(x)|` of Eq. 4 without the absolute value, because the other decision is on
         one side only.
         """
-        return self.reaching(1 - self.reference_decision(reference))
+        return self.reaching(1 - decision)
 
     def reaching(self, decision: int) -> Objective:
         """Return the objective that exceeds its level where a point gets this decision."""
@@ -135,7 +135,11 @@ class Threshold(DecisionRule):
 
     def gap(self, pair: ExactScores) -> float:
         """Return the distance between the scores of a pair."""
-        return abs(float(pair[1:].minus(pair[:1]).floats()[0, 0]))
+        return float(self.gaps(pair[:1], pair[1:])[0])
+
+    def gaps(self, people: ExactScores, counterparts: ExactScores) -> Vector:
+        """Return the distances between the scores of people and counterparts."""
+        return np.asarray(np.abs(counterparts.minus(people).floats()[:, 0]))
 
     def answers_of_outputs(self, outputs: Matrix, *, probabilities: bool) -> Answers:
         """Decide as the source does, by its scores, or by its probabilities."""

@@ -112,26 +112,28 @@ class Tolerance:
 
     def decide(self, scores: Enclosure) -> Decisions:
         """Raise: a regression makes no decisions."""
-        raise self._no_decisions(scores)
+        del scores
+        raise _no_decisions()
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
         """Raise: a regression makes no decisions."""
-        raise self._no_decisions(scores)
+        del scores
+        raise _no_decisions()
 
     def answers(self, decisions: Decisions) -> Answers:
         """Raise: a regression makes no decisions."""
-        raise self._no_decisions(decisions)
+        del decisions
+        raise _no_decisions()
+
+    def opposing(self, decision: int) -> Objective:
+        """Raise: a regression makes no decisions."""
+        del decision
+        raise _no_decisions()
 
     def reaching(self, decision: int) -> Objective:
         """Raise: a regression makes no decisions."""
-        raise self._no_decisions(decision)
-
-    def _no_decisions(self, argument: object) -> SchemaError:
-        del argument
-        return SchemaError(
-            "invalid rule: got a Tolerance; expected a rule that makes decisions; a regression "
-            "model has scores only, use model.score"
-        )
+        del decision
+        raise _no_decisions()
 
     def source_error(self, arithmetic: Arithmetic) -> float:
         """Return 0: no sigmoid or softmax is applied before the comparison."""
@@ -170,7 +172,11 @@ class Tolerance:
 
     def gap(self, pair: ExactScores) -> float:
         """Return the distance between the scores of a pair."""
-        return abs(float(pair[1:].minus(pair[:1]).floats()[0, 0]))
+        return float(self.gaps(pair[:1], pair[1:])[0])
+
+    def gaps(self, people: ExactScores, counterparts: ExactScores) -> Vector:
+        """Return the distances between the scores of people and counterparts."""
+        return np.asarray(np.abs(counterparts.minus(people).floats()[:, 0]))
 
     def margins(self, decisions: tuple[int, ...], scores: Vector | Matrix) -> Vector:
         """Return the scores."""
@@ -239,3 +245,10 @@ class Tolerance:
             "The result is the score itself. The scores of all counterparts of a person, "
             f"including the person, may span {amount} at most: highest less lowest."
         )
+
+
+def _no_decisions() -> SchemaError:
+    return SchemaError(
+        "invalid rule: got a Tolerance; expected a rule that makes decisions; a regression model "
+        "has scores only, use model.score"
+    )

@@ -20,7 +20,7 @@ class ExactScores:
     """Centers and radii without rounding; without radii, the centers are the scores.
 
     Piecewise-linear networks and tree ensembles have exact scores. A smooth function has none:
-    its scores lie within the radii. A comparison that the radii leave open remains undecided.
+    its scores lie within the radii. A comparison that the radii do not decide remains undecided.
     """
 
     centers: Dyadic  # (points, outputs)

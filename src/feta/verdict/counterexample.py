@@ -5,9 +5,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector, frozen
+from feta.arrays import Flags, Matrix, Vector, frozen
 from feta.errors import CertificateError
 from feta.model import Model
+from feta.rule.comparator import UNDECIDED
 from feta.rule.protocol import Rule
 
 RuntimeStatus = Literal["safe", "sensitive"]
@@ -50,6 +51,18 @@ class Counterexample:
         pair._set(replayed)
         return pair
 
+    @classmethod
+    def witnesses(cls, model: Model, people: Matrix, others: Matrix) -> list[Self | None]:
+        """Replay many pairs of decisions together; None where a pair is no counterexample."""
+        replayed = _replay_decisions(model, people, others) if len(people) else []
+        pairs: list[Self | None] = []
+        for values in replayed:
+            pair = None if values is None else object.__new__(cls)
+            if pair is not None and values is not None:
+                pair._set(values)  # noqa: SLF001 - the same class
+            pairs.append(pair)
+        return pairs
+
     def margins(self, rule: Rule) -> Vector:
         """Return the margin of the person and that of the counterpart, for display."""
         return rule.margins(self.decisions, self.scores)
@@ -83,3 +96,51 @@ def _replay(model: Model, person: Vector, counterpart: Vector) -> dict[str, Any]
         "runtime": "safe" if runtime_safe else "sensitive",
         "fingerprint": model.fingerprint,
     }
+
+
+def _replay_decisions(model: Model, people: Matrix, others: Matrix) -> list[dict[str, Any] | None]:
+    """Evaluate pairs exactly, all people together; None where a pair proves nothing.
+
+    Each pair gets what `_replay` returns for it alone.
+    """
+    count, rule = len(people), model.rule
+    rows = frozen(np.concatenate([people, others]))
+    model.space.check(rows)
+    points = model.points(rows)
+    exact = points.exact_scores(np.arange(2 * count))
+    decisions = rule.decide_exactly(exact)
+    runtime = rule.decide(model.runtime_scores(points))
+    own, other = decisions[:count], decisions[count:]
+    proved = (own != other) & (own != UNDECIDED) & (other != UNDECIDED)
+    proved &= _related(model, rows)
+    known = (runtime[:count] != UNDECIDED) & (runtime[count:] != UNDECIDED)
+    runtime_safe = known & (runtime[count:] != own)
+    gaps = rule.gaps(exact[:count], exact[count:])
+    floats = frozen(exact.floats())
+    return [
+        {
+            "person": rows[row],
+            "counterpart": rows[count + row],
+            "scores": floats[[row, count + row], 0]
+            if floats.shape[1] == 1
+            else floats[[row, count + row]],
+            "decisions": (int(own[row]), int(other[row])),
+            "gap": float(gaps[row]),
+            "runtime": "safe" if runtime_safe[row] else "sensitive",
+            "fingerprint": model.fingerprint,
+        }
+        if proved[row]
+        else None
+        for row in range(count)
+    ]
+
+
+def _related(model: Model, rows: Matrix) -> Flags:
+    """Return which people are counterparts of each other: the first half, the second half."""
+    relation, count = model.relation, len(rows) // 2
+    if not relation.has_key:
+        pairs = zip(rows[:count], rows[count:], strict=True)
+        return np.array([relation.related(*pair) for pair in pairs], dtype=bool)
+    keys, admitted = relation.keys(rows), relation.admits(rows)
+    equal = np.array([keys[row] == keys[count + row] for row in range(count)], dtype=bool)
+    return np.asarray(equal & admitted[:count] & admitted[count:])

@@ -1,4 +1,3 @@
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ from feta import (
     Budget,
     DomainError,
     EngineError,
+    Fair,
     FeatureSpace,
     Integer,
     Model,
@@ -26,10 +26,12 @@ from feta import (
     tally,
 )
 from feta.arrays import Answers, Flags, Matrix
+from feta.auditing import block_verdicts
 from feta.auditing.auditor import Auditor
 from feta.auditing.finding import Finding
 from feta.auditing.summary import AuditSummary
 from feta.auditing.top_pairs import PAIRS_PER_ATTRIBUTE, TopPairs
+from feta.verdict.certificate import Certificate, LatticeProof
 from tests.examples import linear
 
 SPACE = FeatureSpace(
@@ -271,10 +273,13 @@ def test_a_large_table_is_audited_in_blocks() -> None:
 
 def test_top_pairs_change_one_attribute_and_show_nobody_twice() -> None:
     auditor = Auditor(MODEL)
-    top_pairs = TopPairs(auditor)
-    for finding in auditor.audit(SPACE.encode(people(-3, -2.5, -3.5, -2, -4, -7, 9))):
-        top_pairs.add(finding, f"p{finding.row}")
-    views = top_pairs.pairs()
+    top_pairs, rows_of_table = (
+        TopPairs.of(MODEL),
+        SPACE.encode(people(-3, -2.5, -3.5, -2, -4, -7, 9)),
+    )
+    findings = auditor.audit(rows_of_table)
+    top_pairs.add(findings, rows_of_table, [f"p{finding.row}" for finding in findings])
+    views = top_pairs.pairs(auditor)
     rows = [view.finding.row for view in views]
     assert len(set(rows)) == len(rows) <= 2 * PAIRS_PER_ATTRIBUTE + PAIRS_PER_ATTRIBUTE
     assert rows[-1] == 5
@@ -288,13 +293,12 @@ def test_top_pairs_change_one_attribute_and_show_nobody_twice() -> None:
 def test_out_of_time_the_worst_pair_is_shown_instead() -> None:
     finding = Auditor(MODEL).audit(SPACE.encode(people(-3)))[0]
     auditor = Auditor(MODEL, "exhaustive", Budget(seconds=0))
-    assert auditor.simplest_pair(finding, "age") is None
-    assert auditor.simplest_pair(finding, None) is finding.pair
-    top_pairs = TopPairs(auditor)
-    top_pairs.add(finding)
-    assert [view.pair for view in top_pairs.pairs()] == [finding.pair]
-    fair = Auditor(MODEL).audit(SPACE.encode(people(-7)))[0]
-    assert Auditor(MODEL).simplest_pair(fair, "age") is None  # age alone changes no decision here
+    assert auditor.simplest_pairs("age", SPACE.encode(people(-3))) == [None]
+    top_pairs = TopPairs.of(MODEL)
+    top_pairs.add([finding], SPACE.encode(people(-3)), [""])
+    assert [view.pair for view in top_pairs.pairs(auditor)] == [finding.pair]
+    # Age alone changes no decision here.
+    assert Auditor(MODEL).simplest_pairs("age", SPACE.encode(people(-7))) == [None]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -304,16 +308,17 @@ def test_out_of_time_the_best_pair_so_far_is_returned(
     auditor = Auditor(MODEL)
     pair = auditor.audit(SPACE.encode(people(-3)))[0].pair
     verdict = Unknown(Reason.OUT_OF_TIME, pair if known else None)
-    monkeypatch.setattr(sys.modules[Auditor.__module__], "verify", lambda *_, **__: verdict)
+    monkeypatch.setattr(block_verdicts, "verify_many", lambda *_, **__: [verdict])
     finding = auditor.audit(SPACE.encode(people(-3)))[0]
     assert (finding.status, finding.pair) == (("unfair", pair) if known else ("undecided", None))
 
 
 def test_rows_that_were_not_audited_are_not_counted_as_people() -> None:
     summary = AuditSummary(("age",))
-    summary.add(Finding(0, "fair", decision=True, fair_decision=True))
+    fair = Fair(Certificate("", "", LatticeProof(1)))
+    summary.add([Finding(0, fair, decision=True, fair_decision=True)], [None])
     proved = [summary.everyone_fair]
-    summary.add(Finding(1, "not audited", reason="bad"), label=True)
+    summary.add([Finding(1, reason="bad")], [True])
     assert [*proved, summary.everyone_fair] == [True, False]
     assert (summary.people, summary.as_dict()["not_audited"], summary.labeled) == (1, 1, 0)
 

@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import sqlite3
@@ -14,13 +13,19 @@ import pytest
 import feta
 from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
-from feta.auditing.finding import Finding
+from feta.auditing.executor import InProcess
+from feta.auditing.finding import AuditFault, Finding
 from feta.auditing.interruptible import is_computing, run_interruptibly
 from feta.auditing.journal import AuditJournal
-from feta.auditing.runner import AuditRunner
-from feta.auditing.workers import DIED, Workers
+from feta.auditing.stored_verdict import read_verdict, stored_verdict
+from feta.auditing.stream import AuditStream
+from feta.auditing.workers import Workers
+from feta.checker.admit import admit
 from feta.errors import EngineError, SchemaError
 from feta.model import Model
+from feta.query import WorstAt
+from feta.verdict.certificate import Certificate, LatticeProof
+from feta.verdict.verdict import Fair, Verdict
 
 SPACE = feta.FeatureSpace((feta.Integer("age", 18, 90, sensitive=True), feta.Real("income", 0, 99)))
 
@@ -52,11 +57,33 @@ def test_findings_are_read_back_unchanged(tmp_path: Path) -> None:
         journal.write(PEOPLE, findings)
     with AuditJournal(tmp_path / "j", model) as journal:
         assert len(journal) == 3
-        stored = journal.known(PEOPLE)
-        assert all(
-            read and same(read, original) for read, original in zip(stored, findings, strict=True)
-        )
+        for read, original in zip(journal.known(PEOPLE), findings, strict=True):
+            # A claim of fairness of an earlier session is proved again.
+            assert (read is None) == (original.status == "fair")
+            assert read is None or same(read, original)
         assert journal.known(people_of(2.0)) == [None]
+
+
+def test_a_session_reads_its_own_findings_back_with_their_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, seen = model_of(), []
+
+    def spy(query: WorstAt, verdict: Verdict, *, trusted: bool) -> Verdict:
+        seen.append(verdict)
+        return admit(query, verdict, trusted=trusted)
+
+    findings = Auditor(model).audit(PEOPLE)
+    monkeypatch.setattr(sys.modules[AuditJournal.__module__], "admit", spy)
+    with AuditJournal(tmp_path / "j", model) as journal:
+        journal.write(PEOPLE, findings)
+        stored = journal.known(PEOPLE)
+    for read, original in zip(stored, findings, strict=True):
+        assert read is not None
+        assert same(read, original)
+        assert read.certificate == original.certificate
+    assert any(finding.certificate for finding in findings)
+    assert len(seen) == len(PEOPLE)
 
 
 def test_a_journal_of_another_model_or_other_settings_is_rejected(tmp_path: Path) -> None:
@@ -108,6 +135,15 @@ def test_a_journal_with_other_tables_or_damaged_settings_is_set_aside(tmp_path: 
             assert (journal.set_aside is None, len(journal)) == (False, 0), damage
 
 
+MOVING = SPACE.sensitive_columns
+
+
+def fair(model: Model, person: Matrix) -> Verdict:
+    """Return the claim that a person is treated fairly."""
+    digest = WorstAt(model, person).digest
+    return Fair(Certificate(digest, "lattice", LatticeProof(SPACE.lattice.size)), "safe")
+
+
 def rewrite(path: Path, model: Model, change: Callable[[str], str], *, signed: bool) -> None:
     """Change all findings of a journal; `signed` ones get valid digests, as in a forgery."""
     with AuditJournal(path, model) as journal:
@@ -124,12 +160,21 @@ FORGERIES = [
     lambda _: "7",
     lambda text: text.replace('"unfair"', '"fair"'),
     lambda text: text.replace('"fair"', '"unfair"'),
+    lambda text: re.sub(
+        r'"verdict": {.*?}',
+        '"verdict": {"fair": 73, "engine": "lattice", "runtime": "safe"}',
+        text,
+    ),
+    lambda text: re.sub(
+        r'"verdict": {.*?}', '"verdict": {"undecided": "no", "solver": "", "best": null}', text
+    ),
     lambda text: text.replace('"decision": ', '"decision": 5, "x": '),
     lambda text: text.replace('"alone": [', '"alone": ["no such column", '),
     lambda text: re.sub(
-        r'"pair": \["[0-9a-f]*"', f'"pair": ["{np.array([91.0]).tobytes().hex()}"', text
+        r'"unfair": \["[0-9a-f]*"', f'"unfair": ["{np.array([91.0]).tobytes().hex()}"', text
     ),
-    lambda text: re.sub(r'"pair": .*\]', '"pair": ["00", 1]', text),
+    lambda text: re.sub(r'", "[0-9a-f]*"\]', f'", "{np.array([91.0]).tobytes().hex()}"]', text),
+    lambda text: re.sub(r'"unfair": \[.*?\]', '"unfair": ["00", 1]', text),
 ]
 
 
@@ -145,7 +190,7 @@ def test_a_row_that_fails_its_digest_or_its_evidence_is_audited_again(
             journal.write(PEOPLE, expected)
         rewrite(path, model, forgery, signed=signed)
         with AuditJournal(path, model) as journal:
-            findings = AuditRunner(Auditor(model), journal=journal).audit(PEOPLE)
+            findings = AuditStream(InProcess(Auditor(model)), journal).audit(PEOPLE)
         assert all(
             same(finding_, original) for finding_, original in zip(findings, expected, strict=True)
         )
@@ -156,16 +201,15 @@ def test_a_forged_fair_finding_is_not_trusted(tmp_path: Path) -> None:
     expected = Auditor(model).audit(PEOPLE)
     assert "unfair" in [finding.status for finding in expected]
     forged = [
-        Finding(0, "fair", finding.decision, finding.fair_decision, runtime="safe")
-        for finding in expected
+        Finding(0, fair(model, person), finding.decision, finding.fair_decision)
+        for person, finding in zip(PEOPLE, expected, strict=True)
     ]
     for engine in ("lattice", "exhaustive", "milp"):
         with AuditJournal(tmp_path / engine, model) as journal:
             journal.write(PEOPLE, forged)
         with AuditJournal(tmp_path / engine, model) as journal:
-            stored = journal.known(PEOPLE)
-            assert [finding and finding.status for finding in stored] == ["fair"] * 3
-            findings = AuditRunner(Auditor(model, engine), journal=journal).audit(PEOPLE)
+            assert (len(journal), journal.known(PEOPLE)) == (3, [None] * 3)
+            findings = AuditStream(InProcess(Auditor(model, engine)), journal).audit(PEOPLE)
         assert [finding.status for finding in findings] == [finding.status for finding in expected]
 
 
@@ -174,13 +218,13 @@ def test_a_crash_of_a_worker_is_not_stored(tmp_path: Path) -> None:
     workers = Workers(partial(make_crashing_auditor, model_of()), 1)
     try:
         with AuditJournal(tmp_path / "j", model_of()) as journal:
-            runner = AuditRunner(Auditor(model_of()), workers, journal)
-            assert runner.audit(people)[1].reason == DIED
-            assert (runner.lost, len(journal)) == (1, 2)
+            stream = AuditStream(workers, journal)
+            assert stream.audit(people)[1].reason == AuditFault.WORKER_DIED
+            assert (stream.lost, len(journal)) == (1, 2)
     finally:
         workers.stop()
     with AuditJournal(tmp_path / "j", model_of()) as journal:
-        resumed = AuditRunner(Auditor(model_of()), journal=journal).audit(people)
+        resumed = AuditStream(InProcess(Auditor(model_of())), journal).audit(people)
     expected = Auditor(model_of()).audit(people)
     assert all(
         same(finding_, original) for finding_, original in zip(resumed, expected, strict=True)
@@ -201,8 +245,8 @@ def test_only_people_who_are_not_in_the_journal_are_audited(
     original = Auditor.audit
     monkeypatch.setattr(Auditor, "audit", count)
     with AuditJournal(tmp_path / "j", model) as journal:
-        first = AuditRunner(auditor, journal=journal).audit(PEOPLE[:2])
-        all_findings = AuditRunner(auditor, journal=journal).audit(PEOPLE)
+        first = AuditStream(InProcess(auditor), journal).audit(PEOPLE[:2])
+        all_findings = AuditStream(InProcess(auditor), journal).audit(PEOPLE)
     assert sizes == [2, 1]
     assert [finding.row for finding in all_findings] == [0, 1, 2]
     assert all(
@@ -231,12 +275,12 @@ def test_a_crashed_worker_loses_no_results() -> None:
     people = people_of(*np.arange(40) % 40)
     workers = Workers(partial(make_crashing_auditor, model_of()), 2)
     try:
-        findings = AuditRunner(Auditor(model_of()), workers).audit(people)
+        findings = AuditStream(workers).audit(people)
     finally:
         workers.stop()
     assert [finding.row for finding in findings] == list(range(40))
     expected = Auditor(model_of()).audit(people)
-    assert (findings[13].status, findings[13].reason) == ("undecided", DIED)
+    assert (findings[13].status, findings[13].reason) == ("undecided", AuditFault.WORKER_DIED)
     assert all(same(findings[n], expected[n]) for n in range(40) if n != 13)
 
 
@@ -294,11 +338,11 @@ def test_a_journal_of_another_definition_of_the_tolerance_is_rejected(
         AuditJournal(tmp_path / "j", model)
 
 
-def test_a_pair_of_decisions_starts_with_the_person(tmp_path: Path) -> None:
+def test_a_pair_of_decisions_starts_with_the_person() -> None:
     model = model_of()
-    with AuditJournal(tmp_path / "j", model) as journal:
-        (finding, *_) = Auditor(model).audit(PEOPLE[:1])
-        content = json.loads(journal._text(finding))
-        assert journal._read(PEOPLE[0], 0, json.dumps(content)) is not None
-        content["pair"].reverse()
-        assert journal._read(PEOPLE[0], 0, json.dumps(content)) is None
+    (finding,) = Auditor(model).audit(PEOPLE[:1])
+    assert finding.verdict is not None
+    content, query = stored_verdict(finding.verdict, MOVING), WorstAt(model, PEOPLE[0])
+    assert read_verdict(content, query) is not None
+    content["unfair"].reverse()
+    assert read_verdict(content, query) is None

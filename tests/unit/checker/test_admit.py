@@ -55,6 +55,25 @@ def test_unknown_needs_no_evidence(*, trusted: bool) -> None:
     assert admit(FAIR, verdict, trusted=trusted) is verdict
 
 
+def test_the_pair_of_an_untrusted_engine_is_evaluated_again() -> None:
+    for verdict in evidence():
+        pair = verdict.counterexample if isinstance(verdict, Unfair) else verdict.best  # type: ignore[union-attr]
+        object.__setattr__(pair, "counterpart", PERSON)
+        assert admit(UNFAIR, verdict, trusted=True) is verdict
+        with pytest.raises(CertificateError, match="which give the same decision"):
+            admit(UNFAIR, verdict, trusted=False)
+
+
+def test_a_sampled_model_marks_all_its_verdicts() -> None:
+    network = replace(FAIR.model.network, provenance="sampled")
+    query = FairAt(Model(SPACE, network, threshold=0.0), PERSON)
+    certificate = Certificate(query.digest, "engine", LatticeProof(146))
+    for verdict in (Fair(certificate, "safe"), Unknown(Reason.OUT_OF_TIME)):
+        assert verdict.provenance == "proved"
+        admitted = admit(query, verdict, trusted=True)
+        assert admitted == replace(verdict, provenance="sampled")
+
+
 def test_only_a_trusted_engine_is_not_re_checked() -> None:
     """The certificate has the right form, but its claim is false."""
     forged = Fair(Certificate(UNFAIR.digest, "forger", LatticeProof(146)))
@@ -69,7 +88,7 @@ def test_only_a_trusted_engine_is_not_re_checked() -> None:
 @pytest.mark.parametrize("counterparts", [0, 145, 147])
 def test_a_certificate_must_cover_every_counterpart(counterparts: int, *, trusted: bool) -> None:
     forged = Fair(Certificate(FAIR.digest, "forger", LatticeProof(counterparts)))
-    message = f"does not cover every counterpart: got {counterparts}; expected 146"
+    message = f"does not cover every counterpart: got {counterparts}; expected 146$"
     with pytest.raises(CertificateError, match=message):
         admit(FAIR, forged, trusted=trusted)
 
@@ -115,7 +134,7 @@ def test_a_counterexample_of_another_person_is_rejected(
     age: float, income: float, *, trusted: bool
 ) -> None:
     other = FairAt(UNFAIR.model, np.array([age, PERSON[1], PERSON[2], income]))
-    message = rf"belongs to another person: got \[30.0, .*; expected \[{age},"
+    message = rf"^the counterexample belongs to another person: got \[30\.0, .*; expected \[{age}, "
     for verdict in evidence():
         with pytest.raises(CertificateError, match=message):
             admit(other, verdict, trusted=trusted)
@@ -125,9 +144,11 @@ def test_a_counterexample_of_another_person_is_rejected(
 def test_a_counterexample_of_another_model_is_rejected(*, trusted: bool) -> None:
     other = FairAt(linear(age=1.0, bias=float(np.nextafter(-31.0, -32))), PERSON)
     for verdict in evidence():
-        with pytest.raises(
-            CertificateError, match="the counterexample belongs to another model: got"
-        ):
+        message = (
+            "^the counterexample belongs to another model: "
+            f"got {UNFAIR.model.fingerprint}; expected {other.model.fingerprint}$"
+        )
+        with pytest.raises(CertificateError, match=message):
             admit(other, verdict, trusted=trusted)
 
 
@@ -147,3 +168,8 @@ def test_any_two_counterparts_of_the_person_violate_a_tolerance(*, trusted: bool
     for evident in (verdict, Unknown(Reason.OUT_OF_NODES, pair)):
         with pytest.raises(CertificateError, match="the counterexample belongs to another person"):
             admit(unrelated, evident, trusted=trusted)
+
+
+def test_what_is_no_verdict_is_rejected() -> None:
+    with pytest.raises(AssertionError, match="unreachable"):
+        admit(FAIR, "fair", trusted=True)  # type: ignore[arg-type]

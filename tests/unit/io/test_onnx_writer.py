@@ -5,7 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from feta import Categorical, FeatureSpace, Integer, Model, Network, NetworkError, read_onnx
+from feta import (
+    Categorical,
+    FeatureSpace,
+    Integer,
+    Model,
+    Network,
+    NetworkError,
+    read_onnx,
+    save_model,
+)
 from feta.io.onnx_writer import write_onnx
 from feta.readers.onnx.runtime import onnx_scores
 from feta.rule import Tolerance
@@ -13,6 +22,7 @@ from feta.scorer.network.activation import Activation, clip, identity, leaky_rel
 from feta.scorer.network.layers import Affine, Columns, LookupTable
 from tests import oracle
 from tests.examples import SPACE
+from tests.extensions.toys import Square
 from tests.strategies import random_case
 
 
@@ -117,3 +127,14 @@ def test_float32_can_be_requested_and_is_rejected_if_it_overflows(tmp_path: Path
         NetworkError, match="invalid precision: got 'half'; expected one of 'float32', 'float64'"
     ):
         write_onnx(network, tmp_path / "model.onnx", precision="half")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_only_a_network_can_be_written(tmp_path: Path) -> None:
+    space = FeatureSpace((Integer("age", 18, 60, sensitive=True),))
+    model = Model(space, Square((1.0,), 4.0))
+    message = "^invalid scorer: got Square; expected a piecewise-linear Network$"
+    with pytest.raises(NetworkError, match=message):
+        write_onnx(model, tmp_path / "model.onnx")
+    with pytest.raises(NetworkError, match=message):
+        save_model(model, tmp_path / "model.feta")
+    assert not any(tmp_path.iterdir())

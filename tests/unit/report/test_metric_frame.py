@@ -10,11 +10,11 @@ from importlib.metadata import PackageNotFoundError
 import feta
 from feta.auditing.audit import audit
 from feta.auditing.finding import Finding
+from feta.auditing.groups import Group
+from feta.auditing.report_data import ReportSource, report_data
 from feta.report import metric_frame
-from feta.report.groups import Group
 from feta.report.html import html
 from feta.report.metric_frame import disparities
-from feta.report.report import ReportBuilder, ReportSource
 
 Case = tuple[bool | None, bool, bool]  # label, decision, fair decision
 
@@ -22,7 +22,7 @@ Case = tuple[bool | None, bool, bool]  # label, decision, fair decision
 def group_of(cases: list[Case]) -> Group:
     group = Group()
     for row, (label, decision, fair) in enumerate(cases):
-        group.add(Finding(row, "fair", decision, fair), label, None)
+        group.add(Finding(row, None, decision, fair), label, None)
     return group
 
 
@@ -71,11 +71,8 @@ def page() -> str:
     )
     model = feta.Model(space, feta.Network.from_layers([([[0.0, 2.0, 1.0]], [-6.0])]))
     rows = [{"sex": "fm"[n % 2], "income": n % 9} for n in range(80)]
-    result = audit(model, rows)
-    builder = ReportBuilder(result.auditor)
-    for finding in result.findings:
-        builder.take(finding, result.people[finding.row], label=bool(finding.row % 3))
-    return html(builder.report(ReportSource()))
+    result = audit(model, rows, labels=[bool(row % 3) for row in range(len(rows))])
+    return html(report_data(result.auditor, result.results, ReportSource()))
 
 
 def test_the_annex_has_the_metrics_or_the_command_to_install_them(

@@ -7,21 +7,24 @@ import pytest
 
 import feta
 from feta.auditing.audit import audit
+from feta.auditing.bands import Bands
 from feta.auditing.finding import Finding
+from feta.auditing.grid import grid
+from feta.auditing.report_data import ReportSource, report_data
 from feta.auditing.summary import AuditSummary, is_flip
 from feta.cli.audit_words import show
 from feta.engine.registry import choose
 from feta.io.sanitize import json_text, visible
 from feta.model import Model
+from feta.query import CountOf
 from feta.readers.load import LoadedModel
 from feta.report.audit_json import audit_json
-from feta.report.bands import Bands
 from feta.report.html import html, rule_words
 from feta.report.junit import junit
 from feta.report.markdown import markdown, md
-from feta.report.picture import grid
-from feta.report.report import ReportBuilder, ReportSource
-from feta.report.words import Words, duration, headline, words_for
+from feta.report.words import duration, headline, words_for
+from feta.rule.words import RuleWords
+from feta.verdict.certificate import Certificate, LatticeProof
 from tests.payloads import evil_model, report_of
 
 
@@ -30,6 +33,7 @@ def test_markdown_shows_a_plain_name_unchanged() -> None:
     assert md("a_b|c") == "a&#95;b&#124;c"
 
 
+CERTIFICATE = Certificate("", "", LatticeProof(1))
 MODEL = evil_model("group")
 ROWS: list[dict[str, object]] = [
     {"groupage": age, "group": "other", "groupshared": "group", "income": n % 9}
@@ -80,7 +84,7 @@ def test_the_cost_table_has_favorable_rates_before_and_after() -> None:
 def test_an_undecided_headline_does_not_mention_unfairness() -> None:
     summary = AuditSummary(("age",))
     summary.statuses.update({"fair": 16, "not audited": 4})
-    assert str(headline(summary, Words(), partial=False)) == (
+    assert str(headline(summary, RuleWords(), partial=False)) == (
         "Undecided: 16 people are proved fair; 4 rows could not be read, and no counterexample was "
         "found."
     )
@@ -123,13 +127,13 @@ def test_the_rule_names_the_side_of_a_tie(favors: str, equality: str, expected: 
 def test_the_page_names_the_engine_that_answered() -> None:
     report = report_of(MODEL, ROWS[:3])
     assert report.engine == "auto"
-    assert f"Engine <code>{choose(MODEL).name}</code>" in html(report)
+    assert f"Engine <code>{choose(CountOf(MODEL)).name}</code>" in html(report)
 
 
 def test_a_missing_category_is_called_missing_in_groups() -> None:
     bands = Bands.of(feta.Categorical("sex", ("f", "m"), sensitive=True, missing=True))
     assert bands.names == ("f", "m", "missing")
-    assert bands.name(np.array([0.0, 0.0, 1.0])) == "missing"
+    assert bands.indices(np.array([[0.0, 0.0, 1.0]])).tolist() == [2]
 
 
 def test_a_missing_value_is_called_missing_in_pairs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,17 +165,15 @@ def test_a_page_about_1000_people_is_below_a_megabyte() -> None:
 
 def test_group_counts_are_those_of_the_findings() -> None:
     result = audit(MODEL, ROWS)
-    builder = ReportBuilder(result.auditor)
-    for finding in result.findings:
-        builder.take(finding, result.people[finding.row])
-    ages = dict(builder.groups.present("groupage"))
+    groups = result.results.groups
+    ages = dict(groups.present("groupage"))
     rows = zip(result.findings, ROWS, strict=True)
     young = [finding for finding, row in rows if row["groupage"] in range(18, 30)]
     assert next(iter(ages)) == "18 to 29"
     assert ages["18 to 29"].people == len(young)
     assert ages["18 to 29"].unfair == sum(finding.status == "unfair" for finding in young)
     assert ages["18 to 29"].decisions[1] == sum(bool(finding.decision) for finding in young)
-    assert sum(group.people for group in builder.groups.by_intersection.values()) == len(ROWS)
+    assert sum(group.people for group in groups.by_intersection.values()) == len(ROWS)
 
 
 def test_the_picture_shows_the_decisions_of_the_model() -> None:
@@ -201,8 +203,8 @@ def test_a_value_falls_into_its_band(
     attribute: feta.Integer | feta.Levels | feta.Real | feta.Categorical, value: object, name: str
 ) -> None:
     bands = Bands.of(attribute)
-    assert bands.name(attribute.encode([value])[0]) == name
-    assert name in bands.names
+    (index,) = bands.indices(attribute.encode([value]))
+    assert bands.names[index] == name
 
 
 def test_blanks_are_visible_in_every_format_for_people() -> None:
@@ -212,10 +214,7 @@ def test_blanks_are_visible_in_every_format_for_people() -> None:
     )
     model = feta.Model(space, feta.Network.from_layers([([[1.0, -1.0, -1.0, 0.1]], [-0.5])]))
     result = feta.audit(model, [{"race": "White", "income": 3.0}])
-    builder = ReportBuilder(result.auditor)
-    for finding in result.findings:
-        builder.take(finding, result.people[finding.row])
-    report = builder.report(ReportSource())
+    report = report_data(result.auditor, result.results, ReportSource())
     assert "␠White" in html(report)
     assert "race White → ␠White" in markdown(report)
     assert "␠" not in json_text(audit_json(report))
@@ -303,8 +302,9 @@ def test_the_picture_of_a_span_shows_scores_above_the_tolerance() -> None:
 
 
 def test_rounding_is_no_flip_for_a_person_proved_fair() -> None:
-    finding = Finding(0, "fair", 0.1 + 0.2, 0.0)
+    fair, unknown = feta.Fair(CERTIFICATE), feta.Unknown(feta.Reason.OUT_OF_TIME)
+    finding = Finding(0, fair, 0.1 + 0.2, 0.0)
     assert not is_flip(finding, 0.3)
-    assert is_flip(replace(finding, status="unfair"), 0.3)
-    assert not is_flip(replace(finding, fair_decision=None, status="unfair"), 0.3)
-    assert is_flip(Finding(0, "unfair", True, False), None)
+    assert is_flip(replace(finding, verdict=unknown), 0.3)
+    assert not is_flip(replace(finding, fair_decision=None, verdict=unknown), 0.3)
+    assert is_flip(Finding(0, unknown, True, False), None)

@@ -126,6 +126,9 @@ def test_a_class_wins_an_interval_only_if_it_wins_all_ties_in_it(
         ([1.0, 1.0, 0.0], [0.0, 0.0, 0.0], UNDECIDED),  # ties need exact scores
         ([1.0, 1.0 + ULP, 0.0], [0.0, 0.0, 0.0], UNDECIDED),  # the difference is rounded
         ([1.0, 1.0 + 16 * ULP, 0.0], [0.0, 0.0, 0.0], 1),
+        ([2.0**20, 2.0**20 * (1 + ULP), 0.0], [0.0, 0.0, 0.0], UNDECIDED),
+        ([0.0, 1.0, 0.0], [1 - 2.0**-50, 0.0, 0.0], UNDECIDED),  # exactly the rounding is left
+        ([0.0, 1.0, 0.0], [1 - 2.0**-49, 0.0, 0.0], 1),
         ([0.0, np.nan, 0.0], [0.0, 0.0, 0.0], UNDECIDED),
         ([0.0, 1.0, 0.0], [0.0, np.nan, 0.0], UNDECIDED),
     ],

@@ -94,6 +94,7 @@ def test_the_center_is_exactly_the_middle_of_the_scores() -> None:
     for same in (middle, Band.at(0.5, middle.center)):
         assert same.center == Fraction(1, 2)
         assert same.epsilon == 0.5
+        assert same.doubled_center.numerators.dtype == object  # int64 would overflow
         assert same.decide_exactly(edges).tolist() == [0, 0, 1, 1]
 
 

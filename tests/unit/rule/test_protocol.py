@@ -24,6 +24,15 @@ def test_options_are_the_fields_in_order(rule: Rule, options: dict[str, object])
     assert list(rule_options(rule).items()) == list(options.items())
 
 
+def test_a_rule_without_fields_has_no_options() -> None:
+    class Fieldless:
+        """A rule of another package."""
+
+    rule: Rule = Fieldless()  # type: ignore[assignment]
+    assert rule_options(rule) == {}
+    assert rule_kind(rule) == "Fieldless"
+
+
 def test_the_kind_is_the_name_of_the_class() -> None:
     kinds = [rule_kind(rule) for rule in (Threshold(0.0), Argmax(ABC), Tolerance(0.0))]
     assert kinds == ["Threshold", "Argmax", "Tolerance"]

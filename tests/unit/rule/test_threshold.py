@@ -137,6 +137,9 @@ def test_only_a_score_farther_than_its_error_is_decided(favors: Side, favorable:
     errors = [[0.9], [0.9], [1.0], [1.0], [0.0], [0.0], [np.inf], [np.nan]]
     decided = Threshold(2.0, favors).decide(enclosure(values, errors))
     assert decided.tolist() == [*favorable, *[UNDECIDED] * 6]
+    near = enclosure([[1.75], [2.25]], 2.0**-3)
+    assert Threshold(2.0, favors).decide(near).tolist() == favorable
+    assert decided.dtype == np.int8
 
 
 @pytest.mark.parametrize("equality", ["favorable", "unfavorable"])

@@ -176,6 +176,7 @@ def test_sides_are_beyond_the_tolerance_of_the_lower_score_or_not() -> None:
     scores = exact([[0.0], [1.0], [1.0 + ULP], [-3.0]])
     assert ONE.sides(scores, exact([[0.0], [2.0]])).tolist() == [0, 0, 1, 0]
     assert ONE.sides(scores, exact([[0.0], [2.0]])).dtype == np.int8
+    assert ONE.sides(scores, exact([[-0.5], [2.0]])).tolist() == [0, 1, 1, 0]
     assert ONE.side_names(()) == (
         "within the tolerance of the lower score, or below",
         "higher than allowed",
@@ -193,6 +194,7 @@ def test_a_pair_is_replayed_if_the_scores_differ_by_more_than_epsilon() -> None:
     assert ONE.replays(np.array([0.0, 1.0]), ()) is False
     assert ONE.replays(np.array([0.0, 1.5]), ()) is True
     assert ONE.replays(np.array([1.5, 0.0]), ()) is True
+    assert ONE.replays(np.array([1.5, 1.0]), ()) is False
 
 
 def test_a_label_is_a_finite_number() -> None:

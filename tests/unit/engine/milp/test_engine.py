@@ -7,7 +7,6 @@ import pytest
 
 import feta
 from feta.auditing.auditor import Auditor
-from feta.auditing.finding import Finding
 from feta.checker.prove import prove
 from feta.engine.milp import engine as engine_module
 from feta.engine.milp.backends.gurobi import Gurobi
@@ -290,7 +289,7 @@ def test_the_reason_of_an_undecided_person_names_the_solver(
     liar = MilpEngine("liar", Liar(Status.INFEASIBLE), bounds="linear", max_cells=1)
     monkeypatch.setattr("feta.api.choose", lambda *_: liar)
     monkeypatch.setattr("feta.api.is_ours", lambda _: True)
-    finding = Auditor(bumpy())._with_worst(Finding(0, "fair"), PERSON)
+    (finding,) = Auditor(bumpy()).audit(PERSON[None, :])
     assert finding.status == "undecided"
     assert finding.reason.startswith("Liar: the solver claims that no counterexample exists")
 

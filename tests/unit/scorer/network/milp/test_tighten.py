@@ -18,7 +18,7 @@ from feta.scorer.network.milp.tighten import dual_bound, tighten
 from tests import oracle
 from tests.examples import PERSON, SPACE
 from tests.strategies import random_case
-from tests.unit.bounds.test_bounds import contains, layers_of
+from tests.unit.bounds.exact_layers import contains, layers_of
 
 
 def small() -> Program:

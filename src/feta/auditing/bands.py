@@ -6,7 +6,7 @@ from typing import Self, assert_never
 
 import numpy as np
 
-from feta.arrays import Vector
+from feta.arrays import Counts, Matrix
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 
 # More numbers than this are grouped into ranges, so that each group has enough people.
@@ -43,14 +43,14 @@ class Bands:
         missing = (MISSING,) if attribute.missing else ()
         return cls(attribute, (*names, *missing), tuple(float(low) for low, _ in ranges))
 
-    def name(self, code: Vector) -> str:
-        """Return the name of a person's group, from the attribute's columns."""
-        value = self.attribute.decode(code)
-        if not self.edges:
-            return _value_name(value)
-        if value is None:
-            return MISSING
-        return self.names[int(np.searchsorted(self.edges, float(value), side="right")) - 1]
+    def indices(self, codes: Matrix) -> Counts:
+        """Return the index of each person's group, from the attribute's columns."""
+        if not self.edges:  # one column per value
+            return np.argmax(codes, axis=1)
+        bands = np.searchsorted(self.edges, codes[:, 0], side="right") - 1
+        if self.names[-1] != MISSING:
+            return bands
+        return np.where(codes[:, 1] == 1.0, len(self.names) - 1, bands)
 
 
 def _value_name(value: Value) -> str:

@@ -3,43 +3,18 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import feta
-from feta.arrays import Vector
 from feta.bounds import interval, linear
-from feta.bounds.first_layer import Terms, tabulable
-from feta.bounds.relaxation import relax
+from feta.bounds.first_layer import Terms
 from feta.cells.cells import Cells
-from feta.interval_box import IntervalBox
 from feta.model import Model
-from feta.scorer.network.activation import (
-    Activation,
-    absolute,
-    clip,
-    leaky_relu,
-    prelu,
-    relu,
-    relu6,
-)
 from tests import oracle
 from tests.examples import rescaled
 from tests.strategies import Case, cases
-
-ACTIVATIONS = (relu(), leaky_relu(0.01), absolute(), clip(-0.5, 2.0), relu6(), prelu([-1.5]))
-
-
-def layers_of(model: Model, person: Vector) -> list[list[Fraction]]:
-    """Return the exact inputs of each activation, then the scores."""
-    network, values = model.network, []
-    for depth in range(len(network.layers) + 1):
-        cut = feta.Network(network.first, network.activations[:depth], network.layers[:depth])
-        rule = feta.Argmax(tuple(str(n) for n in range(cut.outputs))) if cut.outputs > 1 else None
-        part = Model(model.space, cut, rule) if rule else Model(model.space, cut)
-        values.append(oracle.scores(part, person))
-    return values
+from tests.unit.bounds.exact_layers import contains, layers_of
 
 
 def halves(model: Model) -> Cells:
@@ -49,11 +24,6 @@ def halves(model: Model) -> Cells:
         if not np.isnan(at):
             cells = cells.followed_by(cells.cut(0, axis, at))
     return cells
-
-
-def contains(box: IntervalBox, row: int, values: list[Fraction]) -> bool:
-    pairs = zip(box.lower[row], values, box.upper[row], strict=True)
-    return all(Fraction(float(low)) <= value <= Fraction(float(high)) for low, value, high in pairs)
 
 
 @given(case=cases(plain=False), power=st.sampled_from([0, 30]), seed=st.integers(0, 99))
@@ -76,6 +46,7 @@ def test_bounds_hold_for_every_counterpart(case: Case, power: int, seed: int) ->
                 assert contains(loose[depth], row, values)
     for inner, outer in zip(tight, loose, strict=True):
         assert (inner.lower >= outer.lower - 1e-9 * np.abs(outer.lower)).all()
+        assert (inner.upper <= outer.upper + 1e-9 * np.abs(outer.upper)).all()
 
 
 @given(case=cases(plain=False))
@@ -98,44 +69,6 @@ def test_no_counterpart_exceeds_the_bound_of_the_objective(case: Case) -> None:
             assert max(gaps) <= Fraction(float(bounds.highs[row]))
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda activation: activation.name)
-def test_an_activation_lies_between_the_lines_of_its_relaxation(activation: Activation) -> None:
-    rng = np.random.default_rng(0)
-    ends = np.sort(rng.normal(size=(400, 1, 2)) * 10.0 ** rng.integers(-9, 9, (400, 1, 1)), axis=2)
-    ends[:20, :, 1] = ends[:20, :, 0]  # points
-    lines = relax(activation, IntervalBox(ends[:, :, 0], ends[:, :, 1]))
-    for share in (0.0, 0.1, 0.5, 0.9, 1.0, *np.array(activation.breaks)[:, 0]):
-        inside = np.clip(
-            ends[:, :, 0] + share * (ends[:, :, 1] - ends[:, :, 0]), *ends.T[:, 0, :, None]
-        )
-        for row, z in enumerate(inside[:, 0]):
-            value = oracle.activate(activation, 0, Fraction(float(z)))
-            for (slope, at), side in ((lines.below, 1), (lines.above, -1)):
-                line = Fraction(float(slope[row, 0])) * Fraction(float(z)) + Fraction(
-                    float(at[row, 0])
-                )
-                assert side * (value - line) >= 0
-
-
-def test_first_layer_ranges_are_exact_up_to_rounding() -> None:
-    space = feta.FeatureSpace(
-        (feta.Real("a", -1, 1, sensitive=True), feta.Categorical("b", ("x", "y"), sensitive=True))
-    )
-    network = feta.Network.from_layers([([[2.0, 1.0, 5.0]], [0.5])])
-    model = Model(space, network, threshold=0.0)
-    terms = Terms.of(model.network.first, model.relation.axes)
-    box = terms.at(np.array([0.0, 1.0, 0.0]), Cells.whole(terms.axes)).box()
-    assert box.lower[0, 0] == pytest.approx(-0.5, abs=1e-12)
-    assert box.upper[0, 0] == pytest.approx(7.5, abs=1e-12)
-
-
-def test_a_relu_has_the_lines_of_the_paper() -> None:
-    lines = relax(relu(), IntervalBox(np.array([[-1.0]]), np.array([[3.0]])))
-    assert lines.above[0][0, 0] == 0.75
-    assert lines.above[1][0, 0] == pytest.approx(0.75)
-    assert lines.below[0][0, 0] == 1.0
-
-
 def test_linear_bounds_cancel_equal_terms_and_intervals_do_not() -> None:
     """max(0, z) − max(0, z) is 0 for every z."""
     space = feta.FeatureSpace((feta.Real("a", 1, 9, sensitive=True),))
@@ -146,11 +79,3 @@ def test_linear_bounds_cancel_equal_terms_and_intervals_do_not() -> None:
     tight = linear.next_box(model.network, first, linear.forward(model.network, first))
     assert max(abs(tight.lower[0, 0]), abs(tight.upper[0, 0])) < 1e-12
     assert interval.forward(model.network, first.box())[-1].upper[0, 0] >= 8
-
-
-def test_tables_over_the_maximum_length_are_not_bounded() -> None:
-    values = tuple(f"v{n}" for n in range(4097))
-    for n_values, accepted in ((4096, True), (4097, False)):
-        space = feta.FeatureSpace((feta.Categorical("c", values[:n_values], sensitive=True),))
-        network = feta.Network.from_layers([(np.ones((1, n_values)), [0.0])])
-        assert tabulable(network.first, space.axes) is accepted

@@ -1,0 +1,108 @@
+"""The results of an audit so far: values that are added in blocks, and merged."""
+
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple, Self, TypeVar
+
+from feta.arrays import Vector
+from feta.auditing.block import AuditedBlock
+from feta.auditing.finding import Status
+from feta.auditing.groups import Groups
+from feta.auditing.summary import AuditSummary
+from feta.auditing.top_pairs import TopPairs
+from feta.model import Model
+from feta.predict.latency import MAX_PEOPLE
+
+# Maximum rows that are listed by number; verdicts.csv has all of them.
+LISTED_ROWS = 1000
+
+
+class Unanswered(NamedTuple):
+    """A row without an answer."""
+
+    row: int  # counted from 1
+    id: str
+    status: Status
+    reason: str
+
+
+class NamedRow(NamedTuple):
+    """A row by its number, counted from 1, and its id in the table."""
+
+    row: int
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.row} ({self.id})" if self.id else str(self.row)
+
+
+class SampledPerson(NamedTuple):
+    """One of the first people, for measuring the latency."""
+
+    row: int
+    person: Vector
+
+
+@dataclass
+class AuditResults:
+    """The results so far; their memory does not grow with the table.
+
+    The results of the parts of a table, merged, equal those of the table.
+    """
+
+    summary: AuditSummary
+    groups: Groups
+    top_pairs: TopPairs
+    unanswered: list[Unanswered] = field(default_factory=list)
+    runtime_sensitive_rows: list[NamedRow] = field(default_factory=list)
+    sample: list[SampledPerson] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """Create the empty results for a model."""
+        return cls(AuditSummary.of(model), Groups.of(model), TopPairs.of(model))
+
+    def add(self, audited: AuditedBlock) -> None:
+        """Add one block of rows."""
+        block = audited.block
+        findings, labels, names = audited.of_people
+        self.summary.add(audited.findings, block.labels)
+        self.summary.count_outside(block.people)
+        self.groups.add(block.people, findings, labels)
+        self.top_pairs.add(findings, block.people, names)
+        unanswered, sensitive = [], []
+        for finding, name in zip(audited.findings, block.names, strict=True):
+            row, status = finding.row + 1, finding.status
+            if status in ("undecided", "not audited"):
+                unanswered.append(Unanswered(row, name, status, finding.reason))
+            elif finding.runtime == "sensitive":
+                sensitive.append(NamedRow(row, name))
+        self.unanswered = _first(LISTED_ROWS, self.unanswered, unanswered)
+        self.runtime_sensitive_rows = _first(LISTED_ROWS, self.runtime_sensitive_rows, sensitive)
+        if len(self.sample) < MAX_PEOPLE:
+            rows = [
+                SampledPerson(finding.row, person)
+                for finding, person in zip(findings, block.people, strict=True)
+            ]
+            self.sample = _first(MAX_PEOPLE, self.sample, rows)
+
+    def merged(self, other: Self) -> Self:
+        """Return the results of both parts of a table."""
+        return type(self)(
+            self.summary.merged(other.summary),
+            self.groups.merged(other.groups),
+            self.top_pairs.merged(other.top_pairs),
+            _first(LISTED_ROWS, self.unanswered, other.unanswered),
+            _first(LISTED_ROWS, self.runtime_sensitive_rows, other.runtime_sensitive_rows),
+            _first(MAX_PEOPLE, self.sample, other.sample),
+        )
+
+
+Listed = TypeVar("Listed", bound=Unanswered | NamedRow | SampledPerson)
+
+
+def _first(most: int, rows: list[Listed], more: list[Listed]) -> list[Listed]:
+    """Return the first rows of both lists."""
+    if not more:
+        return rows
+    return sorted(rows + more, key=attrgetter("row"))[:most]
