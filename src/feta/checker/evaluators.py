@@ -7,6 +7,7 @@ from typing import Protocol
 
 from feta.arrays import Matrix, Vector
 from feta.checker.box import Box
+from feta.checker.exact_forest import TREE_ENSEMBLE, StoredForest
 from feta.checker.exact_network import PIECEWISE_LINEAR, StoredNetwork
 from feta.checker.network_bounds import BoxBounds, NetworkBounds
 from feta.checker.sensitive_axis import SensitiveAxis
@@ -57,6 +58,30 @@ class NetworkEvaluator:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ForestEvaluator:
+    """A tree ensemble, evaluated from its stored numbers."""
+
+    forest: StoredForest
+
+    @classmethod
+    def of(cls, stored: StoredScorer) -> "ForestEvaluator":
+        """Convert the stored numbers."""
+        return cls(StoredForest.of(stored))
+
+    def scores(self, people: Matrix) -> ExactScores:
+        """Compute the exact scores of one or more people."""
+        return self.forest.scores(people)
+
+    def bounds(self, axes: Sequence[SensitiveAxis], person: Vector) -> Bounds:
+        """Raise: no engine bounds cells of a tree ensemble."""
+        del axes, person
+        raise CertificateError(
+            "the bounds of this certificate cannot be re-checked: got a tree ensemble; expected a "
+            "proof that lists the counterparts"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScorerEvaluator:
     """A scorer of a kind that the checker does not know, evaluated by its own exact arithmetic."""
 
@@ -78,6 +103,7 @@ class ScorerEvaluator:
 
 EVALUATORS: dict[str, Callable[[StoredScorer], Evaluator]] = {
     PIECEWISE_LINEAR: NetworkEvaluator.of,
+    TREE_ENSEMBLE: ForestEvaluator.of,
 }
 
 
