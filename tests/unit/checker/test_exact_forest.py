@@ -88,5 +88,5 @@ def test_what_the_checker_does_not_understand_is_rejected() -> None:
     assert isinstance(domain, OneHot | Numbers)
     column = domain.first if isinstance(domain, OneHot) else domain.column
     person[:, column : column + (domain.width if isinstance(domain, OneHot) else 1)] = 0.25
-    with pytest.raises(CertificateError, match="expected one|expected a value that the ensemble"):
+    with pytest.raises(CertificateError, match=r"expected one|expected a value that the ensemble"):
         evaluator.scores(person)
