@@ -69,6 +69,8 @@ def _count_first(
 ) -> BlockVerdicts:
     """Count within the budgets, which proves most people fair at once; search for the others."""
     counts = counting.tally(queries[0].model, people)
+    untimed = counting.budget.seconds is None
+    reason = Reason.OUT_OF_NODES if untimed else Reason.OUT_OF_TIME
     complete, split = _complete(counts).tolist(), (~counts.unanimous).tolist()
     asked = [query for query, differs in zip(queries, split, strict=True) if differs]
     found = iter(verify_many(asked, engine=counting.engine, budget=counting.budget))
@@ -81,7 +83,7 @@ def _count_first(
             safe = bool(counts.runtime_safe[row])
             verdicts.append(_counted(query, engine, runtime_safe=safe))
         else:
-            verdicts.append(admit(query, Unknown(Reason.OUT_OF_TIME), trusted=True))
+            verdicts.append(admit(query, Unknown(reason), trusted=True))
     rows = _not_fair(verdicts)
     part = replace(
         counts,
