@@ -128,7 +128,7 @@ def test_counts_of_an_untrusted_engine_are_not_a_proof(
     assert [finding.status for finding in audit.findings] == ["unfair"]
 
 
-def test_counts_of_an_untrusted_engine_do_not_overrule_a_proof_that_was_re_checked(
+def test_a_contradiction_of_counts_and_proof_is_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Split(ExhaustiveEngine):
@@ -141,8 +141,8 @@ def test_counts_of_an_untrusted_engine_do_not_overrule_a_proof_that_was_re_check
     patched = {"split": Split(), **engines()}
     monkeypatch.setattr(registry, "engines", lambda: patched)
     audit = feta.audit(linear(age=1.0), [SPACE.decode(PERSON)], engine="split")
-    assert [finding.status for finding in audit.findings] == ["fair"]
-    assert audit.findings[0].runtime == "sensitive"  # only what the checker proved remains
+    assert [finding.status for finding in audit.findings] == ["undecided"]
+    assert "please report this error" in audit.findings[0].reason
 
 
 def test_a_false_claim_of_an_untrusted_engine_raises_an_error(
