@@ -27,6 +27,10 @@ class Reason(StrEnum):
         "the solver found too few counterparts to make the majority certain; "
         "use the engine 'lattice' or 'exhaustive'"
     )
+    NOT_ADMITTED = (
+        "the relation admits no person with these sensitive values, so nobody is compared with "
+        "this person; correct the row or the relation"
+    )
     NOT_SEPARABLE = (
         "some scores cannot be separated from a tie at the highest precision; "
         "the model may tie there exactly"
