@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from feta.arrays import Flags, Vector
+from feta.arrays import Counts, Flags, Vector
 
 
 class Split(Protocol):
@@ -52,21 +52,15 @@ class Bands:
         return Bands(tuple(edges), tuple(left), self.missing_left)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Codes:
     """A test of a category by its code."""
 
-    listed: frozenset[int]
+    listed: Counts
     listed_left: bool  # where the listed codes go; all others go to the other side
     missing_left: bool
 
     def goes_left(self, numbers: Vector) -> Flags:
         """Flag the codes that go left."""
-        return np.array(
-            [
-                self.missing_left
-                if np.isnan(number)
-                else (int(number) in self.listed) == self.listed_left
-                for number in numbers.tolist()
-            ]
-        )
+        left = np.isin(numbers, self.listed) == self.listed_left
+        return np.where(np.isnan(numbers), self.missing_left, left)

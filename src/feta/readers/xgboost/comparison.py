@@ -58,7 +58,7 @@ def predict_margins(
     import xgboost  # noqa: PLC0415 - only for objects of the library
 
     used = (0, rounds)
-    as_frame = any(table.categories) or (model.names and not model.categorical)
+    as_frame = any(model.categories) or (model.names and not model.categorical)
     rows: Any = table.frame(people) if as_frame else table.matrix(people)
     if not isinstance(source, xgboost.Booster):
         return np.asarray(source.predict(rows, output_margin=True, iteration_range=used))

@@ -13,6 +13,9 @@ from feta.readers.xgboost.ubjson import parse_ubjson
 # A digit more would not be an integer that any field of a model needs.
 MAX_DIGITS = 18
 
+# Longer values are abbreviated in messages.
+MAX_SHOWN = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -23,8 +26,9 @@ class Place:
 
     def error(self, expected: str) -> NetworkError:
         """Return the error for a value of another type."""
-        shown = repr(self.value)
-        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"  # noqa: PLR2004 - one line
+        container = isinstance(self.value, list | dict | np.ndarray)
+        shown = f"{len(self.value)} values" if container else repr(self.value)
+        shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}…"
         return NetworkError(
             f"invalid {self.where}: got {shown}; expected {expected}; save the model again"
         )

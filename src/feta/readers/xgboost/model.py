@@ -206,7 +206,7 @@ class _Nodes:
 
     cuts: Vector
     default_left: Array
-    codes: dict[int, frozenset[int]]  # of the nodes that test a category: these codes go right
+    codes: dict[int, Counts]  # of the nodes that test a category: these codes go right
 
     def split(self, node: int) -> Split:
         """Return the test of a node."""
@@ -256,7 +256,7 @@ def _checked_tree(place: Place, name: str) -> SourceTree:
     return SourceTree(name, left, right, features, values, nodes.split, tested)
 
 
-def _codes(place: Place, nodes: Counts) -> dict[int, frozenset[int]]:
+def _codes(place: Place, nodes: Counts) -> dict[int, Counts]:
     """Return the codes that go right at each node that tests a category."""
     if not nodes.size:
         return {}
@@ -266,11 +266,16 @@ def _codes(place: Place, nodes: Counts) -> dict[int, frozenset[int]]:
     sizes = place.member("categories_sizes").integers(len(owners)).tolist()
     if ((listed < 0) | (listed > MAX_CODE)).any():
         raise place.member("categories").error(f"codes from 0 to {MAX_CODE}")
-    codes: dict[int, frozenset[int]] = {}
+    codes: dict[int, Counts] = {}
+    stop = 0
     for node, start, size in zip(owners.tolist(), starts, sizes, strict=True):
-        if start < 0 or size < 0 or start + size > len(listed):
-            raise NetworkError(f"node {node}: got categories beyond the {len(listed)} stored ones")
-        codes[node] = frozenset(listed[start : start + size].tolist())
+        if start != stop or size < 0 or start + size > len(listed):
+            raise NetworkError(
+                f"node {node}: invalid categories: got {size} from {start}; expected them after "
+                f"those of other nodes, from {stop}, and within the {len(listed)} stored ones"
+            )
+        stop = start + size
+        codes[node] = listed[start:stop]
     without = sorted(set(nodes.tolist()) - set(codes))
     if without:
         raise NetworkError(f"node {without[0]}: got a test of categories without its categories")
