@@ -48,12 +48,17 @@ def bind_features(
 
 
 def stored_categories(
-    model: XgboostModel, index: int, name: str, categories: Mapping[str, Sequence[Value]]
+    model: XgboostModel,
+    index: int,
+    attribute: Attribute,
+    categories: Mapping[str, Sequence[Value]],
 ) -> Sequence[Value]:
     """Return the categories of a feature in the order of their codes; empty if unknown."""
-    if name in categories:
-        return categories[name]
-    return model.categories[index] if model.categories else ()
+    if attribute.name in categories:
+        return categories[attribute.name]
+    if not model.categories or not isinstance(attribute, Categorical):
+        return ()
+    return model.categories[index].of(attribute)
 
 
 def _category_numbers(
@@ -62,7 +67,7 @@ def _category_numbers(
     attribute: Categorical,
     categories: Mapping[str, Sequence[Value]],
 ) -> list[float]:
-    stored = stored_categories(model, index, attribute.name, categories)
+    stored = stored_categories(model, index, attribute, categories)
     if stored:
         numbers = index_numbers(attribute, stored)
         if np.isnan(numbers).any():

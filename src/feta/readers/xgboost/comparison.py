@@ -39,7 +39,7 @@ def source_table(
     """Return the columns that the model reads."""
     attributes, features = bind_features(model, space, categories)
     stored = [
-        stored_categories(model, index, attribute.name, categories)
+        stored_categories(model, index, attribute, categories)
         for index, attribute in enumerate(attributes)
     ]
     names = model.names or tuple(attribute.name for attribute in attributes)
@@ -58,7 +58,8 @@ def predict_margins(
     import xgboost  # noqa: PLC0415 - only for objects of the library
 
     used = (0, rounds)
-    as_frame = any(model.categories) or (model.names and not model.categorical)
+    stored = any(categories.values for categories in model.categories)
+    as_frame = stored or (model.names and not model.categorical)
     rows: Any = table.frame(people) if as_frame else table.matrix(people)
     if not isinstance(source, xgboost.Booster):
         return np.asarray(source.predict(rows, output_margin=True, iteration_range=used))

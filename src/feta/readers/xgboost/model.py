@@ -1,16 +1,15 @@
 """The parts of an XGBoost document that its scores depend on."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from feta.arrays import Array, Counts, Vector
 from feta.errors import NetworkError, unknown_choice
 from feta.readers.trees.builder import SourceTree
-from feta.readers.trees.features import Value
 from feta.readers.trees.float32_cut import float32_cuts
 from feta.readers.trees.splits import Bands, Codes, Split
+from feta.readers.xgboost.categories import StoredCategories, read_categories
 from feta.readers.xgboost.document import Place
 
 # XGBoost stores categories in float32; from here on, neighbors would be equal.
@@ -26,7 +25,7 @@ class XgboostModel:
 
     version: tuple[int, ...]
     names: tuple[str, ...]  # of the features; empty if they have none
-    categories: tuple[tuple[Value, ...], ...]  # per feature; empty if it has none, or all unknown
+    categories: tuple[StoredCategories, ...]  # per feature; empty if the model stores none
     categorical: frozenset[int]  # the features that are read as categories
     n_features: int
     objective: str
@@ -59,7 +58,7 @@ def parse_model(document: Place) -> XgboostModel:
     return XgboostModel(
         tuple(document.member("version").integers().tolist()),
         tuple(_texts(learner, "feature_names", n_features)),
-        _categories(model, n_features),
+        read_categories(model, n_features),
         _categorical(_texts(learner, "feature_types", n_features), trees),
         n_features,
         learner.member("objective").member("name").text(),
@@ -169,35 +168,6 @@ def _rounds(model: Place, n_trees: int, n_outputs: int) -> Counts:
             f"wrong number of trees: got {n_trees}; expected a multiple of {size}, one round"
         )
     return np.arange(0, n_trees + 1, size)
-
-
-def _categories(model: Place, n_features: int) -> tuple[tuple[Value, ...], ...]:
-    """Return the categories that the model stores, in the order of their codes."""
-    if not model.has("cats"):
-        return ()
-    features = model.member("cats").member("enc").items()
-    if len(features) not in (0, n_features):
-        raise NetworkError(
-            f"wrong number of lists of categories: got {len(features)}; expected {n_features}"
-        )
-    return tuple(_encoded(feature) for feature in features)
-
-
-def _encoded(feature: Place) -> tuple[Value, ...]:
-    """Return the categories of one feature: texts in UTF-8 one after the other, or numbers."""
-    values = feature.member("values")
-    if not feature.has("offsets"):
-        return tuple(values.integers().tolist())
-    offsets = feature.member("offsets").integers().tolist()
-    content = np.asarray(values.integers() % 256, dtype=np.uint8).tobytes()
-    if not offsets and not content:
-        return ()
-    if offsets != sorted(offsets) or offsets[:1] != [0] or offsets[-1] != len(content):
-        raise feature.member("offsets").error(f"ascending numbers from 0 to {len(content)}")
-    try:
-        return tuple(content[start:stop].decode() for start, stop in pairwise(offsets))
-    except UnicodeDecodeError:
-        raise values.error("texts in UTF-8") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
