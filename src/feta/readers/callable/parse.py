@@ -95,7 +95,7 @@ def _equal(labels: Array, label: object) -> Matrix:
 
 def _fits(array: Array, n_rows: int, n_answers: int) -> bool:
     """Return whether there is one answer per row; for one row, axes may be squeezed."""
-    shapes = {(n_rows, n_answers)}
+    shapes: set[tuple[int, ...]] = {(n_rows, n_answers)}
     if n_answers == 1:
         shapes.add((n_rows,))
     if n_rows == 1:

@@ -58,8 +58,8 @@ class ColumnwiseTable:
         columns = space.columns_of(space.attribute(name)) if name in known else slice(0, 0)
         first, inverse = distinct_rows(people[:, columns])
         single = replace(self.table, names=(name,), as_frame=True)
-        values = single(people[first])[name].array
-        return values.take(inverse)
+        frame: Any = single(people[first])
+        return frame[name].array.take(inverse)
 
 
 def model_table(

@@ -81,7 +81,13 @@ class Counted:
         A function cannot be hashed: another function with the same name and the same answers to
         the probes has the same fingerprint. State a version to distinguish them.
         """
-        facts = [self.name, self.version, self.classes, self.equality, self.has_scores]
+        facts: list[object] = [
+            self.name,
+            self.version,
+            self.classes,
+            self.equality,
+            self.has_scores,
+        ]
         facts += [self.directions.tolist(), self.offsets.tolist()]
         facts += [self.evaluator.calls.ask.columns.tolist(), sorted(self.probed.problems)]
         digest = hashlib.sha256(json.dumps(facts).encode())

@@ -51,9 +51,7 @@ class Evaluator:
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(
-            state, _cache=OrderedDict(), _cached_bytes=0, _lock=threading.RLock()
-        )
+        vars(self).update(state, _cache=OrderedDict(), _cached_bytes=0, _lock=threading.RLock())
 
     def people(self, people: Matrix) -> Answers:
         """Evaluate people anew, in their order, and repeat all of them in another order.

@@ -1,5 +1,6 @@
 """People and counterparts as points of a counted model."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
+from feta.dyadic import Dyadic
 from feta.errors import ModelFailure
 from feta.rounding import DIFFERENCE, Arithmetic
 from feta.scorer.counted.answers import Answers
@@ -15,8 +17,6 @@ from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Doubt, Enclosure
 from feta.scorer.restricted_rows import CounterpartRows, RestrictedRows
 from feta.space.lattice import Lattice
-
-from feta.dyadic import Dyadic
 
 if TYPE_CHECKING:
     from feta.scorer.counted.counted import Counted
@@ -63,9 +63,10 @@ class CountedRestricted(RestrictedRows):
 
     @cached_property
     def domain(self) -> str:
-        """What determines the counterparts of a key: the axes and the relation."""
+        """A sha256 of what determines the counterparts of a key: the axes and the relation."""
         axes = [(axis.columns, repr(axis.attribute)) for axis in self.relation.axes]
-        return f"{self.relation.fingerprint}{axes!r}"
+        text = f"{self.relation.fingerprint}{axes!r}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def doubt(self, person: Vector) -> Doubt | None:
         """Return the latest doubt about a counterpart of a person."""
