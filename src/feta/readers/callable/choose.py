@@ -3,19 +3,23 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from feta.arrays import Array, Matrix
-from feta.errors import NetworkError, SchemaError, unknown_choice
+from feta.errors import ModelTimeout, NetworkError, SchemaError, unknown_choice
 from feta.readers.callable.ask import AskCallable, implied_classes
 from feta.readers.callable.parse import Labels, Parser, Scores, as_array, to_floats
 from feta.readers.callable.tables import ModelTable
 from feta.readers.sklearn.pipeline import split_pipeline
+from feta.scorer.counted.answers import RawAnswers
+from feta.scorer.counted.calls import ModelCalls
 from feta.scorer.counted.options import CountingOptions
 from feta.scorer.counted.timed_call import TookTooLong, call_within
 from feta.scorer.protocol import Side
+from feta.space.feature_space import FeatureSpace
 
 Function = Literal["auto", "predict", "predict_proba", "decision_function"]
 Kind = Literal["auto", "scores", "labels"]
@@ -23,6 +27,10 @@ Call = Callable[[Any], Any]
 
 # In the order in which "auto" tries them; with a level, probabilities come first.
 SCORING = ("decision_function", "predict_proba")
+
+# If a function fails on the sample, it is called on smaller parts of it, a few of each size.
+FIRST_SIZES = (1024, 64, 8, 1)
+FIRST_CALLS = 8
 
 # Decisions are int8.
 MAX_CLASSES = 127
@@ -47,6 +55,7 @@ class Request:
     """What the user wants evaluated, and a sample of people."""
 
     source: Any
+    space: FeatureSpace
     table: ModelTable
     sample: Matrix
     options: CountingOptions
@@ -135,25 +144,21 @@ class Request:
 
     def _implies_predict(self, chosen: Chosen, labels: Array) -> bool:
         """Return whether scores imply what `predict` decides, on the sample."""
-        ask = AskCallable(self.table, chosen.function, chosen.parser)
-        answers = self._call(lambda: ask(self.sample))
-        valid = np.setdiff1d(np.arange(len(answers)), list(answers.problems))
-        made = self.table.make(self.sample)
-        predicted = as_array(self._call(lambda: self.source.predict(made))).reshape(-1)
-        implied = labels[implied_classes(answers.values)]
-        return len(valid) > 0 and bool((predicted[valid] == implied[valid]).all())
+        scores = self._evaluate(chosen.function, chosen.parser)
+        decided = self._evaluate(self.source.predict, Labels(labels))
+        failed = [*scores.problems, *decided.problems]
+        valid = np.setdiff1d(np.arange(len(self.sample)), failed)
+        implied = implied_classes(scores.values[valid])
+        return len(valid) > 0 and np.array_equal(implied, np.argmax(decided.values[valid], axis=1))
+
+    def _evaluate(self, function: Call, parser: Parser) -> RawAnswers:
+        ask = AskCallable(self.table, function, parser)
+        calls = ModelCalls(ask, self.space, self.options)
+        return calls.evaluate(self.sample, [len(self.sample)])
 
     def _of_function(self, name: str, function: Call) -> Chosen:
         """Find out what a function returns, from the sample."""
         array = self._first_answers(function)
-        n_rows = len(self.sample)
-        if array.shape == (n_rows, 1):
-            array = array[:, 0]
-        if array.shape[:1] != (n_rows,) or array.ndim > 2:  # noqa: PLR2004 - rows and outputs
-            raise NetworkError(
-                f"{name} returns the wrong number of answers: got the shape {array.shape} for "
-                f"{n_rows:,} rows; expected one answer per row, or one per row and class"
-            )
         if array.ndim == 2:  # noqa: PLR2004 - one score per class
             names = () if self.classes is None else tuple(str(label) for label in self.classes)
             return Chosen(name, function, Scores(array.shape[1]), names)
@@ -192,17 +197,30 @@ class Request:
             )
 
     def _first_answers(self, function: Call) -> Array:
-        """Return what a function returns for the sample."""
-        made = self.table.make(self.sample)
-        return as_array(self._call(lambda: function(made)))
+        """Return what a function returns for the sample, or for those rows that it accepts."""
+        failure: NetworkError | None = None
+        for size in FIRST_SIZES:
+            for start in range(0, len(self.sample), size)[:FIRST_CALLS]:
+                part = self.sample[start : start + size]
+                made = self.table.make(part)
+                try:
+                    array = as_array(self._call(partial(function, made)))
+                except ModelTimeout:
+                    raise
+                except NetworkError as error:
+                    failure = failure or error
+                else:
+                    return _one_per_row(array, len(part))
+        assert failure is not None  # every call failed
+        raise failure
 
     def _call(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - anything
         """Call the model with the time limit; errors of the model become messages."""
         try:
             return call_within(self.options.timeout, work)
         except TookTooLong:
-            raise NetworkError(
-                f"the model does not answer: got no answer for {len(self.sample):,} rows within "
+            raise ModelTimeout(
+                f"the model does not answer: got no answer for rows of the sample within "
                 f"{self.options.timeout:g} s; expected an answer in that time; pass "
                 "CountingOptions(timeout=…) if the model is only slow"
             ) from None
@@ -213,6 +231,18 @@ class Request:
                 "expected one answer per row; check the columns and values of the space, or pass "
                 "table=…"
             ) from error
+
+
+def _one_per_row(array: Array, n_rows: int) -> Array:
+    """Return one answer per row, or one per row and class; raise if there is anything else."""
+    if array.shape == (n_rows, 1):
+        array = array[:, 0]
+    if array.shape[:1] != (n_rows,) or array.ndim > 2:  # noqa: PLR2004 - rows and outputs
+        raise NetworkError(
+            f"the model returns the wrong number of answers: got the shape {array.shape} for "
+            f"{n_rows:,} rows; expected one answer per row, or one per row and class"
+        )
+    return array
 
 
 def _of_labels(name: str, function: Call, labels: Array) -> Chosen:

@@ -8,7 +8,7 @@ import numpy as np
 from feta.arrays import Array, Matrix
 from feta.errors import MAX_SHOWN_NAMES
 from feta.rounding import AGREEMENT, AGREEMENT_FLOAT32
-from feta.scorer.counted.answers import RawAnswers
+from feta.scorer.counted.answers import InvalidAnswers, RawAnswers
 from feta.space.cell_values import to_number
 
 # Maximum characters of an answer in a message.
@@ -26,7 +26,7 @@ class Scores:
         array = as_array(answers)
         if not _fits(array, n_rows, self.n_answers):
             expected = "1 number" if self.n_answers == 1 else f"{self.n_answers} numbers"
-            return _wrong_length(array, n_rows, self.n_answers, expected)
+            raise _wrong_length(array, n_rows, expected)
         values = to_floats(array).reshape(n_rows, self.n_answers)
         finite = np.isfinite(values)
         problems = {
@@ -54,7 +54,7 @@ class Labels:
         """Return 1 for the label and 0 for the others; unknown labels are a problem."""
         array = as_array(answers)
         if not _fits(array, n_rows, 1):
-            return _wrong_length(array, n_rows, self.n_answers, "1 label")
+            raise _wrong_length(array, n_rows, "1 label")
         labels = array.reshape(-1)
         indicators = np.stack([_equal(labels, label) for label in self.classes.tolist()], axis=1)
         known = indicators.sum(axis=1) == 1
@@ -70,11 +70,14 @@ Parser = Scores | Labels
 
 
 def as_array(answers: Any) -> Array:  # noqa: ANN401 - anything that a function returns
-    """Return answers as an array; one of objects if they have different lengths."""
+    """Return answers as an array; one of objects if they have different types or lengths."""
     try:
-        return np.asarray(answers)
+        array = np.asarray(answers)
     except (TypeError, ValueError):
         return np.array([answers], dtype=object)
+    if array.dtype.kind in "US" and isinstance(answers, list | tuple):  # numbers became texts
+        return np.array(answers, dtype=object)
+    return array
 
 
 def to_floats(array: Array) -> Matrix:
@@ -103,12 +106,11 @@ def _fits(array: Array, n_rows: int, n_answers: int) -> bool:
     return array.shape in shapes
 
 
-def _wrong_length(array: Array, n_rows: int, n_answers: int, expected: str) -> RawAnswers:
-    problem = (
+def _wrong_length(array: Array, n_rows: int, expected: str) -> InvalidAnswers:
+    return InvalidAnswers(
         f"the model returned answers of the shape {array.shape} for {n_rows:,} rows; expected "
         f"{expected} per row"
     )
-    return RawAnswers.none(n_rows, n_answers, problem)
 
 
 def _shown(cells: Array) -> str:

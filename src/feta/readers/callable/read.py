@@ -106,7 +106,7 @@ def read_callable(
     drawn = draw_people(space, np.random.default_rng(0), SAMPLE)
     sample = _with_people(drawn, people)
     made = model_table(source, space, table)
-    request = Request(source, made, sample, options, function, answers, classes, level)
+    request = Request(source, space, made, sample, options, function, answers, classes, level)
     chosen = request.choose()
     ask = AskCallable(made, chosen.function, chosen.parser, chosen.predict, chosen.labels)
     calls = ModelCalls(ask, space, options)
@@ -126,7 +126,6 @@ def read_callable(
         chosen.classes,
         None if level is not None else chosen.equality,
         has_scores=chosen.has_scores,
-        exact_only=chosen.has_scores and not chosen.classes and len(directions) == 1,
         version=version,
     )
 

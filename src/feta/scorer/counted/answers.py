@@ -48,6 +48,10 @@ def joined(parts: list[RawAnswers]) -> RawAnswers:
     return RawAnswers(values, problems, max(part.rounding for part in parts))
 
 
+class InvalidAnswers(Exception):
+    """Answers to a batch that belong to no row, such as too few of them."""
+
+
 class AskModel(Protocol):
     """The user's model as a function of encoded people."""
 
@@ -62,7 +66,7 @@ class AskModel(Protocol):
         ...
 
     def __call__(self, people: Matrix) -> RawAnswers:
-        """Evaluate people in one call of the model."""
+        """Evaluate people in one call of the model; it may raise anything."""
         ...
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.errors import FetaError, ModelTimeout
-from feta.scorer.counted.answers import AskModel, RawAnswers, joined
+from feta.scorer.counted.answers import AskModel, InvalidAnswers, RawAnswers, joined
 from feta.scorer.counted.options import CountingOptions, CountingProgress
 from feta.scorer.counted.timed_call import TookTooLong, call_within
 from feta.space.feature_space import FeatureSpace
@@ -100,6 +100,8 @@ class ModelCalls:
             raise self._timeout(people) from None
         except FetaError:
             raise
+        except InvalidAnswers as error:
+            answers = str(error)
         except Exception as error:  # the user's code may raise anything
             reason = " ".join(str(error).split())[:MAX_CHARACTERS]
             answers = f"the model raised {type(error).__name__}: {reason}"

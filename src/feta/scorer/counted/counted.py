@@ -45,7 +45,7 @@ class Counted:
     classes: tuple[str, ...] = ()  # of a classifier; none for numbers
     equality: Side | None = None  # the side of ties in the source, if known
     has_scores: bool = True  # whether gaps mean something
-    exact_only: bool = False  # whether intervals are refused: scores that are not for decisions
+    exact_only: bool = False  # whether answers in doubt are an error instead of intervals
     version: str = ""  # of the model, stated by the user
 
     arithmetic: ClassVar[Arithmetic] = FLOAT64
@@ -117,6 +117,13 @@ class Counted:
         return replace(
             self, directions=both @ self.directions, offsets=(both @ self.offsets[:, None])[:, 0]
         )
+
+    def for_regression(self) -> "Counted":
+        """Return the scorer that raises `ModelFailure` for answers in doubt.
+
+        Engines take the centers of intervals as the scores of a regression.
+        """
+        return replace(self, exact_only=True)
 
     def over(self, space: FeatureSpace) -> "Counted":
         """Return the scorer itself; raise if the space has other columns."""
