@@ -25,8 +25,8 @@ SPACE = FeatureSpace(
     )
 )
 
-# A fixed batch, so that tests do not depend on the speed of the machine.
-OPTIONS = CountingOptions(batch=7)
+# A fixed batch and no time limit, so that tests do not depend on the speed of the machine.
+OPTIONS = CountingOptions(batch=7, timeout=None)
 
 
 def people(n_people: int = 12, seed: int = 3) -> list[Record]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from feta.io.raw_table import RawTable, TableMaker
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.scorer.counted.evaluator import distinct_rows
 from feta.space.feature_space import FeatureSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A function that converts encoded people to the input of the user's function.
 MakeTable = Callable[[Matrix], Any]
@@ -52,14 +55,15 @@ class ColumnwiseTable:
         frame = pd.DataFrame(columns, index=range(len(people)))
         return frame if self.table.as_frame else frame.to_numpy()
 
-    def _column(self, name: str, people: Matrix) -> Any:  # noqa: ANN401 - an array of pandas
+    def _column(self, name: str, people: Matrix) -> "pd.Series[Any]":
         space = self.table.space
         known = {attribute.name for attribute in space.attributes}
         columns = space.columns_of(space.attribute(name)) if name in known else slice(0, 0)
         first, inverse = distinct_rows(people[:, columns])
         single = replace(self.table, names=(name,), as_frame=True)
         frame: Any = single(people[first])
-        return frame[name].array.take(inverse)
+        series: pd.Series[Any] = frame[name]
+        return series.take(inverse).reset_index(drop=True)  # it keeps the type of the column
 
 
 def model_table(

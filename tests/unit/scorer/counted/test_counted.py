@@ -3,6 +3,7 @@
 import pickle
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from feta import Argmax, Fair, FairAt, FairPredictor, Model, Threshold, Toleranc
 from feta.errors import ModelFailure, SchemaError
 from feta.readers.callable.read import read_callable
 from feta.scorer.counted.counted import Counted
-from feta.scorer.counted.options import CountingOptions
 from feta.scorer.protocol import doubt_at, has_scores
 from feta.verdict.verdict import Reason
 from tests.counted import (
@@ -348,7 +348,7 @@ def test_a_pickled_scorer_gives_the_same_answers() -> None:
 
 def test_answers_do_not_depend_on_other_people_even_for_a_function_of_its_batch() -> None:
     # Nothing is repeated, so that the dependence is not noticed.
-    options = CountingOptions(batch=7, repeat=0.0)
+    options = replace(OPTIONS, repeat=0.0)
     everybody = Model(SPACE, read_callable(with_two_columns(centered), SPACE, options=options))
     alone = Model(SPACE, read_callable(with_two_columns(centered), SPACE, options=options))
     together = FairPredictor(everybody).decide(PEOPLE)
@@ -357,7 +357,7 @@ def test_answers_do_not_depend_on_other_people_even_for_a_function_of_its_batch(
 
 
 def test_a_small_cache_changes_no_answer() -> None:
-    options = CountingOptions(batch=7, cache_bytes=1)
+    options = replace(OPTIONS, cache_bytes=1)
     small, large = (counted(merit, options=chosen) for chosen in (options, OPTIONS))
     for scorer in (small, large):
         for _ in range(2):

@@ -1,5 +1,6 @@
 """Calls of counted models: limits, progress, budgets, hanging and replaced functions."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,9 @@ def test_a_random_model_has_no_sentinels_and_is_not_called_replaced() -> None:
 
 def test_a_hanging_model_is_reported_and_not_called_anymore() -> None:
     function = Hanging(after=10**9)
-    options = CountingOptions(batch=7, timeout=0.2)
-    model = Model(SPACE, read_callable(function, SPACE, options=options))
+    scorer = read_callable(function, SPACE, options=OPTIONS)
+    model = Model(SPACE, scorer)
+    scorer.evaluator.calls.options = replace(OPTIONS, timeout=0.2)
     function.after = function.calls
     expected = (
         r"^the model does not answer: got no answer for 7 rows within 0.2 s, the first row is "
@@ -117,7 +119,7 @@ def test_a_call_in_time_returns_its_result_or_its_error() -> None:
 def test_a_spent_budget_leaves_people_undecided_without_an_error() -> None:
     function = with_two_columns(merit)
     used = read_callable(function, SPACE, options=OPTIONS).evaluator.calls.rows
-    options = CountingOptions(batch=7, max_rows=used + 3 * 48)
+    options = replace(OPTIONS, max_rows=used + 3 * 48)
     model = Model(SPACE, read_callable(function, SPACE, options=options))
     tally = feta.tally(model, PEOPLE)
     decided = tally.undecided == 0
@@ -134,7 +136,7 @@ def test_a_spent_budget_leaves_people_undecided_without_an_error() -> None:
 
 
 def test_a_budget_of_seconds_is_kept() -> None:
-    options = CountingOptions(batch=7, max_seconds=1e6)
+    options = replace(OPTIONS, max_seconds=1e6)
     scorer = read_callable(approve, SPACE, options=options)
     model = Model(SPACE, scorer)
     assert feta.tally(model, PEOPLE[:2]).undecided.tolist() == [0, 0]
@@ -144,7 +146,7 @@ def test_a_budget_of_seconds_is_kept() -> None:
 
 def test_progress_reports_rows_expected_rows_and_time_left() -> None:
     seen: list[CountingProgress] = []
-    options = CountingOptions(batch=7, progress=seen.append)
+    options = replace(OPTIONS, progress=seen.append)
     scorer = read_callable(merit, SPACE, options=options)
     model = Model(SPACE, scorer)
     assert seen[-1].seconds_left is None
@@ -160,7 +162,7 @@ def test_progress_reports_rows_expected_rows_and_time_left() -> None:
 
 def test_a_share_of_the_rows_is_repeated_on_request() -> None:
     function = Counting(merit)
-    options = CountingOptions(batch=7, repeat=0.25)
+    options = replace(OPTIONS, repeat=0.25)
     model = Model(SPACE, read_callable(function, SPACE, options=options))
     function.batches.clear()
     feta.tally(model, PEOPLE[:1])
@@ -177,7 +179,7 @@ def test_batches_contain_every_row_once(n_rows: int, batch: int) -> None:
 
 
 def test_the_batch_grows_up_to_the_largest_one() -> None:
-    scorer = read_callable(merit, SPACE)
+    scorer = read_callable(merit, SPACE, options=CountingOptions(timeout=None))
     calls = scorer.evaluator.calls
     assert 64 <= scorer.evaluator.batch <= 2**14
     assert fastest_batch(calls, PEOPLE, largest=10) == 10
@@ -211,7 +213,7 @@ def test_invalid_options_are_rejected(arguments: dict[str, Any], message: str) -
 
 def test_failing_rows_are_found_by_halving() -> None:
     function = Counting(Broken("raises"))
-    scorer = read_callable(function, SPACE, options=CountingOptions(batch=1000))
+    scorer = read_callable(function, SPACE, options=replace(OPTIONS, batch=1000))
     everybody = SPACE.encode(people(200, seed=8))
     function.batches.clear()
     answers = scorer.evaluator.calls.evaluate(everybody, [200])
@@ -225,7 +227,7 @@ def test_failing_rows_are_found_by_halving() -> None:
 
 def test_a_function_that_always_fails_costs_a_limited_number_of_calls() -> None:
     function = Counting(merit)
-    scorer = read_callable(function, SPACE, options=CountingOptions(batch=1000))
+    scorer = read_callable(function, SPACE, options=replace(OPTIONS, batch=1000))
 
     function.function = fail
     function.batches.clear()
