@@ -95,8 +95,8 @@ def xgboost_models(table: Table, divisor: int) -> Iterator[tuple[str, Any, int]]
     """Yield XGBoost's models with their names and numbers of classes."""
     common: dict[str, Any] = {"enable_categorical": True, "n_jobs": 2}
     cases: dict[str, tuple[dict[str, Any], int]] = {
-        "100×6": ({"n_estimators": 100, "max_depth": 6}, 2),
-        "500×8": ({"n_estimators": 500, "max_depth": 8}, 2),
+        "100 x 6": ({"n_estimators": 100, "max_depth": 6}, 2),
+        "500 x 8": ({"n_estimators": 500, "max_depth": 8}, 2),
         "dart": ({"n_estimators": 50, "max_depth": 6, "booster": "dart", "rate_drop": 0.1}, 2),
         "multi-class": ({"n_estimators": 50, "max_depth": 6}, 3),
         "multi-class dart": ({"n_estimators": 20, "booster": "dart", "rate_drop": 0.1}, 3),

@@ -16,11 +16,11 @@ def float32_cuts(thresholds: Array) -> Vector:
     numbers round to infinity. If no number goes left, the cut is −∞.
     """
     limits = np.asarray(thresholds, dtype=np.float32)
-    below = np.nextafter(limits, np.float32(-np.inf))
-    low = np.maximum(below.astype(np.float64), -BEYOND_FLOAT32)
-    high = np.minimum(limits.astype(np.float64), BEYOND_FLOAT32)
-    middle = (low + high) / 2  # exact: neighbors differ in the last bit of 24
     with np.errstate(over="ignore"):
+        below = np.nextafter(limits, np.float32(-np.inf))
+        low = np.maximum(below.astype(np.float64), -BEYOND_FLOAT32)
+        high = np.minimum(limits.astype(np.float64), BEYOND_FLOAT32)
+        middle = (low + high) / 2  # exact: neighbors differ in the last bit of 24
         left = middle.astype(np.float32) < limits
     cuts = np.where(left, middle, np.nextafter(middle, -np.inf))
     return np.where(np.isneginf(limits), -np.inf, cuts)

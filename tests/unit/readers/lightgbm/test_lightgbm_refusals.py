@@ -15,7 +15,9 @@ import pandas as pd
 
 from feta import Categorical, FeatureSpace, FetaError, Integer, NetworkError, Real, SchemaError
 from feta.readers.lightgbm import read as reader
+from feta.readers.lightgbm.model import LightgbmModel
 from feta.readers.lightgbm.read import read_lightgbm
+from feta.readers.lightgbm.text import ModelText
 
 X, C = Real("x", -9, 9, missing=True), Categorical("c", ("a", "b", "d", "e", "f"))
 SPACE = FeatureSpace((X, C))
@@ -227,7 +229,7 @@ def test_other_objects_are_rejected() -> None:
 def test_a_model_that_adds_in_another_way_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     original = reader.parse_model
 
-    def other(text: Any) -> Any:
+    def other(text: ModelText) -> LightgbmModel:
         parsed = original(text)
         parsed.trees[0].values[:] += 1e-12
         return parsed

@@ -23,7 +23,7 @@ from tests.unit.readers.xgboost.people import COUNTRIES, SPACE, at_thresholds, l
 SETTINGS: dict[str, dict[str, Any]] = {
     "partitions": {"max_cat_to_onehot": 1},
     "one-hot": {"max_cat_to_onehot": 100},
-    "dart": {"booster": "dart", "rate_drop": 0.3},
+    "dart": {"booster": "dart", "rate_drop": 0.3, "base_score": 0.3},
     "parallel trees": {"num_parallel_tree": 3, "subsample": 0.7},
     "three classes": {"classes": 3},
     "three classes, dart": {"classes": 3, "booster": "dart", "rate_drop": 0.3},
@@ -44,7 +44,7 @@ def wrapper(name: str) -> xgboost.XGBClassifier:
         n_estimators=20,
         max_depth=5,
         learning_rate=0.4,
-        enable_categorical=True,
+        enable_categorical="tree_method" not in settings,
         n_jobs=1,
         **settings,
     )

@@ -47,6 +47,6 @@ def test_values_are_parsed() -> None:
     ],
 )
 def test_damaged_documents_are_rejected(content: bytes, message: str) -> None:
-    with pytest.raises(NetworkError, match="^invalid UBJSON at byte") as error:
+    with pytest.raises(NetworkError, match=r"^invalid UBJSON at byte") as error:
         parse_ubjson(content)
     assert message in str(error.value)
