@@ -20,7 +20,7 @@ MAX_SEARCH_CALLS = 128
 # Maximum characters of an error message of the model.
 MAX_CHARACTERS = 300
 
-NOT_EVALUATED = "it was not evaluated: the budget of the counted model is spent"
+NOT_EVALUATED = "it was not evaluated twice: the budget of the counted model is spent"
 
 
 @dataclass(eq=False)

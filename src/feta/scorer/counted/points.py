@@ -69,12 +69,13 @@ class CountedRestricted(RestrictedRows):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def doubt(self, person: Vector) -> Doubt | None:
-        """Return the latest doubt about a counterpart of a person."""
+        """Return the latest doubt about a counterpart of a person; different answers first."""
         keys = self.relation.keys
         key = keys(person[None, :])[0]
         remembered = list(self.scorer.evaluator.doubts)
         related = [doubt for doubt in remembered if keys(doubt.row[None, :])[0] == key]
-        return related[-1] if related else None
+        different = [doubt for doubt in related if doubt.kind == "nondeterministic"]
+        return (different or related or [None])[-1]
 
     def chunk(self, person: Vector, key: bytes, index: int) -> tuple[Counts, Answers]:
         """Return the ids of one chunk of a person's counterparts, and the answers to them."""

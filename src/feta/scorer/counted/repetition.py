@@ -42,9 +42,15 @@ class Repetition:
         radii[list(self.first.problems)] = np.inf
         if different.any():
             radii[slice(None) if together else different] = np.inf
-        return Answers(
-            self.first.values, radii, self._doubts(different), NOT_EVALUATED not in self._problems
-        )
+        radii[self._unrepeated] = np.inf
+        complete = NOT_EVALUATED not in self._problems
+        return Answers(self.first.values, radii, self._doubts(different), complete)
+
+    @property
+    def _unrepeated(self) -> Counts:
+        """The rows for whose repetition the budget was not enough; one answer decides nothing."""
+        places = [row for row, problem in self.second.problems.items() if problem == NOT_EVALUATED]
+        return self.order[np.array(places, dtype=np.int64)]
 
     @property
     def _tolerance(self) -> float:
@@ -65,6 +71,7 @@ class Repetition:
         near = distance <= self._tolerance * (1 + size)
         for row, problem in self.second.problems.items():
             # A row that has a problem both times is undecided anyway, and not random.
+            # A row that was not repeated is undecided as well.
             near[row] = problem == NOT_EVALUATED or int(self.order[row]) in self.first.problems
             distance[row] = 0.0
         valid = ~np.isin(self.order, list(self.first.problems))
@@ -79,10 +86,12 @@ class Repetition:
             Doubt("nondeterministic", self.people[row], self._contradiction(row, places[row]))
             for row in np.flatnonzero(different)[:MAX_DOUBTS].tolist()
         ]
-        for row, problem in list(self.first.problems.items())[:MAX_DOUBTS]:
-            kind = "budget" if problem == NOT_EVALUATED else "no answer"
+        unrepeated = dict.fromkeys(self._unrepeated.tolist(), NOT_EVALUATED)
+        problems = {**unrepeated, **self.first.problems}
+        for row, problem in list(problems.items())[:MAX_DOUBTS]:
             message = f"row ({self.describe(self.people[row])}): {problem}"
-            doubts.append(Doubt(kind, self.people[row], message))  # type: ignore[arg-type]
+            spent = problem == NOT_EVALUATED
+            doubts.append(Doubt("budget" if spent else "no answer", self.people[row], message))
         return tuple(doubts)
 
     def _contradiction(self, row: int, place: int) -> str:

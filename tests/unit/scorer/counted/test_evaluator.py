@@ -135,6 +135,18 @@ def test_a_spent_budget_leaves_people_undecided_without_an_error() -> None:
         FairPredictor(model).decide(PEOPLE)
 
 
+def test_answers_that_the_budget_did_not_repeat_decide_nothing() -> None:
+    function = with_two_columns(merit)
+    used = read_callable(function, SPACE, options=OPTIONS).evaluator.calls.rows
+    for extra in range(0, 49, 4):
+        options = replace(OPTIONS, max_rows=used + extra)
+        model = Model(SPACE, read_callable(function, SPACE, options=options))
+        tally = feta.tally(model, PEOPLE[:1])
+        # 24 rows in batches of 7 end at 28 rows at most; a row counts after its repetition.
+        assert int(tally.by_class.sum()) <= max(0, extra + 7 - 24)
+        assert not isinstance(feta.verify(FairAt(model, PEOPLE[0])), feta.Fair)
+
+
 def test_a_budget_of_seconds_is_kept() -> None:
     options = replace(OPTIONS, max_seconds=1e6)
     scorer = read_callable(approve, SPACE, options=options)
