@@ -1,7 +1,7 @@
 """Tree ensembles of scikit-learn: their trees, and how their values become a score."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -129,8 +129,7 @@ def _member(member: Estimator, features: Any, estimator: Estimator) -> SourceTre
         values = all_values
     tree = read_tree(member.tree_, values)
     chosen = np.asarray(features, dtype=np.int64)
-    tree.feature[:] = np.where(tree.left >= 0, chosen[np.maximum(tree.feature, 0)], -1)
-    return tree
+    return replace(tree, feature=chosen[np.maximum(tree.feature, 0)])  # a leaf has none
 
 
 def _read_boosting(estimator: Estimator) -> Ensemble:
