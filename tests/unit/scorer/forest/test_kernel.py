@@ -17,6 +17,7 @@ from feta.scorer.forest.forest import Forest
 from feta.scorer.forest.summation import Summation
 from feta.scorer.forest.trees import OneHot
 from feta.space.vote_weights import VoteWeights
+from feta.verdict.verdict import Verdict
 from tests.forests import random_forest, scores
 
 pytestmark = pytest.mark.skipif(not kernel.is_built(), reason="the kernel was not compiled")
@@ -109,7 +110,7 @@ def scaled(forest: Forest, factor: float, *, float32: bool) -> Forest:
     )
 
 
-def assert_same(found: feta.Verdict, expected: feta.Verdict) -> None:
+def assert_same(found: Verdict, expected: Verdict) -> None:
     """Compare everything but the engine and the effort."""
     assert type(found) is type(expected)
     if isinstance(found, feta.Fair):
