@@ -9,6 +9,7 @@ there changes no behavior. A mutant that the tests notice is killed, also if the
 
 import argparse
 import ast
+import difflib
 import json
 import os
 import shutil
@@ -206,8 +207,8 @@ def test_mutant(part: str, mutant: Mutant, tree: Path, *, seconds: float) -> Out
 
 def changed_lines(original: str, mutated: str) -> str:
     """Return the lines that differ."""
-    pairs = zip(original.splitlines(), mutated.splitlines(), strict=False)
-    return "\n".join(f"  - {old.strip()}\n  + {new.strip()}" for old, new in pairs if old != new)
+    lines = difflib.unified_diff(original.splitlines(), mutated.splitlines(), n=0, lineterm="")
+    return "\n".join(f"  {line}" for line in list(lines)[3:])
 
 
 def run_tests(part: str, tree: Path, *, seconds: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.checker.admit import admit
+from feta.checker.admit import admit, is_admitted
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.errors import EngineError
@@ -13,7 +13,7 @@ from feta.model import Model
 from feta.query import CountOf, PersonQuery, SpreadOf, WorstAt
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Verdict
+from feta.verdict.verdict import Reason, Unknown, Verdict
 
 
 def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
@@ -50,6 +50,8 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     ...         print(space.decode(pair.counterpart))
     {'age': 30, 'income': 2.0}
     """
+    if not is_admitted(query):
+        return NOT_ADMITTED
     chosen = choose(query, engine)
     return admit(query, chosen.solve(query, budget), trusted=is_ours(chosen))
 
@@ -57,19 +59,31 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
 def verify_many(
     queries: Sequence[PersonQuery], *, engine: str = "auto", budget: Budget = UNLIMITED
 ) -> list[Verdict]:
-    """Answer queries about one model together; the budget is for each of them.
+    """Answer queries, those about one model together; the budget is for each of them.
 
     The checker confirms the evidence of each verdict.
     """
-    if not queries:
-        return []
-    chosen = choose(queries[0], engine)
-    verdicts = chosen.solve_many(queries, budget)
-    trusted = is_ours(chosen)
-    return [
-        admit(query, verdict, trusted=trusted)
-        for query, verdict in zip(queries, verdicts, strict=True)
-    ]
+    verdicts: dict[int, Verdict] = {}
+    for rows in _rows_by_model(queries).values():
+        asked = [queries[row] for row in rows]
+        chosen = choose(asked[0], engine)
+        solved = chosen.solve_many(asked, budget)
+        for row, query, verdict in zip(rows, asked, solved, strict=True):
+            verdicts[row] = admit(query, verdict, trusted=is_ours(chosen))
+    return [verdicts.get(row, NOT_ADMITTED) for row in range(len(queries))]
+
+
+# Nothing is claimed about a person who is nobody's counterpart.
+NOT_ADMITTED = Unknown(Reason.NOT_ADMITTED)
+
+
+def _rows_by_model(queries: Sequence[PersonQuery]) -> dict[int, list[int]]:
+    """Group queries by model; people whom the relation does not admit are left out."""
+    rows: dict[int, list[int]] = {}
+    for row, query in enumerate(queries):
+        if is_admitted(query):
+            rows.setdefault(id(query.model), []).append(row)
+    return rows
 
 
 def worst(

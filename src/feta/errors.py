@@ -9,6 +9,9 @@ FetaError
 ├── EngineError        an engine that is unknown or does not apply          (ValueError)
 ├── Undecided          people whose fair decision could not be computed     (RuntimeError)
 ├── CertificateError   a proof that does not hold; FETA never catches it    (RuntimeError)
+├── ModelFailure       a counted model whose answers cannot be used         (RuntimeError)
+│   ├── ModelChanged   a model whose answers changed during the work
+│   └── ModelTimeout   a model that does not answer in time                 (TimeoutError)
 └── MissingExtra       an optional package that is not installed            (ImportError)
 """
 
@@ -75,6 +78,18 @@ class Undecided(FetaError, RuntimeError):
 
 class CertificateError(FetaError, RuntimeError):
     """A proof that does not hold."""
+
+
+class ModelFailure(FetaError, RuntimeError):
+    """A counted model whose answers cannot be used."""
+
+
+class ModelChanged(ModelFailure):
+    """A counted model whose answers to the same rows changed during the work."""
+
+
+class ModelTimeout(ModelFailure, TimeoutError):
+    """A counted model that does not answer in time."""
 
 
 class MissingExtra(FetaError, ImportError):

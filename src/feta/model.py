@@ -219,4 +219,8 @@ def _fit_scorer(scorer: Scorer, rule: Rule, space: FeatureSpace) -> Scorer:
         raise SchemaError(f"wrong number of network outputs: {problem}")
     if scorer.outputs != rule.outputs:  # two classes, one score
         scorer = scorer.difference()
+    # A counted model refuses answers in doubt then, because a span needs scores, not intervals.
+    for_regression = getattr(scorer, "for_regression", None)
+    if rule.tolerance is not None and for_regression is not None:
+        scorer = for_regression()
     return scorer.over(space)

@@ -392,3 +392,31 @@ def test_only_several_classes_have_a_view_of_one(rule: Rule) -> None:
         message = "^invalid rule for one class against the rest: got .*; expected an Argmax$"
         with pytest.raises(SchemaError, match=message):
             rule.one_vs_rest("a")
+
+
+@every_rule
+def test_the_gaps_of_many_pairs_are_those_of_each(rule: Rule) -> None:
+    pairs = [pair for pair in pairs_of(rule) if rule.separates(pair)]
+    assert len(pairs) > 3
+    people, others = pairs[0][:1], pairs[0][1:]
+    for pair in pairs[1:]:
+        people, others = people.joined(pair[:1]), others.joined(pair[1:])
+    assert rule.gaps(people, others).tolist() == [rule.gap(pair) for pair in pairs]
+    assert rule.gaps(people[:0], others[:0]).tolist() == []
+
+
+@every_decision_rule
+def test_the_objective_of_a_person_opposes_the_decision(rule: Rule) -> None:
+    for row in random_scores(rule, 12, seed=4):
+        reference = exact(row[None, :])
+        objective = rule.objective(reference)
+        opposing = rule.opposing(int(rule.decide_exactly(reference)[0]))
+        np.testing.assert_array_equal(objective.directions, opposing.directions)
+        assert (objective.least, objective.level) == (opposing.least, opposing.level)
+        assert objective.offsets.fractions() == opposing.offsets.fractions()
+
+
+@pytest.mark.parametrize("rule", REGRESSIONS, ids=repr)
+def test_a_regression_opposes_no_decision(rule: Rule) -> None:
+    with pytest.raises(SchemaError, match="got a Tolerance; expected a rule that makes decisions"):
+        rule.opposing(0)

@@ -9,12 +9,17 @@ import pytest
 
 import feta
 from feta import Categorical, FairAt, FairPredictor, FeatureSpace, Integer, Model, Network, WorstAt
+from feta.api import verify_many
 from feta.arrays import Vector
 from feta.auditing.report_data import ReportSource, report_data
+from feta.checker.coverage import check_coverage
+from feta.engine.lattice import LatticeEngine
+from feta.engine.protocol import UNLIMITED
 from feta.relation.protocol import Relation
 from feta.report.html import html
 from feta.report.markdown import markdown
 from feta.scorer.protocol import Scorer
+from feta.verdict.certificate import Certificate, LatticeProof
 from tests.extensions.toys import Blurred, Grown, Oldest, Square
 
 SPACE = FeatureSpace(
@@ -164,3 +169,62 @@ def test_an_uncertain_majority_of_intervals_is_no_decision() -> None:
     blurred = Blurred(BLURRED_WEIGHTS, 0.0, radius=100.0)
     with pytest.raises(feta.Undecided, match="cannot be separated from a tie"):
         FairPredictor(Model(SPACE, blurred, threshold=0.0)).decide(SPACE.encode(PEOPLE[:1]))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expected"),
+    [(0.25, feta.Unfair), (0.75, feta.Unknown), (1.0, feta.Unknown), (2.0, feta.Fair)],
+)
+def test_a_span_of_intervals_is_fair_or_unfair_only_if_all_its_points_are(
+    epsilon: float, expected: type
+) -> None:
+    """Two ages, scores 0 and 1, each known to within 0.25: the span is from 0.5 to 1.5."""
+    space = FeatureSpace((Integer("age", 0, 1, sensitive=True), Integer("income", 0, 1)))
+    scorer = Blurred((1.0, 0.0), 0.0, radius=0.25)
+    model = Model(space, scorer, feta.Tolerance(epsilon))
+    (person,) = space.encode([{"age": 0, "income": 0}])
+    for query in (FairAt(model, person), WorstAt(model, person)):
+        assert isinstance(feta.verify(query), expected)
+    assert not feta.spread(model, person[None, :]).decided.any()
+
+
+def test_people_whom_the_relation_does_not_admit_get_no_verdict_but_a_fair_decision() -> None:
+    """Only people of 21 and more are compared; younger ones are approved, older ones are not."""
+    network = Network.from_layers([([[-1.0, 0.0, 0.0, 0.0]], [20.0])])
+    model = Model(SPACE, network, threshold=0.0, relation=Grown(21))
+    records = [{"age": age, "sex": "male", "income": 3} for age in (18, 24)]
+    people = SPACE.encode(records)
+    assert model.decide(people).tolist() == [True, False]
+    young, old = (feta.verify(FairAt(model, person)) for person in people)
+    assert isinstance(young, feta.Unknown)
+    assert young.reason is feta.Reason.NOT_ADMITTED
+    assert isinstance(old, feta.Fair)
+    audit = feta.audit(model, records)
+    assert [finding.status for finding in audit.findings] == ["undecided", "fair"]
+    assert [finding.fair_decision for finding in audit.findings] == [False, False]
+    assert FairPredictor(model).decide(people).tolist() == [False, False]
+
+
+def test_a_relation_without_counterparts_decides_nothing() -> None:
+    model = Model(SPACE, LINEAR, threshold=0.0, relation=Grown(99))
+    person = SPACE.encode(PEOPLE[:1])
+    for query in (FairAt(model, person[0]), WorstAt(model, person[0])):
+        verdict = feta.verify(query)
+        assert isinstance(verdict, feta.Unknown)
+        certificate = Certificate(query.digest, "other", LatticeProof(0))
+        with pytest.raises(feta.CertificateError, match="does not cover every counterpart"):
+            check_coverage(certificate, query)
+    with pytest.raises(feta.Undecided):
+        FairPredictor(model).decide(person)
+
+
+def test_queries_about_several_models_are_answered_by_an_engine_for_each() -> None:
+    short = FeatureSpace((Integer("a", 0, 3, sensitive=True), Integer("x", 0, 9)))
+    long = FeatureSpace((Integer("a", 0, 69_999, sensitive=True), Integer("x", 0, 9)))
+    network = Network.from_layers([([[1.0, 1.0]], [-10.0])])
+    models = [Model(space, network, threshold=0.0) for space in (short, long)]
+    queries = [FairAt(model, np.zeros(2)) for model in models]
+    for verdicts in (verify_many(queries), [feta.verify(query) for query in queries]):
+        assert [type(verdict) for verdict in verdicts] == [feta.Fair, feta.Unfair]
+    with pytest.raises(feta.EngineError, match="'lattice' does not accept this model"):
+        LatticeEngine().solve(queries[1], UNLIMITED)

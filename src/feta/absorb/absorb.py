@@ -54,7 +54,7 @@ def absorb(
     walk = Walk(space)
     raw = [raw_feature(space, name) for name in table.names]
     features = walk.visit(preprocessing, raw, table(probes), "preprocessing")
-    _check_seen(evaluation.unseen(walk.encoder_inputs), space)
+    check_seen(evaluation.unseen(walk.encoder_inputs), space)
     if len(features) != network.width:
         raise NetworkError(
             "the estimator and the preprocessing have different numbers of features: "
@@ -95,7 +95,7 @@ def _linear_spans(
                 yield space.columns_of(attribute).start, low, high
 
 
-def _check_seen(unseen: list[Unseen], space: FeatureSpace) -> None:
+def check_seen(unseen: list[Unseen], space: FeatureSpace) -> None:
     """Reject sensitive values that an encoder never saw; warn about others."""
     for values in unseen:
         if space.is_sensitive(values.attribute):

@@ -21,7 +21,7 @@ from feta.readers.runtime import Replay, replays
 from feta.rule import UNDECIDED, Outcome
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
-from feta.verdict.verdict import Fair, Unfair, Verdict
+from feta.verdict.verdict import Unfair, Verdict
 from feta.wider_limits import MAX_KEPT, groups
 
 
@@ -108,11 +108,10 @@ class Auditor:
             outcomes = majorities(self.model.rule, answered.counts)
             if self.weights is not None:
                 outcomes = self._weighted_outcomes(people[answered.rows])
-            contradicted = answered.contradicted.tolist()
+            contradicted = answered.contradicted
             for index, row in enumerate(answered.rows.tolist()):
-                if not isinstance(answered.verdicts[row], Fair):
-                    # A count that denies a proved counterexample decides nothing.
-                    fair[row] = None if contradicted[index] else outcomes[index]
+                # A count that contradicts a proof decides nothing.
+                fair[row] = None if contradicted[index] else outcomes[index]
         return [
             Finding(
                 row,

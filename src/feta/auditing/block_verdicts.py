@@ -31,12 +31,16 @@ class BlockVerdicts:
     counts: Tally | None = None  # None if there are no such people
 
     @property
-    def contradicted(self) -> Flags:
-        """Which people in `rows` have a counterexample that a complete count denies."""
+    def contradicted(self) -> list[bool]:
+        """Whether the count and the proof of each person in `rows` contradict each other."""
         if self.counts is None:
-            return np.zeros(0, dtype=bool)
-        has_pair = [pair_of(self.verdicts[row]) is not None for row in self.rows.tolist()]
-        return np.array(has_pair, dtype=bool) & _complete(self.counts)
+            return []
+        complete = _complete(self.counts).tolist()
+        verdicts = [self.verdicts[row] for row in self.rows.tolist()]
+        return [
+            verdict is None or (denied and pair_of(verdict) is not None)
+            for verdict, denied in zip(verdicts, complete, strict=True)
+        ]
 
 
 def block_verdicts(model: Model, people: Matrix, counting: Counting) -> BlockVerdicts:
@@ -51,17 +55,21 @@ def block_verdicts(model: Model, people: Matrix, counting: Counting) -> BlockVer
     verdicts: list[Verdict | None] = [
         *verify_many(queries, engine=counting.engine, budget=counting.budget)
     ]
-    rows = _not_fair(verdicts)
+    trusted = is_ours(engine)
+    # An engine of another package also counts the people it proved fair: it may contradict itself.
+    rows = _not_fair(verdicts) if trusted else np.arange(len(queries))
     if not len(rows):
         return BlockVerdicts(verdicts, rows)
     counts = counting.tally(model, people[rows])
-    proved = _complete(counts) & is_ours(engine)
-    for index in np.flatnonzero(proved).tolist():
-        row = int(rows[index])
-        if pair_of(verdicts[row]) is None:  # the search gave up, and the count is a proof
+    complete, split = _complete(counts).tolist(), (~counts.unanimous).tolist()
+    for index, row in enumerate(rows.tolist()):
+        if isinstance(verdicts[row], Fair):
+            verdicts[row] = None if split[index] else verdicts[row]
+        elif trusted and complete[index] and pair_of(verdicts[row]) is None:
+            # The search gave up, and the count is a proof.
             safe = bool(counts.runtime_safe[index])
             verdicts[row] = _counted(queries[row], engine.name, runtime_safe=safe)
-    return BlockVerdicts(verdicts, rows, counts)
+    return _without_fair(verdicts, rows, counts)
 
 
 def _count_first(
@@ -69,6 +77,8 @@ def _count_first(
 ) -> BlockVerdicts:
     """Count within the budgets, which proves most people fair at once; search for the others."""
     counts = counting.tally(queries[0].model, people)
+    untimed = counting.budget.seconds is None
+    reason = Reason.OUT_OF_NODES if untimed else Reason.OUT_OF_TIME
     complete, split = _complete(counts).tolist(), (~counts.unanimous).tolist()
     asked = [query for query, differs in zip(queries, split, strict=True) if differs]
     found = iter(verify_many(asked, engine=counting.engine, budget=counting.budget))
@@ -81,15 +91,20 @@ def _count_first(
             safe = bool(counts.runtime_safe[row])
             verdicts.append(_counted(query, engine, runtime_safe=safe))
         else:
-            verdicts.append(admit(query, Unknown(Reason.OUT_OF_TIME), trusted=True))
-    rows = _not_fair(verdicts)
+            verdicts.append(admit(query, Unknown(reason), trusted=True))
+    return _without_fair(verdicts, np.arange(len(queries)), counts)
+
+
+def _without_fair(verdicts: list[Verdict | None], counted: Counts, counts: Tally) -> BlockVerdicts:
+    """Keep the counts of the people who are not proved fair."""
+    indices = _not_fair([verdicts[row] for row in counted.tolist()])
     part = replace(
         counts,
-        by_class=counts.by_class[rows],
-        undecided=counts.undecided[rows],
-        runtime_safe=counts.runtime_safe[rows],
+        by_class=counts.by_class[indices],
+        undecided=counts.undecided[indices],
+        runtime_safe=counts.runtime_safe[indices],
     )
-    return BlockVerdicts(verdicts, rows, part if len(rows) else None)
+    return BlockVerdicts(verdicts, counted[indices], part if len(indices) else None)
 
 
 def _complete(counts: Tally) -> Flags:

@@ -10,7 +10,13 @@ from feta.checker.coverage import check_coverage
 from feta.checker.pair_owner import check_owner
 from feta.checker.prove import prove
 from feta.query import PersonQuery
-from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
+from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+
+
+def is_admitted(query: PersonQuery) -> bool:
+    """Return whether the person is a counterpart of somebody, and so of the person."""
+    relation = query.model.relation
+    return relation.complete or bool(relation.admits(query.person[None, :])[0])
 
 
 def admit(query: PersonQuery, verdict: Verdict, *, trusted: bool) -> Verdict:
@@ -20,6 +26,8 @@ def admit(query: PersonQuery, verdict: Verdict, *, trusted: bool) -> Verdict:
     withdrawn: that a counterexample is optimal, and that the source runtime agrees with a proof. If
     the preprocessing of the model was sampled, not proved, the verdict is marked as such.
     """
+    if not is_admitted(query):
+        return Unknown(Reason.NOT_ADMITTED)
     match verdict:
         case Fair(certificate=certificate):
             check_coverage(certificate, query)

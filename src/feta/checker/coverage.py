@@ -38,7 +38,7 @@ def _check_count(counterparts: int, query: PersonQuery) -> None:
             "proof by bounds, because a sensitive attribute is real-valued"
         )
     size = relation.count(query.person)
-    if counterparts != size:
+    if counterparts != size or size < 1:
         raise CertificateError(
             f"the certificate does not cover every counterpart: got {counterparts}; expected {size}"
         )

@@ -168,7 +168,7 @@ class _Incumbent:
         if self.state.span is None:
             differences = self.state.comparator.decide_exactly(scores)
         value, differs, index = largest(objective, scores, differences, np.arange(len(near)))
-        if differs and value.compare(self.value) > 0:
+        if differs == 1 and value.compare(self.value) > 0:
             better = self.state.witness(near[index])
             assert better is not None  # the comparator has just decided that it differs
             self._set(better, near[index : index + 1])

@@ -155,17 +155,28 @@ class _ExhaustiveSearch:
                 pair = span.pair()
                 if pair is not None:
                     return Unfair(pair, effort=state.budget_tracker.effort())
+        return self._compare_ends(span, ends, worst=worst)
+
+    def _compare_ends(self, span: Span, ends: "list[_Candidates]", *, worst: bool) -> Verdict:
+        """Find the exact ends among the candidates, and compare them with the tolerance."""
+        state, optimal = self.state, True
         for end in ends:
             assignment_ids = end.refine(state.counterparts, end.assignment_ids())
             optimum = state.find_worst(assignment_ids, end.objective)
             if optimum is None:
                 self._widen(ends)
                 return state.unknown()
+            optimal = optimal and optimum.optimal
             span.set_optimum(end.objective, state.counterpart(optimum.assignment_id))
         pair = span.pair()
-        if pair is None:
-            return state.fair(runtime_safe=self._is_runtime_safe(ends))
-        return Unfair(pair, optimal=worst, effort=state.budget_tracker.effort())
+        if pair is not None:
+            return Unfair(pair, optimal=worst and optimal, effort=state.budget_tracker.effort())
+        if self._is_runtime_safe(ends):
+            return state.fair(runtime_safe=True)
+        # Intervals may hide that the ends are too far apart, or that others are the ends.
+        if not (optimal and span.is_within()):
+            return state.not_separable()
+        return state.fair(runtime_safe=False)
 
     def _widen(self, ends: "list[_Candidates]") -> None:
         for end in ends:

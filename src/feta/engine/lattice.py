@@ -18,6 +18,7 @@ from feta.engine.order_statistics import spread_of
 from feta.engine.protocol import UNLIMITED, Budget, Until, check_countable
 from feta.engine.query_state import QueryState
 from feta.engine.real_axis import RealAxisSearch
+from feta.errors import EngineError
 from feta.model import Model
 from feta.query import PersonQuery, Query, WorstAt
 from feta.scorer.kernel import LatticeKernel
@@ -120,6 +121,11 @@ class LatticeEngine:
     def _kernel(self, model: Model) -> LatticeKernel:
         kernel = self._kernels.get(model)
         if kernel is None:
+            if not model.restricted.fits_kernel(model.space):
+                raise EngineError(
+                    f"the engine {self.name!r} does not accept this model: got axes or numbers "
+                    "beyond the limits of the kernel; expected a model that `accepts` accepts"
+                )
             kernel = self._kernels[model] = model.restricted.kernel(
                 model.space,
                 model.rule.kernel_rule,

@@ -4,6 +4,7 @@ import numpy as np
 
 from feta.engine.budget_tracker import kernel_limits
 from feta.engine.query_state import QueryState
+from feta.rule.comparator import UNDECIDED
 from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits, References
 from feta.scorer.protocol import Objective
 from feta.verdict.verdict import Fair, Reason, Unknown, Verdict
@@ -59,6 +60,7 @@ class LatticeSearch:
             references = References(np.zeros(1, dtype=np.int64), center, half)
         else:
             decisions = self.model.resolve(self.model.points(self.people), self.model.rule)
+            assert (decisions.decisions != UNDECIDED).all()  # kernels are for exact scores
             references = References(decisions.decisions.astype(np.int64), np.zeros(1))
         result = self.kernel.find(self.people, references, self._limits)
         self._charge(result)

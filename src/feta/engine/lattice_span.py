@@ -36,7 +36,10 @@ class SpanSearch:
             return spent
         # Both ends are known, so the person is fair; the band may prove it for the runtime, too.
         verdict = self._prove_band()
-        return verdict if isinstance(verdict, Fair) else self.state.fair(runtime_safe=False)
+        if isinstance(verdict, Fair):
+            return verdict
+        within = span.is_within()
+        return self.state.fair(runtime_safe=False) if within else self.state.not_separable()
 
     def _widen_approximately(self) -> Unknown | None:
         """Widen the span nearly to both ends; return Unknown if the budget is spent."""

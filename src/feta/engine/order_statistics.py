@@ -67,6 +67,7 @@ class _Intervals:
 def _score_at_rank(rank: int, points: Points, intervals: _Intervals) -> float:
     """Return the score at this rank from below, where every counterpart has its votes.
 
+    NaN if the scorer has intervals only: which score has the rank, and its value, are not exact.
     At least `rank` votes lie at or below the rank-th high, and fewer than `rank` below the rank-th
     low. So the score lies between the two, and only counterparts that may lie there matter.
     """
@@ -74,7 +75,10 @@ def _score_at_rank(rank: int, points: Points, intervals: _Intervals) -> float:
     ceiling = _quantile(intervals.highs, intervals.votes, rank)
     below = intervals.highs < floor
     near = ~below & (intervals.lows <= ceiling)
-    exact = points.exact_scores(intervals.assignment_ids[near]).centers
+    scores = points.exact_scores(intervals.assignment_ids[near])
+    if scores.radii is not None:
+        return float("nan")
+    exact = scores.centers
     order = sorted(range(int(near.sum())), key=lambda index: exact.numerators[index, 0])
     votes_up_to = int(intervals.votes[below].sum()) + np.cumsum(intervals.votes[near][order])
     index = order[int(np.searchsorted(votes_up_to, rank))]

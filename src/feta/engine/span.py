@@ -51,6 +51,13 @@ class Span:
         self.moves += 1
         self._pair = None
 
+    def is_within(self) -> bool:
+        """Return whether the two ends provably differ by the tolerance at most."""
+        tolerance = self.model.rule.tolerance
+        assert tolerance is not None  # only a tolerance has a span
+        signs = self.scores[1:].minus(self.scores[:1]).signs(Dyadic.of(tolerance))
+        return int(signs[0, 0]) in (-1, 0)
+
     @property
     def band(self) -> Band:
         """The band of the width of the tolerance around the middle of the known scores."""

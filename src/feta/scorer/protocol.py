@@ -40,6 +40,15 @@ class Enclosure:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Doubt:
+    """Why an answer of a counted model cannot be used."""
+
+    kind: Literal["nondeterministic", "no answer", "budget"]
+    row: Vector  # the encoded person
+    message: str  # the raw row and what the model answered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredScorer:
     """A scorer as plain arrays, from which the checker evaluates it without the scorer's code."""
 
@@ -249,3 +258,14 @@ class Objective:
         if self.least:
             return lows.min(axis=1), highs.min(axis=1), middles.min(axis=1)
         return lows.max(axis=1), highs.max(axis=1), middles.max(axis=1)
+
+
+def has_scores(scorer: Scorer) -> bool:
+    """Return whether gaps between scores mean something; False for a model of labels only."""
+    return bool(getattr(scorer, "has_scores", True))
+
+
+def doubt_at(restricted: Restricted, person: Vector) -> Doubt | None:
+    """Return why a counterpart of a person is undecided, if the model itself is the reason."""
+    doubt: Callable[[Vector], Doubt | None] | None = getattr(restricted, "doubt", None)
+    return None if doubt is None else doubt(person)

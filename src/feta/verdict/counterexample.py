@@ -115,7 +115,8 @@ def _replay_decisions(model: Model, people: Matrix, others: Matrix) -> list[dict
     proved &= _related(model, rows)
     known = (runtime[:count] != UNDECIDED) & (runtime[count:] != UNDECIDED)
     runtime_safe = known & (runtime[count:] != own)
-    gaps = rule.gaps(exact[:count], exact[count:])
+    chosen = np.flatnonzero(proved)
+    gaps = dict(zip(chosen.tolist(), rule.gaps(exact[chosen], exact[count + chosen]), strict=True))
     floats = frozen(exact.floats())
     return [
         {

@@ -102,7 +102,8 @@ class Tally:
             loses_ties = classes < winner[:, None]
         certain = margins - self.undecided[:, None] >= np.where(loses_ties, 0, 1)
         certain[rows, winner] = True
-        return np.asarray(certain.all(axis=1))
+        has_votes = self.by_class.sum(axis=1) + self.undecided > 0
+        return np.asarray(certain.all(axis=1) & has_votes)
 
     @property
     def decision(self) -> Flags:

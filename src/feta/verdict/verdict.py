@@ -27,9 +27,21 @@ class Reason(StrEnum):
         "the solver found too few counterparts to make the majority certain; "
         "use the engine 'lattice' or 'exhaustive'"
     )
+    NOT_ADMITTED = (
+        "the relation admits no person with these sensitive values, so nobody is compared with "
+        "this person; correct the row or the relation"
+    )
     NOT_SEPARABLE = (
         "some scores cannot be separated from a tie at the highest precision; "
         "the model may tie there exactly"
+    )
+    NONDETERMINISTIC = (
+        "the model gave different answers to the same row; fix its random state, and evaluate it "
+        "without state and independently of the batch"
+    )
+    NO_ANSWER = (
+        "the model gave no valid answer for some counterparts; correct the model, or narrow the "
+        "sensitive domains"
     )
     NOT_REPRODUCED = (
         "the counterexample of the engine does not replay in exact arithmetic; try another engine"
@@ -90,6 +102,7 @@ class Unknown:
     effort: Effort = Effort()
     solver: str = ""  # the solver that failed to decide, if any
     provenance: Provenance = "proved"
+    detail: str = ""  # a row that explains the reason, if any
 
     reading = renamed("reading", "provenance")
 

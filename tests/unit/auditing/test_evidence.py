@@ -142,10 +142,11 @@ UNFAIR, FAIR = PEOPLE[1:2], PEOPLE[:1]
 def test_a_count_that_contradicts_a_proof_leaves_a_person_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    use(monkeypatch, Fake(unanimous=False), trusted=True)
-    (finding,) = Auditor(THRESHOLD, budget=Budget(seconds=60)).audit(FAIR)
-    assert (finding.status, finding.reason) == ("undecided", AuditFault.ENGINE_CONTRADICTION)
-    assert finding.verdict is None
+    for trusted, budget in ((True, Budget(seconds=60)), (False, Budget())):
+        use(monkeypatch, Fake(unanimous=False), trusted=trusted)
+        (finding,) = Auditor(THRESHOLD, budget=budget).audit(FAIR)
+        assert (finding.status, finding.reason) == ("undecided", AuditFault.ENGINE_CONTRADICTION)
+        assert (finding.verdict, finding.fair_decision) == (None, None)
 
 
 def test_a_count_that_denies_a_counterexample_gives_no_fair_decision(

@@ -20,10 +20,11 @@ from feta import (
 from feta.arrays import Matrix, Vector
 from feta.checker.box import Box
 from feta.checker.exact_network import StoredNetwork
+from feta.checker.lines import Enclosed
 from feta.checker.network_bounds import MAX_ROWS, BoxBounds, NetworkBounds
 from feta.checker.sensitive_axis import axes_of
 from feta.dyadic import Dyadic
-from feta.scorer.network.activation import absolute, clip
+from feta.scorer.network.activation import Activation, absolute, clip, relu
 from feta.scorer.network.layers import Columns, LookupTable
 from feta.scorer.protocol import Objective
 from feta.space.attribute import Attribute
@@ -106,36 +107,60 @@ def test_the_bounds_of_a_deep_layer_use_lines() -> None:
     assert lines == 0
 
 
-def test_the_bounds_of_a_deep_layer_use_ranges() -> None:
-    """clip(x) + clip(y) is at least −2 by ranges, but lines alone give less."""
+def test_the_ranges_of_a_deep_layer_are_the_tighter_of_both_bounds() -> None:
+    """The first layer has clip(x) on [−2, 2], relu(y) and relu(−y) on [−1, 3].
+
+    Lines: x/4 − 3/4 ≤ clip(x) ≤ 0, y ≤ relu(y) ≤ 3/4·y + 3/4, 0 ≤ relu(−y) ≤ 3/4 − y/4.
+    """
+    breaks = np.array([[-1.0, 0.0, 0.0], [0.0, 9.0, 9.0]])  # 9 is never reached
+    slopes = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+    intercepts = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    activation = Activation("each", breaks, slopes, intercepts)
     layers = [
-        ([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]),
-        ([[-1.0, -1.0]], [-2.25]),
-        ([[1.0]], [0.0]),
+        ([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [0.0, 0.0, 0.0]),
+        (
+            [[1.0, -2.0, 0.0], [0.0, 1.0, 1.0], [0.0, -1.0, -1.0], [-1.0, 0.0, 0.0]],
+            [0.5, 1.0, 1.0, 0.25],
+        ),
+        ([[1.0] * 4], [0.0]),
     ]
-    wide = Real("x", -4.0, 1.0, sensitive=True)
-    other = Real("y", -4.0, 1.0, sensitive=True)
-    network = Network.from_layers(layers, activation=[clip(-1.0, 0.0), "relu"])
-    known = over(model_of(network, wide, other), np.zeros(2), Objective(UP, level=2.0**-80))
-    assert known is not None
-    assert known.agrees
+    network = Network.from_layers(layers, activation=[activation, relu()])
+    x, y = Real("x", -2.0, 2.0, sensitive=True), Real("y", -1.0, 3.0, sensitive=True)
+    axes = axes_of(model_of(network, x, y))
+    bounds = NetworkBounds.of(StoredNetwork.of(network.stored()), axes, np.zeros(2))
+    first = bounds._first_layer(Box.whole(axes))
+    assert [part.fractions() for part in first.ranges()] == [[-2, -1, -3], [2, 3, 1]]
+    enclosed = [Enclosed.of(bounds.network.layers[0], *first.ranges())]
+    lower, upper = bounds._next_ranges(first, enclosed)
+    assert lower.fractions() == [
+        -1 - 2 * 3 + Fraction(1, 2),  # ranges; lines: −27/4
+        1,  # ranges; lines: 0
+        -3 + 1,  # lines; ranges: −3
+        0 + Fraction(1, 4),  # both
+    ]
+    assert upper.fractions() == [
+        Fraction(1, 2),  # ranges; lines: 5/2
+        3 + 1,  # lines; ranges: 5
+        1,  # ranges; lines: 2
+        1 + Fraction(1, 4),  # ranges; lines: 3/2
+    ]
 
 
-def test_ranges_also_bound_from_below() -> None:
+@pytest.mark.parametrize(("bias", "agrees"), [(-2.25, True), (-2.0, True), (-1.75, False)])
+def test_the_ranges_decide_whether_a_deep_neuron_is_ever_positive(
+    bias: float, *, agrees: bool
+) -> None:
+    """−clip(x) − clip(y) is at most 2, for which chords give 5/2."""
     layers = [
         ([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]),
-        ([[1.0, 1.0]], [2.0]),
+        ([[-1.0, -1.0]], [bias]),
         ([[1.0]], [0.0]),
     ]
-    wide = Real("x", -4.0, 1.0, sensitive=True)
-    other = Real("y", -4.0, 1.0, sensitive=True)
     network = Network.from_layers(layers, activation=[clip(-1.0, 0.0), "relu"])
-    model = model_of(network, wide, other)
-    known = over(model, np.zeros(2), Objective(UP, level=9.0))
+    x, y = (Real(name, -2.0, 2.0, sensitive=True) for name in ("x", "y"))
+    known = over(model_of(network, x, y), np.zeros(2), Objective(UP, level=2.0**-80))
     assert known is not None
-    assert not known.is_affine  # because of the first layer only: the second is never negative
-    # So the score is the second layer itself, which chords of slope 1/5 bound by 2 · 1/5 + 2.
-    assert abs(highest(model, np.zeros(2)) - Fraction(12, 5)) < Fraction(1, 10**9)
+    assert known.agrees is agrees
 
 
 def test_all_values_of_a_category_count_and_only_those_in_the_box() -> None:
@@ -176,13 +201,13 @@ def test_long_tables_are_split_first(extra: int) -> None:
     """A number that may be missing has two columns, so all its values are listed."""
     levels = tuple(float(n) for n in range(MAX_ROWS - 1 + extra))
     number = Levels("n", levels, sensitive=True, missing=True)
-    network = Network.from_layers([([[1.0, -5.0]], [0.0])])
-    known = over(model_of(network, number), np.zeros(2), Objective(UP, level=1e6))
+    network = Network.from_layers([([[1.0, -5.0, 0.0]], [0.0])])
+    known = over(model_of(network, number, X), np.zeros(3), Objective(UP, level=1e6))
     if extra:
         assert known is None
     else:
         assert known is not None
-        assert known.influences == (Fraction(MAX_ROWS - 2 + 5),)
+        assert known.influences == (Fraction(MAX_ROWS - 2 + 5), Fraction(0))
     assert MAX_ROWS == 4096
 
 

@@ -58,6 +58,11 @@ NAMES = ("no", "yes")
             "score instead",
         ),
         (
+            lambda: Threshold.at_probability(-0.5),
+            "invalid probability threshold: got -0.5; expected a number between 0 and 1; specify a "
+            "score instead",
+        ),
+        (
             lambda: Threshold.at_probability(np.nan),
             "invalid probability threshold: got nan; expected a number between 0 and 1; specify a "
             "score instead",

@@ -66,7 +66,7 @@ class ForestRows:
         """Compute the scores in the library's own order and format."""
         forest = self.forest
         leaves = self.leaves if chosen is None else self.leaves[chosen]
-        sums = forest.summation.replay(forest.trees.values[leaves])
+        sums = forest.summation.replay(forest.trees.values[leaves], forest.denominator)
         if not forest.summation.divide:
             sums = sums / forest.denominator
         return np.asarray(sums @ forest.directions.T)

@@ -88,7 +88,8 @@ class Forest:
     def fingerprint(self) -> str:
         """A sha256 of all numbers that affect decisions, and of the facts about the source."""
         arrays = self.stored().arrays
-        facts: list[object] = [self.equality, self.sigmoid, self.provenance, self.summation.library]
+        facts: list[object] = [self.equality, self.sigmoid, self.provenance]
+        facts += self.summation.facts
         facts += [[name, list(array.shape), str(array.dtype)] for name, array in arrays.items()]
         digest = hashlib.sha256(json.dumps(facts).encode())
         for array in arrays.values():

@@ -14,8 +14,10 @@ Format = Literal["float32", "float64"]
 class Summation:
     """The order and the format of the sums: start, then one tree after the other.
 
-    `start` is added first. With `weights` (DART), XGBoost adds ((start + v) − start) · w per tree.
-    With `divide`, the sum is divided by the number of trees at the end.
+    `start` is added first. With `weights` (DART), the leaf values of tree t contain the factor
+    `weights[t]`, which the library multiplies in its own format: it adds v · w, or
+    ((start + v) − start) · w if `around_start`. With `divide`, the sum is divided by the
+    denominator of the ensemble at the end.
     """
 
     library: str  # for whom this order is known, with its version if that matters
@@ -23,19 +25,35 @@ class Summation:
     start: Vector  # (outputs,)
     weights: Vector | None = None  # (trees,), in the format
     divide: bool = False
+    around_start: bool = False
 
-    def replay(self, values: Matrix) -> Matrix:
+    @property
+    def facts(self) -> list[object]:
+        """Everything that the replay depends on, as plain values."""
+        weights = None if self.weights is None else self.weights.tolist()
+        flags = [self.divide, self.around_start]
+        return [self.library, self.format, self.start.tolist(), weights, *flags]
+
+    def replay(self, values: Matrix, denominator: int = 1) -> Matrix:
         """Add leaf values, (people, trees, outputs), as the library does; return float64."""
         kind: Any = np.float32 if self.format == "float32" else np.float64
-        leaves: Array = values.astype(kind)
         start: Array = self.start.astype(kind)
         total: Array = np.broadcast_to(start, (len(values), len(start))).astype(kind)
         for tree in range(values.shape[1]):
-            if self.weights is None:
-                total = total + leaves[:, tree]
-            else:
-                rounded = (start + leaves[:, tree]) - start
-                total = total + rounded * kind(self.weights[tree])
+            total = total + self._term(values[:, tree], tree, start)
         if self.divide:
-            total = total / kind(values.shape[1])
+            total = total / kind(denominator)
         return np.asarray(total, dtype=np.float64)
+
+    def _term(self, values: Matrix, tree: int, start: Array) -> Array:
+        """Return what the library adds for one tree."""
+        if self.weights is None:
+            return values.astype(start.dtype)
+        weight = self.weights[tree]
+        if weight == 0:
+            return np.zeros_like(values, dtype=start.dtype)
+        # Exact: the product of two float32 numbers fits in float64, and so does the quotient.
+        leaves = (values / weight).astype(start.dtype)
+        if self.around_start:
+            leaves = (start + leaves) - start
+        return leaves * start.dtype.type(weight)

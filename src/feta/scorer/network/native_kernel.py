@@ -107,6 +107,7 @@ class NetworkKernel:
     ) -> None:
         self.rule, self.tabulated = rule, tabulated
         tables = [table for table in tabulated.tables if table is not None]
+        assert len(tables) == len(tabulated.relation.axes)  # `fits_kernel` rejects other axes
         self._native = kernel_of(tabulated.network, tables, source_error=source_error)
         self._native.set_rule(
             CODES[rule.comparison],
