@@ -89,7 +89,14 @@ class Threshold(DecisionRule):
     @property
     def kernel_rule(self) -> KernelRule:
         """The rule as the compiled kernel takes it."""
-        return KernelRule("threshold", 1, 2, self.value, above=self.favors == "above")
+        return KernelRule(
+            "threshold",
+            1,
+            2,
+            self.value,
+            above=self.favors == "above",
+            ties_favorable=self.equality != "unfavorable",
+        )
 
     def resolved(self, side: Side | None) -> "Threshold":
         """Return the rule with `equality` set; `side` is the side that wins ties in the source."""

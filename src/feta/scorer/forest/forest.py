@@ -17,6 +17,7 @@ from feta.errors import NetworkError, SchemaError
 from feta.relation.protocol import Relation
 from feta.rounding import LARGEST_ACTIVATION, SOURCES, Arithmetic
 from feta.scorer.forest.evaluation import ExactLeaves, ForestRows
+from feta.scorer.forest.restricted import RestrictedForest
 from feta.scorer.forest.summation import Summation
 from feta.scorer.forest.trees import Numbers, OneHot, Trees
 from feta.scorer.protocol import Provenance, Restricted, Side, StoredScorer
@@ -165,4 +166,6 @@ class Forest:
 
     def restrict(self, relation: Relation) -> Restricted:
         """Return the ensemble on people's counterparts."""
+        if relation.complete and relation.finite:
+            return RestrictedForest(self, relation)
         return RestrictedRows(self, relation)
