@@ -228,3 +228,31 @@ def test_the_majority_does_not_depend_on_the_number_of_threads(threads: int) -> 
     assert decisions.tolist() == expected.tolist()
     people[699, 3] = np.nan
     assert LatticeEngine(threads=threads).majority(model, people) is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_batch_gives_the_verdicts_of_single_people(seed: int) -> None:
+    case = random_case(np.random.default_rng([31, seed]), "ulp", plain=False)
+    if case.model.rule.tolerance is not None:
+        return
+    rng = np.random.default_rng(seed)
+    lattice = case.model.space.lattice
+    people = np.concatenate(
+        [lattice.moved(case.people, rng.integers(0, lattice.size, len(case.people)))] * 40
+    )
+    shared = ~case.model.space.sensitive_columns
+    people[:, shared] = people[rng.permutation(len(people))][:, shared]
+    for kind in (feta.WorstAt, feta.FairAt):
+        queries = kind.each(case.model, people)
+        engine = LatticeEngine(threads=2)
+        batch = engine.solve_many(queries, UNLIMITED)
+        for query, verdict in zip(queries, batch, strict=True):
+            single = engine.solve(query, UNLIMITED)
+            assert type(verdict) is type(single)
+            assert verdict.runtime == single.runtime
+            if isinstance(verdict, feta.Unfair) and isinstance(single, feta.Unfair):
+                assert verdict.optimal == single.optimal
+                first, second = verdict.counterexample, single.counterexample
+                assert (first.gap, first.decisions) == (second.gap, second.decisions)
+                np.testing.assert_array_equal(first.counterpart, second.counterpart)
+                np.testing.assert_array_equal(first.scores, second.scores)

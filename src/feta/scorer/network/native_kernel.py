@@ -209,14 +209,17 @@ class NetworkKernel:
         """Find the counterparts that may have the largest objective, above each person's floor."""
         different = list({id(objective): objective for objective in objectives}.values())
         kinds = {id(objective): kind for kind, objective in enumerate(different)}
-        offsets = [
+        # The kernel takes directions by kind, and offsets by person.
+        known = [
             np.broadcast_to(objective.offsets.floats(), len(objective.directions))
             for objective in different
         ]
+        offsets = np.array([known[kinds[id(objective)]] for objective in objectives])
+        assert offsets.shape == (len(people), len(different[0].directions))
         result = self._native.worst(
             *self._constants(people),
             np.ascontiguousarray([objective.directions for objective in different]),
-            np.ascontiguousarray(offsets),
+            offsets,
             np.array([kinds[id(objective)] for objective in objectives], dtype=np.int32),
             floors,
             approximate,
