@@ -20,7 +20,8 @@ from feta.readers.lightgbm.read import read_lightgbm
 from feta.readers.lightgbm.text import ModelText
 
 X, C = Real("x", -9, 9, missing=True), Categorical("c", ("a", "b", "d", "e", "f"))
-SPACE = FeatureSpace((X, C))
+GROUP = Integer("group", 0, 1, sensitive=True)  # a space needs a sensitive column
+SPACE = FeatureSpace((X, C, GROUP))
 SETTINGS = {"objective": "binary", "verbose": -1, "num_threads": 1, "num_leaves": 6}
 
 
@@ -156,7 +157,7 @@ def test_an_empty_file_is_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ((X,), "the schema must have the column 'c'; it has 'x'"),
+        ((X,), "the schema must have the column 'c'; it has 'x', 'group'"),
         ((X, Integer("c", 0, 5)), "'c' has different types .*: got an integer from 0 to 5 in the"),
         ((X, Categorical("c", ("y", "z"))), "'c' has no category of the model: got 'y'; expected"),
         ((X, Categorical("c", (0, 1))), "'c' has no category of the model: got 0; expected one of"),
@@ -172,7 +173,7 @@ def test_columns_must_fit_the_model(
 ) -> None:
     file = write(tmp_path / "m.txt", model().model_to_string())
     with pytest.raises(SchemaError, match=message):
-        read_lightgbm(file, FeatureSpace(attributes))
+        read_lightgbm(file, FeatureSpace((*attributes, GROUP)))
 
 
 def test_categories_can_be_passed(tmp_path: Path) -> None:
@@ -205,7 +206,7 @@ def test_linear_trees_of_the_library_are_rejected() -> None:
     settings = SETTINGS | {"objective": "regression", "linear_tree": True}
     linear = lightgbm.train(settings, lightgbm.Dataset(rows, rows[:, 0] ** 2), 3)
     with pytest.raises(NetworkError, match="is linear: got a linear model in each leaf"):
-        read_lightgbm(linear, FeatureSpace((X,)))
+        read_lightgbm(linear, FeatureSpace((GROUP,)))
 
 
 class Subclass(lightgbm.LGBMClassifier):

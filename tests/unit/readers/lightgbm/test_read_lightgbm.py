@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import feta
-from feta import Categorical, FeatureSpace, Real
+from feta import Categorical, FeatureSpace, Integer, Real
 from feta.absorb.absorb import UnseenValueWarning
 from feta.readers.lightgbm.model import ZERO, zero_split
 from feta.readers.lightgbm.read import read_lightgbm
@@ -197,7 +197,9 @@ def test_zero_counts_as_missing(threshold: float, default_left: bool) -> None:
 
 
 def test_features_without_names_are_matched_by_position() -> None:
-    space = FeatureSpace((Real("x", -9, 9, missing=True), Categorical("code", tuple(range(6)))))
+    space = FeatureSpace(
+        (Real("x", -9, 9, missing=True), Categorical("code", tuple(range(6)), sensitive=True))
+    )
     rng = np.random.default_rng(0)
     rows = np.stack([rng.normal(size=2000), rng.integers(0, 6, 2000)], axis=1)
     rows[rng.random(2000) < 0.1, 0] = np.nan
@@ -218,15 +220,15 @@ def test_spaces_in_names_and_values_that_the_model_never_saw() -> None:
     rows = pd.DataFrame({"my x": rng.normal(size=900), "c": pd.Categorical(values)})
     y = (rows["my x"] + rows["c"].isin(["b"]) > 0.5).astype(int)
     model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1).fit(rows, y)
-    x = Real("my x", -9, 9)
+    x, group = Real("my x", -9, 9), Integer("group", 0, 1, sensitive=True)
     known = FeatureSpace((x, Categorical("c", ("a", "b", "c"), sensitive=True)))
     expected = model.predict(rows, raw_score=True)
     np.testing.assert_array_equal(read_lightgbm(model, known)(known.encode(rows))[:, 0], expected)
-    wider = FeatureSpace((x, Categorical("c", ("a", "b", "c", "new"), other=True)))
+    wider = FeatureSpace((x, group, Categorical("c", ("a", "b", "c", "new"), other=True)))
     with pytest.warns(UnseenValueWarning, match="'c' has a value that the model never saw: got 'n"):
         forest = read_lightgbm(model, wider)
-    unseen = rows.assign(c=pd.Categorical(np.where(values == "a", "new", "any")))
-    expected = model.predict(unseen, raw_score=True)
+    unseen = rows.assign(group=0, c=pd.Categorical(np.where(values == "a", "new", "any")))
+    expected = model.predict(unseen[["my x", "c"]], raw_score=True)
     np.testing.assert_array_equal(forest(wider.encode(unseen))[:, 0], expected)
     sensitive = FeatureSpace((x, Categorical("c", ("a", "new"), sensitive=True)))
     with pytest.raises(

@@ -265,7 +265,9 @@ def test_wrappers_stop_at_the_best_iteration_and_boosters_do_not(tmp_path: Path)
 
 
 def test_features_without_names_are_matched_by_position() -> None:
-    space = FeatureSpace((Real("x", -9, 9, missing=True), Categorical("code", tuple(range(6)))))
+    space = FeatureSpace(
+        (Real("x", -9, 9, missing=True), Categorical("code", tuple(range(6)), sensitive=True))
+    )
     rng = np.random.default_rng(0)
     rows = np.stack([rng.normal(size=2000), rng.integers(0, 6, 2000)], axis=1)
     rows[rng.random(2000) < 0.1, 0] = np.nan

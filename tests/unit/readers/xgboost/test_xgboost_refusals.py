@@ -9,6 +9,7 @@ import functools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from feta.readers.xgboost.model import XgboostModel
 from feta.readers.xgboost.read import read_xgboost
 from feta.space.attribute import Derived
 
-SPACE = FeatureSpace((Real("x", -9, 9, missing=True), Categorical("c", ("a", "b", "d", "e", "f"))))
+GROUP = Integer("group", 0, 1, sensitive=True)  # a space needs a sensitive column
+X, C = Real("x", -9, 9, missing=True), Categorical("c", ("a", "b", "d", "e", "f"))
+SPACE = FeatureSpace((X, C, GROUP))
 Document = dict[str, Any]
 
 
@@ -235,13 +238,10 @@ def test_a_base_score_must_fit_its_link(tmp_path: Path) -> None:
         read_xgboost(write(tmp_path / "m.json", model), SPACE)
 
 
-X, C = SPACE.attributes
-
-
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ((X,), "the schema must have the column 'c'; it has 'x'"),
+        ((X,), "the schema must have the column 'c'; it has 'x', 'group'"),
         ((X, Integer("c", 0, 5)), "'c' has different types .*: got an integer from 0 to 5 in the"),
         ((X, Categorical("c", ("a", "b", "z"))), "'c' has a value that XGBoost rejects: got 'z'"),
         ((X, Categorical("c", ("a",), other=True)), "XGBoost rejects: got '.other.'"),
@@ -258,19 +258,20 @@ def test_columns_must_fit_the_model(
 ) -> None:
     file = write(tmp_path / "m.json", json.loads(document()))
     with pytest.raises(SchemaError, match=message):
-        read_xgboost(file, FeatureSpace(attributes))
+        read_xgboost(file, FeatureSpace((*attributes, GROUP)))
 
 
 def test_features_without_names_need_all_columns(tmp_path: Path) -> None:
     model = json.loads(document())
     model["learner"]["feature_names"] = []
     file = write(tmp_path / "m.json", model)
-    named = read_xgboost(write(tmp_path / "n.json", json.loads(document())), SPACE)
-    assert read_xgboost(file, SPACE).fingerprint == named.fingerprint
+    space = FeatureSpace((X, replace(C, sensitive=True)))
+    named = read_xgboost(write(tmp_path / "n.json", json.loads(document())), space)
+    assert read_xgboost(file, space).fingerprint == named.fingerprint
     with pytest.raises(
         SchemaError, match="wrong number of columns: got 1 in the schema; expected 2"
     ):
-        read_xgboost(file, FeatureSpace((X,)))
+        read_xgboost(file, FeatureSpace((GROUP,)))
 
 
 def test_texts_that_are_not_ascii_are_restored_or_rejected() -> None:
@@ -288,12 +289,12 @@ def test_texts_that_are_not_ascii_are_restored_or_rejected() -> None:
     }
     matrix = xgboost.DMatrix(rows, y, enable_categorical=True)
     booster = xgboost.train(settings, matrix, 3)
-    space = FeatureSpace((X, Categorical("c", tuple(sorted(values)))))
+    space = FeatureSpace((X, Categorical("c", tuple(sorted(values)), sensitive=True)))
     forest = read_xgboost(booster, space)
     expected = booster.predict(matrix, output_margin=True)
     np.testing.assert_array_equal(forest(space.encode(rows))[:, 0], expected)
     # The last letters of the last category are lost: two values fit.
-    ambiguous = FeatureSpace((X, Categorical("c", ("Chile", "Chilx", "España"))))
+    ambiguous = FeatureSpace((X, GROUP, Categorical("c", ("Chile", "Chilx", "España"))))
     with pytest.raises(SchemaError, match="texts that are not ASCII, which XGBoost does not store"):
         read_xgboost(booster, ambiguous)
 
