@@ -80,7 +80,7 @@ CLASSIFIERS = [
     GradientBoostingClassifier(n_estimators=4, init="zero", random_state=0),
     HistGradientBoostingClassifier(max_iter=7, min_samples_leaf=5, random_state=0),
     BaggingClassifier(n_estimators=5, max_features=0.5, random_state=0),
-    BaggingClassifier(n_estimators=4, max_samples=0.03, random_state=3),
+    BaggingClassifier(n_estimators=4, max_samples=5, random_state=3),
 ]
 REGRESSORS = [
     DecisionTreeRegressor(max_depth=5, random_state=0),
@@ -181,7 +181,7 @@ def test_scores_on_encoded_people_are_the_estimators_bit_for_bit(estimator: Base
         RandomForestClassifier(4, random_state=0),
         GradientBoostingClassifier(n_estimators=4, random_state=0),
         HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, random_state=0),
-        BaggingClassifier(n_estimators=4, max_samples=0.03, random_state=0),
+        BaggingClassifier(n_estimators=4, max_samples=5, random_state=0),
     ],
     ids=ident,
 )

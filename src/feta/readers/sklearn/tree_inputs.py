@@ -51,9 +51,11 @@ class TreeInputs:
         """Return the same steps, with the plain check of numbers shown as what it is: nothing."""
         if own is None:
             return self.preprocessing(None)
+        from sklearn.preprocessing import FunctionTransformer  # noqa: PLC0415 - as above
+
         shown = copy.copy(own)
         shown.transformers_ = [
-            (name, "passthrough" if name == "numerical" else step, columns)
+            (name, FunctionTransformer() if name == "numerical" else step, columns)
             for name, step, columns in own.transformers_
         ]
         return self.preprocessing(shown)
