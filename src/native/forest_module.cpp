@@ -133,15 +133,20 @@ NB_MODULE(_forest, module) {
                  self.spec.unit = unit;
              })
         .def("set_replay",
-             [](PyForest& self, bool single, bool divide, const Array<double>& values,
-                const Array<double>& start, const Array<double>& weights,
-                const Array<double>& directions, double denominator) {
+             [](PyForest& self, bool single, bool divide, const Array<double>& terms,
+                const Array<double>& sizes, const Array<double>& start,
+                const Array<double>& base_sizes, const Array<double>& directions,
+                double denominator, double relative_error) {
                  self.spec.sums = int(start.size());
-                 self.spec.replay =
-                     Replay{single,           divide,
-                            to_vector(values), to_vector(start),
-                            to_vector(weights), to_vector(directions),
-                            denominator};
+                 self.spec.replay = Replay{single,
+                                           divide,
+                                           to_vector(terms),
+                                           to_vector(sizes),
+                                           to_vector(start),
+                                           to_vector(base_sizes),
+                                           to_vector(directions),
+                                           denominator,
+                                           relative_error};
              })
         .def("set_rule",
              [](PyForest& self, int kind, double value, bool above, int chosen, int classes,

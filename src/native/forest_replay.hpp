@@ -10,20 +10,29 @@ namespace forest {
 class Replayed {
   public:
     explicit Replayed(const ForestSpec& from)
-        : spec(from), scores(size_t(from.outputs)), sums(size_t(from.sums)) {}
+        : spec(from), scores(size_t(from.outputs)), errors(scores.size()), sums(size_t(from.sums)),
+          sizes(sums.size()) {}
 
-    const ForestSpec& spec;
-    std::vector<double> scores;  // by output
-
+    // Compute the library's scores of a counterpart, and error bounds of its scores in float64.
     void run(const Boxes& boxes, const int32_t* groups) {
+        const Replay& replay = spec.replay;
         leaves.clear();
         for (const int32_t root : spec.roots) leaves.push_back(boxes.leaf(root, groups));
-        for (size_t k = 0; k < sums.size(); ++k)
-            sums[k] = spec.replay.single ? double(add<float>(k)) : add<double>(k);
+        for (size_t k = 0; k < sums.size(); ++k) {
+            sums[k] = replay.single ? double(add<float>(k)) : add<double>(k);
+            if (!replay.divide) sums[k] /= replay.denominator;
+            sizes[k] = replay.base_sizes[k];
+            for (const int32_t leaf : leaves)
+                sizes[k] += replay.sizes[size_t(leaf) * sums.size() + k];
+        }
         for (size_t o = 0; o < scores.size(); ++o) {
-            scores[o] = 0;
-            for (size_t k = 0; k < sums.size(); ++k)
-                scores[o] += spec.replay.directions[o * sums.size() + k] * sums[k];
+            scores[o] = errors[o] = 0;
+            for (size_t k = 0; k < sums.size(); ++k) {
+                const double direction = replay.directions[o * sums.size() + k];
+                scores[o] += direction * sums[k];
+                errors[o] += std::abs(direction) * sizes[k];
+            }
+            errors[o] *= replay.relative_error / replay.denominator;
         }
     }
 
@@ -33,7 +42,7 @@ class Replayed {
         const RuleSpec& rule = spec.rule;
         const auto error = [&](int k) {
             const double replayed = scores[size_t(k)], value = exact[size_t(k)];
-            return std::abs(replayed - value) + spec.source_error +
+            return std::abs(replayed - value) + spec.source_error + errors[size_t(k)] +
                    0x1p-50 * (std::abs(replayed) + std::abs(value)) + 0x1p-1000;
         };
         if (rule.kind == RuleKind::threshold)
@@ -52,32 +61,17 @@ class Replayed {
     }
 
   private:
-    std::vector<double> sums;
+    const ForestSpec& spec;
+    std::vector<double> scores, errors;  // by output
+    std::vector<double> sums, sizes;
     std::vector<int32_t> leaves;  // by tree
 
     template <class Real> Real add(size_t k) const {
         const Replay& replay = spec.replay;
-        const Real start = Real(replay.start[k]);
-        Real total = start;
-        for (size_t t = 0; t < leaves.size(); ++t) {
-            const Real value = Real(replay.values[size_t(leaves[t]) * sums.size() + k]);
-            if (replay.weights.empty())
-                total = total + value;
-            else {
-                const Real rounded = (start + value) - start;
-                const Real product = rounded * Real(replay.weights[t]);
-                total = total + product;
-            }
-        }
-        // Only the library's own division is in its format.
-        return replay.divide ? total / Real(leaves.size()) : Real(total);
-    }
-
-  public:
-    // Divide by the denominator where the library does not.
-    void divide() {
-        if (spec.replay.divide) return;
-        for (double& score : scores) score /= spec.replay.denominator;
+        Real total = Real(replay.start[k]);
+        for (const int32_t leaf : leaves)
+            total = total + Real(replay.terms[size_t(leaf) * sums.size() + k]);
+        return replay.divide ? total / Real(replay.denominator) : total;
     }
 };
 

@@ -53,7 +53,6 @@ template <class Int> class Search {
         if (!listed && decide_all(person, out, label)) return;
         if (!fill(person, out, limits)) return;
         const size_t row = table.row;
-        const bool two = spec.rule.kind == RuleKind::threshold;
         if (listed) return tally_listed(out, *listed);
         table.for_each_row([&](size_t cell, uint64_t, uint64_t size) {
             for (size_t j = 0; j < row; ++j) {
@@ -63,7 +62,6 @@ template <class Int> class Search {
             }
             return true;
         });
-        (void)two;
         if (label) replay(out, 0, 0);
     }
 
@@ -221,7 +219,6 @@ template <class Int> class Search {
                 scores[o] = double(table.sums[o * table.cells + cell]) * spec.unit;
             table.groups_of(cell, groups.data());
             replayed.run(boxes, groups.data());
-            replayed.divide();
             out.runtime_safe = replayed.agrees(scores, center, half);
         }
     }

@@ -45,12 +45,14 @@ struct Axis {
 
 // How the library adds, for the label of the runtime.
 struct Replay {
-    bool single = false, divide = false;  // float32; divide by the number of trees
-    std::vector<double> values;           // (leaves, sums)
+    bool single = false, divide = false;  // float32; divide in that format, too
+    std::vector<double> terms;            // (leaves, sums): what it adds
+    std::vector<double> sizes;            // (leaves, sums): the absolute leaf values
     std::vector<double> start;            // (sums)
-    std::vector<double> weights;          // (trees), or empty
+    std::vector<double> base_sizes;       // (sums)
     std::vector<double> directions;       // (outputs, sums)
     double denominator = 1;
+    double relative_error = 0;  // of a score in float64, relative to the sizes of its terms
 };
 
 struct ForestSpec {

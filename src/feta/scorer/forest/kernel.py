@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feta.arrays import Answers, Array, Counts, Matrix, Vector
+from feta.rounding import FLOAT64, upward
 from feta.scorer.forest.axis_groups import AxisGroups, SensitiveNodes
 from feta.scorer.forest.trees import CUT, LEAF, SET, OneHot
 from feta.scorer.forest.units import WIDE
@@ -121,15 +122,16 @@ class ForestKernel:
         forest, units, summation = self.forest, self.units, self.forest.summation
         unit = float(Fraction(2) ** units.exponent / forest.denominator)
         self._native.set_leaves(units.pairs(units.values), units.pairs(units.base), unit)
-        weights = np.zeros(0) if summation.weights is None else summation.weights
         self._native.set_replay(
             summation.format == "float32",
             summation.divide,
-            np.array(forest.trees.values[units.leaves], dtype=np.float64),
+            units.terms,
+            np.abs(forest.trees.values[units.leaves]),
             np.array(summation.start, dtype=np.float64),
-            np.array(weights, dtype=np.float64),
+            np.abs(forest.base),
             np.array(forest.directions, dtype=np.float64),
             float(forest.denominator),
+            FLOAT64.gamma(units.n_terms) * upward(units.n_terms),
         )
 
     def _set_rule(self, source_error: float) -> None:

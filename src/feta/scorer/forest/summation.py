@@ -40,12 +40,12 @@ class Summation:
         start: Array = self.start.astype(kind)
         total: Array = np.broadcast_to(start, (len(values), len(start))).astype(kind)
         for tree in range(values.shape[1]):
-            total = total + self._term(values[:, tree], tree, start)
+            total = total + self.term(values[:, tree], tree, start)
         if self.divide:
             total = total / kind(denominator)
         return np.asarray(total, dtype=np.float64)
 
-    def _term(self, values: Matrix, tree: int, start: Array) -> Array:
+    def term(self, values: Matrix, tree: int, start: Array) -> Array:
         """Return what the library adds for one tree."""
         if self.weights is None:
             return values.astype(start.dtype)

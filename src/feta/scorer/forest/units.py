@@ -1,6 +1,5 @@
 """Scores of an ensemble as integers: multiples of one unit, so that sums are exact."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from feta.arrays import Array, BigIntegers, Counts, Matrix, Vector
-from feta.rounding import upward
-from feta.scorer.forest.trees import LEAF, Trees
+from feta.rounding import FLOAT64, upward
+from feta.scorer.forest.trees import LEAF
 
 if TYPE_CHECKING:
     from feta.scorer.forest.forest import Forest
@@ -63,7 +62,38 @@ class Units:
     def sizes(self) -> Vector:
         """The largest possible sum of absolute leaf values and base, by sum."""
         forest = self.forest
-        return largest_leaves(forest.trees).sum(axis=0) + np.abs(forest.base)
+        return self._largest(forest.trees.values[self.leaves]) + np.abs(forest.base)
+
+    @cached_property
+    def owners(self) -> Counts:
+        """The tree of each leaf."""
+        trees = self.forest.trees
+        owners = np.zeros(len(trees.kind), dtype=np.int64)
+        nodes, of = trees.roots, np.arange(len(trees.roots))
+        while len(nodes):
+            owners[nodes] = of
+            inner = trees.kind[nodes] != LEAF
+            nodes, of = nodes[inner], of[inner]
+            nodes = np.concatenate([trees.left[nodes], trees.right[nodes]])
+            of = np.concatenate([of, of])
+        return owners[self.leaves]
+
+    def _largest(self, values: Matrix) -> Vector:
+        """Return the sum over all trees of the largest absolute value of a leaf."""
+        largest = np.zeros((len(self.forest.trees.roots), values.shape[1]))
+        np.maximum.at(largest, self.owners, np.abs(values))
+        return np.asarray(largest.sum(axis=0))
+
+    @cached_property
+    def terms(self) -> Matrix:
+        """What the library adds for each leaf, (leaves, sums)."""
+        summation, values = self.forest.summation, self.forest.trees.values[self.leaves]
+        start = summation.start.astype(np.dtype(summation.format))
+        terms = np.zeros(values.shape)
+        for tree in np.unique(self.owners).tolist():
+            own = self.owners == tree
+            terms[own] = summation.term(values[own], tree, start)
+        return terms
 
     @cached_property
     def bits(self) -> int:
@@ -84,14 +114,19 @@ class Units:
     def radius(self) -> float:
         """A bound on the rounding error of the library's scores; infinite if there is none."""
         forest = self.forest
-        summation, arithmetic = forest.summation, forest.arithmetic
-        if summation.weights is not None:
-            return math.inf
-        n_terms = len(forest.trees.roots) + forest.trees.sums + 4
+        summation, arithmetic, n_terms = forest.summation, forest.arithmetic, self.n_terms
         shift = np.abs(summation.start - forest.base)
-        errors = arithmetic.gamma(n_terms) * (self.sizes + shift) + shift + arithmetic.tiny
+        shift += self._largest(self.terms - forest.trees.values[self.leaves])
+        # Twice the error of float64: that of the score and that of its difference to the library's.
+        relative = arithmetic.gamma(n_terms) + 2 * FLOAT64.gamma(n_terms)
+        errors = relative * (self.sizes + shift) + shift + n_terms * arithmetic.tiny
         largest = float((np.abs(forest.directions) @ errors).max()) / forest.denominator
         return largest * upward(n_terms)
+
+    @property
+    def n_terms(self) -> int:
+        """The terms of a score: one per tree and sum, the base, and a division."""
+        return len(self.forest.trees.roots) + self.forest.trees.sums + 4
 
     def pairs(self, numbers: Array | list[int]) -> Array:
         """Return integers as rows of two int64, the high and the low bits, for the kernel."""
@@ -102,16 +137,3 @@ class Units:
             for number in (max(-limit, min(limit, int(number))) for number in flat)
         )
         return np.ascontiguousarray(np.frombuffer(data, dtype="<i8").reshape(-1, 2)[:, ::-1])
-
-
-def largest_leaves(trees: Trees) -> Matrix:
-    """Return the largest absolute leaf value of each tree, (trees, sums)."""
-    largest = np.zeros((len(trees.roots), trees.sums))
-    nodes, owners = trees.roots, np.arange(len(trees.roots))
-    while len(nodes):
-        ends = trees.kind[nodes] == LEAF
-        np.maximum.at(largest, owners[ends], np.abs(trees.values[nodes[ends]]))
-        inner, owners = nodes[~ends], owners[~ends]
-        nodes = np.concatenate([trees.left[inner], trees.right[inner]])
-        owners = np.concatenate([owners, owners])
-    return largest
