@@ -137,8 +137,8 @@ class _Search:
                 numbers = np.arange(low, high + 1, dtype=np.float64)
             case Levels():
                 numbers = np.array(attribute.numbers)
-            case Real():
-                raise AssertionError(attribute)  # rejected before
+            case _:
+                raise AssertionError(attribute)  # real numbers were rejected before
         return Numbers(columns.start, numbers, columns.start + 1 if attribute.missing else -1)
 
     def _bisects(self, name: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EncodedTable:
-    """Gives encoded people to an estimator that was fitted on them."""
+    """Encoded people as the input of an estimator that was fitted on them."""
 
     names: tuple[str, ...]  # of the columns of the estimator; empty if it has none
 
