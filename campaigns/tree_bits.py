@@ -135,7 +135,7 @@ def forest_scores(forest: Forest, people: Matrix) -> Matrix:
 
 def decisions(table: Table, forest: Forest, people: Matrix, classes: int) -> np.ndarray:
     """Return the decisions of a model with this scorer."""
-    rule = feta.Argmax(tuple("abc")) if classes == 3 else None
+    rule = feta.Argmax(tuple("abc")) if classes == 3 else feta.Threshold(0.0)
     model = feta.Model(table.space, forest, rule)
     parts = [model.decide(people[start : start + CHUNK]) for start in range(0, len(people), CHUNK)]
     return np.concatenate(parts).astype(int)

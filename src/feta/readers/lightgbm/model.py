@@ -105,7 +105,14 @@ class _Nodes:
             return zero_split(threshold, default_left=default_left)
         if missing == MISSING_NONE:  # a missing number counts as 0
             default_left = threshold >= 0
-        return Bands.cut(threshold, missing_left=default_left)
+        return Bands.cut(_cut(threshold), missing_left=default_left)
+
+
+def _cut(threshold: float) -> float:
+    """Return the largest number that goes left: LightGBM first replaces tiny numbers by 0."""
+    if -ZERO <= threshold < ZERO:
+        return ZERO if threshold >= 0 else BELOW_ZERO
+    return threshold
 
 
 def zero_split(threshold: float, *, default_left: bool) -> Bands:

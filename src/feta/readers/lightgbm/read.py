@@ -45,9 +45,10 @@ def read_lightgbm(
     boosting="rf" it is the mean over the trees, which LightGBM's predictions use, although its
     raw score is the sum.
 
-    LightGBM compares float64 numbers by x ≤ t. Each node states what is missing: nothing (NaN
-    counts as 0), NaN, or NaN and numbers within ±1e-35. Missing categories go right. The exact
-    score is the real sum of the stored numbers; the replay adds them in float64, tree by tree.
+    LightGBM replaces numbers within ±1e-35 by 0 and compares float64 numbers by x ≤ t. Each node
+    states what is missing: nothing (NaN counts as 0), NaN, or NaN and 0. Missing categories go
+    right. The exact score is the real sum of the stored numbers; the replay adds them in float64,
+    tree by tree.
 
     With two classes, LGBMClassifier takes the first of the largest probabilities, in float64. So a
     score of 0 is below the threshold (`equality`), and tiny positive scores may be as well

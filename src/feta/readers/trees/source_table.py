@@ -52,8 +52,10 @@ class SourceTable:
             if self.categories[index]:
                 assert isinstance(attribute, Categorical)
                 assert isinstance(feature, ListedFeature)
-                values = [attribute.all_values[at] for at in feature.domain.indices(people)]
-                columns[name] = pd.Categorical(values, categories=list(self.categories[index]))
+                known = list(self.categories[index])
+                values = [value if value in known else None for value in attribute.all_values]
+                indices = feature.domain.indices(people)
+                columns[name] = pd.Categorical([values[at] for at in indices], categories=known)
             else:
                 columns[name] = matrix[:, index]
         return pd.DataFrame(columns)

@@ -30,6 +30,10 @@ def bind_features(
 ) -> tuple[list[Attribute], list[Feature]]:
     """Return the attribute of each feature, and the numbers that the model reads."""
     attributes = match_attributes(space, model.names, count=model.n_features)
+    names = [attribute.name for attribute in attributes]
+    unknown = set(categories) - set(names)
+    if unknown:
+        raise SchemaError(f"unknown column in categories: {unknown_choice(min(unknown), names)}")
     features: list[Feature] = []
     for index, attribute in enumerate(attributes):
         check_not_derived(attribute)
@@ -40,10 +44,6 @@ def bind_features(
             raise number_error(attribute)
         else:
             features.append(number_feature(attribute, space))
-    unknown = set(categories) - {attribute.name for attribute in attributes}
-    if unknown:
-        names = [attribute.name for attribute in attributes]
-        raise SchemaError(f"unknown column in categories: {unknown_choice(min(unknown), names)}")
     return attributes, features
 
 
