@@ -1,0 +1,83 @@
+// Sums: the leaf values of an ensemble in one integer type, and bounds on the sums of a person.
+#pragma once
+#include "forest_boxes.hpp"
+#include "forest_rule.hpp"
+
+namespace feta {
+namespace forest {
+
+// Leaf values as multiples of 2^shift units, rounded down. A sum of them is too small by less than
+// `slack`, which is 0 if they are exact.
+template <class Int> struct Sums {
+    Sums(const Layout& layout, int with_shift)
+        : shift(with_shift), slack(with_shift ? Int(layout.roots.size() + 1) : Int(0)),
+          leaves(shifted(layout.spec.leaves)), base(shifted(layout.spec.base)),
+          comparison(layout.spec, shift, slack) {}
+
+    int shift;
+    Int slack;
+    std::vector<Int> leaves, base;  // (leaves, outputs), (outputs)
+    Comparison<Int> comparison;
+    bool in_boxes = false;  // whether boxes have the values
+
+    // Return the values of a box, by output.
+    const Int* values(const Boxes& boxes, size_t box) const {
+        if constexpr (std::is_same_v<Int, int64_t>)
+            if (in_boxes) return boxes.value(box);
+        return &leaves[size_t(boxes.leaf_of(box)) * base.size()];
+    }
+
+  private:
+    std::vector<Int> shifted(const std::vector<Wide>& numbers) const {
+        std::vector<Int> result;
+        for (const Wide number : numbers) result.push_back(Int(number >> shift));
+        return result;
+    }
+};
+
+// Return the shift for sums of 64 bits. Bounds add up to three times the largest leaves of all
+// trees, so four bits remain.
+inline int narrow_shift(const Layout& layout) {
+    std::vector<Wide> largest(layout.roots.size(), 0);
+    for (size_t tree = 0; tree < largest.size(); ++tree)
+        for (size_t n = layout.leaves_before[tree]; n < layout.leaves_before[tree + 1]; ++n) {
+            const Wide value = layout.spec.leaves[size_t(layout.leaf_of[layout.leaf_nodes[n]])];
+            largest[tree] = std::max(largest[tree], value < 0 ? -value : value);
+        }
+    Wide sum = layout.spec.base[0] < 0 ? -layout.spec.base[0] : layout.spec.base[0];
+    for (const Wide value : largest) sum += value;
+    int shift = 0;
+    while (sum >> shift >> 58) ++shift;
+    return shift;
+}
+
+// The range of one output over all counterparts: the smallest and the largest leaf of each tree.
+template <class Int> class Range {
+  public:
+    Int low = 0, high = 0;
+
+    void find(const Boxes& boxes, const Sums<Int>& sums) {
+        // Every tree has a box, so no bound keeps its first value.
+        const Int limit = Int(1) << (8 * sizeof(Int) - 2);
+        const size_t n_trees = boxes.layout.roots.size();
+        least.assign(n_trees, limit);
+        most.assign(n_trees, -limit);
+        for (size_t b = 0; b < boxes.count(); ++b) {
+            const Int value = *sums.values(boxes, b);
+            const size_t tree = boxes.tree_of(b);
+            least[tree] = std::min(least[tree], value);
+            most[tree] = std::max(most[tree], value);
+        }
+        low = high = sums.base[0];
+        for (size_t tree = 0; tree < n_trees; ++tree) {
+            low += least[tree];
+            high += most[tree];
+        }
+    }
+
+  private:
+    std::vector<Int> least, most;  // by tree
+};
+
+}  // namespace forest
+}  // namespace feta
