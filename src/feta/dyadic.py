@@ -1,7 +1,8 @@
 """Exact numbers: integers of any size times one power of two.
 
 Every float64 is such a number, and so are sums and products of such numbers. Scores are therefore
-computed without rounding, and without the cost of reducing fractions.
+computed without rounding, and without the cost of reducing fractions. A mean of n numbers has the
+denominator n, one for all numbers of an array.
 """
 
 from collections.abc import Sequence
@@ -17,10 +18,11 @@ from feta.arrays import BigIntegers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dyadic:
-    """An array of numbers: numerators · 2^exponent."""
+    """An array of numbers: numerators · 2^exponent / denominator."""
 
     numerators: BigIntegers  # Python integers in an object array
     exponent: int
+    denominator: int = 1  # positive
 
     @classmethod
     def of(cls, values: ArrayLike) -> Self:
@@ -42,41 +44,55 @@ class Dyadic:
         return self.numerators if shift == 0 else self.numerators * (1 << shift)
 
     def __getitem__(self, index: Any) -> "Dyadic":  # noqa: ANN401 - any index that numpy accepts
-        return Dyadic(np.asarray(self.numerators[index], dtype=object), self.exponent)
+        numerators = np.asarray(self.numerators[index], dtype=object)
+        return Dyadic(numerators, self.exponent, self.denominator)
+
+    def over(self, denominator: int) -> "Dyadic":
+        """Divide by a positive integer."""
+        return Dyadic(self.numerators, self.exponent, self.denominator * denominator)
+
+    def _with(self, other: "Dyadic") -> tuple[BigIntegers, BigIntegers, int, int]:
+        """Return both numerators for one exponent and one denominator, and these two."""
+        exponent = min(self.exponent, other.exponent)
+        left, right = self.at(exponent), other.at(exponent)
+        if self.denominator == other.denominator:
+            return left, right, exponent, self.denominator
+        left, right = left * other.denominator, right * self.denominator
+        return left, right, exponent, self.denominator * other.denominator
 
     def __add__(self, other: "Dyadic") -> "Dyadic":
-        exponent = min(self.exponent, other.exponent)
-        return Dyadic(np.asarray(self.at(exponent) + other.at(exponent), dtype=object), exponent)
+        left, right, exponent, denominator = self._with(other)
+        return Dyadic(np.asarray(left + right, dtype=object), exponent, denominator)
 
     def __sub__(self, other: "Dyadic") -> "Dyadic":
         return self + -other
 
     def __neg__(self) -> "Dyadic":
-        return Dyadic(np.asarray(-self.numerators, dtype=object), self.exponent)
+        numerators = np.asarray(-self.numerators, dtype=object)
+        return Dyadic(numerators, self.exponent, self.denominator)
 
     def __mul__(self, other: "Dyadic") -> "Dyadic":
         product = np.asarray(self.numerators * other.numerators, dtype=object)
-        return Dyadic(product, self.exponent + other.exponent)
+        return Dyadic(product, self.exponent + other.exponent, self.denominator * other.denominator)
 
     def __matmul__(self, other: "Dyadic") -> "Dyadic":
         product = np.asarray(self.numerators @ other.numerators, dtype=object)
-        return Dyadic(product, self.exponent + other.exponent)
+        return Dyadic(product, self.exponent + other.exponent, self.denominator * other.denominator)
 
     @property
     def mT(self) -> "Dyadic":  # noqa: N802 - the name that numpy uses
         """The transposed matrix."""
-        return Dyadic(self.numerators.T, self.exponent)
+        return Dyadic(self.numerators.T, self.exponent, self.denominator)
 
     def compare(self, other: "Dyadic") -> NDArray[np.int8]:
         """Return −1, 0 or 1 where a number is less than, equal to or greater than the other."""
-        exponent = min(self.exponent, other.exponent)
-        left, right = self.at(exponent), other.at(exponent)
+        left, right, _, _ = self._with(other)
         above = np.asarray(left > right, dtype=np.int8)
         return above - np.asarray(left < right, dtype=np.int8)
 
     def fractions(self) -> list[Fraction]:
         """Return the numbers as a flat list."""
-        scale = Fraction(2) ** self.exponent
+        scale = Fraction(2) ** self.exponent / self.denominator
         return [int(numerator) * scale for numerator in self.numerators.ravel()]
 
     def floats(self) -> NDArray[np.float64]:

@@ -33,6 +33,11 @@ class ExactScores:
         radii = None if self.radii is None else self.radii[rows]
         return ExactScores(self.centers[rows], radii)
 
+    def over(self, denominator: int) -> "ExactScores":
+        """Return the scores divided by a positive integer, without rounding."""
+        radii = None if self.radii is None else self.radii.over(denominator)
+        return ExactScores(self.centers.over(denominator), radii)
+
     def output(self, index: int) -> "ExactScores":
         """Return one output, (points, 1)."""
         column = (slice(None), slice(index, index + 1))
@@ -88,4 +93,6 @@ class ExactScores:
 
 def _stack(parts: Sequence[Dyadic]) -> Dyadic:
     exponent = min(part.exponent for part in parts)
-    return Dyadic(np.concatenate([part.at(exponent) for part in parts]), exponent)
+    denominator = parts[0].denominator
+    assert all(part.denominator == denominator for part in parts)  # scores of one model
+    return Dyadic(np.concatenate([part.at(exponent) for part in parts]), exponent, denominator)

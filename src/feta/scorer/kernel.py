@@ -28,6 +28,7 @@ class KernelRule:
     above: bool = True  # whether scores above the threshold are favorable
     chosen: int = 0  # the class of "one_vs_rest"
     ties_to_last: bool = True  # whether the last class wins a tied vote
+    ties_favorable: bool = True  # whether a score on the threshold is favorable
 
 
 @dataclass(frozen=True, slots=True)

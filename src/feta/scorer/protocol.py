@@ -1,6 +1,6 @@
 """The protocol of scorers: exact real functions of an encoded person."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -27,6 +27,10 @@ Side = Literal["above", "below"]
 # preprocessing is unknown code that was tested on samples only.
 Provenance = Literal["proved", "counted", "sampled"]
 
+# The link between a score and the source's own prediction y: y itself, ln(y / (1 − y)) (of several
+# classes the softmax), ln y, the quantile Φ⁻¹(y), or y as a share of votes, which is a probability.
+Link = Literal["identity", "logit", "log", "probit", "share"]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Enclosure:
@@ -37,6 +41,19 @@ class Enclosure:
 
     def __getitem__(self, chosen: Counts) -> "Enclosure":
         return Enclosure(self.values[chosen], self.errors[chosen])
+
+
+# What is wrong with an answer of a counted model.
+DoubtKind = Literal["nondeterministic", "no answer", "budget"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubt:
+    """Why an answer of a counted model cannot be used."""
+
+    kind: DoubtKind
+    row: Vector  # the encoded person
+    message: str  # the raw row and what the model answered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,13 +186,23 @@ class Scorer(Protocol):
         ...
 
     @property
-    def sigmoid(self) -> bool:
-        """Whether the runtime compares σ(score) instead of the score."""
+    def link(self) -> Link:
+        """What the source's own prediction is, in terms of the score."""
         ...
 
     @property
     def provenance(self) -> Provenance:
         """How the function was read."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What the scorer consists of, in words, as the start of a sentence."""
+        ...
+
+    @property
+    def output_limits(self) -> tuple[Vector, Vector]:
+        """Bounds on each score that hold for all people; infinite if none is known."""
         ...
 
     @property
@@ -197,6 +224,23 @@ class Scorer(Protocol):
 
     def difference(self) -> "Scorer":
         """Return the scorer whose score is the second output minus the first."""
+        ...
+
+    def output(self, index: int) -> "Scorer":
+        """Return the scorer of one output; ties at a threshold on it have no known side."""
+        ...
+
+    def with_link(self, link: Link) -> "Scorer":
+        """Return the same scores, of which the source's prediction is another function."""
+        ...
+
+    def unscaled(
+        self, space: FeatureSpace, centers: Sequence[float], scales: Sequence[float]
+    ) -> "Scorer":
+        """Return the scorer of columns x of a space, from one that expects (x − center) / scale.
+
+        Raise if the scorer does not fit the space, or cannot be rescaled.
+        """
         ...
 
     def over(self, space: FeatureSpace) -> "Scorer":
@@ -249,3 +293,37 @@ class Objective:
         if self.least:
             return lows.min(axis=1), highs.min(axis=1), middles.min(axis=1)
         return lows.max(axis=1), highs.max(axis=1), middles.max(axis=1)
+
+
+def has_scores(scorer: Scorer) -> bool:
+    """Return whether gaps between scores mean something; False for a model of labels only."""
+    return bool(getattr(scorer, "has_scores", True))
+
+
+def doubt_at(restricted: Restricted, person: Vector) -> Doubt | None:
+    """Return why a counterpart of a person is undecided, if the model itself is the reason."""
+    doubt: Callable[[Vector], Doubt | None] | None = getattr(restricted, "doubt", None)
+    return None if doubt is None else doubt(person)
+
+
+def confirm(scorer: Scorer) -> None:
+    """Raise `ModelChanged` if a counted model was replaced since the last confirmation."""
+    confirm_model: Callable[[], None] | None = getattr(scorer, "confirm", None)
+    if confirm_model is not None:
+        confirm_model()
+
+
+def expect(scorer: Scorer, people: Matrix, relation: Relation) -> int | None:
+    """State whose counterparts a counted model will evaluate; return the number of rows.
+
+    Return None for other scorers, whose cost is not the number of rows.
+    """
+    rows: Callable[[Matrix, Relation], int] | None = getattr(scorer, "expect", None)
+    return None if rows is None else rows(people, relation)
+
+
+def prepare(restricted: Restricted, person: Vector) -> None:
+    """Let a counted model evaluate a person's counterparts together, before single rows."""
+    work: Callable[[Vector], None] | None = getattr(restricted, "prepare", None)
+    if work is not None:
+        work(person)

@@ -16,6 +16,7 @@ from feta.scorer.exact_scores import ExactScores
 from feta.scorer.kernel import KernelRule, LatticeKernel, LineKernel
 from feta.scorer.program_encoder import LpSession, ProgramBounds, ProgramEncoder
 from feta.scorer.protocol import Enclosure, Objective, Points, Scorer
+from feta.scorer.sections import Sections
 from feta.space.feature_space import FeatureSpace
 
 
@@ -25,6 +26,7 @@ class RestrictedRows:
 
     scorer: Scorer
     relation: Relation
+    sections: Sections | None = None  # if real-valued attributes matter by intervals only
 
     def counterparts(self, people: Matrix, assignment_ids: Counts) -> "CounterpartRows":
         """Return the counterparts of each person with these assignments."""

@@ -162,7 +162,7 @@ class FeatureSpace:
         flags.setflags(write=False)
         return flags
 
-    @property
+    @cached_property
     def finite(self) -> bool:
         """Whether a person has finitely many counterparts."""
         return not any(isinstance(attribute, Real) for attribute in self.sensitive)

@@ -14,6 +14,7 @@ from feta.deprecation import renamed
 from feta.errors import SchemaError
 from feta.space.attribute import Real, Value
 from feta.space.feature_space import FeatureSpace
+from feta.space.nearest_assignments import nearest_assignments
 
 # The sum of all votes; far below the overflow of int64 counts.
 MAX_VOTES = 2**53
@@ -42,12 +43,26 @@ class VoteWeights:
         object.__setattr__(self, "votes", votes.astype(np.int64))
 
     @classmethod
-    def from_people(cls, space: FeatureSpace, people: Matrix) -> "VoteWeights":
-        """Return weights in which each assignment has one vote per person who has it."""
+    def from_people(cls, space: FeatureSpace, people: Matrix, *, least: int = 1) -> "VoteWeights":
+        """Return weights in which each assignment has one vote per person who has it.
+
+        Weights that are stored should not reveal single people. With `least`, an assignment of
+        fewer people is not listed, and its people vote for the nearest listed one.
+        """
         space.check(people)
         _check_lattice(space)
         assignment_ids, votes = np.unique(space.lattice.assignment_ids(people), return_counts=True)
-        return cls(assignment_ids, votes, space)
+        listed = votes >= least
+        if not listed.any():
+            raise SchemaError(
+                f"no sensitive assignment has {least} people: got at most {votes.max()} of "
+                f"{len(people)}; expected {least} or more, so that the weights reveal nobody; "
+                "give more people, declare fewer sensitive columns, or store exact weights"
+            )
+        nearest = nearest_assignments(space, assignment_ids[~listed], assignment_ids[listed])
+        merged = votes[listed].copy()
+        np.add.at(merged, nearest, votes[~listed])
+        return cls(assignment_ids[listed], merged, space)
 
     @classmethod
     def of(cls, space: FeatureSpace, votes: Mapping[tuple[Value, ...], int]) -> "VoteWeights":

@@ -9,7 +9,7 @@ from feta.arrays import Matrix
 from feta.errors import NetworkError
 from feta.rounding import AGREEMENT, FLOAT64
 from feta.scorer.network import error_bounds
-from feta.scorer.network.network import Network
+from feta.scorer.network.network import InverseLink, Network
 
 Squash = Literal["sigmoid", "softmax", "log_softmax"]
 
@@ -70,7 +70,11 @@ def squashed(scores: Matrix, kind: Squash | None) -> Matrix:
 
 def with_log_softmax(network: Network) -> Network:
     """Add the rounding of a last LogSoftmax, which shifts all scores equally, to the last layer."""
-    size = 2.0 + np.log(network.outputs)
+    return with_magnitude(network, 2.0 + float(np.log(network.outputs)))
+
+
+def with_magnitude(network: Network, size: float) -> Network:
+    """Add a magnitude to the terms that the source rounds in its last layer."""
     if not network.layers:
         first = network.first
         return replace(
@@ -81,3 +85,12 @@ def with_log_softmax(network: Network) -> Network:
         network,
         layers=(*before, replace(last, cancelled_magnitude=last.cancelled_magnitude + size)),
     )
+
+
+def with_inverse_link(network: Network, link: InverseLink) -> Network:
+    """Return a network whose source predicts the inverse link of its score, rounded.
+
+    The roundings of exp move a score by at most SIGMOID_ULPS units, as does one more term of size
+    1. Those of Φ do so at a score of 0, where its slope is 0.4.
+    """
+    return replace(with_magnitude(network, 1.0), inverse_link=link)

@@ -12,9 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.errors import NetworkError
+from feta.errors import NetworkError, SchemaError
+from feta.scorer.network.embedding import embedded_inputs, expanded
 from feta.scorer.network.layers import Affine, Columns
 from feta.scorer.network.network import Network
+from feta.space.feature_space import FeatureSpace
 
 
 def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[float]) -> Network:
@@ -56,6 +58,45 @@ def fold_scaling(network: Network, centers: Sequence[float], scales: Sequence[fl
     changed = [n for n in range(first.width) if exact_centers[n] != 0 or exact_scales[n] != 1]
     measured = network.measured and network.measured.without(changed)  # their units change
     return replace(network, first=Columns(bias, slopes, first.tables, cancelled), measured=measured)
+
+
+def unscaled(
+    network: Network, space: FeatureSpace, centers: Sequence[float], scales: Sequence[float]
+) -> Network:
+    """Return the network for the raw columns of a space; raise if it does not fit them."""
+    inputs = embedded_inputs(network)
+    network = expanded(network, space)
+    if network.width != space.width:
+        raise SchemaError(
+            "the network has the wrong number of inputs for the schema: "
+            f"got {network.width}; expected {space.width}, one per number and one per "
+            f"value of a category{inputs}"
+        )
+    _check_embedded(network, space, centers, scales)
+    try:
+        return fold_scaling(network, centers, scales)
+    except OverflowError:
+        raise SchemaError(
+            "center and scale are too extreme: some weights of the network grow beyond "
+            "float64; correct them"
+        ) from None
+
+
+def _check_embedded(
+    network: Network, space: FeatureSpace, centers: Sequence[float], scales: Sequence[float]
+) -> None:
+    """Reject the scaling of a column that the network embeds: a table has no slope to scale."""
+    for table in network.first.tables:
+        center, scale = centers[table.column], scales[table.column]
+        if center != 0 or scale != 1:
+            starts = {
+                space.columns_of(attribute).start: attribute.name for attribute in space.attributes
+            }
+            raise SchemaError(
+                f"column {starts[table.column]!r} is scaled: got center {center!r} and scale "
+                f"{scale!r}; expected neither center nor scale, because the network embeds "
+                "the column; remove them"
+            )
 
 
 def fold_after(layer: Affine, factor: Fraction, shift: Fraction) -> Affine:

@@ -34,10 +34,13 @@ from feta.scorer.network.error_bounds import largest_activations
 from feta.scorer.network.evaluation import Rows, Tabulated
 from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.layers import Affine, Columns, Measured, check_affine
-from feta.scorer.protocol import Provenance, Restricted, Scorer, Side, StoredScorer
+from feta.scorer.protocol import Link, Provenance, Restricted, Scorer, Side, StoredScorer
 from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute, Categorical, Derived
 from feta.space.feature_space import FeatureSpace
+
+# The links of generalized linear models whose inverse the source computes after the score.
+InverseLink = Literal["log", "probit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,8 @@ class Network:
     provenance: Provenance = "proved"  # "sampled": preprocessing was sampled, not proved
     # None: the slopes are the source's formula and hold for all numbers. Not in the fingerprint.
     measured: Measured | None = None
+    # The source predicts the inverse link of a score: exp for "log", Φ for "probit".
+    inverse_link: InverseLink | None = None
 
     reading = renamed("reading", "provenance")
 
@@ -66,6 +71,7 @@ class Network:
             ("equality", ("above", "below", None)),
             ("provenance", ("proved", "sampled")),
             ("source", tuple(SOURCES)),
+            ("inverse_link", ("log", "probit", None)),
         ):
             if getattr(self, name) not in choices:
                 raise NetworkError(
@@ -137,6 +143,28 @@ class Network:
         return len(self.layers[-1].bias) if self.layers else self.first.outputs
 
     @property
+    def link(self) -> Link:
+        """What the source's own prediction is, in terms of the score."""
+        return "logit" if self.sigmoid else self.inverse_link or "identity"
+
+    @property
+    def description(self) -> str:
+        """The widths of the layers."""
+        widths = [self.width, self.first.outputs, *(len(layer.bias) for layer in self.layers)]
+        return f"Network: {' - '.join(map(str, widths))} neurons"
+
+    @property
+    def output_limits(self) -> tuple[Vector, Vector]:
+        """Bounds on each score that follow from the last activation."""
+        if not self.layers:
+            return np.full(self.outputs, -np.inf), np.full(self.outputs, np.inf)
+        last, limits = self.layers[-1], self.activations[-1].limits
+        first, second = (last.weight * np.where(last.weight == 0, 0.0, limit) for limit in limits)
+        low = np.minimum(first, second).sum(axis=1) + last.bias
+        high = np.maximum(first, second).sum(axis=1) + last.bias
+        return np.asarray(low), np.asarray(high)
+
+    @property
     def arithmetic(self) -> Arithmetic:
         """The arithmetic of the user's runtime, whose rounding may change decisions."""
         return SOURCES[self.source]
@@ -150,6 +178,14 @@ class Network:
     def exact(self) -> ExactNetwork:
         """The network in exact arithmetic."""
         return ExactNetwork(self)
+
+    def unscaled(
+        self, space: FeatureSpace, centers: Sequence[float], scales: Sequence[float]
+    ) -> "Network":
+        """Return the network for the columns x of a space, from one of (x − center) / scale."""
+        from feta.scorer.network.fold import unscaled  # noqa: PLC0415 - it imports this module
+
+        return unscaled(self, space, centers, scales)
 
     def over(self, space: FeatureSpace) -> "Network":
         """Return the network for the columns of a space: one-hot columns where it embeds them.
@@ -263,6 +299,15 @@ class Network:
         """
         return self.then(identity(), Affine(np.array([[-1.0, 1.0]]), np.zeros(1)))
 
+    def output(self, index: int) -> "Network":
+        """Return the network of one output; products with 0 and 1 are exact."""
+        row = np.eye(self.outputs)[index : index + 1]
+        return replace(self.then(identity(), Affine(row, np.zeros(1))), equality=None)
+
+    def with_link(self, link: Link) -> "Network":
+        """Return the network with or without a sigmoid after its scores."""
+        return replace(self, sigmoid=link == "logit")
+
     def stored(self) -> StoredScorer:
         """Return all numbers that define the score.
 
@@ -297,6 +342,7 @@ class Network:
         shapes = [array.shape for array in arrays]
         facts: list[object] = [self.equality, self.source, self.sigmoid, shapes]
         facts += ["sampled"] if self.provenance == "sampled" else []
+        facts += [f"link {self.inverse_link}"] if self.inverse_link is not None else []
         digest = hashlib.sha256(json.dumps(facts).encode())
         for array in arrays:
             digest.update(array.astype("<f8").tobytes())

@@ -1,0 +1,1 @@
+"""Counted models: scorers that call the user's own function on every counterpart."""

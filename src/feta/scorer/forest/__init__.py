@@ -1,0 +1,1 @@
+"""Tree ensembles: sums or means of leaf values, exact in integers."""
