@@ -8,18 +8,21 @@ bound on its rounding error.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from feta.absorb.casts import single
 from feta.absorb.encoders import Unseen
 from feta.absorb.evaluation import Evaluation
 from feta.absorb.feature import Feature, nonlinear, raw_feature
 from feta.absorb.first_layer import FirstLayerBuilder
 from feta.absorb.sampling import SAMPLED_PEOPLE, resolve_opaque
+from feta.absorb.transformers import Data, is_float32
 from feta.absorb.walk import Walk
+from feta.arrays import Vector
 from feta.errors import NetworkError
 from feta.io.raw_table import TableMaker
 from feta.rounding import AGREEMENT, AGREEMENT_FLOAT32
@@ -51,10 +54,12 @@ def absorb(
     evaluation = Evaluation(space, preprocessing, table)
     probes = evaluation.probes()
     evaluation.features(probes)  # names a rejected value and its column; a single step cannot
-    walk = Walk(space)
-    raw = [raw_feature(space, name) for name in table.names]
-    features = walk.visit(preprocessing, raw, table(probes), "preprocessing")
-    _check_seen(evaluation.unseen(walk.encoder_inputs), space)
+    rows = table(probes)
+    walk = Walk(space, has_float32=is_float32(rows))
+    features = walk.visit(
+        preprocessing, _raw_features(space, table.names, rows), rows, "preprocessing"
+    )
+    check_seen(evaluation.unseen(walk.encoder_inputs), space)
     if len(features) != network.width:
         raise NetworkError(
             "the estimator and the preprocessing have different numbers of features: "
@@ -67,7 +72,11 @@ def absorb(
         features = resolve_opaque(features, evaluation, tolerance)
     first = FirstLayerBuilder(network.first, features, evaluation).build()
     n_people = SAMPLED_PEOPLE if walk.unknown_steps else CHECKED_PEOPLE
-    _check_agreement(network.first, first, evaluation, n_people, tolerance)
+    allowed = np.full(first.outputs, tolerance)
+    if walk.has_float32:  # a number is rounded before scaling shifts it toward 0
+        magnitudes = np.array([feature.magnitude for feature in features])
+        allowed = tolerance * (1 + np.abs(network.first.slopes) @ magnitudes)
+    _check_agreement(network.first, first, evaluation, n_people, allowed)
     if walk.has_float32:  # one float32 step makes the source's rounding that of float32
         network = replace(network, source="float32")
     # A network that is valid only within its own limits restricts all columns to theirs.
@@ -79,6 +88,16 @@ def absorb(
         provenance="sampled" if walk.unknown_steps else network.provenance,
         measured=Measured(spans, largest),
     )
+
+
+def _raw_features(space: FeatureSpace, names: Sequence[str], rows: Data) -> list[Feature]:
+    """Return the features of a raw table; a frame may hold float32 numbers."""
+    features = [raw_feature(space, name) for name in names]
+    for index, name in enumerate(names):
+        column = rows.iloc[:, [index]] if hasattr(rows, "iloc") else rows
+        if is_float32(column):
+            features[index] = single(space, features[index], f"the float32 column {name!r}")
+    return features
 
 
 def _linear_spans(
@@ -95,7 +114,7 @@ def _linear_spans(
                 yield space.columns_of(attribute).start, low, high
 
 
-def _check_seen(unseen: list[Unseen], space: FeatureSpace) -> None:
+def check_seen(unseen: list[Unseen], space: FeatureSpace) -> None:
     """Reject sensitive values that an encoder never saw; warn about others."""
     for values in unseen:
         if space.is_sensitive(values.attribute):
@@ -105,7 +124,7 @@ def _check_seen(unseen: list[Unseen], space: FeatureSpace) -> None:
 
 
 def _check_agreement(
-    old: Columns, new: Columns, evaluation: Evaluation, n_people: int, tolerance: float
+    old: Columns, new: Columns, evaluation: Evaluation, n_people: int, tolerance: Vector
 ) -> None:
     """Compare both first layers on random people, as a check of the structural proof."""
     people = draw_people(evaluation.space, np.random.default_rng(0), n_people)
@@ -119,6 +138,6 @@ def _check_agreement(
         raise NetworkError(
             "the absorbed pipeline differs from the pipeline itself: "
             f"got a relative difference of {differences[row, neuron]:.3g} at neuron {neuron} "
-            f"for {person!r}; expected at most {tolerance:.3g}; "
+            f"for {person!r}; expected at most {tolerance[neuron]:.3g}; "
             "a column's contribution depends on other columns"
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feta.errors import NetworkError
+from feta.errors import ValueMismatch
 from feta.io.schema_writer import column_line
 from feta.space.attribute import OTHER, Attribute, Categorical, Integer, Levels, Real
 from feta.space.cell_values import is_missing
@@ -76,11 +76,11 @@ class Unseen:
     values: tuple[object, ...]
     known: tuple[object, ...]
 
-    def error(self) -> NetworkError:
+    def error(self) -> ValueMismatch:
         """Return the error for a sensitive column: the model never saw such counterparts."""
         line = self.corrected_line()
         hint = f"write {line}" if line else "list only values that the encoder knows"
-        return NetworkError(
+        return ValueMismatch(
             f"the schema allows values of the sensitive column {self.attribute.name!r} that the "
             f"model's encoder never saw in training: got {_list_values(self.values)}; "
             f"expected {_list_values(self.known)}; {hint}"
@@ -140,7 +140,7 @@ def check_known_values_listed(encoder_input: EncoderInput, attribute: Attribute)
         value for value in encoder_input.known if not is_missing(value) and value not in listed
     ]
     if known:
-        raise NetworkError(
+        raise ValueMismatch(
             f"column {attribute.name!r} has other = true, but its values omit some that the "
             f"model's encoder knows: got no {_list_values(known)}; "
             f"add {'it' if len(known) == 1 else 'them'} to values"
@@ -156,7 +156,7 @@ def check_other_is_encoded(step: Transformer, where: str, attribute: Attribute) 
         "sklearn."
     )
     if not imputes or not (is_missing(mark) or mark in attribute.values):
-        raise NetworkError(
+        raise ValueMismatch(
             f"column {attribute.name!r} has other = true, but {where} may distinguish texts that "
             "the schema does not list; list all values, or encode the column with "
             "handle_unknown='ignore'"

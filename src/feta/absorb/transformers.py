@@ -5,6 +5,8 @@ from the transformer's own `transform`. Only the exact types of scikit-learn are
 may compute anything, so it is sampled like other unknown code.
 """
 
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from feta.absorb.casts import Cast, cast_of, single
 from feta.absorb.feature import (
     SCALE_ROUNDINGS,
     Feature,
@@ -48,8 +51,24 @@ class Leaf:
 Handler = Callable[[Leaf], Features]
 
 
+class DescribedStep(ABC):
+    """A step of a reader's own, which states on which inputs every output depends."""
+
+    @abstractmethod
+    def transform(self, table: Data) -> Data:
+        """Compute the outputs."""
+        ...
+
+    @abstractmethod
+    def describe(self, leaf: Leaf) -> Features:
+        """Return the outputs as features."""
+        ...
+
+
 def handler_of(transformer: Transformer) -> Handler | None:
     """Return the handler of a transformer; None if its code is unknown."""
+    if isinstance(transformer, DescribedStep):
+        return transformer.describe
     kind = type(transformer)
     return HANDLERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
 
@@ -65,7 +84,23 @@ def _scale(leaf: Leaf) -> Features:
     """Scale and shift each feature."""
     if getattr(leaf.step, "clip", False):
         return _map_each(leaf)
-    return [feature.rounded(SCALE_ROUNDINGS) for feature in leaf.features]
+    scaled = [feature.rounded(SCALE_ROUNDINGS) for feature in leaf.features]
+    if not is_float32(leaf.table):
+        return scaled
+    # Numbers were rounded before they are shifted, in units of their own size.
+    pairs = zip(scaled, _scaled_magnitudes(leaf), strict=True)
+    return [replace(feature, magnitude=max(feature.magnitude, size)) for feature, size in pairs]
+
+
+def _scaled_magnitudes(leaf: Leaf) -> list[float]:
+    """Bound both terms of each scaled feature, slope · x and shift."""
+    ones = np.ones((1, len(leaf.features)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names of columns are missing
+        shifts = _as_matrix(leaf.step.transform(0 * ones))[0]
+        slopes = _as_matrix(leaf.step.transform(ones))[0] - shifts
+    magnitudes = np.array([feature.magnitude for feature in leaf.features])
+    return list((np.abs(slopes) * magnitudes + np.abs(shifts)).tolist())
 
 
 def _map_each(leaf: Leaf) -> Features:
@@ -185,14 +220,27 @@ def _normalize(leaf: Leaf) -> Features:
 
 
 def _call(leaf: Leaf) -> Features:
-    """Handle a FunctionTransformer: the identity, an elementwise NumPy function, or other code."""
+    """Handle a FunctionTransformer: identity, cast, elementwise NumPy function, or other code."""
     function = leaf.step.func
     if function is None:
         return leaf.features
+    cast = cast_of(function, leaf.step.kw_args)
+    if cast is not None:
+        return [_cast_feature(leaf, feature, cast) for feature in leaf.features]
     elementwise = isinstance(function, np.ufunc) and (function.nin, function.nout) == (1, 1)
     if elementwise and not leaf.step.kw_args:
         return _map_each(leaf)
     return handle_unknown(leaf)
+
+
+def _cast_feature(leaf: Leaf, feature: Feature, cast: Cast) -> Feature:
+    return single(leaf.space, feature, leaf.where) if cast is np.float32 else feature
+
+
+def is_float32(table: Data) -> bool:
+    """Return whether a column of a table is stored as float32 numbers."""
+    kinds = table.dtypes if hasattr(table, "dtypes") else [getattr(table, "dtype", None)]
+    return any(kind == np.float32 for kind in kinds)
 
 
 def _columns(features: Features) -> str:

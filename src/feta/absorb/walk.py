@@ -20,6 +20,7 @@ from feta.absorb.transformers import (
     Transformer,
     handle_unknown,
     handler_of,
+    is_float32,
 )
 from feta.arrays import Matrix, Vector
 from feta.errors import NetworkError
@@ -82,7 +83,7 @@ class Walk:
         if any(feature.opaque for feature in outputs) and not opaque_input:
             self.unknown_steps.append(where)
         output_table = run_step(step, table)
-        self.has_float32 |= _is_float32(output_table) or _is_float32(table)
+        self.has_float32 |= is_float32(output_table) or is_float32(table)
         values = as_numbers(output_table)
         if values.shape[1] != len(outputs):
             raise NetworkError(
@@ -113,11 +114,6 @@ def _cover_values(feature: Feature, values: Vector) -> Feature:
     observed = float(np.nanmax(np.abs(values), initial=0.0))
     bound = observed * (1 + 2 * len(feature.columns))
     return replace(feature, magnitude=max(feature.magnitude, bound))
-
-
-def _is_float32(table: Data) -> bool:
-    kinds = table.dtypes if hasattr(table, "dtypes") else [getattr(table, "dtype", None)]
-    return any(kind == np.float32 for kind in kinds)
 
 
 def run_step(step: Transformer, table: Data) -> Data:

@@ -90,6 +90,8 @@ def compare(
     """
     if not len(people):
         return Comparison(runtime.name, on_table=frame is not None)
+    if runtime.compare is not None:
+        return runtime.compare(people, frame, rows)
     by_frame = frame is not None and runtime.columns is not None
     answers = (
         runtime.evaluate_frame(frame)

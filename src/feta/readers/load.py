@@ -10,23 +10,25 @@ import numpy as np
 from feta.absorb.absorb import UnseenValueWarning
 from feta.errors import NetworkError, SchemaError
 from feta.io.column_format import Formats
-from feta.io.model_file import load_model, load_table_options
+from feta.io.model_file import load_table_options, load_votes
 from feta.io.sanitize import plain
 from feta.io.schema import Schema, read_schema
 from feta.io.table_file import TableFile
 from feta.io.table_options import TableOptions
 from feta.model import Model
 from feta.progress import Watch, unwatched
+from feta.readers.booster_runtime import tree_file_runtime
 from feta.readers.onnx.runtime import onnx_scores
+from feta.readers.read_model import read_exactly
 from feta.readers.runtime import Runtime, graph_runtime, runtime_of
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
-from feta.readers.sklearn.read import read_sklearn
 from feta.readers.source import ModelSource, SourceOptions, open_source
 from feta.readers.torch.read import torch_outputs
-from feta.rule import rule_kind
-from feta.scorer.network.network import Network
+from feta.rule import Rule, rule_kind
+from feta.scorer.protocol import Scorer
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
+from feta.vote.stored_votes import StoredVotes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,6 +51,7 @@ class LoadedModel:
     notes: tuple[str, ...] = ()  # remarks for the user about how the model was read
     options: TableOptions = field(default_factory=TableOptions)  # how pandas reads a table
     outcome_classes: tuple[tuple[str, str], ...] = ()  # outcomes with other names than classes
+    votes: StoredVotes = field(default_factory=StoredVotes)  # of a .feta file
 
     @property
     def runtime_name(self) -> str:
@@ -81,26 +84,27 @@ def open_model(
     if path.suffix.lower() == ".feta":
         if schema is not None:
             raise SchemaError(f"{path} contains its schema; remove --schema")
-        model = _select_view(path, load_model(path), one_vs_rest)
+        stored, votes = load_votes(path)
+        model = select_view(path, stored, one_vs_rest)
         table_options = load_table_options(path)
-        table, formats = _open_table(model.space, table_options, people, watch)
-        return LoadedModel(model, table=table, formats=formats, options=table_options)
+        table, formats = open_table(model.space, table_options, people, watch)
+        return LoadedModel(model, table=table, formats=formats, options=table_options, votes=votes)
     source = open_source(path, options)
     if schema is None:
         raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
     declared = read_schema(schema)
-    table, formats = _open_table(declared.space, declared.file.table, people, watch)
+    table, formats = open_table(declared.space, declared.file.table, people, watch)
     try:
         with warnings.catch_warnings(record=True) as recorded:
             warnings.simplefilter("always", UnseenValueWarning)
-            network = source.network or _read_estimator(source.estimator, declared, formats)
-        model = _select_view(schema, declared.model(network), one_vs_rest)
+            scorer = _read_source(source, declared, formats)
+        model = select_view(schema, declared.model(scorer), one_vs_rest)
     except NetworkError as error:
-        raise NetworkError(f"{path} with {schema}: {error}") from None
+        raise type(error)(f"{path} with {schema}: {error}") from None
     except SchemaError as error:
         raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
     runtime = _find_runtime(path, source, declared, model, formats)
-    notes = [*source.notes, declared.score_note(network) if source.network else ""]
+    notes = [*source.notes, declared.score_note(source.network) if source.network else ""]
     notes += [
         str(warning.message) for warning in recorded if warning.category is UnseenValueWarning
     ]
@@ -126,7 +130,7 @@ def _classes(estimator: Any) -> "Sequence[object]":  # noqa: ANN401 - scikit-lea
     return classes
 
 
-def _open_table(
+def open_table(
     space: FeatureSpace, options: TableOptions, people: PeopleFile | None, watch: Watch
 ) -> tuple[TableFile | None, Formats]:
     """Open the table of people, and infer the formats of the space's columns with pandas."""
@@ -160,7 +164,7 @@ def _check_number_columns(space: FeatureSpace, table: TableFile, formats: Format
             )
 
 
-def _select_view(path: Path, model: Model, one_vs_rest: str | None) -> Model:
+def select_view(path: Path, model: Model, one_vs_rest: str | None) -> Model:
     """Return the model, or its view of one class; reject models that no command supports."""
     if one_vs_rest is not None:
         if not model.rule.classes or model.rule.merges_classes:
@@ -177,23 +181,44 @@ def _select_view(path: Path, model: Model, one_vs_rest: str | None) -> Model:
     return model
 
 
-def _read_estimator(estimator: Any, schema: Schema, formats: Formats) -> Network:  # noqa: ANN401 - scikit-learn ships no types
-    """Read an estimator with the schema's columns; reject a schema that does not fit it."""
+def _read_source(source: ModelSource, schema: Schema, formats: Formats) -> Scorer:
+    """Read a model exactly with the schema's columns; reject a schema that does not fit it."""
+    if source.network is not None:
+        return source.network
+    if source.trees is not None:
+        scorer: Scorer = source.trees.read(schema.space)
+    else:
+        scorer = _read_estimator(source.estimator, schema, formats)
+    obstacle = _unsuited(scorer, schema.rule)
+    if obstacle:
+        raise NetworkError(obstacle)
+    return scorer
+
+
+def _read_estimator(estimator: Any, schema: Schema, formats: Formats) -> Scorer:  # noqa: ANN401 - scikit-learn ships no types
     steps, last = split_pipeline(estimator)
     if steps is not None and schema.scaled:
         message = "the pipeline scales its columns itself; remove center and scale from the schema"
         raise SchemaError(message)
-    decision = schema.decision
     regressor = not hasattr(last, "classes_")
-    if regressor and schema.rule.threshold is not None and decision.score is None:
+    if regressor and schema.rule.threshold is not None and schema.decision.score is None:
         raise SchemaError(
             "a regressor gives no probability; write tolerance = … in [decision], "
             "or score = … for a decision by its value"
         )
     schema.check_classes(_classes(estimator))
-    if steps is None:
-        return read_sklearn(estimator, schema.space)
-    return read_sklearn(estimator, schema.space, table=raw_table(estimator, schema.space, formats))
+    table = None if steps is None else raw_table(estimator, schema.space, formats)
+    return read_exactly(estimator, schema.space, table=table)
+
+
+def _unsuited(scorer: Scorer, rule: Rule) -> str:
+    """Return why a rule about predictions cannot use the scores of a model; empty if it can."""
+    if scorer.link not in ("log", "probit") or rule.tolerance is None:
+        return ""
+    return (
+        f"a tolerance applies to predictions, and the model has the link {scorer.link!r}: equal "
+        "distances of predictions are different distances of its scores"
+    )
 
 
 def _find_runtime(
@@ -205,6 +230,8 @@ def _find_runtime(
             return _scale_rows(runtime_of(source.estimator, model), schema)
         table = raw_table(source.estimator, model.space, formats)
         return runtime_of(source.estimator, model, table=table)
+    if source.trees is not None:
+        return tree_file_runtime(source.trees, model)
     network = source.network
     assert network is not None
     if source.module is not None:

@@ -11,10 +11,14 @@ from feta.errors import FetaError, NetworkError
 from feta.io.raw_table import TableMaker
 from feta.io.schema import Schema
 from feta.model import Model
+from feta.readers.boosters import is_booster
+from feta.readers.catboost.read import is_catboost
+from feta.readers.sklearn.own_threshold import has_own_threshold
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.skorch import is_skorch
+from feta.readers.statsmodels.results import LinearResults, is_statsmodels, linear_results
 from feta.readers.torch.read import read_torch, torch_outputs
-from feta.rule import Rule, probability_of
+from feta.rule import probability_of
 from feta.scorer.network.agreement import Squash
 from feta.scorer.network.embedding import unexpanded
 from feta.scorer.network.network import Network
@@ -23,9 +27,15 @@ from feta.verdict.counterexample import Counterexample
 if TYPE_CHECKING:
     import pandas as pd
 
+    from feta.readers.comparison import Comparison
+
 # The `replay` of `audit`: maps encoded rows to decisions like `Model.decide`, or to scores for
 # regression.
 Replay = Callable[[Matrix], Answers]
+
+
+# Compares encoded people with a frame, given their row numbers.
+CompareRows = Callable[[Matrix, "pd.DataFrame | None", list[int] | None], "Comparison"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +67,7 @@ class Runtime:
     table: Callable[[Matrix], Any]
     columns: tuple[str, ...] | None = None
     as_frame: bool = True
+    compare: CompareRows | None = None  # of a counted model: only its rows can differ
 
     def __call__(self, people: Matrix) -> Answers:
         """Decide encoded rows."""
@@ -114,7 +125,18 @@ def runtime_of(
     >>> [finding.replayed for finding in result.pairs]
     []
     """
+    if is_statsmodels(source):
+        return _results_runtime(linear_results(source, model.space, table), model)
     if hasattr(source, "predict"):
+        steps, last = split_pipeline(source)
+        if steps is None and is_booster(last):
+            from feta.readers.booster_runtime import booster_runtime  # noqa: PLC0415 - it imports this module
+
+            return booster_runtime(last, model)
+        if steps is None and is_catboost(last):
+            from feta.readers.booster_runtime import catboost_runtime  # noqa: PLC0415 - as above
+
+            return catboost_runtime(last, model)
         return _estimator_runtime(source, model, table)
     if hasattr(source, "forward") and hasattr(source, "state_dict"):
         network = read_torch(source)
@@ -175,20 +197,58 @@ def _comparable(
 def _estimator_runtime(estimator: Any, model: Model, table: TableMaker | None) -> Runtime:  # noqa: ANN401 - scikit-learn ships no types
     steps, last = split_pipeline(estimator)
     owner = "the estimator's" if steps is None else "the pipeline's"
-    function, threshold = _deciding_function(model.rule, last)
-    suffix = "" if threshold is None else f", compared with {threshold:g}"
-    name = f"{owner} own {function}{suffix}"
+    name = estimator_name(model, last, owner)
 
     def run(rows: object) -> SourceAnswers:
-        return _answer(estimator, last, model, rows)
+        return estimator_answers(estimator, last, model, rows)
 
-    if steps is None:
+    if steps is None and table is None:
         names = getattr(last, "feature_names_in_", None)
         columns = _raw_columns(names, model)
         return Runtime(name, run, _row_maker(last), columns)
     table = table or raw_table(estimator, model.space)
     as_frame = bool(getattr(table, "as_frame", True))
     return Runtime(name, run, table, tuple(table.names), as_frame)
+
+
+def estimator_name(model: Model, last: object, owner: str = "the estimator's") -> str:
+    """Return the function that decides, and its threshold."""
+    function, threshold = _deciding_function(model, last)
+    suffix = "" if threshold is None else f", compared with {threshold:g}"
+    return f"{owner} own {function}{suffix}"
+
+
+def _results_runtime(results: LinearResults, model: Model) -> Runtime:
+    """Return a runtime that compares predictions with the rule's threshold.
+
+    With a probit link, only a probability of 0.5 has a known score; others are compared with the
+    linear predictor.
+    """
+    threshold, kind = model.rule.threshold, results.kind
+    function, shown = "predict", threshold
+    if kind == "probit":
+        function, shown = ("predict", 0.5) if threshold == 0.0 else ("linear predictor", threshold)
+    elif kind == "log":
+        shown = _predicted_threshold(model)
+    elif kind == "logit" and threshold is not None:
+        shown = probability_of(threshold)
+    suffix = "" if shown is None else f", compared with {shown:g}"
+
+    def run(rows: Any) -> SourceAnswers:  # noqa: ANN401 - a frame or an array
+        if function != "predict":
+            return _predicted(results.linear(rows), model)
+        values = results.predict(rows)
+        if kind == "probit":
+            halves = model.rule.answers_of_outputs((values - 0.5)[:, None], probabilities=False)
+            return SourceAnswers(halves, results.linear(rows)[:, None])
+        if kind != "logit":
+            return _predicted(values, model)
+        column = values[:, None]
+        answers = model.rule.answers_of_outputs(column, probabilities=True)
+        return SourceAnswers(answers, column, "sigmoid")
+
+    columns = results.columns if results.table is not None else None
+    return Runtime(f"the results' own {function}{suffix}", run, results.rows, columns)
 
 
 def _raw_columns(names: Any, model: Model) -> tuple[str, ...] | None:  # noqa: ANN401 - scikit-learn ships no types
@@ -199,27 +259,65 @@ def _raw_columns(names: Any, model: Model) -> tuple[str, ...] | None:  # noqa: A
     return tuple(plain) if len(plain) == len(model.space.attributes) else None
 
 
-def _deciding_function(rule: Rule, last: object) -> tuple[str, float | None]:
+def _deciding_function(model: Model, last: object) -> tuple[str, float | None]:
     """Return the function whose values decide, and their threshold."""
+    threshold = model.rule.threshold
     if not hasattr(last, "classes_"):
-        return "predict", rule.threshold
-    if rule.threshold is None or rule.threshold == 0.0:  # predict compares with 0.5
+        return "predict", _predicted_threshold(model)
+    if threshold is None or threshold == 0.0:  # the threshold of predict
         return "predict", None
-    return "predict_proba", probability_of(rule.threshold)
+    if model.scorer.link == "share":  # the threshold is the probability itself
+        return "predict_proba", threshold
+    if has_own_threshold(last) and model.scorer.link != "logit":
+        raise NetworkError(
+            f"{type(last).__name__} decides with its own threshold: got another one, {threshold!r} "
+            "after it; expected 0; change the classifier's threshold instead"
+        )
+    if model.scorer.link == "logit":
+        return "predict_proba", probability_of(threshold)
+    return "decision_function", threshold
 
 
-def _answer(estimator: Any, last: Any, model: Model, rows: object) -> SourceAnswers:  # noqa: ANN401 - scikit-learn ships no types
+def _predicted_threshold(model: Model) -> float | None:
+    """Return the threshold on a regressor's predictions."""
+    threshold = model.rule.threshold
+    if threshold is None or model.scorer.link != "log":
+        return threshold
+    return float(np.exp(threshold))
+
+
+def estimator_answers(estimator: Any, last: Any, model: Model, rows: object) -> SourceAnswers:  # noqa: ANN401 - scikit-learn ships no types
+    """Return the answers of an estimator's own functions; `last` is its bare final estimator."""
     rule, classes = model.rule, np.asarray(getattr(last, "classes_", []))
-    if not len(classes):  # a regressor's value
-        values = np.asarray(estimator.predict(rows), dtype=np.float64).reshape(-1, 1)
-        return SourceAnswers(rule.answers_of_outputs(values, probabilities=False), values)
+    if not len(classes):
+        return _predicted(np.asarray(estimator.predict(rows), dtype=np.float64), model)
     outputs, squash = _outputs(estimator, last, model, rows)
-    if _deciding_function(rule, last)[0] == "predict_proba":
-        probabilities = np.asarray(estimator.predict_proba(rows))
-        answers = rule.answers_of_outputs(probabilities, probabilities=True)
-        return SourceAnswers(answers, outputs, squash)
-    labels = np.asarray(estimator.predict(rows))
-    return SourceAnswers(rule.answers_of_labels(labels, classes), outputs, squash)
+    function = _deciding_function(model, last)[0]
+    if function == "predict":
+        labels = np.asarray(estimator.predict(rows))
+        return SourceAnswers(rule.answers_of_labels(labels, classes), outputs, squash)
+    values = np.asarray(getattr(estimator, function)(rows), dtype=np.float64)
+    values = values.reshape(len(values), -1)
+    if model.scorer.link == "share":
+        answers = rule.answers_of_outputs(values[:, -1:], probabilities=False)
+    else:
+        answers = rule.answers_of_outputs(values, probabilities=function == "predict_proba")
+    return SourceAnswers(answers, outputs, squash)
+
+
+def _predicted(values: Matrix, model: Model) -> SourceAnswers:
+    """Return the answers by a regressor's values, or by predictions of a log link."""
+    values, rule = values.reshape(-1, 1), model.rule
+    if model.scorer.link != "log":
+        return SourceAnswers(rule.answers_of_outputs(values, probabilities=False), values)
+    threshold = _predicted_threshold(model)
+    assert threshold is not None  # no other rule applies to a link
+    # Distances keep their signs, and the rule compares them with 0.
+    signs = np.sign(values - threshold) + rule.threshold
+    with np.errstate(divide="ignore"):  # a prediction of 0 has underflowed
+        scores = np.log(values)
+    answers = rule.answers_of_outputs(signs, probabilities=False)
+    return SourceAnswers(answers, scores if np.isfinite(scores).all() else None)
 
 
 def _outputs(
@@ -229,9 +327,11 @@ def _outputs(
     rows: object,
 ) -> tuple[Matrix | None, Squash | None]:
     """Return scores, or probabilities if the estimator has no scores."""
-    if is_skorch(last):
+    if is_skorch(last) or has_own_threshold(last):
         return None, None
     n_outputs = model.scorer.outputs
+    if model.scorer.link == "share":
+        return _shares(np.asarray(estimator.predict_proba(rows), dtype=np.float64), model), None
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(rows), dtype=np.float64)
         scores = scores.reshape(len(scores), -1)
@@ -240,6 +340,16 @@ def _outputs(
     if n_outputs == 1:
         return probabilities[:, 1:2], "sigmoid"
     return (probabilities, "softmax") if probabilities.shape[1] == n_outputs else (None, None)
+
+
+def _shares(probabilities: Matrix, model: Model) -> Matrix | None:
+    """Return probabilities as the model's scores: one per class, a difference, or the last."""
+    if model.scorer.outputs == probabilities.shape[1]:
+        return probabilities
+    if model.scorer.outputs != 1:
+        return None
+    last = probabilities[:, 1:2]
+    return last - probabilities[:, :1] if model.rule.threshold == 0.0 else last
 
 
 def _row_maker(estimator: Any) -> Callable[[Matrix], Any]:  # noqa: ANN401 - scikit-learn ships no types

@@ -1,12 +1,18 @@
 """Contents of model files, by the type of file; pickles only if the user trusts them."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from feta.errors import NetworkError
+from feta.readers.booster_files import SUFFIXES as TREES
+from feta.readers.booster_files import TreeFile, identify_tree_file
+from feta.readers.boosters import is_booster
+from feta.readers.catboost.read import is_catboost
 from feta.readers.keras.read import read_keras
 from feta.readers.onnx.read import read_onnx
+from feta.readers.onnx.trees import has_trees
 from feta.readers.pickled import PICKLES, TORCH_PICKLES, load_pickle, load_skops
 from feta.readers.torch.mode import differs_in_training
 from feta.readers.torch.read import read_torch
@@ -16,7 +22,8 @@ from feta.scorer.network.network import Network
 KERAS = {".keras", ".h5", ".hdf5"}
 TABLES = {".csv", ".tsv", ".parquet"}
 SUPPORTED = (
-    ".feta, .onnx, .keras, .h5, .safetensors, .npz or .skops, "
+    ".feta, .onnx, .keras, .h5, .safetensors, .npz, .skops, .json or .ubj (XGBoost), "
+    ".txt (LightGBM), .cbm or .json (CatBoost), "
     "or with --trust-pickle .joblib, .pkl, .pt or .pth"
 )
 
@@ -35,10 +42,11 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelSource:
-    """A network, with its torch module if any; or a fitted estimator, which needs a schema."""
+    """A network, with its torch module if any; or what needs a schema: an estimator, or trees."""
 
     network: Network | None = None
     estimator: Any = None
+    trees: TreeFile | None = None
     module: Any = None
     notes: tuple[str, ...] = ()  # remarks for the user about how it was read
 
@@ -47,9 +55,11 @@ def open_source(path: Path, options: SourceOptions, *, first_schema: bool = Fals
     """Open a file by its type; `first_schema` states that there is no schema yet."""
     suffix = path.suffix.lower()
     if suffix == ".onnx":
-        return ModelSource(read_onnx(path, external_data=options.external))
+        return _open_onnx(path, options)
     if suffix in KERAS:
         return ModelSource(read_keras(path))
+    if suffix in TREES:
+        return ModelSource(trees=identify_tree_file(path))
     if suffix in (".safetensors", ".npz"):
         names = [name.strip() for name in (options.layers or "").split(",")]
         return ModelSource(read_weights(path, [name for name in names if name]))
@@ -72,6 +82,14 @@ def open_source(path: Path, options: SourceOptions, *, first_schema: bool = Fals
         f"{path}: the file type is not supported: got {path.suffix or 'no suffix'!r}; "
         f"expected {SUPPORTED}; export the model as ONNX"
     )
+
+
+def _open_onnx(path: Path, options: SourceOptions) -> ModelSource:
+    """Read a network; trees need a schema."""
+    with suppress(NetworkError):  # the other reader names the file
+        if has_trees(path):
+            return ModelSource(trees=TreeFile(path, "onnx"))
+    return ModelSource(read_onnx(path, external_data=options.external))
 
 
 def _first_pickle_error(path: Path) -> NetworkError:
@@ -120,7 +138,11 @@ def _identify(path: Path, content: Any) -> ModelSource:  # noqa: ANN401 - anythi
     """Return the estimator or the module that a file contains."""
     if type(content).__module__.startswith("feta.estimators."):
         raise _wrapper_error(path, content)
-    if hasattr(content, "predict") and hasattr(content, "get_params"):
+    if (
+        is_booster(content)
+        or is_catboost(content)
+        or (hasattr(content, "predict") and hasattr(content, "get_params"))
+    ):
         return ModelSource(estimator=content)
     if hasattr(content, "forward") and hasattr(content, "state_dict"):
         mode = differs_in_training(content)

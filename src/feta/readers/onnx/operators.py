@@ -11,6 +11,7 @@ from feta.errors import NetworkError
 from feta.readers.onnx.blocks import BLOCK_OPERATORS, batch_norm_of
 from feta.readers.onnx.state import GraphState, options_of, scalar_of, vector_of
 from feta.readers.onnx.tensor_data import DOUBLE, FLOAT
+from feta.readers.onnx.trees_graph import ML, TREES
 from feta.scorer.network.activation import (
     SMOOTH,
     Maxout,
@@ -342,6 +343,11 @@ def unsupported_error(node: "onnx.NodeProto", where: str) -> NetworkError:
     """Return the error for an operator that is not supported, with what to do."""
     if node.domain in STANDARD and node.op_type.lower() in SMOOTH_OPERATORS:
         return refuse_smooth(node.op_type, where)
+    if node.domain == ML and node.op_type in TREES:
+        return NetworkError(
+            f"{where} is an ensemble of trees: expected a network; read it with read_onnx_trees, "
+            "which needs the columns of the schema"
+        )
     supported = ", ".join(sorted({*OPERATORS, *BLOCK_OPERATORS}))
     domain = "" if node.domain in STANDARD else f" of the domain {node.domain!r}"
     remedy = REMEDIES.get(node.op_type, "")

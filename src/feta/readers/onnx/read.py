@@ -13,13 +13,13 @@ import numpy as np
 
 from feta.arrays import Array
 from feta.errors import FetaError, NetworkError
-from feta.io.regular_file import read_bytes
 from feta.readers.onnx.blocks import (
     BLOCK_OPERATORS,
     LARGEST_INTEGERS,
     PART_OPERATORS,
 )
 from feta.readers.onnx.check import check_graph
+from feta.readers.onnx.load import decode
 from feta.readers.onnx.operators import (
     MIN_INPUTS,
     OPERATORS,
@@ -79,19 +79,8 @@ def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
 
 def _load(path: Path) -> "onnx.ModelProto":
     import onnx  # noqa: PLC0415 - slow to import
-    from google.protobuf.message import DecodeError  # noqa: PLC0415 - comes with onnx
 
-    content = read_bytes(path)
-    try:
-        model = onnx.load_model_from_string(content)
-    except (DecodeError, ValueError, RecursionError):
-        raise NetworkError(
-            "the file cannot be decoded; expected an ONNX model; export it again"
-        ) from None
-    if not model.graph.node:
-        raise NetworkError(
-            "the file has no operators; expected an ONNX model with operators; export it again"
-        )
+    model = decode(path)
     newest = onnx.defs.onnx_opset_version()
     opsets = [opset.version for opset in model.opset_import if opset.domain in STANDARD]
     if not opsets or not all(OLDEST_OPSET <= version <= newest for version in opsets):

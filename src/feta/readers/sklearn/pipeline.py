@@ -6,6 +6,7 @@ from feta.absorb.known_values import KnownValues, known_values, marker_formats
 from feta.errors import NetworkError, SchemaError, missing
 from feta.io.column_format import ColumnFormat, Formats
 from feta.io.raw_table import RawTable, with_markers
+from feta.readers.sklearn.own_threshold import around, has_own_threshold, inner_classifier
 from feta.space.feature_space import FeatureSpace
 
 Estimator = Any  # scikit-learn ships no types
@@ -20,6 +21,9 @@ def split_pipeline(estimator: Estimator) -> tuple[Estimator, Estimator]:
         return split_pipeline(estimator.estimator)
     if name.endswith("SearchCV") and hasattr(estimator, "best_estimator_"):
         return split_pipeline(estimator.best_estimator_)
+    if has_own_threshold(estimator):  # it remains the last step
+        inside, bare = split_pipeline(inner_classifier(estimator))
+        return inside, around(estimator, bare)
     if name != "Pipeline":
         return None, estimator
     before, last = estimator[:-1], estimator.steps[-1][1]

@@ -15,11 +15,26 @@ from feta.absorb.evaluation import Evaluation
 from feta.arrays import Matrix
 from feta.errors import FetaError, NetworkError, unknown_choice
 from feta.io.raw_table import TableMaker
+from feta.readers.sklearn.linear import (
+    Probability,
+    is_linear,
+    linear_obstacle,
+    linear_scores,
+    probability_of,
+    read_linear,
+    several_labels,
+    several_scores,
+    tie_side,
+)
+from feta.readers.sklearn.own_threshold import (
+    OwnThreshold,
+    has_own_threshold,
+    inner_classifier,
+)
 from feta.readers.sklearn.pipeline import check_order, raw_table, split_pipeline
 from feta.readers.skorch import is_skorch, read_skorch
 from feta.scorer.network.agreement import check_agreement
 from feta.scorer.network.network import Network
-from feta.scorer.protocol import Side
 from feta.space.feature_space import FeatureSpace
 from feta.space.sampling import draw_people
 
@@ -31,6 +46,8 @@ CHECKED_ROWS = 256
 
 # scikit-learn's names of its piecewise-linear activations; FETA uses the same names.
 ACTIVATIONS = ("identity", "relu")
+
+MLPS = ("MLPClassifier", "MLPRegressor")
 
 # Votes and counts store the class index in int8.
 MAX_CLASSES = 127
@@ -48,51 +65,77 @@ def read_sklearn(
 ) -> Network:
     """Read a fitted estimator of scikit-learn or skorch.
 
-    Supported are MLPClassifier, LogisticRegression, LogisticRegressionCV, MLPRegressor,
-    LinearRegression and skorch's networks. An estimator at the end of a pipeline needs the space of
-    the raw columns that the pipeline reads: the steps before it become part of the first layer.
-    Without a pipeline, columns are taken in order; if space and estimator both name a column, its
-    position must be the same.
+    Supported are MLPClassifier, MLPRegressor, the linear models of scikit-learn, classifiers with
+    their own threshold around one of these, and skorch's networks. An estimator at the end of a
+    pipeline needs the space of the raw columns that the pipeline reads: the steps before it become
+    part of the first layer. Without a pipeline, columns are taken in order; if space and estimator
+    both name a column, its position must be the same.
 
     With two classes, a score above 0 stands for `classes_[1]`, and a score of 0 does not, since
-    both kinds of classifiers compare strictly. With more classes, each has a score, and the first
-    of the largest wins. The network's scores are compared with the estimator's, on random rows and
-    on those of `people`. `table` turns the space's rows into the pipeline's input, if that is not
-    a frame of raw columns.
+    all these classifiers compare strictly; a classifier with its own threshold gives ties to the
+    class of that threshold. With more classes, each has a score, and the first of the largest
+    wins. The score of a generalized linear model is its linear predictor, before the inverse of
+    its link. The network's scores are compared with the estimator's, on random rows and on those
+    of `people`. `table` turns the space's rows into the estimator's input, if that is not a frame
+    of raw columns.
     """
     steps, last = split_pipeline(estimator)
-    reason = _obstacle(last)
+    own = OwnThreshold.of(last) if _is_thresholded(last) else None
+    bare = last if own is None else inner_classifier(last)
+    reason = _obstacle(bare)
     if reason is not None:
         raise NetworkError(reason)
-    network = _read_bare(last)
-    rng = np.random.default_rng(0)
-    if steps is None:
-        if space is not None:
-            check_order(space, last)
-        rows = rng.normal(size=(CHECKED_ROWS, network.width))
-        if people is not None and people.shape[1] == network.width:  # else the model rejects it
-            rows = np.concatenate([rows, people])
-        _compare_scores(network, last, rows, lambda rows: rows)
-        return network
-    if space is None:
-        raise NetworkError(
-            "the space of the pipeline's raw columns is missing; "
-            "call feta.read_sklearn(pipeline, space)"
-        )
-    table = table or raw_table(estimator, space)
-    absorbed = _absorb_steps(network, steps, space, table)
-    drawn = draw_people(space, rng, CHECKED_ROWS)
-    rows = drawn if people is None else np.concatenate([drawn, people])
-    _compare_scores(absorbed, last, rows, Evaluation(space, steps, table).features)
-    return absorbed
+    network = _read_bare(bare)
+    if steps is None and table is None:
+        network = _check_encoded(network, bare, space, people)
+    else:
+        if space is None:
+            raise NetworkError(
+                "the space of the pipeline's raw columns is missing; "
+                "call feta.read_sklearn(pipeline, space)"
+            )
+        table = table or raw_table(estimator, space)
+        evaluation = Evaluation(space, _identity() if steps is None else steps, table)
+        network = _absorb_steps(network, evaluation, table)
+        drawn = draw_people(space, np.random.default_rng(0), CHECKED_ROWS)
+        rows = drawn if people is None else np.concatenate([drawn, people])
+        _compare_scores(network, bare, rows, evaluation.features)
+    return network if own is None else own.shift(network, _probability(bare))
 
 
-def _absorb_steps(
+def _is_thresholded(last: object) -> bool:
+    return has_own_threshold(last) and hasattr(inner_classifier(last), "classes_")
+
+
+def _probability(estimator: object) -> Probability | None:
+    return "logistic" if _is_mlp(estimator) else probability_of(estimator)
+
+
+def _identity() -> Any:  # noqa: ANN401 - scikit-learn ships no types
+    """Return steps that change nothing, for an estimator that reads raw columns itself."""
+    from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - import feta stays light
+
+    return make_pipeline("passthrough")
+
+
+def _check_encoded(
     network: Network,
-    steps: Any,  # noqa: ANN401 - scikit-learn ships no types
-    space: FeatureSpace,
-    table: TableMaker,
+    estimator: Any,  # noqa: ANN401 - scikit-learn ships no types
+    space: FeatureSpace | None,
+    people: Matrix | None,
 ) -> Network:
+    """Check an estimator that reads encoded people; return its network."""
+    if space is not None:
+        check_order(space, estimator)
+    rows = np.random.default_rng(0).normal(size=(CHECKED_ROWS, network.width))
+    if people is not None and people.shape[1] == network.width:  # else the model rejects it
+        rows = np.concatenate([rows, people])
+    _compare_scores(network, estimator, rows, lambda rows: rows)
+    return network
+
+
+def _absorb_steps(network: Network, evaluation: Evaluation, table: TableMaker) -> Network:
+    steps, space = evaluation.preprocessing, evaluation.space
     try:
         return absorb(network, steps, space, table)
     except FetaError:
@@ -111,55 +154,41 @@ def obstacle_inside_wrapper(error: NetworkError) -> str:
 
 def _obstacle(estimator: object) -> str | None:
     """Return why FETA cannot read a bare estimator, and what to do; None if it can."""
-    from sklearn.linear_model import (  # noqa: PLC0415 - import feta stays light
-        LinearRegression,
-        LogisticRegression,
-        LogisticRegressionCV,
-    )
-    from sklearn.neural_network import (  # noqa: PLC0415 - import feta stays light
-        MLPClassifier,
-        MLPRegressor,
-    )
-
     name = type(estimator).__name__
     if is_skorch(estimator):
         return None if hasattr(estimator, "module_") else _unfitted_message(name)
-    # Only the exact types: a subclass may decide differently.
-    classifiers = (LogisticRegression, LogisticRegressionCV, MLPClassifier)
-    if type(estimator) not in (*classifiers, LinearRegression, MLPRegressor):
+    if has_own_threshold(estimator):
+        return _unfitted_message(name)
+    if not (_is_mlp(estimator) or is_linear(estimator)):
         return (
-            f"the estimator is not supported: got {name}; expected an MLPClassifier, "
-            "LogisticRegression, LogisticRegressionCV, MLPRegressor, LinearRegression or skorch "
-            f"network, or a pipeline that ends in one; train one of those, or {WRAPPER_ADVICE}"
+            f"the estimator is not supported: got {name}; expected a perceptron (MLPClassifier, "
+            "MLPRegressor) or a linear model of scikit-learn, a skorch network, or a pipeline "
+            f"that ends in one; train one of those, or {WRAPPER_ADVICE}"
         )
     if not hasattr(estimator, "coefs_" if _is_mlp(estimator) else "coef_"):
         return _unfitted_message(name)
-    check_outputs = _check_classes if isinstance(estimator, classifiers) else _check_one_score
-    return check_outputs(estimator) or _check_activation(estimator)
+    several = _mlp_obstacle(estimator) if _is_mlp(estimator) else linear_obstacle(estimator)
+    return several or (_check_classes(estimator) if hasattr(estimator, "classes_") else None)
 
 
 def _unfitted_message(name: str) -> str:
     return f"{name} is not fitted; call its fit before it is read"
 
 
-def _check_one_score(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn ships no types
-    name = type(estimator).__name__
-    n_scores = estimator.n_outputs_ if _is_mlp(estimator) else len(np.atleast_2d(estimator.coef_))
-    if n_scores == 1:
+def _mlp_obstacle(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn ships no types
+    name, n_outputs = type(estimator).__name__, estimator.n_outputs_
+    if n_outputs > 1 and not hasattr(estimator, "classes_"):
+        return several_scores(name, n_outputs)
+    if n_outputs > 1 and estimator.out_activation_ == "logistic":
+        return several_labels(name, len(estimator.classes_))
+    if estimator.activation in ACTIVATIONS:
         return None
-    return (
-        f"{name} gives several scores per person: got {n_scores}; expected 1; "
-        "train one estimator per score"
-    )
+    problem = unknown_choice(estimator.activation, ACTIVATIONS)
+    return f"unsupported activation of {name}: {problem}; train it with activation='relu'"
 
 
 def _check_classes(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn ships no types
     name, n_classes = type(estimator).__name__, len(estimator.classes_)
-    if _is_mlp(estimator) and estimator.n_outputs_ > 1 and estimator.out_activation_ == "logistic":
-        return (
-            f"{name} gives several labels per person: got {n_classes}; expected 1; "
-            "train one estimator per label"
-        )
     if n_classes == 2 and getattr(estimator, "multi_class", "") == "multinomial":  # noqa: PLR2004 - one score
         return (
             f"{name} is multinomial with two classes: got probabilities of twice the score; "
@@ -173,22 +202,15 @@ def _check_classes(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn
     return None
 
 
-def _check_activation(estimator: Any) -> str | None:  # noqa: ANN401 - scikit-learn ships no types
-    if not _is_mlp(estimator) or estimator.activation in ACTIVATIONS:
-        return None
-    problem = unknown_choice(estimator.activation, ACTIVATIONS)
-    name = type(estimator).__name__
-    return f"unsupported activation of {name}: {problem}; train it with activation='relu'"
-
-
 def _is_mlp(estimator: object) -> bool:
-    return type(estimator).__name__ in ("MLPClassifier", "MLPRegressor")
+    kind = type(estimator)  # only the exact types: a subclass may decide differently
+    return kind.__name__ in MLPS and kind.__module__.startswith("sklearn.")
 
 
 def _read_bare(estimator: Any) -> Network:  # noqa: ANN401 - scikit-learn ships no types
     if is_skorch(estimator):
         return read_skorch(estimator)
-    return _read_mlp(estimator) if _is_mlp(estimator) else _read_linear(estimator)
+    return _read_mlp(estimator) if _is_mlp(estimator) else read_linear(estimator)
 
 
 def _read_mlp(estimator: Any) -> Network:  # noqa: ANN401 - scikit-learn ships no types
@@ -197,32 +219,9 @@ def _read_mlp(estimator: Any) -> Network:  # noqa: ANN401 - scikit-learn ships n
         list(zip(weights, estimator.intercepts_, strict=True)),
         activation=estimator.activation,
         source=_source_format(weights[0]),
-        equality=_equality(estimator),
+        equality=tie_side(estimator),  # the label binarizer compares p > 0.5
         sigmoid=hasattr(estimator, "classes_"),  # classifiers compare probabilities
     )
-
-
-def _read_linear(estimator: Any) -> Network:  # noqa: ANN401 - scikit-learn ships no types
-    weight = estimator.coef_
-    dense = weight.toarray() if hasattr(weight, "toarray") else weight  # sparse after sparsify()
-    matrix = np.atleast_2d(dense)
-    bias = np.broadcast_to(estimator.intercept_, len(matrix))  # 0.0 without an intercept
-    return Network.from_layers(
-        [(matrix, bias)],
-        source=_source_format(matrix),
-        equality=_equality(estimator),
-        sigmoid=hasattr(estimator, "predict_proba"),  # thresholds apply to probabilities
-    )
-
-
-def _equality(estimator: object) -> Side | None:
-    """Return the side of a score of 0: the first of two classes, since both compare strictly.
-
-    LogisticRegression predicts the second class if decision_function > 0, and the label binarizer
-    of MLPClassifier if p > 0.5.
-    """
-    binary = len(getattr(estimator, "classes_", ())) == 2  # noqa: PLR2004 - one score decides
-    return "below" if binary else None
 
 
 def _source_format(weight: Matrix) -> Literal["float32", "float64"]:
@@ -251,10 +250,10 @@ def _estimator_scores(estimator: Any, rows: Matrix) -> Matrix:  # noqa: ANN401 -
         import pandas as pd  # noqa: PLC0415 - import feta stays light
 
         table = pd.DataFrame(rows, columns=estimator.feature_names_in_)
+    if not _is_mlp(estimator):
+        return linear_scores(estimator, table)
     if not hasattr(estimator, "classes_"):
         return np.asarray(estimator.predict(table))
-    if not _is_mlp(estimator):
-        return np.asarray(estimator.decision_function(table))
     # Saturated probabilities would hide a difference; without the sigmoid it returns scores.
     bare = copy.copy(estimator)
     bare.out_activation_ = "identity"

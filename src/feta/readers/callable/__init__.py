@@ -1,0 +1,1 @@
+"""Reader of any function that predicts: it is evaluated on every counterpart."""

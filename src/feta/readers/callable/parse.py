@@ -1,0 +1,119 @@
+"""Answers of the user's function as numbers: scores, or one indicator per class for labels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feta.arrays import Array, Matrix
+from feta.errors import MAX_SHOWN_NAMES
+from feta.rounding import AGREEMENT, AGREEMENT_FLOAT32
+from feta.scorer.counted.answers import InvalidAnswers, RawAnswers
+from feta.space.cell_values import to_number
+
+# Maximum characters of an answer in a message.
+MAX_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """A function that returns numbers, one per output."""
+
+    n_answers: int
+
+    def parse(self, answers: Any, n_rows: int) -> RawAnswers:  # noqa: ANN401 - anything
+        """Return the numbers; rows with others than finite ones have a problem."""
+        array = as_array(answers)
+        if not _fits(array, n_rows, self.n_answers):
+            expected = "1 number" if self.n_answers == 1 else f"{self.n_answers} numbers"
+            raise _wrong_length(array, n_rows, expected)
+        values = to_floats(array).reshape(n_rows, self.n_answers)
+        finite = np.isfinite(values)
+        problems = {
+            row: f"the model answered {_shown(array.reshape(n_rows, -1)[row])}; expected finite "
+            "numbers"
+            for row in np.flatnonzero(~finite.all(axis=1)).tolist()
+        }
+        short = array.dtype.kind == "f" and array.dtype.itemsize < 8  # noqa: PLR2004 - float64
+        rounding = AGREEMENT_FLOAT32 if short else AGREEMENT
+        return RawAnswers(np.where(finite, values, 0.0) + 0.0, problems, rounding)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """A function that returns one of several labels: the indicators of the classes."""
+
+    classes: Array
+
+    @property
+    def n_answers(self) -> int:
+        """One indicator per class."""
+        return len(self.classes)
+
+    def parse(self, answers: Any, n_rows: int) -> RawAnswers:  # noqa: ANN401 - anything
+        """Return 1 for the label and 0 for the others; unknown labels are a problem."""
+        array = as_array(answers)
+        if not _fits(array, n_rows, 1):
+            raise _wrong_length(array, n_rows, "1 label")
+        labels = array.reshape(-1)
+        indicators = np.stack([_equal(labels, label) for label in self.classes.tolist()], axis=1)
+        known = indicators.sum(axis=1) == 1
+        shown = " or ".join(repr(label) for label in self.classes[:MAX_SHOWN_NAMES].tolist())
+        problems = {
+            row: f"the model answered the label {_shown(labels[row : row + 1])}; expected {shown}"
+            for row in np.flatnonzero(~known).tolist()
+        }
+        return RawAnswers(np.where(known[:, None], indicators, 0.0), problems)
+
+
+Parser = Scores | Labels
+
+
+def as_array(answers: Any) -> Array:  # noqa: ANN401 - anything that a function returns
+    """Return answers as an array; one of objects if they have different types or lengths."""
+    try:
+        array = np.asarray(answers)
+    except (TypeError, ValueError):
+        return np.array([answers], dtype=object)
+    if array.dtype.kind in "US" and isinstance(answers, list | tuple):  # numbers became texts
+        return np.array(answers, dtype=object)
+    return array
+
+
+def to_floats(array: Array) -> Matrix:
+    """Return numbers as float64; NaN where an answer is not a number."""
+    if array.dtype.kind in "iufb":
+        return array.astype(np.float64)
+    flat = [to_number(value) for value in array.reshape(-1).tolist()]
+    return np.array(flat, dtype=np.float64).reshape(array.shape)
+
+
+def _equal(labels: Array, label: object) -> Matrix:
+    """Return 1.0 where labels equal one label; NaN and other types do not."""
+    equal: Any = labels == label
+    if np.shape(equal) != labels.shape:  # numpy compares texts with numbers as a whole
+        return np.zeros(len(labels))
+    return np.asarray(equal == True, dtype=np.float64)  # noqa: E712 - pandas' NA is neither
+
+
+def _fits(array: Array, n_rows: int, n_answers: int) -> bool:
+    """Return whether there is one answer per row; for one row, axes may be squeezed."""
+    shapes: set[tuple[int, ...]] = {(n_rows, n_answers)}
+    if n_answers == 1:
+        shapes.add((n_rows,))
+    if n_rows == 1:
+        shapes |= {(n_answers,)} | ({()} if n_answers == 1 else set())
+    return array.shape in shapes
+
+
+def _wrong_length(array: Array, n_rows: int, expected: str) -> InvalidAnswers:
+    return InvalidAnswers(
+        f"the model returned answers of the shape {array.shape} for {n_rows:,} rows; expected "
+        f"{expected} per row"
+    )
+
+
+def _shown(cells: Array) -> str:
+    texts = [repr(value) for value in cells.tolist()]
+    text = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"

@@ -1,0 +1,1 @@
+"""What readers of tree ensembles share: features, splits and the builder of trees."""
