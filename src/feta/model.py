@@ -26,6 +26,10 @@ from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Enclosure, Points, Restricted, Scorer
 from feta.space.feature_space import FeatureSpace
 
+# Exponentials and Φ at 0 are accurate to a few units in the last place, and change by at least 0.4
+# times as much as their argument, relative to their size; so do thresholds on predictions.
+INVERSE_LINK_ULPS = 64
+
 # Points that are decided exactly between two checks of the deadline.
 EXACT_CHUNK = 2**13
 
@@ -96,10 +100,16 @@ class Model:
                 f"conflicting arguments: got rule={argument!r} and threshold={threshold!r}; "
                 "expected one of them"
             )
-        if threshold is not None and self.scorer.sigmoid and 0 < threshold < 1:
+        if threshold is not None and self.scorer.link == "logit" and 0 < threshold < 1:
             message = (
                 f"threshold={threshold} is compared with the score, before the network's last "
                 f"sigmoid; for a probability, use rule=Threshold.at_probability({threshold})"
+            )
+            warnings.warn(message, stacklevel=3)
+        if threshold is not None and self.scorer.link == "log":
+            message = (
+                f"threshold={threshold} is compared with the score, whose exponential the model "
+                f"predicts; for a prediction, use rule=Threshold.at_prediction({threshold})"
             )
             warnings.warn(message, stacklevel=3)
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
@@ -155,7 +165,13 @@ class Model:
         arithmetic = self.scorer.arithmetic
         if self.space.magnitudes.max() > arithmetic.huge:
             return float("inf")
-        return self.rule.source_error(arithmetic) if self.scorer.sigmoid else 0.0
+        match self.scorer.link:
+            case "logit":
+                return self.rule.source_error(arithmetic)
+            case "log" | "probit":  # as a rounded exponential or Φ of a score
+                return INVERSE_LINK_ULPS * arithmetic.unit * (1 + abs(self.rule.threshold or 0.0))
+            case "identity" | "share":
+                return 0.0
 
     def score(self, people: Matrix) -> Vector:
         """Compute float64 scores, for display only: decisions need an error bound."""
@@ -217,6 +233,17 @@ def _fit_scorer(scorer: Scorer, rule: Rule, space: FeatureSpace) -> Scorer:
     problem = check_fits(rule, scorer.outputs)
     if problem:
         raise SchemaError(f"wrong number of network outputs: {problem}")
+    if rule.tolerance is not None and scorer.link in ("log", "probit"):
+        # Equal distances of predictions are different distances of scores.
+        raise NetworkError(
+            f"a tolerance does not apply to a model with the link {scorer.link!r}: got {rule!r}, "
+            "which bounds differences of scores, not of predictions; expected a threshold; "
+            "evaluate the model's own predict instead, with feta.read_callable"
+        )
     if scorer.outputs != rule.outputs:  # two classes, one score
         scorer = scorer.difference()
+    # A counted model refuses answers in doubt then, because a span needs scores, not intervals.
+    for_regression = getattr(scorer, "for_regression", None)
+    if rule.tolerance is not None and for_regression is not None:
+        scorer = for_regression()
     return scorer.over(space)

@@ -82,4 +82,11 @@ class SpreadOf:
     model: Model
 
 
-Query = PersonQuery | CountOf | SpreadOf
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanOf:
+    """On which side of a cut-off is the mean of each person's counterparts?"""
+
+    model: Model
+
+
+Query = PersonQuery | CountOf | SpreadOf | MeanOf

@@ -11,19 +11,25 @@ import numpy as np
 from feta.arrays import Answers, Counts, Matrix, Vector
 from feta.engine.budget_tracker import BudgetTracker
 from feta.engine.counterparts import MAX_COUNTERPARTS, assignments, block_size, blocks
+from feta.engine.means import means_of
 from feta.engine.order_statistics import spread_of
-from feta.engine.protocol import Budget, Until
-from feta.engine.query_state import QueryState
+from feta.engine.protocol import Budget, Until, check_countable
+from feta.engine.query_state import QueryState, undecided
+from feta.engine.sections import SectionModels, finite_size
 from feta.engine.span import HIGHEST, LOWEST, Span
+from feta.errors import UnreliableAnswer
 from feta.model import Model
 from feta.query import FairAt, PersonQuery, Query, WorstAt
 from feta.rounding import FLOAT64
 from feta.rule.comparator import UNDECIDED
 from feta.scorer.protocol import CounterpartPoints, Enclosure, Objective, Points
 from feta.space.vote_weights import VoteWeights
+from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally, complete_tally
 from feta.verdict.verdict import Reason, Unfair, Unknown, Verdict
+from feta.vote.cutoff import CutOff
+from feta.vote.totals import MeanVote
 
 
 class ExhaustiveEngine:
@@ -34,13 +40,27 @@ class ExhaustiveEngine:
         "verify, worst, tally on finite sensitive domains: every counterpart, exactly"
     )
 
+    def __init__(self) -> None:
+        self._section_models = SectionModels()
+
     def accepts(self, query: Query) -> bool:
-        """Accept every finite lattice whose assignment IDs fit in int64."""
-        relation = query.model.relation
-        return relation.finite and relation.size < MAX_COUNTERPARTS
+        """Accept every finite lattice whose assignment IDs fit in int64.
+
+        A real-valued attribute is finite if the scorer distinguishes only intervals of it.
+        """
+        size = finite_size(query.model)
+        return size is not None and size < MAX_COUNTERPARTS
 
     def solve(self, query: PersonQuery, budget: Budget) -> Verdict:
-        """Answer one query."""
+        """Answer one query; a score in doubt of a counted model leaves it undecided."""
+        if not query.model.relation.finite:
+            return self._section_models.solve(query, budget, engine=self.name, solve=self.solve)
+        try:
+            return self._solve(query, budget)
+        except UnreliableAnswer:
+            return undecided(query)
+
+    def _solve(self, query: PersonQuery, budget: Budget) -> Verdict:
         search, worst = _ExhaustiveSearch(query, budget), isinstance(query, WorstAt)
         if search.state.span is not None:
             return search.span(search.state.span, worst=worst)
@@ -65,6 +85,7 @@ class ExhaustiveEngine:
         weights: VoteWeights | None = None,
     ) -> Tally:
         """Count the counterparts' decisions, several people at a time if the lattice is small."""
+        check_countable(model)
         rule = model.rule
         budget_tracker = BudgetTracker(budget)
         group_size, totals = 1, np.zeros(len(people), dtype=np.int64)
@@ -99,6 +120,19 @@ class ExhaustiveEngine:
     ) -> Spread:
         """Compute each person's median, lowest and highest counterpart score, exactly."""
         return spread_of(model, people, budget, weights)
+
+    def means(
+        self,
+        model: Model,
+        people: Matrix,
+        budget: Budget,
+        *,
+        vote: MeanVote,
+        cutoff: CutOff,
+        weights: VoteWeights | None = None,
+    ) -> Means:
+        """Decide each person by the mean of the counterparts' scores or grades, exactly."""
+        return means_of(model, people, budget, vote=vote, cutoff=cutoff, weights=weights)
 
 
 class _ExhaustiveSearch:

@@ -14,19 +14,24 @@ from feta.engine.lattice_batch import solve_batch
 from feta.engine.lattice_search import LatticeSearch
 from feta.engine.lattice_span import SpanSearch
 from feta.engine.lattice_tally import LatticeTally
+from feta.engine.means import means_of
 from feta.engine.order_statistics import spread_of
 from feta.engine.protocol import UNLIMITED, Budget, Until, check_countable
 from feta.engine.query_state import QueryState
 from feta.engine.real_axis import RealAxisSearch
+from feta.engine.sections import SectionModels
 from feta.errors import EngineError
 from feta.model import Model
 from feta.query import PersonQuery, Query, WorstAt
 from feta.scorer.kernel import LatticeKernel
 from feta.scorer.native import SLOWER, is_built
 from feta.space.vote_weights import VoteWeights
+from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
+from feta.vote.cutoff import CutOff
+from feta.vote.totals import MeanVote
 
 
 class LatticeEngine:
@@ -44,6 +49,7 @@ class LatticeEngine:
         self.simd = simd
         self._kernels: WeakKeyDictionary[Model, LatticeKernel] = WeakKeyDictionary()
         self._real_axes: WeakKeyDictionary[Model, RealAxisSearch] = WeakKeyDictionary()
+        self._section_models = SectionModels()
 
     @staticmethod
     def available() -> bool:
@@ -53,16 +59,23 @@ class LatticeEngine:
     def accepts(self, query: Query) -> bool:
         """Accept what the scorer's kernel accepts.
 
-        One sensitive attribute may be real-valued if there is one score. Models with several
-        real-valued attributes need the engine `milp`.
+        One sensitive attribute may be real-valued if there is one score. Several may be if the
+        scorer distinguishes only intervals of them. Other models with several real-valued
+        attributes need the engine `milp`.
         """
         model = query.model
         if not model.relation.finite:
-            return model in self._real_axes or model.restricted.fits_line(model.space)
+            sectioned = self._section_models.of(model)
+            if sectioned is not None:
+                model = sectioned
+            else:
+                return model in self._real_axes or model.restricted.fits_line(model.space)
         return model in self._kernels or model.restricted.fits_kernel(model.space)
 
     def solve(self, query: PersonQuery, budget: Budget) -> Verdict:
         """Answer one query."""
+        if self._is_sectioned(query.model):
+            return self._section_models.solve(query, budget, engine=self.name, solve=self.solve)
         if not query.model.relation.finite:
             return self._real_axis(query.model).solve(QueryState(query, budget, self.name))
         kernel = self._kernel(query.model)  # building it is not charged to the query
@@ -118,6 +131,22 @@ class LatticeEngine:
         check_countable(model)
         return spread_of(model, people, budget, weights)
 
+    def means(
+        self,
+        model: Model,
+        people: Matrix,
+        budget: Budget,
+        *,
+        vote: MeanVote,
+        cutoff: CutOff,
+        weights: VoteWeights | None = None,
+    ) -> Means:
+        """Decide each person by the mean of the counterparts' scores or grades, exactly.
+
+        A mean needs every score, so this enumerates as `exhaustive` does.
+        """
+        return means_of(model, people, budget, vote=vote, cutoff=cutoff, weights=weights)
+
     def _kernel(self, model: Model) -> LatticeKernel:
         kernel = self._kernels.get(model)
         if kernel is None:
@@ -133,6 +162,9 @@ class LatticeEngine:
                 simd=self.simd,
             )
         return kernel
+
+    def _is_sectioned(self, model: Model) -> bool:
+        return not model.relation.finite and self._section_models.of(model) is not None
 
     def _real_axis(self, model: Model) -> RealAxisSearch:
         search = self._real_axes.get(model)

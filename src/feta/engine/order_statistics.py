@@ -1,14 +1,15 @@
 """Exact order statistics of scores that are known up to error bounds."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
-from feta.dyadic import Dyadic
 from feta.engine.budget_tracker import BudgetTracker
 from feta.engine.counterparts import IndexedCounterparts, blocks
 from feta.engine.protocol import Budget
+from feta.errors import UnreliableAnswer
 from feta.model import Model
 from feta.rounding import FLOAT64
 from feta.scorer.protocol import Enclosure, Points
@@ -27,7 +28,8 @@ def spread_of(model: Model, people: Matrix, budget: Budget, weights: VoteWeights
                 break
             scores.add(points.assignment_ids, votes, points.scores(FLOAT64))
         else:
-            statistics[:, row] = scores.spread(IndexedCounterparts(model, people[row]))
+            with suppress(UnreliableAnswer):  # a counted model in doubt: undecided
+                statistics[:, row] = scores.spread(IndexedCounterparts(model, people[row]))
     return Spread(statistics[0], statistics[1], statistics[2], ~np.isnan(statistics[0]))
 
 
@@ -83,7 +85,7 @@ def _score_at_rank(rank: int, points: Points, intervals: _Intervals) -> float:
     order = sorted(range(int(near.sum())), key=lambda index: exact.numerators[index, 0])
     votes_up_to = int(intervals.votes[below].sum()) + np.cumsum(intervals.votes[near][order])
     index = order[int(np.searchsorted(votes_up_to, rank))]
-    return float(Dyadic(exact.numerators[index, :1], exact.exponent).floats()[0])
+    return float(exact[index, :1].floats()[0])
 
 
 def _quantile(values: Vector, votes: Counts, rank: int) -> float:

@@ -10,9 +10,12 @@ from feta.errors import EngineError, SchemaError
 from feta.model import Model
 from feta.query import PersonQuery, Query
 from feta.space.vote_weights import VoteWeights
+from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
+from feta.vote.cutoff import CutOff
+from feta.vote.totals import MeanVote
 
 Until = Literal["all", "majority"]
 
@@ -112,4 +115,17 @@ class Engine(Protocol):
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
         """Compute each person's median, lowest and highest counterpart score, exactly."""
+        ...
+
+    def means(
+        self,
+        model: Model,
+        people: Matrix,
+        budget: Budget,
+        *,
+        vote: MeanVote,
+        cutoff: CutOff,
+        weights: VoteWeights | None = None,
+    ) -> Means:
+        """Decide each person by the mean of the counterparts' scores or grades, exactly."""
         ...

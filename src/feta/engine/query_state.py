@@ -16,10 +16,16 @@ from feta.model import EXACT_CHUNK
 from feta.query import FairAt
 from feta.rule.comparator import UNDECIDED, Comparator
 from feta.scorer.exact_scores import ExactScores
-from feta.scorer.protocol import Objective
+from feta.scorer.protocol import Objective, doubt_at, has_scores, prepare
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof, Proof
 from feta.verdict.counterexample import Counterexample
-from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+from feta.verdict.verdict import DOUBT_REASONS, Fair, Reason, Unfair, Unknown, Verdict
+
+# What `worst` says about the pair of a model that returns labels only.
+NO_GAP = (
+    "the model returns labels only, so there is no gap: the pair is a counterexample, and no "
+    "counterexample is worse than another"
+)
 
 # A counterpart: its assignment ID, or its row, since real-valued attributes have no IDs.
 Point = int | Vector
@@ -50,6 +56,7 @@ class QueryState:
         self.engine = engine
         self.budget_tracker = BudgetTracker(budget)
         self.counterparts = IndexedCounterparts(self.model, query.person)
+        prepare(self.model.restricted, query.person)
         self.span: Span | None = None  # regression: the extreme scores known so far
         if self.model.rule.tolerance is not None:
             self.span = Span(self.model, query.person)
@@ -130,10 +137,18 @@ class QueryState:
         worst = self.find_worst(assignment_ids)
         if worst is None:
             return self.unknown(int(assignment_ids[0]))
-        pair = self.witness(worst.assignment_id)
+        pair = self._witness_of(worst.assignment_id)
         if pair is not None:
-            return Unfair(pair, optimal=worst.optimal, effort=self.budget_tracker.effort())
+            gaps, effort = has_scores(self.model.scorer), self.budget_tracker.effort()
+            optimal = worst.optimal and gaps
+            return Unfair(pair, optimal, effort, detail="" if gaps else NO_GAP)
         return self.decide_rest(assignment_ids, runtime_safe=runtime_safe)
+
+    def _witness_of(self, assignment_id: int) -> Counterexample | None:
+        """Replay a counterpart, unless it is known to get the same decision."""
+        scores = self.counterparts.exact_scores(np.array([assignment_id]))
+        same = self.comparator.decide_exactly(scores)[0] == 0
+        return None if same and self.span is None else self.witness(assignment_id)
 
     def fair(self, *, runtime_safe: bool, proof: Proof | None = None) -> Fair:
         """Return the verdict that all counterparts get the same decision.
@@ -152,12 +167,21 @@ class QueryState:
         """Return the verdict for a counterpart with a different decision, if it replays."""
         pair = self.witness(counterpart)
         if pair is None:
-            return Unknown(Reason.NOT_REPRODUCED, effort=self.budget_tracker.effort())
+            return self._not_reproduced()
         return Unfair(pair, effort=self.budget_tracker.effort())
 
+    def _not_reproduced(self) -> Unknown:
+        """Return the verdict for a pair that does not replay; a counted model may be the reason."""
+        if doubt_at(self.model.restricted, self.query.person) is not None:
+            return self.not_separable()
+        return Unknown(Reason.NOT_REPRODUCED, effort=self.budget_tracker.effort())
+
     def not_separable(self) -> Unknown:
-        """Return the verdict for scores that the scorer cannot separate from a tie."""
-        return Unknown(Reason.NOT_SEPARABLE, effort=self.budget_tracker.effort())
+        """Return the verdict for scores that the scorer cannot separate from a tie.
+
+        If the answers of the model itself are in doubt, the verdict shows a row.
+        """
+        return replace(undecided(self.query), effort=self.budget_tracker.effort())
 
     def unknown(self, assignment_id: int | None = None) -> Unknown:
         """Return the verdict for a spent budget; the counterpart may be a counterexample."""
@@ -188,6 +212,14 @@ class QueryState:
         return Counterexample.witness(self.model, person, counterpart)
 
 
+def undecided(query: FairAt) -> Unknown:
+    """Return the verdict for scores that are intervals, with the reason of a counted model."""
+    doubt = doubt_at(query.model.restricted, query.person)
+    if doubt is None:
+        return Unknown(Reason.NOT_SEPARABLE)
+    return Unknown(DOUBT_REASONS[doubt.kind], detail=doubt.message)
+
+
 def largest(
     objective: Objective, scores: ExactScores, differs: NDArray[np.int8], assignment_ids: Counts
 ) -> tuple[Dyadic, int, int]:
@@ -199,5 +231,5 @@ def largest(
     combine = min if objective.least else max
     rows = [combine(row) for row in values.numerators.tolist()]
     index = max(range(len(rows)), key=lambda row: (rows[row], differs[row], -row))
-    value = Dyadic(np.array(rows[index], dtype=object), values.exponent)
+    value = Dyadic(np.array(rows[index], dtype=object), values.exponent, values.denominator)
     return value, int(differs[index]), int(assignment_ids[index])

@@ -11,6 +11,7 @@ from feta.engine.milp.backends.highs import Highs
 from feta.engine.milp.backends.scip import Scip
 from feta.engine.milp.engine import MilpEngine
 from feta.engine.protocol import Engine
+from feta.engine.sections import finite_size
 from feta.errors import EngineError, unknown_choice
 from feta.model import Model
 from feta.query import Query
@@ -73,13 +74,19 @@ def _first_accepting(query: Query) -> Engine:
 
 
 def _is_small(query: Query) -> bool:
-    return query.model.relation.size <= MAX_ENUMERATED
+    size = finite_size(query.model)
+    return size is not None and size <= MAX_ENUMERATED
 
 
 def _why_not(model: Model) -> str:
     """Return what is wrong with the model, what is expected, and what to do."""
     relation = model.relation
     large = not relation.finite or relation.size > MAX_ENUMERATED
+    if not relation.finite and model.scorer.provenance == "counted":
+        return (
+            "got a counted model with a real-valued sensitive attribute, whose values cannot all "
+            "be evaluated; expected finite ones; declare it integer, or give a step"
+        )
     if large and not model.restricted.bounds_cells:
         return (
             "got a sensitive attribute with a table or bands that is real-valued or too long; "

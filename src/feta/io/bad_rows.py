@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from feta.arrays import Matrix
 from feta.errors import DomainError
@@ -140,17 +140,12 @@ def count_bad_rows(
 ) -> BadRows:
     """Count the bad rows of a table, up to the point where it cannot be read any further."""
     bad = BadRows(space, ignore_sensitive, open_limits=admit is not None)
+    encode = partial(Chunk.encode, space=space, ignore_sensitive=ignore_sensitive, admit=admit)
     with suppress(DomainError):
         for chunk in table.chunks(names, typed=formats):
-            try:
-                chunk.encode(space, ignore_sensitive=ignore_sensitive, admit=admit)
-            except DomainError:
-                for index in range(len(chunk)):
-                    row = chunk.row(index)
-                    try:
-                        row.encode(space, ignore_sensitive=ignore_sensitive, admit=admit)
-                    except DomainError as error:
-                        bad.add(row, error)
+            for rows, result in chunk.attempts(encode):
+                if isinstance(result, DomainError):
+                    bad.add(chunk.take(rows), result)
     return bad
 
 

@@ -1,7 +1,6 @@
 """Chunks: some rows of a table file, and their conversion to people."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,9 @@ from feta.space.feature_space import FeatureSpace
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Parts into which rows are divided if one of them is invalid.
+PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +106,32 @@ class Chunk:
     ) -> tuple[Matrix, list[int]]:
         """Convert the valid rows to people; also return their indices in the chunk."""
         encode = partial(Chunk.encode, space=space, ignore_sensitive=ignore_sensitive, admit=admit)
-        try:
-            return encode(self), list(range(len(self)))
-        except DomainError:
-            parts: list[Matrix] = [np.zeros((0, space.width))]
+        parts: list[Matrix] = [np.zeros((0, space.width))]
         good: list[int] = []
-        for index in range(len(self)):
-            with suppress(DomainError):
-                parts.append(encode(self.row(index)))
-                good.append(index)
+        for rows, people in self.attempts(encode):
+            if not isinstance(people, DomainError):
+                parts.append(people)
+                good += rows
         return np.concatenate(parts), good
+
+    def attempts(
+        self, encode: Callable[["Chunk"], Matrix]
+    ) -> Iterator[tuple[range, Matrix | DomainError]]:
+        """Yield rows with their people, in order; an invalid row alone, with its error.
+
+        Rows are encoded together. A part with an invalid row is divided.
+        """
+        pending = [range(len(self))]
+        while pending:
+            rows = pending.pop()
+            try:
+                result: Matrix | DomainError = encode(self.take(rows))
+            except DomainError as error:
+                result = error
+            if isinstance(result, DomainError) and len(rows) != 1:
+                pending += reversed(_divided(rows))
+            else:
+                yield rows, result
 
     def _values(self, space: FeatureSpace, name: str) -> Sequence[object]:
         """Return a column as pandas reads it; texts that do not fit the attribute, from cells."""
@@ -160,6 +178,11 @@ class Chunk:
         message = f"{self.place_of(error.row, id_column)}: {error.column!r} {what}"
         row = self.start + error.row
         return DomainError(message, column=error.column, row=row, what=what)
+
+
+def _divided(rows: range) -> list[range]:
+    size = max(1, -(-len(rows) // PARTS))
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
 def _category_values(

@@ -1,7 +1,7 @@
 """Model files: one model per `.feta` file, without pickle; loading checks fingerprints.
 
 The format is safetensors. JSON in the metadata describes the space, the rule and the source of the
-network.
+scorer.
 """
 
 import hashlib
@@ -15,19 +15,25 @@ import numpy as np
 
 from feta.arrays import Array
 from feta.errors import FetaError, NetworkError, SchemaError, unknown_choice
+from feta.io.forest_file import build_forest, describe_forest, forest_arrays
 from feta.io.regular_file import atomic_write, read_bytes
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json, parse_table_options
+from feta.io.votes_file import PREFIX, build_votes, describe_votes, votes_arrays
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance, rule_kind, rule_options
+from feta.scorer.forest.forest import Forest
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.layers import Affine, Columns, LookupTable, Measured
 from feta.scorer.network.network import Network, network_of
+from feta.scorer.protocol import Scorer
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
+from feta.vote.stored_votes import Decider, StoredVotes
 
 FORMAT = "feta-model"
-VERSION = 1
+# Networks have version 1. Version 2 has other scorers or votes; readers of version 1 refuse it.
+VERSION, SCORER_VERSION = 1, 2
 
 CHANGED = "the content of the file does not match its fingerprint; save it again"
 NOT_A_MODEL = "the file is not a .feta model; expected a file written by feta.save_model"
@@ -42,19 +48,31 @@ ATTRIBUTES: dict[str, type[Attribute]] = {
 RULES = {kind.__name__: kind for kind in (Argmax, OneVsRest, Threshold, Tolerance)}
 
 
-def save_model(model: Model, path: str | Path, *, table: TableOptions | None = None) -> None:
+def save_model(
+    model: Model | Decider, path: str | Path, *, table: TableOptions | None = None
+) -> None:
     """Write a model to a `.feta` file; an existing file is replaced at once or not at all.
 
-    `table` contains the options with which pandas reads the user's CSV files, like the `[table]`
-    section of a schema.
+    With a `FairPredictor`, its votes are stored, too. `table` contains the options with which
+    pandas reads the user's CSV files, like the `[table]` section of a schema.
     """
     save = _safetensors()[0]
+    votes = StoredVotes()
+    if not isinstance(model, Model):
+        votes = model.stored_votes
+        model = model.model
     description = _describe_model(model)
     options = options_json(table or TableOptions())
     if options:
         description["table"] = options
         description["fingerprints"]["table"] = _digest(model.fingerprint, options)
-    content = save(_list_arrays(network_of(model.scorer)), {FORMAT: json.dumps(description)})
+    arrays = _arrays_of(model.scorer)
+    if not votes.is_default:
+        arrays |= votes_arrays(votes)
+        description["version"] = SCORER_VERSION
+        description["votes"] = describe_votes(votes)
+        description["fingerprints"]["votes"] = _votes_digest(description, arrays)
+    content = save(arrays, {FORMAT: json.dumps(description)})
     with atomic_write(Path(path)) as part:
         part.write_bytes(content)
 
@@ -65,6 +83,22 @@ def load_model(path: str | Path) -> Model:
         return _load_model(Path(path))
     except FetaError as error:
         raise NetworkError(f"{path}: {error}") from None
+
+
+def load_votes(path: str | Path) -> tuple[Model, StoredVotes]:
+    """Read a model and its votes from a `.feta` file; without votes, those of a majority."""
+    try:
+        model = _load_model(Path(path))
+        description, arrays = _parse_content(read_bytes(Path(path)))
+        if "votes" not in description:
+            return model, StoredVotes()
+        if description["fingerprints"].get("votes") != _votes_digest(description, arrays):
+            raise NetworkError(CHANGED)
+        return model, build_votes(description["votes"], arrays, model.space)
+    except FetaError as error:
+        raise NetworkError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
+    except DAMAGE as error:
+        raise NetworkError(f"{path}: {_damage(error)}") from None
 
 
 def load_table_options(path: str | Path) -> TableOptions:
@@ -84,10 +118,10 @@ def load_table_options(path: str | Path) -> TableOptions:
 
 def _load_model(path: Path) -> Model:
     description, arrays = _parse_content(read_bytes(path))
-    if description.get("version") != VERSION:
+    if description.get("version") not in (VERSION, SCORER_VERSION):
         raise NetworkError(
             f"unsupported format version: got {description.get('version')!r}; "
-            f"expected {VERSION}; update FETA, or save the model again"
+            f"expected {VERSION} or {SCORER_VERSION}; update FETA, or save the model again"
         )
     try:
         model = _build_model(description, arrays)
@@ -95,13 +129,30 @@ def _load_model(path: Path) -> Model:
     except FetaError:
         raise
     except DAMAGE as error:
-        raise NetworkError(
-            f"the file is damaged: got {type(error).__name__}; "
-            "expected a complete .feta model; save it again"
-        ) from None
+        raise NetworkError(_damage(error)) from None
     if changed:
         raise NetworkError(CHANGED)
     return model
+
+
+def _damage(error: Exception) -> str:
+    return (
+        f"the file is damaged: got {type(error).__name__}; expected a complete .feta model; save "
+        "it again"
+    )
+
+
+def _votes_digest(description: dict[str, Any], arrays: dict[str, Array]) -> str:
+    """Return a digest of the votes, bound to the model."""
+    content = {
+        "votes": description["votes"],
+        "arrays": {
+            name: hashlib.sha256(array.tobytes()).hexdigest()
+            for name, array in sorted(arrays.items())
+            if name.startswith(PREFIX)
+        },
+    }
+    return _digest(description["fingerprints"]["model"], content)
 
 
 def _parse_content(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -144,29 +195,52 @@ def _list_arrays(network: Network) -> dict[str, Array]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
+def _arrays_of(scorer: Scorer) -> dict[str, Array]:
+    if isinstance(scorer, Forest):
+        return forest_arrays(scorer)
+    return _list_arrays(network_of(scorer))
+
+
 def _describe_model(model: Model) -> dict[str, Any]:
-    network = network_of(model.scorer)
-    return {
+    scorer = model.scorer
+    if scorer.provenance == "counted":
+        raise SchemaError(
+            f"a .feta file cannot store this model: got {scorer.description}; expected a model "
+            "that FETA reads completely; keep the model's own file"
+        )
+    description = {
         "version": VERSION,
         "space": [_describe_attribute(attribute) for attribute in model.space.attributes],
         "rule": _describe_rule(model.rule),
         "outcomes": list(model.outcomes),
-        "network": {
-            "equality": network.equality,
-            "source": network.source,
-            "sigmoid": network.sigmoid,
-            "reading": network.provenance,
-            "tables": [table.column for table in network.first.tables],
-            "activations": [activation.name for activation in network.activations],
-            "measured": _describe_measured(network),
-        },
-        "fingerprints": {
-            "space": model.space.fingerprint,
-            "network": network.fingerprint,
-            "model": model.fingerprint,
-            "measured": _digest(model.fingerprint, _describe_measured(network)),
-        },
     }
+    fingerprints = {"space": model.space.fingerprint, "model": model.fingerprint}
+    if isinstance(scorer, Forest):
+        forest = {"version": SCORER_VERSION, "forest": describe_forest(scorer)}
+        return description | forest | {"fingerprints": fingerprints}
+    network = network_of(scorer)
+    fingerprints = {
+        "space": model.space.fingerprint,
+        "network": network.fingerprint,
+        "model": model.fingerprint,
+        "measured": _digest(model.fingerprint, _describe_measured(network)),
+    }
+    return description | {"network": _describe_network(network), "fingerprints": fingerprints}
+
+
+def _describe_network(network: Network) -> dict[str, Any]:
+    # Versions that do not know links refuse the file by its fingerprint.
+    link = {} if network.inverse_link is None else {"link": network.inverse_link}
+    description = {
+        "equality": network.equality,
+        "source": network.source,
+        "sigmoid": network.sigmoid,
+        "reading": network.provenance,
+        "tables": [table.column for table in network.first.tables],
+        "activations": [activation.name for activation in network.activations],
+        "measured": _describe_measured(network),
+    }
+    return description | link
 
 
 def _describe_measured(network: Network) -> dict[str, Any] | None:
@@ -199,17 +273,25 @@ def _parse_measured(description: dict[str, Any]) -> Measured | None:
 
 
 def _build_model(description: dict[str, Any], arrays: dict[str, Array]) -> Model:
-    for name, array in arrays.items():
-        if array.dtype != np.float64:
-            raise NetworkError(
-                f"unsupported type of the array {name!r}: got {array.dtype}; expected float64"
-            )
-    network = _build_network(description, arrays)
+    scorer = _build_scorer(description, arrays)
     outcomes = tuple(description["outcomes"])
     if not all(isinstance(name, str) for name in outcomes):
         raise NetworkError(f"invalid outcomes in the file: got {outcomes!r}; expected texts")
     space = FeatureSpace(tuple(_build_attribute(entry) for entry in description["space"]))
-    return Model(space, network, _build_rule(description["rule"]), outcomes=outcomes)
+    return Model(space, scorer, _build_rule(description["rule"]), outcomes=outcomes)
+
+
+def _build_scorer(description: dict[str, Any], arrays: dict[str, Array]) -> Scorer:
+    if "forest" in description:
+        return build_forest(description["forest"], arrays)
+    for name, array in arrays.items():
+        if name.startswith(PREFIX):
+            continue
+        if array.dtype != np.float64:
+            raise NetworkError(
+                f"unsupported type of the array {name!r}: got {array.dtype}; expected float64"
+            )
+    return _build_network(description, arrays)
 
 
 def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Network:
@@ -238,6 +320,7 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
         bool(facts["sigmoid"]),
         facts.get("reading", "proved"),
         _parse_measured(description),
+        facts.get("link"),
     )
 
 

@@ -49,6 +49,12 @@ def write_onnx(
     if precision not in (None, "float32", "float64"):
         problem = unknown_choice(precision, ("float32", "float64"))
         raise NetworkError(f"invalid precision: {problem}")
+    if network.inverse_link is not None:
+        raise NetworkError(
+            f"a network with a link cannot be written: got the link {network.inverse_link!r}; "
+            "expected none; write dataclasses.replace(network, inverse_link=None), whose output "
+            "is the score"
+        )
     chosen = precision or _exact_precision(network)
     with atomic_write(Path(path)) as part:
         part.write_bytes(_Layers(network).graph(chosen).SerializeToString())

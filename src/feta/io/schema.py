@@ -14,9 +14,7 @@ from feta.io.schema_writer import format_schema
 from feta.io.table_options import TableOptions
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.scorer.network.embedding import embedded_inputs, expanded
-from feta.scorer.network.fold import fold_scaling
-from feta.scorer.network.network import Network
+from feta.scorer.protocol import Scorer
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 
@@ -99,28 +97,26 @@ class Schema:
         """Whether the network expects scaled columns."""
         return any(self.centers) or any(scale != 1.0 for scale in self.scales)
 
-    def _check_embedded(self, network: Network) -> None:
-        """Reject the scaling of a column that the network embeds: a table has no slope to scale."""
-        for table in network.first.tables:
-            center, scale = self.centers[table.column], self.scales[table.column]
-            if center != 0 or scale != 1:
-                starts = {
-                    self.space.columns_of(attribute).start: attribute.name
-                    for attribute in self.space.attributes
-                }
-                raise SchemaError(
-                    f"column {starts[table.column]!r} is scaled: got center {center!r} and scale "
-                    f"{scale!r}; expected neither center nor scale, because the network embeds "
-                    "the column; remove them"
-                )
+    def _rule_of(self, scorer: Scorer) -> Rule:
+        """Return the rule on scores; with a log link, `score` in [decision] is a prediction."""
+        rule, decision = self.rule, self.decision
+        if scorer.link != "log" or rule.threshold is None:
+            return rule
+        if decision.score is None:
+            raise SchemaError(
+                "[decision]: a threshold is a probability, but the model predicts positive "
+                "numbers; write score = … for a decision by its prediction"
+            )
+        mapped = Threshold.at_prediction(decision.score, self._threshold.favors)
+        return replace(mapped, equality=self._threshold.equality)
 
-    def score_note(self, network: Network) -> str:
+    def score_note(self, scorer: Scorer) -> str:
         """Explain `threshold` for a network without probabilities; empty if it has them."""
         decision, rule = self.decision, self.rule
-        if rule.threshold is None or decision.score is not None or network.sigmoid:
+        if rule.threshold is None or decision.score is not None or scorer.link != "identity":
             return ""
         probability = 0.5 if decision.probability is None else decision.probability
-        if network.outputs == 1:
+        if scorer.outputs == 1:
             return (
                 "the model has no sigmoid at its end, so its outputs are treated as logits and "
                 f"threshold = {probability:g} means score = 0.0; write score = 0.0 in [decision] "
@@ -134,12 +130,18 @@ class Schema:
             "or write score = … in [decision] for the second output minus the first"
         )
 
-    def _check_probability(self, network: Network) -> None:
+    def _check_probability(self, scorer: Scorer) -> None:
         """Reject a probability other than 0.5 for an output that is not a probability."""
         probability = self.decision.probability
-        if network.sigmoid or network.outputs != 1 or probability in (None, 0.5):
+        if scorer.link != "identity" or scorer.outputs != 1 or probability in (None, 0.5):
             return
         logit = self._threshold.value
+        if _has_own_scores(scorer):
+            raise SchemaError(
+                f"[decision]: threshold = {probability!r} is a probability, but the estimator "
+                "gives scores that are no log-odds, and decides by their sign; remove threshold, "
+                "or write score = … for a threshold on its scores"
+            )
         raise SchemaError(
             f"[decision]: threshold = {probability!r} is a probability, but the model has no "
             f"sigmoid at its end and gives scores; write score = {logit!r} if your code applies "
@@ -166,45 +168,50 @@ class Schema:
             return ()
         return tuple(zip(outcomes, sides, strict=True))
 
-    def model(self, network: Network) -> Model:
-        """Fold the scaling into the network; return the model of space, network and rule."""
-        inputs = embedded_inputs(network)
-        network = expanded(network, self.space)
-        if network.width != self.space.width:
-            raise SchemaError(
-                "the network has the wrong number of inputs for the schema: "
-                f"got {network.width}; expected {self.space.width}, one per number and one per "
-                f"value of a category{inputs}"
-            )
-        rule = self.rule
-        _check_outputs(rule, network)
-        self._check_embedded(network)
-        try:
-            folded = fold_scaling(network, self.centers, self.scales)
-        except OverflowError:
-            raise SchemaError(
-                "center and scale are too extreme: some weights of the network grow beyond "
-                "float64; correct them"
-            ) from None
+    def model(self, scorer: Scorer) -> Model:
+        """Fold the scaling into the scorer; return the model of space, scorer and rule."""
+        folded = scorer.unscaled(self.space, self.centers, self.scales)
+        rule = self._rule_of(scorer)
+        _check_outputs(rule, scorer)
         if rule.threshold is None:
             return Model(self.space, folded, rule)
-        if self.file.decision.score is None:
-            _check_logits(network)
-            self._check_probability(network)
-            folded = replace(folded, sigmoid=True)
         names = (self.decision.unfavorable, self.decision.favorable)
+        if self.decision.score is not None:
+            return Model(self.space, folded, rule, outcomes=names)
+        _check_logits(scorer)
+        self._check_probability(scorer)
+        folded, rule = self._at_probability(folded, rule)
         return Model(self.space, folded, rule, outcomes=names)
 
+    def _at_probability(self, scorer: Scorer, rule: Rule) -> tuple[Scorer, Rule]:
+        """Return scorer and rule for a threshold on the probability of the second class.
 
-def _check_logits(network: Network) -> None:
+        Shares of two classes need no logarithm: a share is compared with the probability itself.
+        At 0.5 the larger share decides, as in the source.
+        """
+        if scorer.link != "share":
+            # Scores of an estimator that are no log-odds decide by their sign.
+            return (scorer if _has_own_scores(scorer) else scorer.with_link("logit")), rule
+        probability = 0.5 if self.decision.probability is None else self.decision.probability
+        if probability == 0.5 and scorer.outputs > 1:  # noqa: PLR2004 - the larger share
+            return scorer, rule
+        last = scorer.output(scorer.outputs - 1)
+        return last, replace(self._threshold, value=probability)
+
+
+def _has_own_scores(scorer: Scorer) -> bool:
+    """Return whether the source is an estimator, which states what its scores mean."""
+    return scorer.link == "identity" and scorer.equality is not None
+
+
+def _check_logits(scorer: Scorer) -> None:
     """Reject outputs between 0 and 1 as logits: they are probabilities already."""
-    if network.sigmoid or not network.layers or not network.layers[-1].weight.any():
+    if scorer.link != "identity":
         return
-    last, limits = network.layers[-1], network.activations[-1].limits
-    first, second = (last.weight * np.where(last.weight == 0, 0.0, limit) for limit in limits)
-    lowest = np.minimum(first, second).sum(axis=1) + last.bias
-    highest = np.maximum(first, second).sum(axis=1) + last.bias
-    if (lowest >= -CLIP_TOLERANCE).all() and (highest <= 1 + CLIP_TOLERANCE).all():
+    lowest, highest = scorer.output_limits
+    constant = np.array_equal(lowest, highest)
+    inside = (lowest >= -CLIP_TOLERANCE).all() and (highest <= 1 + CLIP_TOLERANCE).all()
+    if inside and not constant:
         raise SchemaError(
             "[decision]: a threshold applies to logits, but all outputs of the network are "
             "between 0 and 1, like probabilities; write score = 0.5 instead, or score = 0.0 if "
@@ -212,11 +219,11 @@ def _check_logits(network: Network) -> None:
         )
 
 
-def _check_outputs(rule: Rule, network: Network) -> None:
-    """Reject a rule that does not fit the network's outputs; the message names one that does."""
-    if network.outputs not in rule.output_counts:
-        raise SchemaError(_wrong_outputs(rule, network.outputs))
-    if rule.tolerance is not None and network.sigmoid:
+def _check_outputs(rule: Rule, scorer: Scorer) -> None:
+    """Reject a rule that does not fit the outputs; the message names one that does."""
+    if scorer.outputs not in rule.output_counts:
+        raise SchemaError(_wrong_outputs(rule, scorer.outputs))
+    if rule.tolerance is not None and scorer.link == "logit":
         raise SchemaError(
             "a tolerance applies to scores, but the network ends in a sigmoid; "
             "export it without the sigmoid"

@@ -4,24 +4,38 @@ Its decision is a pure function of the model and the columns that are not sensit
 reads the sensitive columns, so no decision can depend on them.
 """
 
+import hashlib
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Self
 
 import numpy as np
 
-from feta.arrays import Answers, Counts, Matrix
+from feta.arrays import Answers, Counts, Matrix, Vector
 from feta.engine.aggregate import aggregate
+from feta.engine.means import MeanSums
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
-from feta.errors import DomainError, EngineError, SchemaError, Undecided
+from feta.errors import DomainError, EngineError, SchemaError, Undecided, unknown_choice
+from feta.io.model_file import load_votes
 from feta.model import Model
-from feta.query import CountOf
+from feta.predict.fit_votes import Asked, fit_ballot
+from feta.query import CountOf, MeanOf
+from feta.scorer.protocol import doubt_at
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.aggregate import Aggregate
+from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Reason
+from feta.verdict.verdict import DOUBT_REASONS, Reason
+from feta.vote.graded_ballot import GradedBallot
+from feta.vote.mean_decision import MeanDecision, VoteName, mean_decision
+from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import groups, refusal, widest
+
+# The weights that `fitted` knows by name.
+WEIGHTS = ("empirical", "equal")
 
 # A model, and the rows of the people that it decides.
 Part = tuple[Model, Counts]
@@ -33,12 +47,21 @@ class FairPredictor:
 
     Several classes: the class that most counterparts get, the first on a tie. Regression: the
     lower median of their scores. With `weights`, each counterpart has its number of votes.
+
+    `vote="mean_score"` and `vote="mean_probability"` are for two decisions by a threshold. The
+    decision is favorable if the mean over the counterparts reaches the level; without one, this is
+    the model's own threshold. `fitted` chooses weights and level from other people.
     """
 
     model: Model
     engine: str = "auto"
     budget: Budget = UNLIMITED
     weights: VoteWeights | None = None
+    vote: VoteName = field(default="majority", kw_only=True)
+    level: float | None = field(default=None, kw_only=True)  # the cut-off on a mean
+    ballot: GradedBallot | None = field(default=None, kw_only=True)  # of a mean probability
+    fitted_on: str = field(default="", kw_only=True)  # a sha256 of the people fitted to
+    _mean: MeanDecision | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.model.relation.has_key:
@@ -48,6 +71,93 @@ class FairPredictor:
             )
         if self.weights is not None:
             self.weights.check(self.model.space)
+        mean = mean_decision(self.model, self.vote, self.level, self.ballot)
+        object.__setattr__(self, "_mean", mean)
+
+    @classmethod
+    def fitted(
+        cls,
+        model: Model,
+        people: Matrix,
+        vote: VoteName = "mean_probability",
+        weights: VoteWeights | Literal["empirical", "equal"] = "empirical",
+        level: float | Literal["keep", "threshold"] = "keep",
+        *,
+        engine: str = "auto",
+        least: int = 5,
+    ) -> Self:
+        """Return a predictor whose weights and level are fitted to people, once.
+
+        Parameters
+        ----------
+        model
+            The model that scores the counterparts.
+        people
+            Encoded people with their sensitive columns, other than those to be decided.
+        vote
+            What counterparts contribute; "majority" has no level.
+        weights
+            "empirical": each assignment has one vote per person who has it. "equal": one vote each.
+        level
+            "keep": the level at which the share of favorable decisions is nearest to the model's
+            own. "threshold": the model's threshold.
+        engine
+            The engine that decides.
+        least
+            The fewest people of a stored assignment; those of rarer ones count as the nearest
+            stored one. 1 stores exact weights, which may reveal single people.
+        """
+        model.space.check(people)
+        votes = _weights(weights, model, people, least) if isinstance(weights, str) else weights
+        digest = hashlib.sha256(people.astype(np.dtype("<f8")).tobytes()).hexdigest()
+        predictor = cls(model, engine, weights=votes, vote=vote, fitted_on=digest)
+        return predictor if level == "threshold" else predictor._at(level, people)
+
+    def _at(self, level: float | Literal["keep"], people: Matrix) -> Self:
+        """Return the predictor with a level, and a ballot fitted to the people near it."""
+        if self._mean is None:
+            return self
+        first, inverse = self._distinct(people)
+        asked = Asked(
+            first,
+            np.bincount(inverse, minlength=len(first)),
+            int(self.model.decide(people).sum()) if level == "keep" else None,
+            0.0 if level == "keep" else level,
+        )
+        vote = self._mean.vote
+        found = asked.level(MeanSums(self.model, vote, self.weights))
+        if self.vote != "mean_probability":
+            return replace(self, level=found)
+        ballot = fit_ballot(MeanSums(self.model, vote, self.weights), first, found)
+        return replace(
+            self, ballot=ballot, level=asked.level(MeanSums(self.model, ballot, self.weights))
+        )
+
+    @classmethod
+    def load(cls, path: str | Path, engine: str = "auto") -> Self:
+        """Return the predictor of a `.feta` file that `save_model` wrote, with its votes."""
+        return cls.voting(*load_votes(path), engine)
+
+    @classmethod
+    def voting(
+        cls, model: Model, votes: StoredVotes, engine: str = "auto", budget: Budget = UNLIMITED
+    ) -> Self:
+        """Return the predictor of a model with stored votes."""
+        return cls(
+            model,
+            engine,
+            budget,
+            votes.weights,
+            vote=votes.vote,
+            level=votes.level,
+            ballot=votes.ballot,
+            fitted_on=votes.fitted_on,
+        )
+
+    @property
+    def stored_votes(self) -> StoredVotes:
+        """Everything of the vote that a file stores."""
+        return StoredVotes(self.vote, self.level, self.weights, self.ballot, self.fitted_on)
 
     def decide(self, people: Matrix) -> Answers:
         """Decide each person; raise `Undecided` if some cannot be decided, never guess.
@@ -71,21 +181,24 @@ class FairPredictor:
         aggregate = self._aggregate(people)
         undecided = np.flatnonzero(~aggregate.decided)
         if undecided.size:
-            raise Undecided(tuple(undecided.tolist()), self._reason())
+            reason = self._reason(np.asarray(people, dtype=np.float64)[undecided[0]])
+            raise Undecided(tuple(undecided.tolist()), reason)
         return aggregate.outcomes
 
     def _decide_parts(self, people: Matrix, parts: list[Part]) -> Answers:
         """Decide people inside and outside the limits separately."""
         answers: dict[int, object] = {}
         undecided: list[int] = []
+        reason = ""
         for model, rows in parts:
             try:
                 decided = self._over(model).decide(people[rows])
                 answers.update(zip(rows.tolist(), decided, strict=True))
             except Undecided as error:
                 undecided += rows[list(error.rows)].tolist()
+                reason = reason or error.reason
         if undecided:
-            raise Undecided(tuple(sorted(undecided)), self._reason())
+            raise Undecided(tuple(sorted(undecided)), reason)
         return np.array([answers[row] for row in range(len(people))])
 
     def _over(self, model: Model) -> "FairPredictor":
@@ -107,7 +220,7 @@ class FairPredictor:
             if model is self.model:
                 continue
             try:
-                choose(CountOf(model), self.engine)
+                choose(CountOf(model) if self._mean is None else MeanOf(model), self.engine)
             except EngineError as error:
                 row = int(rows[0])
                 column = widest(self.model, people, row)
@@ -115,15 +228,18 @@ class FairPredictor:
 
     def _decide_compiled(self, people: Matrix) -> Answers | None:
         """Decide in compiled code alone, the fastest way; return None if it does not apply."""
-        if self.weights is not None or self.budget is not UNLIMITED:
+        if self.weights is not None or self.budget is not UNLIMITED or self._mean is not None:
             return None
         if type(people) is not np.ndarray or people.dtype != np.float64:
             return None
         engine = choose(CountOf(self.model), self.engine)
         return engine.majority(self.model, people)
 
-    def _reason(self) -> Reason:
-        """Return why people remain undecided under this budget."""
+    def _reason(self, person: Vector) -> str:
+        """Return why a person remains undecided under this budget."""
+        doubt = doubt_at(self.model.restricted, person)
+        if doubt is not None:
+            return f"{DOUBT_REASONS[doubt.kind]}; {doubt.message}"
         if self.budget == UNLIMITED:  # a solver misses witnesses; intervals contain ties
             solvable = self.model.restricted.bounds_cells
             return Reason.NOT_WITNESSED if solvable else Reason.NOT_SEPARABLE
@@ -131,6 +247,11 @@ class FairPredictor:
 
     def votes(self, people: Matrix) -> Tally:
         """Count until each majority is certain; `decided` is False for rows out of time."""
+        if self._mean is not None:
+            raise EngineError(
+                f"votes are for a majority: got the vote {self.vote!r}; expected 'majority'; use "
+                "means"
+            )
         if self.model.rule.tolerance is not None:
             raise EngineError(
                 "votes are for decisions: got a regression model; expected a threshold or classes; "
@@ -151,6 +272,17 @@ class FairPredictor:
         assert isinstance(spread, Spread)
         return spread
 
+    def means(self, people: Matrix) -> Means:
+        """Decide by the mean of each person's counterparts; a vote by means only."""
+        if self._mean is None:
+            raise EngineError(
+                f"means are for a vote by means: got the vote {self.vote!r}; expected "
+                "'mean_score' or 'mean_probability'; use votes or medians"
+            )
+        means = self._aggregate(people)
+        assert isinstance(means, Means)
+        return means
+
     def _aggregate(self, people: Matrix) -> Aggregate:
         """Ask about each key once; people outside the limits are asked over wider limits."""
         first, inverse = self._distinct(people)
@@ -162,6 +294,7 @@ class FairPredictor:
                 self._share(len(rows), len(first)),
                 engine=self.engine,
                 weights=self.weights,
+                mean=self._mean,
             )
             for model, rows in parts
         ]
@@ -201,6 +334,15 @@ class FairPredictor:
         people = np.asarray(people, dtype=np.float64)
         self.model.space.check(people, sensitive="ignore", limits="open")
         return people
+
+
+def _weights(name: str, model: Model, people: Matrix, least: int) -> VoteWeights | None:
+    """Return the weights of this name."""
+    if name not in WEIGHTS:
+        raise SchemaError(f"invalid weights: {unknown_choice(name, WEIGHTS)}")
+    if name == "equal":
+        return None
+    return VoteWeights.from_people(model.space, people, least=least)
 
 
 def _indices_in_parts(parts: list[Part]) -> Counts:

@@ -129,8 +129,8 @@ class Argmax(DecisionRule):
     def gap(self, pair: ExactScores) -> float:
         """Return the margin of the counterpart's class over the person's, at the counterpart."""
         decision, other = self.decide_exactly(pair)
-        scores = pair.centers[1]
-        return float((scores[other : other + 1] - scores[decision : decision + 1]).floats()[0])
+        margin = pair[1:].output(int(other)).minus(pair[1:].output(int(decision)))
+        return float(margin.floats()[0, 0])
 
     def margins(self, decisions: tuple[int, ...], scores: Vector | Matrix) -> Vector:
         """Return the score of the counterpart's class minus that of the person's class."""

@@ -34,7 +34,8 @@ class Band:
     def around(cls, epsilon: float, known: Dyadic) -> Self:
         """Return the band around the middle of the lowest and the highest known score."""
         scores = known.numerators[:, 0].tolist()
-        return cls(epsilon, Dyadic(np.array([min(scores) + max(scores)], object), known.exponent))
+        middle = np.array([min(scores) + max(scores)], object)
+        return cls(epsilon, Dyadic(middle, known.exponent, known.denominator))
 
     @classmethod
     def at(cls, epsilon: float, center: Fraction) -> Self:
@@ -80,6 +81,7 @@ class Band:
 
     def objective(self) -> Objective:
         """Return the distance to the center, above and below."""
-        center = self.doubled_center.numerators
-        offsets = Dyadic(np.concatenate([-center, center]), self.doubled_center.exponent - 1)
+        center = self.doubled_center
+        both = np.concatenate([-center.numerators, center.numerators])
+        offsets = Dyadic(both, center.exponent - 1, center.denominator)
         return Objective(np.array([[1.0], [-1.0]]), offsets, level=self.half)

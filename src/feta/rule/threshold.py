@@ -56,6 +56,18 @@ class Threshold(DecisionRule):
             )
         return cls(_nearest_logit(float(probability)), favors)
 
+    @classmethod
+    def at_prediction(cls, prediction: float, favors: Side = "above") -> Self:
+        """Return a threshold at the float64 nearest to ln(y), for a model with a log link."""
+        if not (is_finite_number(prediction) and prediction > 0):
+            raise SchemaError(
+                f"invalid threshold on predictions: got {prediction!r}; expected a number above "
+                "0, because a model with a log link predicts only such numbers"
+            )
+        with localcontext() as context:
+            context.prec = 60
+            return cls(float(Decimal(float(prediction)).ln()), favors)
+
     @property
     def n_classes(self) -> int:
         """The number of different decisions."""
@@ -89,7 +101,14 @@ class Threshold(DecisionRule):
     @property
     def kernel_rule(self) -> KernelRule:
         """The rule as the compiled kernel takes it."""
-        return KernelRule("threshold", 1, 2, self.value, above=self.favors == "above")
+        return KernelRule(
+            "threshold",
+            1,
+            2,
+            self.value,
+            above=self.favors == "above",
+            ties_favorable=self.equality != "unfavorable",
+        )
 
     def resolved(self, side: Side | None) -> "Threshold":
         """Return the rule with `equality` set; `side` is the side that wins ties in the source."""

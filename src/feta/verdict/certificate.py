@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from feta.arrays import Counts
+from feta.scorer.protocol import Provenance
 
 # A split of a cell: the axis, and where along it.
 Cut = tuple[int, float]
@@ -35,11 +36,16 @@ Proof = LatticeProof | BoundsProof
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A proof, the digest of the query it belongs to, and the engine that found it."""
+    """A proof, the digest of the query it belongs to, and the engine that found it.
+
+    `provenance` is "counted" if the model itself evaluated every counterpart: the certificate
+    records that, and only the model can repeat it.
+    """
 
     query_digest: str
     engine: str
     proof: Proof
+    provenance: Provenance = "proved"
 
 
 class CutTree:

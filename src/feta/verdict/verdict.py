@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from feta.deprecation import renamed
-from feta.scorer.protocol import Provenance
+from feta.scorer.protocol import DoubtKind, Provenance
 from feta.verdict.certificate import Certificate
 from feta.verdict.counterexample import Counterexample, RuntimeStatus
 
@@ -35,9 +35,29 @@ class Reason(StrEnum):
         "some scores cannot be separated from a tie at the highest precision; "
         "the model may tie there exactly"
     )
+    NONDETERMINISTIC = (
+        "the model gave different answers to the same row; fix its random state, and evaluate it "
+        "without state and independently of the batch"
+    )
+    NO_ANSWER = (
+        "the model gave no valid answer for some counterparts; correct the model, or narrow the "
+        "sensitive domains"
+    )
+    COUNTING_BUDGET = (
+        "the budget of the counted model is spent; raise max_rows or max_seconds, or narrow the "
+        "sensitive domains"
+    )
     NOT_REPRODUCED = (
         "the counterexample of the engine does not replay in exact arithmetic; try another engine"
     )
+
+
+# Why people remain undecided whose counterparts have no reliable answers.
+DOUBT_REASONS: dict[DoubtKind, Reason] = {
+    "nondeterministic": Reason.NONDETERMINISTIC,
+    "no answer": Reason.NO_ANSWER,
+    "budget": Reason.COUNTING_BUDGET,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +77,7 @@ class Fair:
     certificate: Certificate
     runtime: RuntimeStatus = "sensitive"
     effort: Effort = Effort()
-    provenance: Provenance = "proved"  # "sampled": preprocessing was sampled, not proved
+    provenance: Provenance = "proved"  # how the model was read
 
     reading = renamed("reading", "provenance")
 
@@ -75,6 +95,7 @@ class Unfair:
     effort: Effort = Effort()
     provenance: Provenance = "proved"
     replayed: bool | None = None
+    detail: str = ""  # why the pair is not the worst one, if the model has no gaps
 
     reading = renamed("reading", "provenance")
 
@@ -94,6 +115,7 @@ class Unknown:
     effort: Effort = Effort()
     solver: str = ""  # the solver that failed to decide, if any
     provenance: Provenance = "proved"
+    detail: str = ""  # a row that explains the reason, if any
 
     reading = renamed("reading", "provenance")
 

@@ -20,14 +20,17 @@ from feta.engine.query_state import QueryState
 from feta.engine.span import Span
 from feta.errors import EngineError, MissingExtra
 from feta.model import Model
-from feta.query import PersonQuery, Query, WorstAt
+from feta.query import MeanOf, PersonQuery, Query, WorstAt
 from feta.rounding import FLOAT64
 from feta.scorer.program_encoder import ProgramBounds
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
+from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+from feta.vote.cutoff import CutOff
+from feta.vote.totals import MeanVote
 
 # The reason of Unknown where neither the solver nor the bounds decide.
 REASONS = {
@@ -69,8 +72,8 @@ class MilpEngine:
         return find_spec(self.backend.package) is not None
 
     def accepts(self, query: Query) -> bool:
-        """Accept every scorer that bounds cells and writes programs."""
-        return query.model.restricted.bounds_cells
+        """Accept every scorer that bounds cells and writes programs; means need every score."""
+        return query.model.restricted.bounds_cells and not isinstance(query, MeanOf)
 
     def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
         """Answer queries one by one."""
@@ -114,6 +117,23 @@ class MilpEngine:
         del model, people, budget, weights
         raise EngineError(
             f"the engine {self.name!r} cannot compute a median: it does not score every "
+            "counterpart; use the engine 'lattice' or 'exhaustive', on a finite sensitive domain"
+        )
+
+    def means(
+        self,
+        model: Model,
+        people: Matrix,
+        budget: Budget,
+        *,
+        vote: MeanVote,
+        cutoff: CutOff,
+        weights: VoteWeights | None = None,
+    ) -> Means:
+        """Raise: a mean needs the score of every counterpart."""
+        del model, people, budget, vote, cutoff, weights
+        raise EngineError(
+            f"the engine {self.name!r} cannot compute a mean: it does not score every "
             "counterpart; use the engine 'lattice' or 'exhaustive', on a finite sensitive domain"
         )
 
