@@ -10,6 +10,7 @@ from .errors import (
     EngineError as EngineError,
     FetaError as FetaError,
     MissingExtra as MissingExtra,
+    ModelFailure as ModelFailure,
     NetworkError as NetworkError,
     SchemaError as SchemaError,
     Undecided as Undecided,
@@ -23,18 +24,26 @@ from .io.schema import Schema as Schema, read_schema as read_schema, write_schem
 from .model import Model as Model
 from .predict.fair_predictor import FairPredictor as FairPredictor
 from .query import FairAt as FairAt, WorstAt as WorstAt
+from .readers.callable.read import read_callable as read_callable
+from .readers.catboost.read import read_catboost as read_catboost
 from .readers.keras.read import read_keras as read_keras
+from .readers.lightgbm.read import read_lightgbm as read_lightgbm
 from .readers.onnx.read import read_onnx as read_onnx
+from .readers.read_model import read_model as read_model
 from .readers.runtime import runtime_of as runtime_of
+from .readers.scorecard.read import read_scorecard as read_scorecard
 from .readers.sklearn.read import read_sklearn as read_sklearn
+from .readers.statsmodels.read import read_statsmodels as read_statsmodels
 from .readers.torch.read import read_torch as read_torch
 from .readers.weights import read_weights as read_weights
+from .readers.xgboost.read import read_xgboost as read_xgboost
 from .rule import (
     Argmax as Argmax,
     OneVsRest as OneVsRest,
     Threshold as Threshold,
     Tolerance as Tolerance,
 )
+from .scorer.counted.options import CountingOptions as CountingOptions
 from .scorer.network.network import Network as Network
 from .space.attribute import (
     Categorical as Categorical,

@@ -5,10 +5,15 @@ FetaError
 ├── DomainError        a person outside the space                           (ValueError)
 │   └── OutsideLimits  a person outside the limits, for whom no proof holds
 ├── NetworkError       a network that is not supported or not finite        (ValueError)
+│   └── ValueMismatch  a schema whose values an encoder of the model does not know
 ├── DatasetError       a dataset that is not available or damaged           (ValueError)
 ├── EngineError        an engine that is unknown or does not apply          (ValueError)
 ├── Undecided          people whose fair decision could not be computed     (RuntimeError)
 ├── CertificateError   a proof that does not hold; FETA never catches it    (RuntimeError)
+├── ModelFailure       a counted model whose answers cannot be used         (RuntimeError)
+│   ├── ModelChanged   a model whose answers changed during the work
+│   ├── UnreliableAnswer  a score in doubt where a number is needed
+│   └── ModelTimeout   a model that does not answer in time                 (TimeoutError)
 └── MissingExtra       an optional package that is not installed            (ImportError)
 """
 
@@ -54,6 +59,10 @@ class NetworkError(FetaError, ValueError):
     """A network that is not supported, or whose numbers are not finite."""
 
 
+class ValueMismatch(NetworkError):
+    """A schema whose values contradict those that an encoder of the model knows."""
+
+
 class DatasetError(FetaError, ValueError):
     """A dataset that is not available, or whose files are damaged."""
 
@@ -67,6 +76,7 @@ class Undecided(FetaError, RuntimeError):
 
     def __init__(self, rows: tuple[int, ...], reason: str) -> None:
         self.rows = rows
+        self.reason = reason
         shown = ", ".join(str(row) for row in rows[:MAX_SHOWN_ROWS])
         more = ", …" if len(rows) > MAX_SHOWN_ROWS else ""
         who = "1 person" if len(rows) == 1 else f"{len(rows)} people"
@@ -75,6 +85,22 @@ class Undecided(FetaError, RuntimeError):
 
 class CertificateError(FetaError, RuntimeError):
     """A proof that does not hold."""
+
+
+class ModelFailure(FetaError, RuntimeError):
+    """A counted model whose answers cannot be used."""
+
+
+class ModelChanged(ModelFailure):
+    """A counted model whose answers to the same rows changed during the work."""
+
+
+class UnreliableAnswer(ModelFailure):
+    """A score of a counted model that is in doubt, where its number is needed."""
+
+
+class ModelTimeout(ModelFailure, TimeoutError):
+    """A counted model that does not answer in time."""
 
 
 class MissingExtra(FetaError, ImportError):

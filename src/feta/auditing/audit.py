@@ -3,6 +3,7 @@
 The command line audits larger tables with the same stream of blocks (`table_audit.py`).
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from feta.model import Model
 from feta.readers.comparison import Comparison, compare
 from feta.readers.runtime import Replay, Runtime
 from feta.rule import Outcome
+from feta.scorer.protocol import expect
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class Audit:
     people: Matrix = field(repr=False)
     labels: tuple[Outcome, ...] | None = field(repr=False)
     compared: Comparison | None = field(default=None, repr=False)  # with the user's model
+    stopped: str = ""  # why a counted model was not asked about everybody; empty if it was
 
     @property
     def summary(self) -> AuditSummary:
@@ -88,7 +91,15 @@ class Audit:
 
         runtime = "" if self.compared is None else self.compared.runtime
         source = ReportSource(runtime=runtime, compared=self.compared)
-        data = report_data(self.auditor, self.results, source)
+        stopped = bool(self.stopped)
+        data = report_data(
+            self.auditor,
+            self.results,
+            source,
+            partial=stopped,
+            picture=not stopped,
+            stopped=self.stopped,
+        )
         write_page(Path(path), html(data, sections))
 
 
@@ -130,7 +141,8 @@ def audit(
     Returns
     -------
     Audit
-        One finding per person, and the summary.
+        One finding per person, and the summary. The audit of a counted model stops if its answers
+        cannot be used; the result then has the people before, and `stopped` says why.
 
     Raises
     ------
@@ -162,11 +174,18 @@ def audit(
     findings: list[Finding] = []
     executor = InProcess(auditor, interruptible=False)
     blocks = blocks_in_memory(people, executor.block_size, outcomes)
-    for audited in AuditStream(executor).blocks(blocks):
+    stream = AuditStream(executor)
+    expect(model.scorer, people, model.relation)
+    for audited in stream.blocks(blocks):
         results.add(audited)
         findings += audited.findings
+    if stream.stopped:
+        who = f"{len(findings):,} of {len(people):,} people"
+        warnings.warn(f"the audit stopped after {who}: {stream.stopped}", stacklevel=2)
     stored_labels = None if outcomes is None else tuple(outcomes)
-    return Audit(model, tuple(findings), results, auditor, people, stored_labels, compared)
+    return Audit(
+        model, tuple(findings), results, auditor, people, stored_labels, compared, stream.stopped
+    )
 
 
 def _compare(

@@ -14,14 +14,17 @@ from feta.auditing.counting import Counting
 from feta.auditing.finding import AuditFault, Finding, pair_of
 from feta.auditing.outcome import fair_outcomes, majorities, where_decided
 from feta.engine.protocol import UNLIMITED, Budget
+from feta.errors import ModelChanged, UnreliableAnswer
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
 from feta.readers.runtime import Replay, replays
 from feta.rule import UNDECIDED, Outcome
+from feta.scorer.protocol import confirm
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Unfair, Verdict
+from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import MAX_KEPT, groups
 
 
@@ -39,7 +42,9 @@ class Auditor:
     budget: Budget = UNLIMITED
     replay: Replay | None = None
     weights: VoteWeights | None = None
+    votes: StoredVotes | None = None  # of the fair decisions, instead of `weights`
     origin: Model | None = None  # the model within its limits, if `model` has wider ones
+    refusal: str = ""  # why this auditor must not answer
 
     def __post_init__(self) -> None:
         if self.budget == UNLIMITED:  # engines recognize the value itself
@@ -60,11 +65,14 @@ class Auditor:
 
     def audit(self, people: Matrix, start: int = 0) -> list[Finding]:
         """Audit each person; rows are numbered from `start`."""
+        if self.refusal:
+            raise ModelChanged(self.refusal)
         self.model.space.check(people, limits="open")
         findings: list[Finding] = []
         for model, rows in groups(self.model, people):
             auditor = self._over(model)
             findings += auditor._audit_inside(people[rows], rows + start)  # noqa: SLF001 - same class
+        confirm(self.model.scorer)  # answers of two models must not be mixed
         return sorted(findings, key=attrgetter("row"))
 
     def admit(self, people: Matrix) -> None:
@@ -103,10 +111,12 @@ class Auditor:
         answered = block_verdicts(self.model, people, self.counting)
         decisions = self._decisions(people)
         # All counterparts of a person proved fair get the same decision, whatever their votes.
-        fair = list(decisions)
-        if answered.counts is not None:
+        # A mean has its own cut-off, so it decides everybody.
+        by_mean = self.votes is not None and self.votes.vote != "majority"
+        fair = self._weighted_outcomes(people) if by_mean else list(decisions)
+        if answered.counts is not None and not by_mean:
             outcomes = majorities(self.model.rule, answered.counts)
-            if self.weights is not None:
+            if self._weighted:
                 outcomes = self._weighted_outcomes(people[answered.rows])
             contradicted = answered.contradicted
             for index, row in enumerate(answered.rows.tolist()):
@@ -129,10 +139,15 @@ class Auditor:
         decisions = self.model.resolve(self.model.points(people), rule).decisions
         return where_decided(decisions != UNDECIDED, rule.answers(decisions))
 
+    @property
+    def _weighted(self) -> bool:
+        return self.weights is not None or self.votes is not None
+
     def _weighted_outcomes(self, people: Matrix) -> list[Outcome | None]:
         # The votes are declared for the space within its limits.
         model = self.origin or self.model
-        predictor = FairPredictor(model, self.engine, self.budget, self.weights)
+        votes = self.votes or StoredVotes(weights=self.weights)
+        predictor = FairPredictor.voting(model, votes, self.engine, self.budget)
         return [
             outcome
             for part in self.counting.parts(people)
@@ -144,11 +159,11 @@ class Auditor:
         if not len(people):
             return []
         # Rounded once, like the medians, so that equal scores are equal floats.
-        scores = self.model.exact_scores(people).floats()[:, 0].tolist()
+        scores = self._scores(people)
         spread = self.counting.spread(self.model, people)
         decided, spans = spread.decided.tolist(), spread.span.tolist()
         fair = spread.median.tolist()
-        if self.weights is not None:
+        if self._weighted:
             fair = self._weighted_outcomes(people)
         verdicts = self._worst(self.model, people)
         return [
@@ -158,6 +173,16 @@ class Auditor:
             else Finding(row, verdict, scores[row])
             for row, verdict in enumerate(verdicts)
         ]
+
+    def _scores(self, people: Matrix) -> list[Outcome | None]:
+        """Return the model's scores; None where a counted model has no reliable one."""
+        try:
+            scores: list[Outcome | None] = self.model.exact_scores(people).floats()[:, 0].tolist()
+        except UnreliableAnswer:
+            if len(people) == 1:
+                return [None]
+            return [score for person in people for score in self._scores(person[None, :])]
+        return scores
 
     def _worst(self, model: Model, people: Matrix) -> list[Verdict]:
         queries = WorstAt.each(model, people)

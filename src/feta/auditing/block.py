@@ -37,6 +37,22 @@ class Block:
         """The indices of the rows that could be read."""
         return [index for index in range(len(self)) if index not in self.unread]
 
+    def first(self, n_people: int) -> "Block":
+        """Return the rows before the person with this number; all of them if there is none."""
+        readable = self.readable
+        if n_people >= len(readable):
+            return self
+        stop = readable[n_people]
+        unread = {index: row for index, row in self.unread.items() if index < stop}
+        return Block(
+            self.start,
+            self.people[:n_people],
+            self.labels[:stop],
+            self.names[:stop],
+            unread,
+            self.progress,
+        )
+
     def audited(self, findings: Sequence[Finding]) -> "AuditedBlock":
         """Return the block with the findings about its people, which are numbered here."""
         start, unread = self.start, self.unread

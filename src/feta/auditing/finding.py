@@ -42,8 +42,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         if isinstance(self.verdict, Unknown) and self.verdict.best is None and not self.reason:
-            solver, reason = self.verdict.solver, self.verdict.reason
-            object.__setattr__(self, "reason", f"{solver}: {reason}" if solver else str(reason))
+            object.__setattr__(self, "reason", reason_of(self.verdict))
 
     @property
     def status(self) -> Status:
@@ -71,6 +70,13 @@ class Finding:
             return self.verdict.runtime
         pair = self.pair
         return "sensitive" if pair is None or self.replayed is False else pair.runtime
+
+
+def reason_of(verdict: Unknown) -> str:
+    """Return why there is no verdict, with the solver that failed or the row that explains it."""
+    solver = f"{verdict.solver}: " if verdict.solver else ""
+    detail = f": {verdict.detail}" if verdict.detail else ""
+    return f"{solver}{verdict.reason}{detail}"
 
 
 def pair_of(verdict: Verdict | None) -> Counterexample | None:

@@ -11,6 +11,9 @@ from feta.verdict.tally import Tally
 def fair_outcomes(predictor: FairPredictor, people: Matrix) -> list[Outcome | None]:
     """Return each person's fair outcome; None if the predictor could not decide it in time."""
     rule = predictor.model.rule
+    if predictor.vote != "majority":
+        means = predictor.means(people)
+        return where_decided(means.decided, means.outcomes)
     if rule.tolerance is not None:
         spread = predictor.medians(people)
         return where_decided(spread.decided, spread.median)

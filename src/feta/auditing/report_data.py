@@ -15,6 +15,7 @@ from feta.auditing.results import AuditResults, Unanswered
 from feta.auditing.summary import AuditSummary
 from feta.auditing.top_pairs import PairView
 from feta.engine.registry import choose
+from feta.errors import UnreliableAnswer
 from feta.io.bad_rows import BadKind
 from feta.model import Model
 from feta.predict.latency import Latency, measure
@@ -56,6 +57,7 @@ class ReportData:
     unanswered: tuple[Unanswered, ...]
     runtime_sensitive_rows: tuple[str, ...]  # by number and id
     partial: bool
+    stopped: str = ""  # why the audit ended early; empty if it was interrupted or is complete
     seconds: float | None = None  # the duration of the audit
     latency: Latency | None = None
     picture: tuple[Grid, PairView] | None = None
@@ -81,6 +83,7 @@ def report_data(
     picture: bool = True,
     seconds: float | None = None,
     bad_rows: tuple[BadKind, ...] = (),
+    stopped: str = "",
 ) -> ReportData:
     """Compute what a report shows besides the results: the simplest pairs, a picture, the latency.
 
@@ -100,6 +103,7 @@ def report_data(
         unanswered=tuple(results.unanswered),
         runtime_sensitive_rows=tuple(map(str, results.runtime_sensitive_rows)),
         partial=partial,
+        stopped=stopped,
         seconds=seconds,
         latency=None if partial else _latency(auditor, results),
         picture=_picture(model, pairs) if picture else None,
@@ -110,6 +114,8 @@ def report_data(
 def _latency(auditor: Auditor, results: AuditResults) -> Latency | None:
     if not results.sample or not auditor.model.space.finite:
         return None
+    if auditor.model.scorer.provenance == "counted":
+        return None  # the answers are known, so that the time would be that of the cache
     people = np.stack([sampled.person for sampled in results.sample])
     return measure(auditor.model, people, auditor.engine)
 
@@ -117,7 +123,10 @@ def _latency(auditor: Auditor, results: AuditResults) -> Latency | None:
 def _picture(model: Model, pairs: tuple[PairView, ...]) -> tuple[Grid, PairView] | None:
     """Return the picture of the first pair that has one."""
     for view in pairs:
-        picture = grid(model, view.pair)
+        try:
+            picture = grid(model, view.pair)
+        except UnreliableAnswer:  # a counted model
+            continue
         if picture is not None:
             return picture, view
     return None

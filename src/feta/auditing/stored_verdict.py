@@ -22,9 +22,10 @@ def stored_verdict(verdict: Verdict, moving: Flags) -> Json:
             return {"fair": proof, "engine": certificate.engine, "runtime": runtime}
         case Unfair(counterexample=pair, optimal=optimal):
             return {"unfair": _stored_pair(pair, moving), "optimal": optimal}
-        case Unknown(reason=reason, best=best, solver=solver):
+        case Unknown(reason=reason, best=best, solver=solver, detail=detail):
             pair_or_none = None if best is None else _stored_pair(best, moving)
-            return {"undecided": str(reason), "solver": solver, "best": pair_or_none}
+            content = {"undecided": str(reason), "solver": solver, "best": pair_or_none}
+            return content | ({"detail": detail} if detail else {})
         case _:
             assert_never(verdict)
 
@@ -40,11 +41,12 @@ def read_verdict(content: Json, query: WorstAt) -> Verdict | None:
         pair = _read_pair(content["unfair"], query)
         return None if pair is None else Unfair(pair, optimal=content["optimal"] is True)
     reason, solver = Reason(content["undecided"]), content["solver"]
-    best = content["best"]
+    best, detail = content["best"], content.get("detail", "")
     pair = None if best is None else _read_pair(best, query)
-    if not isinstance(solver, str) or (pair is None) != (best is None):
+    texts = isinstance(solver, str) and isinstance(detail, str)
+    if not texts or (pair is None) != (best is None):
         return None
-    return Unknown(reason, pair, solver=solver)
+    return Unknown(reason, pair, solver=solver, detail=detail)
 
 
 def _stored_proof(proof: Proof) -> int | Json:

@@ -10,7 +10,7 @@ from feta.arrays import Matrix
 from feta.auditing.finding import Finding
 from feta.model import Model
 from feta.rule import Outcome
-from feta.scorer.protocol import Provenance
+from feta.scorer.protocol import Provenance, has_scores
 from feta.space.feature_space import FeatureSpace
 from feta.space.limits import Outside
 
@@ -66,21 +66,26 @@ class AuditSummary:
     unlisted: Counter[str] = field(default_factory=Counter)  # people with other texts, by column
     space: FeatureSpace | None = None
     provenance: Provenance = "proved"
+    has_gaps: bool = True  # False: the model returns labels only
 
     @classmethod
     def of(cls, model: Model) -> Self:
         """Create the empty summary for a model."""
         names = tuple(attribute.name for attribute in model.space.sensitive)
         epsilon, provenance = model.rule.tolerance, model.scorer.provenance
-        return cls(names, epsilon, model.outcomes, space=model.space, provenance=provenance)
+        return cls(
+            names,
+            epsilon,
+            model.outcomes,
+            space=model.space,
+            provenance=provenance,
+            has_gaps=has_scores(model.scorer),
+        )
 
     def merged(self, other: Self) -> Self:
-        """Return the summary of both parts of a table."""
-        assert (self.attributes, self.epsilon, self.outcomes) == (
-            other.attributes,
-            other.epsilon,
-            other.outcomes,
-        )
+        """Return the summary of both parts of a table, which were audited in the same way."""
+        question = (self.attributes, self.epsilon, self.outcomes, self.provenance)
+        assert question == (other.attributes, other.epsilon, other.outcomes, other.provenance)
         merged: dict[str, Any] = {}
         for name in COUNTERS:
             merged[name] = Counter(getattr(self, name))
@@ -257,9 +262,9 @@ class AuditSummary:
             "not_audited": self.statuses["not audited"],
             "ce_rate": self.ce_rate,
             "flip_rate": self.flip_rate,
-            "mean_violation": self.mean_violation,
-            "mean_violation_over_all": self.mean_violation_over_all,
-            "max_violation": self.violation_max,
+            "mean_violation": self.mean_violation if self.has_gaps else None,
+            "mean_violation_over_all": self.mean_violation_over_all if self.has_gaps else None,
+            "max_violation": self.violation_max if self.has_gaps else None,
             "one_attribute_is_enough": {name: self.alone[name] for name in self.attributes},
             "only_several_together": self.jointly,
             "runtime_sensitive": self.runtime_sensitive,

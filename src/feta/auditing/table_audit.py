@@ -10,6 +10,7 @@ from feta.auditing.block import AuditedBlock, Block
 from feta.auditing.report_data import ReportData, ReportSource, report_data
 from feta.auditing.results import AuditResults
 from feta.auditing.stream import AuditStream
+from feta.errors import ModelFailure
 from feta.io.bad_rows import BadRows
 
 Write = Callable[[AuditedBlock], None]
@@ -62,12 +63,22 @@ class TableAudit:
                 write(audited)
             if advance is not None:
                 advance(audited.block.progress)
-        self.finished = True
+        self.finished = not self.stream.stopped
 
     def report(
         self, source: ReportSource, *, seconds: float | None = None, picture: bool = True
     ) -> ReportData:
-        """Return what a report about the results so far shows."""
+        """Return what a report about the results so far shows.
+
+        A counted model may fail even here; the report then shows what does not need it.
+        """
+        try:
+            return self._report(source, seconds, picture=picture and not self.stream.stopped)
+        except ModelFailure as error:
+            self.stream.stopped, self.finished = str(error), False
+            return self._report(source, seconds, picture=False)
+
+    def _report(self, source: ReportSource, seconds: float | None, *, picture: bool) -> ReportData:
         return report_data(
             self.auditor,
             self.results,
@@ -76,6 +87,7 @@ class TableAudit:
             picture=picture,
             seconds=seconds,
             bad_rows=self.bad_rows.kinds,
+            stopped=self.stream.stopped,
         )
 
     def __enter__(self) -> Self:

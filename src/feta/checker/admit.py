@@ -8,8 +8,9 @@ from typing import assert_never
 
 from feta.checker.coverage import check_coverage
 from feta.checker.pair_owner import check_owner
-from feta.checker.prove import prove
+from feta.checker.prove import repeat
 from feta.query import PersonQuery
+from feta.scorer.protocol import Provenance
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 
 
@@ -24,7 +25,7 @@ def admit(query: PersonQuery, verdict: Verdict, *, trusted: bool) -> Verdict:
 
     The evidence of an engine that is not trusted is re-checked, and its unproved claims are
     withdrawn: that a counterexample is optimal, and that the source runtime agrees with a proof. If
-    the preprocessing of the model was sampled, not proved, the verdict is marked as such.
+    the model was sampled or counted, not proved, verdict and certificate are marked as such.
     """
     if not is_admitted(query):
         return Unknown(Reason.NOT_ADMITTED)
@@ -39,9 +40,16 @@ def admit(query: PersonQuery, verdict: Verdict, *, trusted: bool) -> Verdict:
         case _:
             assert_never(verdict)
     if not trusted:
-        prove(verdict, query)
+        repeat(verdict, query)
         verdict = _without_claims(verdict)
-    provenance = query.model.scorer.provenance
+    return _marked(verdict, query.model.scorer.provenance)
+
+
+def _marked(verdict: Verdict, provenance: Provenance) -> Verdict:
+    """Return the verdict, and its certificate, with the provenance of the model."""
+    if isinstance(verdict, Fair) and verdict.certificate.provenance != provenance:
+        certificate = replace(verdict.certificate, provenance=provenance)
+        return replace(verdict, certificate=certificate, provenance=provenance)
     return verdict if verdict.provenance == provenance else replace(verdict, provenance=provenance)
 
 

@@ -7,7 +7,9 @@ from typing import Protocol
 
 from feta.arrays import Matrix, Vector
 from feta.checker.box import Box
+from feta.checker.exact_forest import TREE_ENSEMBLE, StoredForest
 from feta.checker.exact_network import PIECEWISE_LINEAR, StoredNetwork
+from feta.checker.forest_bounds import ForestBounds
 from feta.checker.network_bounds import BoxBounds, NetworkBounds
 from feta.checker.sensitive_axis import SensitiveAxis
 from feta.errors import CertificateError
@@ -57,6 +59,26 @@ class NetworkEvaluator:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ForestEvaluator:
+    """A tree ensemble, evaluated from its stored numbers."""
+
+    forest: StoredForest
+
+    @classmethod
+    def of(cls, stored: StoredScorer) -> "ForestEvaluator":
+        """Convert the stored numbers."""
+        return cls(StoredForest.of(stored))
+
+    def scores(self, people: Matrix) -> ExactScores:
+        """Compute the exact scores of one or more people."""
+        return self.forest.scores(people)
+
+    def bounds(self, axes: Sequence[SensitiveAxis], person: Vector) -> ForestBounds:
+        """Return the bounds over boxes of a person's counterparts."""
+        return ForestBounds(self.forest, tuple(axes), person)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScorerEvaluator:
     """A scorer of a kind that the checker does not know, evaluated by its own exact arithmetic."""
 
@@ -78,6 +100,7 @@ class ScorerEvaluator:
 
 EVALUATORS: dict[str, Callable[[StoredScorer], Evaluator]] = {
     PIECEWISE_LINEAR: NetworkEvaluator.of,
+    TREE_ENSEMBLE: ForestEvaluator.of,
 }
 
 

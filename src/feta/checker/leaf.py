@@ -57,8 +57,10 @@ def _corners_decide(box: Box, known: BoxBounds, objective: Objective) -> bool:
 
     If no neuron changes its piece, scores are affine in the real-valued attributes. People with the
     same decision then form a convex set, unless the objective is the smallest of its directions.
+    Trees have the scores of the corners and no others, if no cut lies inside the box.
     """
-    return known.is_affine and not objective.least and box.n_corners <= MAX_SCORED
+    decide = known.is_constant or (known.is_affine and not objective.least)
+    return decide and box.n_corners <= MAX_SCORED
 
 
 def _choose_cut(box: Box, weights: Sequence[int | Fraction]) -> Cut | None:

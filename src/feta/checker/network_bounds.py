@@ -32,6 +32,7 @@ class BoxBounds:
     agrees: bool  # the objective is below its level: all counterparts get the same decision
     is_affine: bool  # no neuron changes its piece
     influences: tuple[Fraction, ...]  # how much each axis moves the bound
+    is_constant: bool = False  # every score in the box is that of a corner
 
 
 @dataclass(frozen=True, slots=True, eq=False)

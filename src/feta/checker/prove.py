@@ -23,9 +23,27 @@ def prove(evidence: Certificate | Verdict, query: PersonQuery) -> None:
     """Raise unless the evidence proves its verdict about this query's person.
 
     Scores are computed without rounding from the numbers that the scorer stores. Cells of a proof
-    by bounds are bounded in integers. `Unknown` claims nothing, but its pair must be one.
+    by bounds are bounded in integers. `Unknown` claims nothing, but its pair must be one. What a
+    counted model answered cannot be proved from stored numbers, so its evidence is refused.
     """
+    if query.model.scorer.provenance == "counted":
+        raise CertificateError(
+            "the evidence cannot be re-proved without the model: got a counted model, whose "
+            "answers were recorded; expected a model that stores its numbers; run the "
+            "model again to repeat the count"
+        )
+    repeat(evidence, query)
+
+
+def repeat(evidence: Certificate | Verdict, query: PersonQuery) -> None:
+    """Raise unless the evidence holds when every score is computed again.
+
+    A counted model evaluates the counterparts again. Its pairs were evaluated when they were made.
+    """
+    counted = query.model.scorer.provenance == "counted"
     match evidence:
+        case Unfair() | Unknown() if counted:
+            pass
         case Certificate():
             _prove_certificate(evidence, query)
         case Fair(certificate=certificate):

@@ -1,10 +1,11 @@
 """The commands of `feta`; each imports what it needs when it runs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from feta.cli.load import load_model, origin_of, source_options
 from feta.cli.options import (
     AsJson,
     Data,
@@ -14,21 +15,23 @@ from feta.cli.options import (
     Jobs,
     LabelColumn,
     Layers,
+    MaxRows,
+    Method,
     ModelFile,
     OneClass,
+    OptionalModelFile,
     OutputFormat,
+    Predict,
     SchemaPath,
     Seconds,
     SkipBadRows,
     TableArgument,
+    Timeout,
     TrustPickle,
     Votes,
+    VotesFrom,
 )
 from feta.cli.plugins import CommandGroup
-
-if TYPE_CHECKING:
-    from feta.readers.load import LoadedModel
-    from feta.readers.source import SourceOptions
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -98,15 +101,16 @@ def init(
     """
     from feta.cli.init import run_init, split_names
 
-    source = _source(layers, external_data, trust_pickle)
+    source = source_options(layers, external_data, trust_pickle)
     names = split_names(sensitive), split_names(leave_out)
     return run_init(model, data, *names, out, source, strip=strip)
 
 
 @app.command()
 def audit(
-    model: ModelFile,
     data: Data,
+    model: OptionalModelFile = None,
+    predict: Predict = None,
     schema: SchemaPath = None,
     label: LabelColumn = None,
     id_column: IdColumn = None,
@@ -121,6 +125,9 @@ def audit(
     skip_bad_rows: SkipBadRows = False,
     one_vs_rest: OneClass = None,
     vote_weights: Votes = None,
+    method: Method = "auto",
+    timeout: Timeout = 600.0,
+    max_rows: MaxRows = None,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
@@ -130,17 +137,17 @@ def audit(
 
     Shows verdicts, selected counterexamples, and rates by attribute.
 
-    Exit code 0: all people proved fair; 1: a counterexample; 2: bad input; 3: some people remain
-    undecided.
+    Exit code 0: all people proved fair, or counted as fair; 1: a counterexample; 2: bad input;
+    3: some people remain undecided, or a counted model whose answers cannot be used.
 
     With --out, an interrupted or killed audit resumes: run the same command again.
     """
     from feta.cli.audit import AuditOptions, run_audit
 
     options = AuditOptions(
-        model,
+        origin_of(model, predict, method, timeout, max_rows),
         schema,
-        _source(layers, external_data, trust_pickle),
+        source_options(layers, external_data, trust_pickle),
         one_vs_rest,
         data,
         label,
@@ -191,8 +198,9 @@ def diff(
 
 @app.command()
 def predict(
-    model: ModelFile,
     data: Data,
+    model: OptionalModelFile = None,
+    function: Predict = None,
     schema: SchemaPath = None,
     id_column: IdColumn = None,
     out: Annotated[Path | None, typer.Option(help="File for the decisions.")] = None,
@@ -201,6 +209,10 @@ def predict(
     one_vs_rest: OneClass = None,
     skip_bad_rows: SkipBadRows = False,
     vote_weights: Votes = None,
+    votes_from: VotesFrom = None,
+    method: Method = "auto",
+    timeout: Timeout = 600.0,
+    max_rows: MaxRows = None,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
@@ -215,8 +227,11 @@ def predict(
     """
     from feta.cli.predict import PredictOptions, run_predict
 
-    source = _source(layers, external_data, trust_pickle)
-    loaded = _load(model, schema, source, data, one_vs_rest=one_vs_rest, ignore_sensitive=True)
+    source = source_options(layers, external_data, trust_pickle)
+    origin = origin_of(model, function, method, timeout, max_rows)
+    loaded = load_model(
+        origin, schema, source, data, one_vs_rest=one_vs_rest, ignore_sensitive=True
+    )
     options = PredictOptions(
         data,
         id_column,
@@ -226,7 +241,8 @@ def predict(
         seconds,
         skip_bad_rows,
         vote_weights,
-        tuple(path for path in (model, data, schema, vote_weights) if path is not None),
+        votes_from,
+        tuple(path for path in (model, data, schema, vote_weights, votes_from) if path is not None),
     )
     return run_predict(loaded, options)
 
@@ -298,11 +314,14 @@ def train(
 
 @app.command()
 def doctor(
-    model: ModelFile,
+    model: OptionalModelFile = None,
+    predict: Predict = None,
     schema: SchemaPath = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="People, to measure proxies and differences.")
     ] = None,
+    method: Method = "auto",
+    timeout: Timeout = 600.0,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
@@ -314,8 +333,9 @@ def doctor(
     """
     from feta.cli.doctor import run_doctor
 
-    loaded = _load(model, schema, _source(layers, external_data, trust_pickle), data)
-    return run_doctor(loaded, model, data, as_json=as_json)
+    origin = origin_of(model, predict, method, timeout)
+    loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
+    return run_doctor(loaded, origin.name, data, as_json=as_json)
 
 
 @app.command()
@@ -326,6 +346,7 @@ def export(
     data: Annotated[
         Path | None, typer.Option("--data", help="People, to compare the reading with the model.")
     ] = None,
+    votes_from: VotesFrom = None,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
@@ -336,9 +357,10 @@ def export(
     """
     from feta.cli.export import run_export
 
-    loaded = _load(model, schema, _source(layers, external_data, trust_pickle), data)
-    inputs = tuple(path for path in (model, schema, data) if path is not None)
-    return run_export(loaded, out, inputs)
+    origin = origin_of(model, None, "exact")
+    loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
+    inputs = tuple(path for path in (model, schema, data, votes_from) if path is not None)
+    return run_export(loaded, out, inputs, votes_from)
 
 
 @app.command()
@@ -350,28 +372,3 @@ def engines(as_json: AsJson = False) -> int:
     from feta.cli.engines import run_engines
 
     return run_engines(as_json=as_json)
-
-
-def _source(layers: str | None, external_data: bool, trust_pickle: bool) -> "SourceOptions":
-    from feta.readers.source import SourceOptions
-
-    return SourceOptions(layers, external_data, trust_pickle)
-
-
-def _load(
-    model: Path,
-    schema: Path | None,
-    source: "SourceOptions",
-    data: Path | None,
-    *,
-    one_vs_rest: str | None = None,
-    ignore_sensitive: bool = False,
-) -> "LoadedModel":
-    """Open a model and, if given, the table of people."""
-    from feta.cli.progress import show_progress
-    from feta.readers.load import PeopleFile, open_model
-
-    people = None if data is None else PeopleFile(data, ignore_sensitive=ignore_sensitive)
-    return open_model(
-        model, schema, source, one_vs_rest=one_vs_rest, people=people, watch=show_progress
-    )

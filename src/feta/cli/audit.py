@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -22,13 +22,14 @@ from feta.auditing.table_blocks import RowColumns, TableBlocks
 from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
 from feta.cli.audit_words import show
+from feta.cli.counted_rows import counted_progress
 from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_folder
 from feta.cli.progress import show_progress
 from feta.cli.signals import terminable, uninterrupted
-from feta.cli.vote_weights import read_vote_weights
+from feta.cli.votes import votes_of
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.io.bad_rows import note_all_problems
@@ -38,11 +39,13 @@ from feta.io.table_section import options_json
 from feta.progress import Watch, unwatched
 from feta.readers.check_reading import check_reading
 from feta.readers.comparison import Comparison
-from feta.readers.load import LoadedModel, PeopleFile, open_model
+from feta.readers.load import LoadedModel, PeopleFile
+from feta.readers.load_function import ModelOrigin, Opening, open_any
 from feta.readers.source import SourceOptions
 from feta.report.audit_json import audit_json
 from feta.report.junit import junit
 from feta.report.markdown import markdown
+from feta.scorer.counted.counted import Counted
 from feta.space.attribute import Derived
 
 Format = Literal["text", "md", "json", "junit"]
@@ -61,7 +64,7 @@ JOURNAL = "journal.sqlite"
 class AuditOptions:
     """The options of `feta audit`."""
 
-    model_path: Path
+    origin: ModelOrigin
     schema: Path | None
     source: SourceOptions
     one_vs_rest: str | None
@@ -85,7 +88,8 @@ def run_audit(options: AuditOptions) -> ExitCode:
     for note in loaded.notes:
         notice(note)
     comparison = check_reading(loaded, watch=show_progress)
-    report = _audit(loaded, names, options, comparison)
+    with counted_progress(loaded, jobs=options.jobs):
+        report = _audit(loaded, names, options, comparison)
     if options.format == "text":
         show(loaded, report, out=options.out)
     else:
@@ -149,35 +153,59 @@ def _audit_rows(
 
 
 def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched) -> LoadedModel:
-    return open_model(
-        options.model_path,
-        options.schema,
-        options.source,
-        one_vs_rest=options.one_vs_rest,
-        people=people,
-        watch=watch,
-    )
+    opening = Opening(options.schema, options.one_vs_rest, people, watch)
+    return open_any(options.origin, opening, options.source)
 
 
 def _auditor(loaded: LoadedModel, options: AuditOptions) -> Auditor:
     assert loaded.table is not None
-    weights = read_vote_weights(options.vote_weights, loaded.model.space, loaded.table.options)
+    votes = votes_of(
+        loaded, vote_weights=options.vote_weights, votes_from=None, engine=options.engine
+    )
     budget = Budget(seconds=options.seconds)
-    return Auditor(loaded.model, options.engine, budget, loaded.runtime, weights)
+    # The pairs of a counted model are its own answers already.
+    counted = loaded.model.scorer.provenance == "counted"
+    runtime = None if counted else loaded.runtime
+    stored = None if votes.is_default else votes
+    return Auditor(loaded.model, options.engine, budget, runtime, votes=stored)
 
 
-def make_auditor(options: AuditOptions, formats: Formats) -> Auditor:
-    """Open the files in a worker process and return its auditor."""
-    return _auditor(_load(options, PeopleFile(options.data, formats=formats)), options)
+def make_auditor(options: AuditOptions, formats: Formats, fingerprint: str) -> Auditor:
+    """Open the files in a worker process and return its auditor.
+
+    The auditor refuses to work if a function answers differently here.
+    """
+    auditor = _auditor(_load(options, PeopleFile(options.data, formats=formats)), options)
+    same = auditor.model.fingerprint == fingerprint
+    return auditor if same else replace(auditor, refusal=OTHER_ANSWERS)
+
+
+OTHER_ANSWERS = (
+    "the model answers differently in another process: got other answers to the same rows; "
+    "expected equal ones; fix its random state when it is imported, or run with --jobs 1"
+)
 
 
 def _stream(auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> AuditStream:
     """Choose the executor, and open the journal."""
     executor: Executor = InProcess(auditor)
     if options.jobs != 1:
-        executor = Workers(partial(make_auditor, options, dict(loaded.formats)), options.jobs)
+        make = partial(make_auditor, _for_workers(options, loaded), dict(loaded.formats))
+        executor = Workers(partial(make, fingerprint=loaded.model.fingerprint), options.jobs)
     journal = None if options.out is None else _open_journal(options.out, loaded, options)
     return AuditStream(executor, journal)
+
+
+def _for_workers(options: AuditOptions, loaded: LoadedModel) -> AuditOptions:
+    """Return the options of a worker: the same batches of a function, and a share of its rows."""
+    function = options.origin.function
+    if function is None:
+        return options
+    scorer = loaded.model.scorer
+    batch = scorer.evaluator.batch if isinstance(scorer, Counted) else None
+    max_rows = None if function.max_rows is None else max(1, function.max_rows // options.jobs)
+    function = replace(function, batch=batch, max_rows=max_rows)
+    return replace(options, origin=replace(options.origin, function=function))
 
 
 def _open_journal(folder: Path, loaded: LoadedModel, options: AuditOptions) -> AuditJournal:
@@ -208,14 +236,14 @@ def _source(
     loaded: LoadedModel, options: AuditOptions, comparison: Comparison | None
 ) -> ReportSource:
     return ReportSource(
-        options.model_path.name,
+        options.origin.name,
         options.data.name,
         _digest(options.data),
         _command(options),
         None if options.vote_weights is None else options.vote_weights.name,
         loaded.unit,
         loaded.runtime_name,
-        "" if options.source.external else _digest(options.model_path),
+        "" if options.source.external else _digest(options.origin.path),
         options_json(loaded.options),
         comparison,
         options.id_column,
@@ -226,7 +254,9 @@ def _source(
 
 def _command(options: AuditOptions) -> str:
     """Return the command that repeats this audit, with file names instead of paths."""
-    parts = ["feta", "audit", options.model_path.name, "--data", options.data.name]
+    origin = options.origin
+    model = [origin.name] if origin.function is None else ["--predict", origin.name]
+    parts = ["feta", "audit", *model, "--data", options.data.name]
     named = {
         "--schema": None if options.schema is None else options.schema.name,
         "--label": options.label,
@@ -236,6 +266,7 @@ def _command(options: AuditOptions) -> str:
         "--layers": options.source.layers,
         "--seconds": options.seconds,
         "--engine": None if options.engine == "auto" else options.engine,
+        "--method": None if origin.method == "auto" else origin.method,
     }
     for option, value in named.items():
         parts += [] if value is None else [option, str(value)]
@@ -264,6 +295,8 @@ def _columns_to_read(loaded: LoadedModel, options: AuditOptions) -> set[str]:
 
 def exit_code(report: ReportData) -> ExitCode:
     """Return the exit code of a finished audit."""
+    if report.stopped:
+        return ExitCode.UNDECIDED
     if report.partial:
         return ExitCode.INTERRUPTED
     if report.summary.statuses["unfair"]:

@@ -21,6 +21,7 @@ from feta.io.sanitize import json_text, plain, write_row
 from feta.model import Model
 from feta.report.audit_json import audit_json
 from feta.report.html import html
+from feta.scorer.protocol import has_scores
 from feta.verdict.counterexample import Counterexample
 
 PAIR_HEADER = [
@@ -47,6 +48,7 @@ VERDICT_HEADER = [
     "runtime",
     "reason",
     "record",
+    "provenance",
 ]
 
 
@@ -61,6 +63,7 @@ class AuditFiles:
         self.streams: dict[str, IO[str]] = {}
         self.names = [attribute.name for attribute in model.space.attributes]
         self.sensitive = [attribute.name for attribute in model.space.sensitive]
+        self.has_gaps = has_scores(model.scorer)  # False: the model returns labels only
         self.token = f"{os.getpid()}-{secrets.token_hex(4)}"  # in the names of part files
 
     def __enter__(self) -> "AuditFiles":
@@ -125,10 +128,11 @@ class AuditFiles:
                     finding.status,
                     describe(finding.decision),
                     describe(finding.fair_decision),
-                    "" if pair is None else pair.gap,
+                    pair.gap if pair is not None and self.has_gaps else "",
                     finding.runtime if read else "",
                     finding.reason,
                     next(digests) if read else "",
+                    "" if finding.verdict is None else finding.verdict.provenance,
                 ]
                 write_row(self.streams["verdicts.csv"], cells)
                 if pair is not None:
@@ -157,8 +161,8 @@ class AuditFiles:
             finding.row + 1,
             name,
             *decisions,
-            *pair.margins(self.model.rule).tolist(),
-            pair.gap,
+            *(pair.margins(self.model.rule).tolist() if self.has_gaps else ["", ""]),
+            pair.gap if self.has_gaps else "",
             finding.runtime,
             replayed,
             " ".join(changed),

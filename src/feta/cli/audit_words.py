@@ -19,12 +19,14 @@ from feta.report.words import (
     caveats,
     cell,
     compared,
+    early_end,
     figures,
     headline,
     notes,
     words_for,
 )
 from feta.rule.words import RuleWords
+from feta.scorer.protocol import has_scores
 
 COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
@@ -36,7 +38,7 @@ def show(loaded: LoadedModel, report: ReportData, *, out: Path | None) -> None:
     words = words_for(model, loaded.unit)
     console = Console()
     console.print()
-    console.print(_styled(headline(summary, words, partial=partial), partial=partial))
+    console.print(_styled(headline(summary, words, partial=partial), early_end(report)))
     if summary.statuses["unfair"]:
         console.print(_pair_table(model, words, pairs))
     for line in [
@@ -59,10 +61,10 @@ def show(loaded: LoadedModel, report: ReportData, *, out: Path | None) -> None:
     console.print()
 
 
-def _styled(answer: Headline, *, partial: bool) -> Text:
+def _styled(answer: Headline, early_end: str) -> Text:
     text = Text()
-    if partial:
-        text.append("Interrupted: these are partial results.\n", style="bold yellow")
+    if early_end:
+        text.append(f"{early_end}\n", style="bold yellow")
     text.append(answer.strong, style=f"bold {COLORS[answer.verdict]}")
     text.append(answer.rest)
     return text
@@ -71,7 +73,9 @@ def _styled(answer: Headline, *, partial: bool) -> Text:
 def _pair_table(model: Model, words: RuleWords, pairs: Sequence[PairView]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="Selected counterexamples", title_justify="left")
     decides = bool(model.outcomes)
-    headings = ("row", words.changes, *(["decision"] if decides else []), words.margin)
+    gaps = has_scores(model.scorer)
+    headings = ["row", words.changes, *(["decision"] if decides else [])]
+    headings += [words.margin] if gaps else []
     for heading in headings:
         table.add_column(Text(heading))
     for view in pairs:
@@ -82,7 +86,7 @@ def _pair_table(model: Model, words: RuleWords, pairs: Sequence[PairView]) -> Ta
             cells.append(Text(f"{first} → {second}"))
         digits = "+.4g" if decides else words.digits
         before, after = (f"{margin:{digits}}" for margin in view.pair.margins(model.rule))
-        table.add_row(*cells, Text(f"{before} → {after}"))
+        table.add_row(*cells, *([Text(f"{before} → {after}")] if gaps else []))
     return table
 
 

@@ -24,9 +24,8 @@ from feta.query import CountOf
 from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
-from feta.report.words import NOT_COMPARED, duration, never_read, outcome_class_words
+from feta.report.words import NOT_COMPARED, counted_words, duration, never_read, outcome_class_words
 from feta.scorer.native import MISSING
-from feta.scorer.network.network import network_of
 from feta.space.attribute import Derived
 
 # People used to measure proxies: enough for the figure, few enough to be fast.
@@ -51,7 +50,7 @@ class Examination:
     data: Path | None
 
 
-def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: bool) -> ExitCode:
+def run_doctor(loaded: LoadedModel, name: str, data: Path | None, *, as_json: bool) -> ExitCode:
     """Examine a loaded model; a model that cannot be loaded was reported before."""
     model = loaded.model
     people, n_rows, n_bad_rows = (
@@ -66,7 +65,7 @@ def run_doctor(loaded: LoadedModel, path: Path, data: Path | None, *, as_json: b
         content = _content(model, examination) | {"notes": list(loaded.notes)}
         sys.stdout.write(json_text(content, indent=2))
     else:
-        _show(loaded, path, examination)
+        _show(loaded, name, examination)
     trusted = not (comparison and comparison.surprising)
     return ExitCode.DONE if trusted and model.relation.finite else ExitCode.BAD_INPUT
 
@@ -107,14 +106,14 @@ def _seconds_per_person(model: Model, people: Matrix) -> float | None:
     return (time.perf_counter() - started) / len(people[:TIMED_PEOPLE])
 
 
-def _show(loaded: LoadedModel, path: Path, examination: Examination) -> None:
+def _show(loaded: LoadedModel, name: str, examination: Examination) -> None:
     model = loaded.model
     console = Console(soft_wrap=True)
     if model.relation.finite:
-        console.print(Text(f"{plain(path.name)} can be audited.", style="bold green"))
+        console.print(Text(f"{plain(name)} can be audited.", style="bold green"))
     else:
         message = (
-            f"{plain(path.name)} can be verified in Python, person by person, but not audited: "
+            f"{plain(name)} can be verified in Python, person by person, but not audited: "
             "declare its real-valued sensitive attributes as integer, or add a step."
         )
         console.print(Text(message, style="bold yellow"))
@@ -138,13 +137,15 @@ def _show(loaded: LoadedModel, path: Path, examination: Examination) -> None:
 
 
 def _shape_line(model: Model) -> str:
-    widths = [model.space.width, network_of(model.scorer).first.outputs]
-    widths += [len(layer.bias) for layer in network_of(model.scorer).layers]
-    shape = " - ".join(map(str, widths))
-    return f"Network: {shape} neurons; its source computes in {model.scorer.source}."
+    scorer = model.scorer
+    if scorer.provenance == "counted":
+        return f"{scorer.description}."
+    return f"{scorer.description}; its source computes in {scorer.source}."
 
 
 def _provenance_line(model: Model) -> str:
+    if model.scorer.provenance == "counted":
+        return counted_words(model)
     if model.scorer.provenance == "sampled":
         return (
             "Preprocessing: sampled, not proved. A step of unknown code was evaluated column by "

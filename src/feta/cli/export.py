@@ -10,11 +10,13 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.notices import notice
 from feta.cli.output_path import check_file
 from feta.cli.progress import show_progress
+from feta.cli.votes import votes_of
 from feta.errors import SchemaError
 from feta.io.model_file import save_model
 from feta.io.onnx_writer import write_onnx
 from feta.io.sanitize import plain
 from feta.model import Model
+from feta.predict.fair_predictor import FairPredictor
 from feta.readers.check_reading import check_reading
 from feta.readers.load import LoadedModel
 from feta.readers.onnx.read import read_onnx
@@ -26,9 +28,15 @@ from feta.space.sampling import draw_people
 CHECKED_PEOPLE = 256
 
 
-def run_export(loaded: LoadedModel, out: Path, inputs: tuple[Path, ...]) -> ExitCode:
+def run_export(
+    loaded: LoadedModel, out: Path, inputs: tuple[Path, ...], votes_from: Path | None = None
+) -> ExitCode:
     """Write the model; read an ONNX file back and list its inputs."""
     check_file(out, inputs)
+    if votes_from is not None and out.suffix.lower() != ".feta":
+        raise SchemaError(
+            f"{out}: only a .feta file stores votes: got --votes-from; expected --out model.feta"
+        )
     model = loaded.model
     suffix = out.suffix.lower()
     console = Console(soft_wrap=True)
@@ -37,7 +45,8 @@ def run_export(loaded: LoadedModel, out: Path, inputs: tuple[Path, ...]) -> Exit
         notice(note)
     console.print(Text(NOT_COMPARED if comparison is None else comparison.sentence()))
     if suffix == ".feta":
-        save_model(model, out, table=loaded.options)
+        votes = votes_of(loaded, vote_weights=None, votes_from=votes_from, engine="auto")
+        save_model(FairPredictor.voting(model, votes), out, table=loaded.options)
         console.print(
             Text(f"Wrote {plain(out)}: it contains its schema; feta audit reads it without one.")
         )
@@ -62,7 +71,7 @@ def _export_onnx(model: Model, out: Path, console: Console) -> None:
             f"its scores differ by at most {largest:.2g}."
         )
     )
-    outputs = "probabilities" if model.scorer.sigmoid else "scores"
+    outputs = "probabilities" if model.scorer.link == "logit" else "scores"
     console.print(Text(f"It returns {outputs}. Its input is a person's row, in raw units:"))
     for attribute in model.space.attributes:
         columns = model.space.columns_of(attribute)

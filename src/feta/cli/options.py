@@ -12,6 +12,33 @@ ModelFile = Annotated[
         "a pickle with --trust-pickle."
     ),
 ]
+OptionalModelFile = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Model: .feta, .onnx, .keras, .h5, .safetensors, .npz, .skops; "
+        "a pickle with --trust-pickle. With --predict there is none."
+    ),
+]
+Predict = Annotated[
+    str | None,
+    typer.Option(
+        "--predict",
+        metavar="MODULE:FUNCTION",
+        help="A function that takes a frame of raw columns and returns labels, probabilities or "
+        "scores; it is counted, not proved.",
+    ),
+]
+Method = Annotated[
+    Literal["auto", "exact", "counted"],
+    typer.Option(help="exact refuses a model that can only be counted."),
+]
+Timeout = Annotated[
+    float, typer.Option(min=0.001, help="Time limit of one call of a counted model (seconds).")
+]
+MaxRows = Annotated[
+    int | None,
+    typer.Option("--max-rows", min=1, help="Rows that a counted model may evaluate."),
+]
 TableArgument = Annotated[Path, typer.Argument(help="People: CSV or Parquet, in raw columns.")]
 SchemaPath = Annotated[
     Path | None, typer.Option("--schema", help="schema.toml; a .feta file contains its schema.")
@@ -48,6 +75,14 @@ Votes = Annotated[
         "--vote-weights",
         metavar="TABLE",
         help="People whose sensitive values vote in fair decisions, as often as they occur.",
+    ),
+]
+VotesFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--votes-from",
+        metavar="TABLE",
+        help="Other people, to whom weights and level of the fair decisions are fitted.",
     ),
 ]
 OutputFormat = Annotated[

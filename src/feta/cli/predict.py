@@ -20,7 +20,7 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_file
 from feta.cli.progress import progress_bar, show_progress
-from feta.cli.vote_weights import read_vote_weights
+from feta.cli.votes import votes_of
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.io.bad_rows import BadRows, listed_kinds, note_all_problems
@@ -54,6 +54,7 @@ class PredictOptions:
     seconds: float | None
     skip_bad_rows: bool = False
     vote_weights: Path | None = None
+    votes_from: Path | None = None
     inputs: tuple[Path, ...] = ()  # files that must not be overwritten
 
 
@@ -62,9 +63,13 @@ def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
     check_file(options.out, options.inputs)
     names = _columns_to_read(loaded, options)
     _check_reading(loaded)
-    assert loaded.table is not None
-    weights = read_vote_weights(options.vote_weights, loaded.model.space, loaded.table.options)
-    predictor = FairPredictor(loaded.model, options.engine, weights=weights)
+    votes = votes_of(
+        loaded,
+        vote_weights=options.vote_weights,
+        votes_from=options.votes_from,
+        engine=options.engine,
+    )
+    predictor = FairPredictor.voting(loaded.model, votes, options.engine)
     part = options.out and part_path(options.out)
     with ExitStack() as stack:
         stream: IO[str]

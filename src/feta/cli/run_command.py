@@ -11,8 +11,9 @@ from feta.auditing.interruptible import is_computing
 from feta.cli.app import app
 from feta.cli.exit_code import ExitCode
 from feta.cli.signals import exit_now, ignore_signals
-from feta.errors import CertificateError, FetaError
+from feta.errors import CertificateError, FetaError, ModelFailure
 from feta.io.sanitize import plain, shortened
+from feta.scorer.counted.timed_call import is_hanging
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot encode
             stream.reconfigure(errors="backslashreplace")
     code = run_command()
-    if code == ExitCode.INTERRUPTED or is_computing():
+    if code == ExitCode.INTERRUPTED or is_computing() or is_hanging():
         exit_now(code)
     ignore_signals()
     sys.exit(code)
@@ -47,6 +48,9 @@ def run_command(arguments: list[str] | None = None) -> int:
         return ExitCode.BROKEN_PIPE
     except CertificateError as error:
         return _report_internal(error)
+    except ModelFailure as error:  # the answers of a counted model cannot be used
+        _report_bad_input(error)
+        return ExitCode.UNDECIDED
     except (FetaError, OSError, MemoryError, typer.TyperException) as error:
         return _report_bad_input(error)
     except Exception as error:

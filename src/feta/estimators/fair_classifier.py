@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 from feta.errors import SchemaError
-from feta.estimators.fair_estimator import inner
 from feta.estimators.majority_classifier import MajorityClassifier
+from feta.estimators.trained import inner
 
 
 class FairClassifier(MajorityClassifier):
@@ -51,7 +51,8 @@ class FairClassifier(MajorityClassifier):
     model_
         FETA's model of it, or None if FETA cannot read it: then votes are counted with the
         estimator's own `predict`, always on the same table of all counterparts. Such decisions
-        are fair if `predict` is deterministic; there are no verdicts about the estimator.
+        are fair if `predict` is deterministic; verdicts about the estimator are counted as
+        well, not proved.
     guarantee_
         Which of the two guarantees holds, in words; `fit` warns if it is the second.
     columns_

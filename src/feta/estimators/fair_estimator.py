@@ -21,22 +21,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from feta.absorb.absorb import UnseenValueWarning
 from feta.api import worst
 from feta.arrays import Counts, Matrix, Vector
-from feta.errors import EngineError, NetworkError, SchemaError, unknown_choice
+from feta.errors import EngineError, FetaError, NetworkError, SchemaError
 from feta.estimators.ballot import Ballot
 from feta.estimators.layout import People, is_records, named
+from feta.estimators.trained import conditional_guarantee, inner, trained_columns
 from feta.io.raw_table import RawTable, with_markers
 from feta.io.schema import Schema
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
+from feta.readers.callable.runtime import counted_runtime
 from feta.readers.runtime import replays, runtime_of
-from feta.readers.sklearn.pipeline import (
-    check_order,
-    encoder_markers,
-    read_columns,
-    split_pipeline,
-)
+from feta.readers.sklearn.pipeline import check_order, encoder_markers
 from feta.readers.sklearn.read import obstacle_inside_wrapper, read_sklearn
+from feta.scorer.counted.options import CountingOptions
 from feta.space.feature_space import FeatureSpace
+from feta.space.lattice import BLOCK
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
 from feta.wider_limits import models_for
@@ -55,6 +54,9 @@ SAMPLED = (
 # Maximum rows of the table on which a trained estimator is evaluated twice.
 COMPARED_ROWS = 10_000
 
+# The same batches in every process. There is no time limit: the estimator was fitted here.
+COUNTING = CountingOptions(batch=BLOCK, timeout=None)
+
 # Classes or numbers.
 Targets = NDArray[Any]
 
@@ -69,6 +71,10 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     example: ClassVar[str]  # an estimator of this kind, as code
     promise: ClassVar[str]  # the guarantee if FETA can read the estimator
     takes_rows: ClassVar[tuple[type, ...]]  # these get encoded rows, others the raw table
+
+    _ballot: Ballot  # counts votes if FETA cannot read the estimator
+    _obstacle: str  # why FETA cannot read the estimator
+    _counted: Model | None  # evaluates such an estimator; None until a verdict is asked for
 
     def __init__(
         self,
@@ -117,7 +123,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         people = self.space_.encode(frame)
         as_frame = isinstance(X, pd.DataFrame)
         names_matter = as_frame and not takes_rows
-        trained = _trained_columns(self.estimator, self.space_) if names_matter else None
+        trained = trained_columns(self.estimator, self.space_) if names_matter else None
         table = RawTable.like(self.space_, frame, as_frame=as_frame, names=trained)
         if frozen:  # its encoders may know a None that this frame lacks
             known = encoder_markers(inner(self.estimator))
@@ -177,29 +183,46 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         -------
         list
             One verdict per person: `Fair`, or `Unfair` with the worst counterexample. `replayed`
-            is whether the two differ in the estimator itself.
+            is whether the two differ in the estimator itself. If FETA cannot read the estimator,
+            it evaluates every counterpart, repeatedly: the verdicts are counted, not proved.
 
         Raises
         ------
         EngineError
-            If FETA cannot read the estimator: its votes are counted, but nothing is proved.
+            If FETA can neither read the estimator nor count its answers.
         """
         check_is_fitted(self, "model_")
-        if self.model_ is None:
-            raise EngineError(f"explain needs an estimator that FETA can read: {self._obstacle}")
+        model = self.model_ or self._count()
+        engine = "auto" if self.model_ is None else self.engine
         people = self.space_.encode(self._frame(X), limits="open")
         verdicts = [
-            worst(model, people[row], engine=self.engine)
-            for row, model in enumerate(models_for(self.model_, people))
+            worst(wider, people[row], engine=engine)
+            for row, wider in enumerate(models_for(model, people))
         ]
-        return self._with_replay(self.model_, verdicts)
+        return self._with_replay(model, verdicts)
+
+    def _count(self) -> Model:
+        """Return a model that evaluates the estimator; it is made once, on request."""
+        if self._counted is None:
+            try:
+                self._counted = self._counted_model(inner(self.estimator_), self._ballot.table)
+            except FetaError as error:
+                raise EngineError(
+                    "explain needs an estimator that FETA can read or evaluate: "
+                    f"{self._obstacle}; it cannot be evaluated: {error}"
+                ) from None
+        return self._counted
 
     def _with_replay(self, model: Model, verdicts: list["Verdict"]) -> list["Verdict"]:
         """Replay every pair in the estimator itself."""
         pairs = [verdict.counterexample for verdict in verdicts if isinstance(verdict, Unfair)]
         if not pairs:
             return verdicts
-        replay = runtime_of(inner(self.estimator_), model, table=self._ballot.table)
+        replay = (
+            counted_runtime(model)
+            if self.model_ is None
+            else runtime_of(inner(self.estimator_), model, table=self._ballot.table)
+        )
         same = iter(replays(replay, model, pairs))
         return [
             replace(verdict, replayed=next(same)) if isinstance(verdict, Unfair) else verdict
@@ -236,6 +259,11 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     @abstractmethod
     def _model(self, network: "Network") -> Model:
         """Return the model of space, network and rule."""
+        ...
+
+    @abstractmethod
+    def _counted_model(self, estimator: object, table: RawTable | None) -> Model:
+        """Return a model that evaluates the estimator; raise if its answers cannot be counted."""
         ...
 
     @property
@@ -307,6 +335,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         table = people if takes_rows else raw(people)
         self.estimator_ = clone(self.estimator).fit(table, targets)
         self._check_fitted()
+        self._counted = None
         self._ballot = Ballot(
             self.space_, self.estimator_, None if takes_rows else raw, self.weights
         )
@@ -322,7 +351,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self.model_ = None
             self._obstacle = obstacle_inside_wrapper(error)
             self._check_votes()
-            self.guarantee_ = _conditional_guarantee(self._obstacle, bare)
+            self.guarantee_ = conditional_guarantee(self._obstacle, bare)
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
 
     def _frame(self, X: People) -> pd.DataFrame:
@@ -365,34 +394,3 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         shared = people[:, ~self.space_.sensitive_columns] + 0.0
         _, first, inverse = np.unique(shared, axis=0, return_index=True, return_inverse=True)
         return people[first], inverse.ravel()
-
-
-def inner(estimator: Any) -> Any:  # noqa: ANN401 - scikit-learn ships no types
-    """Return the estimator inside a `FrozenEstimator`, or the estimator itself."""
-    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-
-
-def _trained_columns(estimator: Any, space: FeatureSpace) -> list[str] | None:  # noqa: ANN401 - scikit-learn ships no types
-    """Return the columns of a trained estimator, in its order; None if it has no names."""
-    bare = inner(estimator)
-    trained = getattr(bare, "feature_names_in_", None) if bare is not estimator else None
-    if trained is None:
-        return None
-    names = [str(name) for name in trained]
-    known = {attribute.name for attribute in space.attributes}
-    needed = names if split_pipeline(bare)[0] is None else read_columns(bare)
-    for name in needed or ():
-        if name not in known:
-            raise SchemaError(
-                "the estimator reads a column that the space does not have: "
-                f"{unknown_choice(name, sorted(known))}"
-            )
-    return names
-
-
-def _conditional_guarantee(reason: str, estimator: object) -> str:
-    name = type(estimator).__name__
-    return (
-        f"fair if the predict of {name} is deterministic, because votes are counted with it; there "
-        f"are no verdicts, because FETA cannot read the estimator: {reason}"
-    )

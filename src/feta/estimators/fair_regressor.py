@@ -11,16 +11,18 @@ from sklearn.neural_network import MLPRegressor
 
 from feta.arrays import Matrix, Vector
 from feta.errors import SchemaError
-from feta.estimators.fair_estimator import FairEstimator, Targets
+from feta.estimators.fair_estimator import COUNTING, FairEstimator, Targets
 from feta.io.schema import Schema
 from feta.model import Model
-from feta.rule import Tolerance
+from feta.readers.callable.read import read_callable
+from feta.rule import Rule, Tolerance
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from feta.io.raw_table import RawTable
     from feta.scorer.network.network import Network
 
 
@@ -62,7 +64,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
     model_
         FETA's model of it, or None if FETA cannot read it: then the median is computed with the
         estimator's own `predict`, always on the same table of all counterparts. Such scores are
-        fair if `predict` is deterministic; there are no verdicts about the estimator.
+        fair if `predict` is deterministic; verdicts about the estimator are counted as well,
+        not proved.
     guarantee_
         Which of the two guarantees holds, in words; `fit` warns if it is the second.
     columns_
@@ -130,9 +133,24 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
     def _combine(self, people: Matrix) -> Vector:
         return np.array([self._ballot.median(person) for person in people])
 
+    def _counted_model(self, estimator: object, table: "RawTable | None") -> Model:
+        scorer = read_callable(
+            estimator, self.space_, table=table, answers="scores", options=COUNTING
+        )
+        return Model(self.space_, scorer, self._tolerance())
+
     def _model(self, network: "Network") -> Model:
+        rule = self._tolerance()
+        return (
+            Model(self.space_, network, rule)
+            if self._schema is None
+            else self._schema.model(network)
+        )
+
+    def _tolerance(self) -> Rule:
+        """Return the tolerance: `epsilon`, or that of the schema."""
         if self._schema is None:
-            return Model(self.space_, network, Tolerance(self.epsilon))
+            return Tolerance(self.epsilon)
         rule = self._schema.rule
         if rule.tolerance is None:
             raise SchemaError(
@@ -144,4 +162,4 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
                 f"two tolerances: got epsilon {self.epsilon} and {rule.tolerance} in the schema; "
                 "expected one; omit epsilon"
             )
-        return self._schema.model(network)
+        return rule

@@ -13,16 +13,19 @@ from feta.arrays import Counts, Matrix, Vector
 from feta.engine.protocol import UNLIMITED
 from feta.engine.registry import choose
 from feta.errors import SchemaError
-from feta.estimators.fair_estimator import FairEstimator, Targets
+from feta.estimators.fair_estimator import COUNTING, FairEstimator, Targets
 from feta.estimators.layout import People
 from feta.model import Model
 from feta.query import CountOf
+from feta.readers.callable.read import read_callable
+from feta.readers.callable.schema_model import counted_model
 from feta.rule import Argmax
 from feta.wider_limits import groups
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from feta.io.raw_table import RawTable
     from feta.scorer.network.network import Network
 
 
@@ -89,6 +92,15 @@ class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc] 
         if len(names) == 2:  # noqa: PLR2004 - one score decides
             return Model(self.space_, network, outcomes=names)
         return Model(self.space_, network, Argmax(names))
+
+    def _counted_model(self, estimator: object, table: "RawTable | None") -> Model:
+        if self._schema is not None:
+            return counted_model(estimator, self._schema, table=table, options=COUNTING)
+        scorer = read_callable(estimator, self.space_, table=table, options=COUNTING)
+        names = tuple(str(label) for label in self.classes_)
+        if len(names) == 2:  # noqa: PLR2004 - one score decides
+            return Model(self.space_, scorer, outcomes=names)
+        return Model(self.space_, scorer, Argmax(names))
 
     def _combine(self, people: Matrix) -> Counts:
         return _winners(self._count_votes(people)[:, self._class_order])

@@ -10,6 +10,7 @@ from feta.model import Model
 from feta.report.words import never_read
 from feta.rule import DEFINITION
 from feta.rule.protocol import rule_options
+from feta.scorer.protocol import has_scores
 from feta.space.attribute import Attribute, Integer
 
 FORMAT = "feta-audit"
@@ -25,6 +26,8 @@ def audit_json(report: ReportData) -> dict[str, Any]:
         "version": VERSION,
         "feta": report.versions["FETA"],
         "partial": report.partial,
+        "stopped": report.stopped,
+        "provenance": report.summary.provenance,
         "model": _model_json(report),
         "data": source.data,
         "data_sha256": source.data_sha256,
@@ -111,7 +114,7 @@ def _pair_json(model: Model, view: PairView) -> dict[str, Any]:
         "changed": {name: view.after[name] for name in view.changed},
         "decisions": [model.outcomes[decision] for decision in pair.decisions],
         "scores": pair.scores.tolist(),
-        "gap": pair.gap,
+        "gap": pair.gap if has_scores(model.scorer) else None,
         "runtime": finding.runtime,
         "replayed": finding.replayed,
     }

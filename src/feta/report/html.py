@@ -19,6 +19,7 @@ from feta.report.words import (
     cell,
     compared,
     duration,
+    early_end,
     either,
     headline,
     notes,
@@ -92,6 +93,7 @@ def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
         svg=svg,
         notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
         caveats=list(caveats(model)),
+        early_end=early_end(report),
         compared=compared(report.source),
         sections=shown_sections(report, sections),
         favorable=model.outcomes[1] if model.rule.two_sided else None,
@@ -133,7 +135,7 @@ def question(report: ReportData) -> str:
 
 def rule_words(model: Model, unit: str) -> str:
     """Describe how scores become decisions."""
-    return model.rule.explanation(model.outcomes, unit=unit, log_odds=model.scorer.sigmoid)
+    return model.rule.explanation(model.outcomes, unit=unit, log_odds=model.scorer.link == "logit")
 
 
 def _disparities(report: ReportData) -> dict[str, list[Disparity]]:

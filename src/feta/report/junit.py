@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 from feta.auditing.report_data import ReportData
 from feta.io.sanitize import plain, shortened
-from feta.report.words import changes, either, headline, words_for
+from feta.report.words import changes, early_end, either, headline, words_for
 
 
 def junit(report: ReportData) -> str:
@@ -24,7 +24,7 @@ def junit(report: ReportData) -> str:
     if without or report.partial:
         message = f"{without} {'person has' if without == 1 else 'people have'} none"
         if report.partial:
-            message = "the audit was interrupted"
+            message = early_end(report) if report.stopped else "the audit was interrupted"
         ET.SubElement(last, "error", message=message)
     suite.set("tests", str(len(summary.attributes) + 2))
     suite.set("failures", str(failures))

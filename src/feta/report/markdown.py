@@ -12,6 +12,7 @@ from feta.report.words import (
     caveats,
     changes,
     compared,
+    early_end,
     figures,
     headline,
     notes,
@@ -63,7 +64,7 @@ def _lines(report: ReportData) -> Iterator[str]:
     words = words_for(model, report.source.unit)
     yield f"# Fairness audit of {md(report.source.model_file or 'a model')}\n"
     if report.partial:
-        yield "**Interrupted: these are partial results.**\n"
+        yield f"**{sentence(early_end(report))}**\n"
     answer = headline(summary, words, partial=report.partial)
     yield f"**{md(answer.strong.strip())}** {md(answer.rest.strip())}\n"
     if report.pairs:

@@ -7,18 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from feta.auditing.report_data import ReportSource
+from feta.auditing.report_data import ReportData, ReportSource
 from feta.auditing.summary import AuditSummary
 from feta.auditing.top_pairs import PairView
 from feta.io.sanitize import plain, visible
 from feta.model import Model
 from feta.rule.words import RuleWords
+from feta.scorer.protocol import has_scores
 from feta.space.attribute import Value
 
 
 def words_for(model: Model, unit: str) -> RuleWords:
     """Return the words for the results of a model's rule; classes and units in them are plain."""
-    words = model.rule.words(unit=plain(unit), log_odds=model.scorer.sigmoid)
+    words = model.rule.words(unit=plain(unit), log_odds=model.scorer.link == "logit")
     return replace(words, margin=plain(words.margin))
 
 
@@ -34,6 +35,13 @@ class Headline:
         return self.strong + self.rest
 
 
+def early_end(report: ReportData) -> str:
+    """State why the results are partial; empty if they are complete."""
+    if report.stopped:
+        return f"Stopped, these are partial results: {plain(report.stopped)}."
+    return "Interrupted: these are partial results." if report.partial else ""
+
+
 def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headline:
     """Answer the question; the answer is "fair" only if everybody is proved fair."""
     unfair, people = summary.statuses["unfair"], summary.people
@@ -46,8 +54,10 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         who = "the 1 person" if people == 1 else f"each of the {people:,} people"
-        strong = f"Fair: {who} provably gets {words.same_outcome}"
-        return Headline("fair", strong, f", whatever their {either(summary.attributes)}.")
+        gets = "gets" if summary.provenance == "counted" else "provably gets"
+        strong = f"Fair: {who} {gets} {words.same_outcome}"
+        counted = " (counted)" if summary.provenance == "counted" else ""
+        return Headline("fair", strong, f", whatever their {either(summary.attributes)}{counted}.")
     return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
 
@@ -61,7 +71,8 @@ def _explain_undecided(summary: AuditSummary, *, partial: bool) -> str:
     reasons = [f"{count:,} {what}" for what, count in groups.items() if count]
     reasons += ["the remaining rows were not audited yet"] if partial else []
     nobody = "" if summary.people else "nobody was audited; "
-    proved = f"{nobody}{counts['fair']:,} people are proved fair"
+    how = "counted as fair" if summary.provenance == "counted" else "proved fair"
+    proved = f"{nobody}{counts['fair']:,} people are {how}"
     return "; ".join([proved, *reasons]) + ", and no counterexample was found."
 
 
@@ -91,12 +102,25 @@ def caveats(model: Model) -> Iterator[str]:
             f"The model does not read the sensitive {which}: no decision can depend on {them} "
             f"directly. Other columns may still be proxies for {them} (feta doctor --data)."
         )
+    if model.scorer.provenance == "counted":
+        yield counted_words(model)
     if model.scorer.provenance == "sampled":
         yield (
             "Sampled, not proved: the code of a preprocessing step is unknown. For many sampled "
             "people its result was the sum of one term per column; verdicts hold only if this is "
             "true for everybody."
         )
+
+
+def counted_words(model: Model) -> str:
+    """State what the verdicts about a counted model mean."""
+    name = plain(getattr(model.scorer, "name", "the model's own predict"))
+    gaps = "" if has_scores(model.scorer) else " It returns labels only, so there are no gaps."
+    return (
+        f"Counted: every counterpart was evaluated by {name}, repeatedly, in other batches and "
+        "another order, with equal answers. This states what the model decided during the audit; "
+        f"nothing is proved about its code.{gaps}"
+    )
 
 
 # Stated if FETA could not run the source model.
@@ -142,7 +166,10 @@ def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
     undecided, not_audited = summary.statuses["undecided"], summary.statuses["not audited"]
     if undecided:
         who = "person is" if undecided == 1 else "people are"
-        yield f"{undecided:,} {who} undecided: raise --seconds, or narrow the sensitive domains."
+        remedy = "raise --seconds, or narrow the sensitive domains"
+        if summary.provenance == "counted":
+            remedy = "verdicts.csv (--out) states the reasons"
+        yield f"{undecided:,} {who} undecided: {remedy}."
     if not_audited:
         yield (
             f"{not_audited:,} rows could not be read and were not audited; verdicts.csv (--out) "
@@ -197,7 +224,9 @@ def _violation_figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]
 
 
 def violation_sentence(summary: AuditSummary, words: RuleWords) -> str:
-    """State mean and maximum of the gaps."""
+    """State mean and maximum of the gaps; a model that returns labels only has none."""
+    if not summary.has_gaps:
+        return "The model returns labels only, so the counterexamples have no gap."
     mean, largest = map(words.amount, (summary.mean_violation, summary.violation_max))
     return f"{words.violation} {mean} on average, {largest} at most."
 
