@@ -11,9 +11,10 @@ import numpy as np
 
 from feta.arrays import Vector
 from feta.model import Model
-from feta.rule import Argmax, OneVsRest, Threshold, Tolerance
+from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.scorer.network.activation import Activation
 from feta.space.attribute import (
+    OTHER,
     Attribute,
     Categorical,
     Derived,
@@ -45,8 +46,8 @@ def counterparts(model: Model, person: Vector) -> list[Vector]:
 def values_of(attribute: Attribute) -> list[Value]:
     """List the values of a finite attribute; None is the missing value."""
     match attribute:
-        case Categorical(values=values, missing=missing):
-            return [*values, None] if missing else [*values]
+        case Categorical(values=values, missing=missing, other=other):
+            return [*values, *[OTHER] * other, *[None] * missing]
         case Integer(low=low, high=high, missing=missing):
             return [*range(low, high + 1), None] if missing else [*range(low, high + 1)]
         case Levels(numbers=numbers, missing=missing):
@@ -124,8 +125,12 @@ def activate(activation: Activation, neuron: int, value: Fraction) -> Fraction:
 
 
 def decide(model: Model, person: Vector) -> int:
-    values = scores(model, person)
-    match model.rule:
+    return decision(model.rule, scores(model, person))
+
+
+def decision(rule: Rule, values: list[Fraction]) -> int:
+    """Return the decision for these scores."""
+    match rule:
         case Threshold(value=value, favors=favors, equality=equality):
             if values[0] == Fraction(value):
                 return int(equality == "favorable")
@@ -134,7 +139,7 @@ def decide(model: Model, person: Vector) -> int:
             return values.index(max(values))
         case OneVsRest(classes=classes, chosen=chosen):
             return int(classes[values.index(max(values))] == chosen)
-        case rule:
+        case _:
             raise AssertionError(f"{rule} makes no decisions")
 
 
@@ -159,16 +164,20 @@ def is_fair(model: Model, person: Vector) -> bool:
 
 def gap(model: Model, person: Vector, other: Vector) -> Fraction:
     """Return the margin by which the other gets a different decision; regression: the distance."""
-    if isinstance(model.rule, Threshold | Tolerance):
-        return abs(score(model, other) - score(model, person))
-    theirs = scores(model, other)
-    if isinstance(model.rule, Argmax):
-        reference = decide(model, person)
+    return margin(model.rule, scores(model, person), scores(model, other))
+
+
+def margin(rule: Rule, own: list[Fraction], theirs: list[Fraction]) -> Fraction:
+    """Return the gap between a person with these scores and a counterpart."""
+    if isinstance(rule, Threshold | Tolerance):
+        return abs(theirs[0] - own[0])
+    reference = decision(rule, own)
+    if isinstance(rule, Argmax):
         return max(value - theirs[reference] for k, value in enumerate(theirs) if k != reference)
-    assert isinstance(model.rule, OneVsRest)
-    chosen = model.rule.classes.index(model.rule.chosen)
-    margin = theirs[chosen] - max(value for k, value in enumerate(theirs) if k != chosen)
-    return -margin if decide(model, person) == 1 else margin
+    assert isinstance(rule, OneVsRest)
+    chosen = rule.classes.index(rule.chosen)
+    lead = theirs[chosen] - max(value for k, value in enumerate(theirs) if k != chosen)
+    return -lead if reference == 1 else lead
 
 
 def worst_gap(model: Model, person: Vector) -> Fraction | None:

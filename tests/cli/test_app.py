@@ -7,6 +7,7 @@ from importlib.metadata import version
 import pytest
 
 from feta.datasets import load
+from tests.cli import commands
 
 FAILING = """
 from feta.cli.app import app
@@ -102,7 +103,7 @@ def test_a_traceback_is_shown_on_demand() -> None:
 
 
 def test_demo_prints_every_section() -> None:
-    done = run("-m", "feta", "demo")
+    done = commands.run("demo")
     assert (done.returncode, done.stderr.strip()) == (0, "")
     for line in (
         "German credit: 1,000 loan files, 20 columns, 61 network inputs",

@@ -13,30 +13,11 @@ import pytest
 
 import feta
 from tests.bad_files import CSV, ROWS, SCHEMA, WEIGHTS, Folder, good_model, safetensors_layers
+from tests.cli.commands import rows_of, run, run_process
 from tests.extras import needs
 
 ESCAPE = "\x1b[31m"
 OVERRIDE = "\u202e"
-
-
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "feta", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=600,  # only against hanging
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "160"},
-    )
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def insensitive_model() -> bytes:
@@ -47,7 +28,7 @@ def insensitive_model() -> bytes:
 
 
 def test_exit_code_0_if_everybody_is_proved_fair(folder: Folder) -> None:
-    done = run(*folder.model(insensitive_model()))
+    done = run_process(*folder.model(insensitive_model()))
     assert (done.returncode, done.stderr) == (0, "")
     assert (
         "Fair: each of the 4 people provably gets the same decision, whatever their age or sex."
@@ -57,7 +38,7 @@ def test_exit_code_0_if_everybody_is_proved_fair(folder: Folder) -> None:
 
 
 def test_exit_code_1_if_there_is_a_counterexample(folder: Folder) -> None:
-    done = run(*folder.audit())
+    done = run_process(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
     assert (
         "Unfair: 3 of 4 people have a counterpart with a different decision; the counterexample "
@@ -364,7 +345,7 @@ def test_a_command_without_arguments_shows_its_usage() -> None:
     assert done.stderr.startswith("Usage: feta")
     assert (
         run("audit").stderr
-        == "feta: Missing argument 'model'; feta audit --help lists all options\n"
+        == "feta: Missing option '--data'; feta audit --help lists all options\n"
     )
 
 

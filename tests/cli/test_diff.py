@@ -8,7 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.bad_files import ROWS, Folder
-from tests.cli.test_commands import insensitive_model, run
+from tests.cli.commands import run
+from tests.cli.test_commands import insensitive_model
 
 
 def test_diff_lists_newly_unfair_people(folder: Folder) -> None:

@@ -10,7 +10,7 @@ import pytest
 from feta.cli.folder_lock import NAME, FolderLock
 from feta.errors import SchemaError
 from feta.io.regular_file import atomic_write, part_path
-from tests.cli.test_commands import run
+from tests.cli.commands import run
 from tests.cli.test_interruptions import slow_audit
 
 HOLD = """

@@ -17,7 +17,8 @@ from feta.auditing.block import Block, UnreadRow
 from feta.cli.audit_files import AuditFiles
 from feta.errors import DomainError
 from tests.bad_files import ROWS, Folder
-from tests.cli.test_commands import insensitive_model, rows_of, run
+from tests.cli.commands import rows_of, run
+from tests.cli.test_commands import insensitive_model
 
 
 def test_an_audit_is_resumed_and_refuses_another_model(folder: Folder) -> None:

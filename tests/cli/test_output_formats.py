@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.bad_files import Folder
-from tests.cli.test_commands import run
+from tests.cli.commands import run
 from tests.extras import needs
 
 

@@ -10,7 +10,7 @@ from onnx import helper
 
 import feta
 from tests.bad_files import graph_model, stored
-from tests.cli.test_commands import rows_of, run
+from tests.cli.commands import rows_of, run
 from tests.extras import needs
 
 COLUMNS = """

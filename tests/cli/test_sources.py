@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
 
 import feta
 from feta.estimators.fair_classifier import FairClassifier
-from tests.cli.test_commands import rows_of
+from tests.cli.commands import rows_of
 
 RNG = np.random.default_rng(3)
 X = pd.DataFrame(
@@ -197,17 +197,23 @@ def test_sampled_preprocessing_is_reported_everywhere(folder: Path, feta_: Run) 
     assert json.loads((folder / "out" / "audit.json").read_text())["model"]["reading"] == "sampled"
 
 
-def test_a_pipeline_that_cannot_be_read_is_refused_with_its_columns(
+def test_a_pipeline_that_cannot_be_read_is_counted_or_refused_with_its_columns(
     folder: Path, feta_: Run
 ) -> None:
     write_schema(feta_)
     joblib.dump(pipeline(Normalizer()), "model.joblib")
-    code, _, err = feta_("doctor", *TRUSTED, "--schema", "schema.toml")
-    assert code == 2
-    assert (
+    obstacle = (
         "model.joblib with schema.toml: the step 'normalizer' (Normalizer) divides each row by its "
-        "norm: got an interaction of 'age' and 'income'" in err
+        "norm: got an interaction of 'age' and 'income'"
     )
+    arguments = [*TRUSTED, "--schema", "schema.toml"]
+    code, _, err = feta_("doctor", *arguments, "--method", "exact")
+    assert code == 2
+    assert obstacle in err
+    code, out, _ = feta_("doctor", *arguments)
+    assert code == 0
+    assert f"model.joblib is counted, not proved: {obstacle}" in out
+    assert "Counted: every counterpart was evaluated by" in out
     assert folder.exists()
 
 

@@ -326,7 +326,7 @@ def test_a_misreading_is_detected(
         return MISREADINGS[misreading](read(*words, **options))  # type: ignore[arg-type]  # passed through
 
     assert run("audit", *arguments) in (0, 1)
-    monkeypatch.setattr(feta.readers.load, "read_sklearn", misread)
+    monkeypatch.setattr(feta.readers.read_model, "read_sklearn", misread)
     monkeypatch.setattr(
         "feta.readers.check_reading.compare_drawn", lambda loaded: _empty_comparison(loaded)
     )
@@ -485,3 +485,12 @@ def test_the_message_about_a_model_that_fails_on_the_table(tmp_path: Path) -> No
     message = error_message("audit", tmp_path / "model.joblib", *files)
     assert "the pipeline's own predict fails on rows of the table" in message
     assert "keep_default_na" in message
+
+
+def test_a_sensitive_value_unknown_to_the_encoder_of_a_counted_model_is_rejected(
+    tmp_path: Path,
+) -> None:
+    declared = "group = { type = 'category', values = ['x', 'y', 'z'], sensitive = true }"
+    arguments = written(tmp_path, ["x", "y"], declared)
+    message = error_message("audit", *arguments, "--method", "counted")
+    assert "that the model's encoder never saw in training: got 'z'; expected 'x', 'y'" in message

@@ -1,12 +1,15 @@
 """One suite for all scorers: enclosures contain exact scores, and counterparts are people."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from feta import Categorical, FeatureSpace, Integer, Network
+from feta.readers.callable.read import read_callable
 from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64
+from feta.scorer.counted.options import CountingOptions
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Enclosure, Scorer
 from tests.extensions.toys import Blurred, Grown, Square
@@ -22,10 +25,19 @@ LAYERS = [
     (np.array([[0.5, 0.0, 1.0, -0.75], [-0.25, 1.0, 0.0, 0.5]]), np.array([1.0, -2.0])),
     (np.array([[1.0, -1.0]]), np.array([0.125])),
 ]
+
+
+def _merit(frame: pd.DataFrame) -> np.ndarray:
+    male = (frame["sex"] == "male").to_numpy()
+    return np.asarray(frame["income"] - 0.75 * frame["age"] + np.where(male, 0.125, 0.0))
+
+
+COUNTED = read_callable(_merit, SPACE, options=CountingOptions(batch=5, timeout=None))
 SCORERS = [
     pytest.param(Network.from_layers(LAYERS), id="network"),
     pytest.param(Square((0.5, 0.0, 1.0, -0.75), 4.0), id="square"),
     pytest.param(Blurred((0.5, 0.0, 1.0, -0.75), 4.0), id="intervals"),
+    pytest.param(COUNTED, id="counted"),
 ]
 RELATIONS = [
     pytest.param(AllSensitiveValues(SPACE), id="all"),

@@ -1,7 +1,7 @@
 """Scorers, a relation and a report section, written against the protocols alone."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +15,14 @@ from feta.rounding import FLOAT64, Arithmetic
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import (
     Enclosure,
+    Link,
     Points,
     Provenance,
     Restricted,
     Side,
     StoredScorer,
 )
+from feta.scorer.raw_columns import check_unscaled
 from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute
 from feta.space.axis import Axis
@@ -37,7 +39,8 @@ class Square:
     outputs: int = 1
     source: str = "float64"
     equality: Side | None = None
-    sigmoid: bool = False
+    link: Link = "identity"
+    description: str = "The square of a sum"
     provenance: Provenance = "proved"
     cost: int = 1
     arithmetic: Arithmetic = FLOAT64
@@ -51,6 +54,22 @@ class Square:
 
     def difference(self) -> "Square":
         raise AssertionError("it has one output")
+
+    @property
+    def output_limits(self) -> tuple[Vector, Vector]:
+        return np.array([-self.constant]), np.array([np.inf])
+
+    def output(self, index: int) -> "Square":
+        raise AssertionError(index)  # it has one output
+
+    def with_link(self, link: Link) -> "Square":
+        return replace(self, link=link)
+
+    def unscaled(
+        self, space: FeatureSpace, centers: Sequence[float], scales: Sequence[float]
+    ) -> "Square":
+        check_unscaled(space, centers, scales)
+        return self
 
     def over(self, space: FeatureSpace) -> "Square":
         assert len(self.weights) == space.width

@@ -14,7 +14,7 @@ from feta_paper import reproduce
 from feta_paper.fold import load_people
 from feta_paper.protocol import protocol_of
 from feta_paper.reproduce import ReproduceOptions, run_reproduce
-from tests.cli.test_commands import run
+from tests.cli.commands import run
 from tests.extras import needs
 from tests.paper.tiny import timeless
 

@@ -40,7 +40,7 @@ def _prove_verdicts(model: feta.Model, person: Vector, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", NAMES)
 @given(case=cases(plain=False))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_answers_match_the_oracle_for_every_rule_activation_and_weighting(
     engine: str, case: Case
 ) -> None:

@@ -12,6 +12,7 @@ from feta.checker.evaluators import (
     ScorerEvaluator,
     evaluator_of,
 )
+from feta.checker.exact_forest import TREE_ENSEMBLE
 from feta.checker.exact_network import PIECEWISE_LINEAR
 from feta.checker.network_bounds import NetworkBounds
 from feta.checker.sensitive_axis import axes_of
@@ -59,11 +60,12 @@ def test_a_scorer_of_an_unknown_kind_is_evaluated_by_its_own_exact_scores() -> N
 def test_the_bounds_of_an_unknown_kind_are_not_re_checked() -> None:
     message = (
         "^the bounds of this certificate cannot be re-checked: got a scorer of the kind 'square'; "
-        "expected one of 'piecewise-linear network'$"
+        "expected one of 'piecewise-linear network', 'tree ensemble'$"
     )
     with pytest.raises(CertificateError, match=message):
         evaluator_of(SQUARE).bounds(axes_of(SQUARE), PERSON)
 
 
 def test_evaluators_are_registered_by_kind() -> None:
-    assert list(EVALUATORS) == [PIECEWISE_LINEAR] == ["piecewise-linear network"]
+    assert list(EVALUATORS) == [PIECEWISE_LINEAR, TREE_ENSEMBLE]
+    assert list(EVALUATORS) == ["piecewise-linear network", "tree ensemble"]

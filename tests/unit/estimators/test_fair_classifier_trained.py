@@ -7,7 +7,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from feta import (
@@ -58,8 +58,23 @@ def test_an_unreadable_estimator_states_its_guarantee(
     assert fair.model_ is None
     assert fair.guarantee_.startswith("fair if the predict of")
     assert message in fair.guarantee_
-    with pytest.raises(EngineError, match=r"explain needs an estimator that FETA can read: .+; "):
-        fair.explain(X)
+    trained = fair.estimator_
+    for row, verdict in enumerate(fair.explain(SOME)):
+        assert verdict.provenance == "counted"
+        rows = counterparts(SOME.iloc[row])
+        raw = isinstance(trained, Pipeline)
+        answers = set(trained.predict(rows if raw else SPACE.encode(rows)))
+        assert isinstance(verdict, Unfair if len(answers) == 2 else Fair)
+        if isinstance(verdict, Unfair):
+            assert verdict.replayed
+
+
+def test_an_estimator_whose_answers_cannot_be_counted_has_no_verdicts() -> None:
+    fair = FairClassifier(Rule(lambda table: table["age"] > 40), SPACE).fit(X, Y)
+    fair.estimator_.favors = repr  # one text for all rows
+    message = r"explain needs an estimator that FETA can read or evaluate: .+ cannot be evaluated: "
+    with pytest.raises(EngineError, match=message):
+        fair.explain(SOME)
 
 
 def test_the_warning_of_a_weaker_guarantee_has_reason_and_remedy() -> None:

@@ -171,8 +171,12 @@ def test_explain_compares_with_epsilon() -> None:
     unreadable = FairRegressor(scorer, SPACE).fit(X, Y)
     assert unreadable.model_ is None
     assert "the predict of Scorer" in unreadable.guarantee_
-    with pytest.raises(EngineError, match="explain needs an estimator that FETA can read"):
-        unreadable.explain(SOME)
+    verdicts = unreadable.explain(SOME)
+    assert {(type(verdict), verdict.provenance) for verdict in verdicts} == {(Fair, "counted")}
+    by_age = Scorer(lambda table: table["age"].to_numpy() * 10.0)
+    (unfair,) = FairRegressor(by_age, SPACE, epsilon=69.0).fit(X, Y).explain(SOME[:1])
+    assert isinstance(unfair, Unfair)
+    assert (unfair.counterexample.gap, unfair.optimal, unfair.replayed) == (70.0, True, True)
 
 
 def test_the_tolerance_of_a_schema_is_used() -> None:

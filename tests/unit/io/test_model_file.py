@@ -139,7 +139,7 @@ CHANGED = "the content of the file does not match its fingerprint; save it again
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (changes("version", 2), "unsupported format version: got 2; expected 1; update FETA"),
+        (changes("version", 3), "unsupported format version: got 3; expected 1 or 2; update FETA"),
         (changes("version", None), "unsupported format version: got None; expected 1"),
         (changes("rule.value", 0.5), CHANGED),
         (changes("network.sigmoid", False), CHANGED),

@@ -205,7 +205,7 @@ TWO_LABELS = np.column_stack([THREE == 0, THREE == 1]).astype(int)
         ),
         (
             lambda: DummyClassifier().fit(ROWS, LABELS),
-            "the estimator is not supported: got DummyClassifier; expected an MLPClassifier, ",
+            "the estimator is not supported: got DummyClassifier; expected a perceptron",
         ),
         (
             lambda: ContraryClassifier().fit(ROWS, LABELS),
@@ -268,7 +268,7 @@ def test_a_reading_that_disagrees_with_the_estimator_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wrong = Network.from_layers([([[1.5]], [0.0])])
-    monkeypatch.setattr("feta.readers.sklearn.read._read_linear", lambda _: wrong)
+    monkeypatch.setattr("feta.readers.sklearn.read.read_linear", lambda _: wrong)
     with pytest.raises(
         NetworkError,
         match=r"scores differ from the LogisticRegression's own by \d\.\d+: got .* in row \d+, "
@@ -317,7 +317,7 @@ class Tuned(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
 @pytest.mark.parametrize("kind", [lambda: Strict([("last", LogisticRegression())]), Tuned])
 def test_an_unknown_wrapper_is_refused(kind: Callable[[], BaseEstimator]) -> None:
     with pytest.raises(
-        NetworkError, match=r"the estimator is not supported: got .*; expected an MLPClassifier"
+        NetworkError, match=r"the estimator is not supported: got .*; expected a perceptron"
     ):
         read_sklearn(kind().fit(ROWS, LABELS))
 

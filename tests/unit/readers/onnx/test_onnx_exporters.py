@@ -59,31 +59,33 @@ def export(module: nn.Module, path: Path, *, dynamo: bool, batched: bool = True)
     return file
 
 
+# An export takes a second, so each module has several activations.
 @pytest.mark.parametrize("dynamo", [False, True])
 @pytest.mark.parametrize(
-    "make",
+    "activations",
     [
-        lambda: nn.LeakyReLU(0.1),
-        lambda: nn.PReLU(),
-        lambda: nn.PReLU(6),
-        lambda: nn.ReLU6(),
-        lambda: nn.Hardtanh(-0.5, 0.75),
-        lambda: nn.Hardsigmoid(),
-        lambda: FunctionActivation(torch.abs),
-        lambda: FunctionActivation(lambda values: values.clamp(min=-0.3)),
-        lambda: FunctionActivation(lambda values: values.clamp(max=0.3)),
-        lambda: FunctionActivation(lambda values: torch.maximum(values, torch.tensor(0.2))),
-        lambda: FunctionActivation(lambda values: torch.minimum(values, torch.tensor(0.2))),
-        lambda: Largest(),
+        lambda: (nn.LeakyReLU(0.1), nn.PReLU(), nn.PReLU(6), nn.ReLU6()),
+        lambda: (nn.Hardtanh(-0.5, 0.75), nn.Hardsigmoid(), FunctionActivation(torch.abs)),
+        lambda: (
+            FunctionActivation(lambda values: values.clamp(min=-0.3)),
+            FunctionActivation(lambda values: values.clamp(max=0.3)),
+        ),
+        lambda: (
+            FunctionActivation(lambda values: torch.maximum(values, torch.tensor(0.2))),
+            FunctionActivation(lambda values: torch.minimum(values, torch.tensor(0.4))),
+            Largest(),
+        ),
     ],
+    ids=["rectifiers", "saturating", "clamp", "maximum"],
 )
 def test_activations_are_read_as_torchs_exporters_write_them(
-    make: Callable[[], nn.Module], tmp_path: Path, *, dynamo: bool
+    activations: Callable[[], tuple[nn.Module, ...]], tmp_path: Path, *, dynamo: bool
 ) -> None:
     torch.manual_seed(1)
-    step = make()
-    width = 3 if isinstance(step, Largest) else 6
-    module = nn.Sequential(nn.Linear(4, 6), step, nn.Linear(width, 5), nn.ReLU(), nn.Linear(5, 2))
+    layers: list[nn.Module] = [nn.Linear(4, 6)]
+    for step in activations():
+        layers += [step, nn.Linear(3 if isinstance(step, Largest) else 6, 6)]
+    module = nn.Sequential(*layers, nn.ReLU(), nn.Linear(6, 2))
     compare(export(module, tmp_path, dynamo=dynamo), PEOPLE[:40])
 
 
