@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from multiprocessing import Pool
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -255,8 +255,9 @@ def main() -> int:
     counts = run_kinds()
     starts = range(0, options.mutations, BLOCK)
     tasks = [(options.seed, n, min(n + BLOCK, options.mutations)) for n in starts]
-    with Pool(min(2, os.cpu_count() or 1)) as pool:
-        for block_counts in pool.imap_unordered(run_mutations, tasks):
+    # A command ignores SIGTERM when it ends, so workers must not be ended by that signal.
+    with ProcessPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        for block_counts in pool.map(run_mutations, tasks):
             counts += block_counts
     n_wrong = sum(count for name, count in counts.items() if name.startswith("WRONG"))
     for name, count in sorted(counts.items()):

@@ -15,8 +15,8 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +52,9 @@ def run(chosen: list[Combination], *, jobs: int, seed: int, keep: Path | None) -
     run_one = partial(outcome_of, seed=seed, keep=keep)
     if jobs == 1:
         return list(_with_progress(map(run_one, chosen), len(chosen)))
-    with Pool(jobs) as pool:
-        return list(_with_progress(pool.imap(run_one, chosen, chunksize=4), len(chosen)))
+    # A command ignores SIGTERM when it ends, so workers must not be ended by that signal.
+    with ProcessPoolExecutor(jobs) as pool:
+        return list(_with_progress(pool.map(run_one, chosen, chunksize=4), len(chosen)))
 
 
 def _with_progress(outcomes: Iterable[Outcome], total: int) -> Iterator[Outcome]:
