@@ -52,6 +52,7 @@ class VoteWeights:
         space.check(people)
         _check_lattice(space)
         assignment_ids, votes = np.unique(space.lattice.assignment_ids(people), return_counts=True)
+        _check_arrays(assignment_ids, votes)
         listed = votes >= least
         if not listed.any():
             raise SchemaError(
