@@ -112,8 +112,16 @@ class Model:
                 f"predicts; for a prediction, use rule=Threshold.at_prediction({threshold})"
             )
             warnings.warn(message, stacklevel=3)
+        if threshold is not None and self.scorer.link == "share" and self.scorer.outputs > 1:
+            message = (
+                f"threshold={threshold} is compared with the difference of two shares; for a "
+                f"probability, use rule=Threshold.at_probability({threshold})"
+            )
+            warnings.warn(message, stacklevel=3)
         rule = self.rule or Threshold(0.0 if threshold is None else threshold)
-        scorer = _fit_scorer(self.scorer, rule, self.space)
+        _check_outputs(rule, self.scorer)
+        scorer, rule = rule.on_scores_of(self.scorer)
+        scorer = _fit_scorer(scorer, rule, self.space)
         object.__setattr__(self, "scorer", scorer)
         relation = AllSensitiveValues(self.space) if self.relation is None else self.relation
         object.__setattr__(self, "relation", relation.over(self.space))
@@ -228,18 +236,15 @@ class Model:
         return DecisionBatch(decisions, runtime_safe)
 
 
-def _fit_scorer(scorer: Scorer, rule: Rule, space: FeatureSpace) -> Scorer:
-    """Return the scorer with the outputs of a rule and the columns of a space."""
+def _check_outputs(rule: Rule, scorer: Scorer) -> None:
+    """Raise unless the scorer has the outputs that a rule needs."""
     problem = check_fits(rule, scorer.outputs)
     if problem:
         raise SchemaError(f"wrong number of network outputs: {problem}")
-    if rule.tolerance is not None and scorer.link in ("log", "probit"):
-        # Equal distances of predictions are different distances of scores.
-        raise NetworkError(
-            f"a tolerance does not apply to a model with the link {scorer.link!r}: got {rule!r}, "
-            "which bounds differences of scores, not of predictions; expected a threshold; "
-            "evaluate the model's own predict instead, with feta.read_callable"
-        )
+
+
+def _fit_scorer(scorer: Scorer, rule: Rule, space: FeatureSpace) -> Scorer:
+    """Return the scorer with the outputs of a rule and the columns of a space."""
     if scorer.outputs != rule.outputs:  # two classes, one score
         scorer = scorer.difference()
     # A counted model refuses answers in doubt then, because a span needs scores, not intervals.

@@ -333,7 +333,8 @@ def _describe_rule(rule: Rule) -> dict[str, object]:
 
 def _build_rule(entry: dict[str, Any]) -> Rule:
     kind = RULES[entry["kind"]]
-    return kind(**{field.name: _to_tuples(entry[field.name]) for field in fields(kind)})
+    names = [field.name for field in fields(kind) if field.compare]  # as rule_options lists them
+    return kind(**{name: _to_tuples(entry[name]) for name in names})
 
 
 def _build_attribute(entry: dict[str, Any]) -> Attribute:

@@ -14,7 +14,7 @@ from feta.io.schema_writer import format_schema
 from feta.io.table_options import TableOptions
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
-from feta.scorer.protocol import Scorer
+from feta.scorer.protocol import Scorer, may_be_log_odds
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 
@@ -131,7 +131,12 @@ class Schema:
         )
 
     def _check_probability(self, scorer: Scorer) -> None:
-        """Reject a probability other than 0.5 for an output that is not a probability."""
+        """Reject a probability for an output that is not one; 0.5 may mean its sign."""
+        if scorer.link == "identity" and not (may_be_log_odds(scorer) or _has_own_scores(scorer)):
+            raise SchemaError(
+                "[decision]: a threshold is a probability, but the model predicts numbers; write "
+                "tolerance = … for a regression, or score = … for a decision by its prediction"
+            )
         probability = self.decision.probability
         if scorer.link != "identity" or scorer.outputs != 1 or probability in (None, 0.5):
             return
@@ -180,23 +185,9 @@ class Schema:
             return Model(self.space, folded, rule, outcomes=names)
         _check_logits(scorer)
         self._check_probability(scorer)
-        folded, rule = self._at_probability(folded, rule)
+        if may_be_log_odds(folded):
+            folded = folded.with_link("logit")
         return Model(self.space, folded, rule, outcomes=names)
-
-    def _at_probability(self, scorer: Scorer, rule: Rule) -> tuple[Scorer, Rule]:
-        """Return scorer and rule for a threshold on the probability of the second class.
-
-        Shares of two classes need no logarithm: a share is compared with the probability itself.
-        At 0.5 the larger share decides, as in the source.
-        """
-        if scorer.link != "share":
-            # Scores of an estimator that are no log-odds decide by their sign.
-            return (scorer if _has_own_scores(scorer) else scorer.with_link("logit")), rule
-        probability = 0.5 if self.decision.probability is None else self.decision.probability
-        if probability == 0.5 and scorer.outputs > 1:  # noqa: PLR2004 - the larger share
-            return scorer, rule
-        last = scorer.output(scorer.outputs - 1)
-        return last, replace(self._threshold, value=probability)
 
 
 def _has_own_scores(scorer: Scorer) -> bool:

@@ -11,7 +11,7 @@ from feta.rounding import Arithmetic, sigmoid_error
 from feta.rule.comparator import UNDECIDED, Comparator, DecisionComparator, Decisions
 from feta.rule.protocol import Outcome, Rule, TiesTo
 from feta.scorer.exact_scores import ExactScores
-from feta.scorer.protocol import Enclosure, Objective, Side
+from feta.scorer.protocol import Enclosure, Objective, Scorer, Side
 
 
 class DecisionRule(ABC):
@@ -43,6 +43,10 @@ class DecisionRule(ABC):
     def merges_classes(self) -> bool:
         """Whether several classes of the scorer count as one decision."""
         return False
+
+    def on_scores_of(self, scorer: Scorer) -> tuple[Scorer, Rule]:
+        """Return scorer and rule unchanged: scores of classes are compared with each other."""
+        return scorer, self
 
     def resolved(self, side: Side | None) -> Self:
         """Return the rule unchanged: the first class wins a tie of scores."""

@@ -10,7 +10,7 @@ from feta.rule.comparator import Comparator, Decisions
 from feta.rule.words import RuleWords
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.kernel import KernelRule
-from feta.scorer.protocol import Enclosure, Objective, Side
+from feta.scorer.protocol import Enclosure, Objective, Scorer, Side
 
 # What a model returns for a person. Two decisions: True is favorable. Several classes: the index
 # of the class. Regression: the score.
@@ -80,6 +80,13 @@ class Rule(Protocol):
     @property
     def kernel_rule(self) -> KernelRule:
         """The rule as the compiled kernel takes it."""
+        ...
+
+    def on_scores_of(self, scorer: Scorer) -> tuple[Scorer, "Rule"]:
+        """Return the scorer, or one of its outputs, and the rule that compares its scores.
+
+        A rule may have been stated in terms of the source's predictions.
+        """
         ...
 
     def resolved(self, side: Side | None) -> "Rule":
@@ -202,8 +209,8 @@ def check_fits(rule: Rule, outputs: int) -> str:
 
 def rule_options(rule: Rule) -> dict[str, object]:
     """Return the fields of a rule by name, for files."""
-    names = getattr(type(rule), "__dataclass_fields__", {})
-    return {name: getattr(rule, name) for name in names}
+    fields = getattr(type(rule), "__dataclass_fields__", {})
+    return {name: getattr(rule, name) for name, field in fields.items() if field.compare}
 
 
 def is_finite_number(value: object) -> bool:

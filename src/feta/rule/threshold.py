@@ -1,8 +1,7 @@
 """Two decisions by a threshold on one score."""
 
-from dataclasses import dataclass, replace
-from decimal import Decimal, localcontext
-from typing import Literal, Self
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, assert_never
 
 import numpy as np
 
@@ -13,12 +12,13 @@ from feta.rounding import Arithmetic, sigmoid_error
 from feta.rule.comparator import UNDECIDED, Decisions
 from feta.rule.decision_rule import DecisionRule
 from feta.rule.intervals import decisions_of, interval_ends
+from feta.rule.inverse_links import nearest_logarithm, nearest_logit, nearest_probit
 from feta.rule.labels import parse_side
 from feta.rule.protocol import Outcome, is_finite_number
 from feta.rule.words import RuleWords
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.kernel import KernelRule
-from feta.scorer.protocol import Enclosure, Objective, Side
+from feta.scorer.protocol import Enclosure, Objective, Scorer, Side, has_scores, may_be_log_odds
 
 _SIDES = ("above", "below")
 _EQUALITIES = ("favorable", "unfavorable")
@@ -35,6 +35,9 @@ class Threshold(DecisionRule):
     value: float
     favors: Side = "above"
     equality: Literal["favorable", "unfavorable"] | None = None
+    # What was stated instead of `value`, until `on_scores_of` relates it to the scores of a model.
+    probability: float | None = field(default=None, kw_only=True, repr=False, compare=False)
+    prediction: float | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_finite_number(self.value):
@@ -48,25 +51,49 @@ class Threshold(DecisionRule):
 
     @classmethod
     def at_probability(cls, probability: float, favors: Side = "above") -> Self:
-        """Return a threshold at the float64 nearest to logit(p)."""
+        """Return a threshold on the probability of the second class.
+
+        `value` is the float64 nearest to logit(p). A model compares the probability itself if its
+        scores are shares of votes, and the quantile of p if its link is the probit.
+        """
         if not 0 < probability < 1:
             raise SchemaError(
                 f"invalid probability threshold: got {probability!r}; expected a number between "
                 "0 and 1; specify a score instead"
             )
-        return cls(_nearest_logit(float(probability)), favors)
+        stated = float(probability)
+        return cls(nearest_logit(stated), favors, probability=stated)
 
     @classmethod
     def at_prediction(cls, prediction: float, favors: Side = "above") -> Self:
-        """Return a threshold at the float64 nearest to ln(y), for a model with a log link."""
+        """Return a threshold on what the source predicts.
+
+        `value` is the float64 nearest to ln(y), for a model with a log link. A model without a
+        link compares y itself, and one that predicts probabilities compares them with y.
+        """
         if not (is_finite_number(prediction) and prediction > 0):
             raise SchemaError(
                 f"invalid threshold on predictions: got {prediction!r}; expected a number above "
-                "0, because a model with a log link predicts only such numbers"
+                "0; use Threshold(value) for a threshold on scores"
             )
-        with localcontext() as context:
-            context.prec = 60
-            return cls(float(Decimal(float(prediction)).ln()), favors)
+        stated = float(prediction)
+        return cls(nearest_logarithm(stated), favors, prediction=stated)
+
+    def on_scores_of(self, scorer: Scorer) -> tuple[Scorer, "Threshold"]:
+        """Return the scorer, or one of its outputs, and the rule that compares its scores."""
+        rule = replace(self, probability=None, prediction=None)
+        if self.probability is not None:
+            return _at_probability(self.probability, rule, scorer)
+        if self.prediction is None or scorer.link == "log":
+            return scorer, rule
+        if scorer.link == "identity":
+            return scorer, replace(rule, value=self.prediction)
+        if self.prediction < 1:
+            return _at_probability(self.prediction, rule, scorer)
+        raise SchemaError(
+            f"invalid threshold on predictions: got {self.prediction!r}, and a model that predicts "
+            "probabilities; expected a number between 0 and 1"
+        )
 
     @property
     def n_classes(self) -> int:
@@ -212,12 +239,44 @@ def probability_of(score: float) -> float:
     return float(1 / (1 + np.exp(-np.clip(score, -700.0, 700.0))))  # exp(700) is finite
 
 
-def _nearest_logit(probability: float) -> float:
-    """Return ln(p / (1 − p)), rounded once.
+def _at_probability(
+    probability: float, rule: Threshold, scorer: Scorer
+) -> tuple[Scorer, Threshold]:
+    """Return scorer and rule for a threshold on the probability of the second class.
 
-    The logarithm of float64 has an error of a few units in the last place.
+    Shares of two classes need no logarithm: a share is compared with the probability itself.
+    At 0.5 the larger share decides, as in the source.
     """
-    with localcontext() as context:
-        context.prec = 60
-        p = Decimal(probability)
-        return float((p / (1 - p)).ln())
+    match scorer.link:
+        case "logit":
+            return scorer, replace(rule, value=nearest_logit(probability))
+        case "probit":
+            return scorer, replace(rule, value=nearest_probit(probability))
+        case "share":
+            return _at_share(probability, rule, scorer)
+        case "identity" | "log":
+            if may_be_log_odds(scorer) or _decides_by_sign(probability, scorer):
+                return scorer, replace(rule, value=nearest_logit(probability))
+            raise SchemaError(
+                f"invalid threshold on probabilities: got {probability!r}, and a model whose "
+                "scores are not log-odds; expected a threshold on its scores, Threshold(value), or "
+                "on its predictions, Threshold.at_prediction(value)"
+            )
+    assert_never(scorer.link)
+
+
+def _at_share(probability: float, rule: Threshold, scorer: Scorer) -> tuple[Scorer, Threshold]:
+    if probability == 0.5 and scorer.outputs > 1:  # noqa: PLR2004 - the larger share
+        return scorer, replace(rule, value=0.0)
+    if not has_scores(scorer):
+        raise SchemaError(
+            f"invalid threshold on probabilities: got {probability!r}, and a model that returns "
+            "labels; expected 0.5, the decision of the model itself"
+        )
+    return scorer.output(scorer.outputs - 1), replace(rule, value=probability)
+
+
+def _decides_by_sign(probability: float, scorer: Scorer) -> bool:
+    """Return whether the source compares scores with 0 where others compare p with 0.5."""
+    own_scores = scorer.link == "identity" and scorer.equality is not None
+    return own_scores and probability == 0.5  # noqa: PLR2004 - the default of a classifier

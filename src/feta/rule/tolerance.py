@@ -15,7 +15,7 @@ from feta.rule.protocol import Outcome, Rule, TiesTo, is_finite_number
 from feta.rule.words import RuleWords
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.kernel import KernelRule
-from feta.scorer.protocol import Enclosure, Objective, Side
+from feta.scorer.protocol import Enclosure, Objective, Scorer, Side
 
 # What a tolerance compares, as named in files. Version 0.1.0 compared each counterpart's score
 # with the person's score, which is a different question.
@@ -97,6 +97,16 @@ class Tolerance:
     def kernel_rule(self) -> KernelRule:
         """The rule as the compiled kernel takes it: inside or outside a band."""
         return KernelRule("band", 1, 2)
+
+    def on_scores_of(self, scorer: Scorer) -> tuple[Scorer, Rule]:
+        """Return scorer and rule; raise if equal distances of predictions differ in score."""
+        if scorer.link in ("log", "probit"):
+            raise NetworkError(
+                f"a tolerance does not apply to a model with the link {scorer.link!r}: got "
+                f"{self!r}, which bounds differences of scores, not of predictions; expected a "
+                "threshold; evaluate the model's own predict instead, with feta.read_callable"
+            )
+        return scorer, self
 
     def resolved(self, side: Side | None) -> "Tolerance":
         """Return the rule unchanged: scores that differ by exactly epsilon are within it."""

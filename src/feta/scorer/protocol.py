@@ -295,6 +295,14 @@ class Objective:
         return lows.max(axis=1), highs.max(axis=1), middles.max(axis=1)
 
 
+def may_be_log_odds(scorer: Scorer) -> bool:
+    """Return whether nothing is known about the scores, so that they may be log-odds.
+
+    The outputs of a network before its sigmoid are such scores if a program applies the sigmoid.
+    """
+    return bool(getattr(scorer, "may_be_log_odds", False))
+
+
 def has_scores(scorer: Scorer) -> bool:
     """Return whether gaps between scores mean something; False for a model of labels only."""
     return bool(getattr(scorer, "has_scores", True))

@@ -31,8 +31,8 @@ class Objective:
     """How XGBoost turns a base score into a margin, and margins into decisions.
 
     `equality` is the side of a margin on the threshold: XGBClassifier decides p > 0.5 after a
-    sigmoid in float32, so a margin of 0 is below; the margin itself is compared in the same strict
-    way for logitraw (`predict` with 0.5) and hinge (with 0). `prediction` "logit" states that a
+    sigmoid in float32, so a margin of 0 is below; for hinge the margin itself is compared with 0
+    in the same strict way. `prediction` "logit" states that a
     sigmoid or softmax in float32 comes before the comparison. It rounds small positive margins to
     p = 0.5.
     """
@@ -45,7 +45,7 @@ class Objective:
 
 OBJECTIVES = {
     "binary:logistic": Objective("logit", "below", prediction="logit"),
-    "binary:logitraw": Objective(equality="below"),
+    "binary:logitraw": Objective(),  # predict of XGBClassifier compares the margin with 0.5
     "binary:hinge": Objective(equality="below"),
     "multi:softprob": Objective(prediction="logit", several=True),
     "multi:softmax": Objective(several=True),

@@ -148,6 +148,11 @@ class Network:
         return "logit" if self.sigmoid else self.inverse_link or "identity"
 
     @property
+    def may_be_log_odds(self) -> bool:
+        """Whether nothing is known about the scores: no sigmoid, no link, and no classifier."""
+        return self.link == "identity" and self.equality is None
+
+    @property
     def description(self) -> str:
         """The widths of the layers."""
         widths = [self.width, self.first.outputs, *(len(layer.bias) for layer in self.layers)]

@@ -200,7 +200,7 @@ def test_margins_of_objectives_are_identical(objective: str, settings: dict[str,
     np.testing.assert_array_equal(forest(encoded(people)).reshape(expected.shape), expected)
     probability = objective in ("binary:logistic", "reg:logistic", "multi:softprob")
     assert (forest.link == "logit") == probability
-    decides = objective.startswith("binary") or settings.get("num_class") == 2
+    decides = objective in ("binary:logistic", "binary:hinge") or settings.get("num_class") == 2
     assert forest.equality == ("below" if decides else None)
 
 
