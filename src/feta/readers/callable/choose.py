@@ -83,7 +83,8 @@ class Request:
                     "per row"
                 )
             name = getattr(source, "__qualname__", type(source).__qualname__)
-            return self._of_function(f"the function {name}", source)
+            label = getattr(source, "label", f"the function {name}")
+            return self._of_function(label, source)
         last = split_pipeline(source)[1]
         name = type(last).__name__
         known: Any = getattr(last, "classes_", None) if self.classes is None else self.classes
