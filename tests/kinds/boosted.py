@@ -92,6 +92,7 @@ def _lightgbm_booster(folder: Path) -> Built:
 
 
 POISSON = {"objective": "count:poisson"}
+LOG_LINK = {"objective": "poisson", "learning_rate": 1.0}
 DART = {"booster": "dart", "rate_drop": 0.3}
 RF = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6}
 ALONE = {"one_hot_max_size": 1, "max_ctr_complexity": 1}
@@ -114,7 +115,7 @@ KINDS = (
     _lightgbm("LGBMClassifier, GOSS", two, "LGBMClassifier", YES, data_sample_strategy="goss"),
     _lightgbm("LGBMClassifier, linear trees", two, "LGBMClassifier", YES, linear_tree=True),
     _lightgbm("LGBMRegressor", value, "LGBMRegressor", MERIT),
-    _lightgbm("LGBMRegressor, Poisson", amount, "LGBMRegressor", AMOUNTS, objective="poisson"),
+    _lightgbm("LGBMRegressor, Poisson", amount, "LGBMRegressor", AMOUNTS, **LOG_LINK),
     _lightgbm("LGBMRanker", value, "LGBMRanker", YES),
     Kind("LightGBM", "Booster", _lightgbm_booster, ("lightgbm",)),
     _catboost("CatBoostClassifier, one-hot", two, "CatBoostClassifier", YES),

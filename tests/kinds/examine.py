@@ -1,5 +1,6 @@
 """What happens to a kind of model, compared with brute force by the model's own predict."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +21,9 @@ OPTIONS = CountingOptions(batch=64, timeout=None)
 
 # Predictions of regressors are computed in other orders, some of them in float32.
 CLOSE = 1e-4
+
+# Characters of a reason that are shown in full.
+SHORT = 80
 
 SAMPLED = "a step of unknown code was sampled"
 
@@ -65,9 +69,10 @@ def examine(kind: Kind, folder: Path) -> Examined:
 
 
 def _first_part(obstacle: str, folder: Path) -> str:
-    """Return the first part of the reason, without the folder and the advice."""
-    text = obstacle.replace(f"{folder}/", "")
-    return text.partition(";")[0].partition(", so no exact")[0]
+    """Return the first part of the reason, without the folder, the place and the advice."""
+    text = re.sub(r" \(\S+\[\d+\]\)", "", obstacle.replace(f"{folder}/", ""))
+    text = text.partition(";")[0].partition(", so no exact")[0]
+    return text if len(text) <= SHORT else text.partition(": got")[0]
 
 
 def _compare_decisions(model: Model, person: Vector, verdict: Verdict, answers: Array) -> list[str]:

@@ -108,6 +108,7 @@ def test_a_smooth_module_is_counted_as_it_decides(end: tuple[Any, ...]) -> None:
     assert scorer.provenance == "counted"
     assert (model.decide(ROWS) == expected).all()
     assert feta.tally(model, ROWS[:1]).favorable.tolist() == [expected.sum()]
+    assert (feta.runtime_of(smooth(*end), model)(ROWS) == expected).all()
 
 
 def test_exact_reading_refuses_a_smooth_module() -> None:
