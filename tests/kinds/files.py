@@ -98,7 +98,7 @@ def _onnx_network(folder: Path, *, activation: str, end: str = "") -> Built:
     import torch
 
     path, rows = folder / "network.onnx", torch.zeros(2, 8)
-    names = {"input_names": ["rows"], "output_names": ["out"]}
+    names: dict[str, Any] = {"input_names": ["rows"], "output_names": ["out"]}
     axes = {"rows": {0: "n"}, "out": {0: "n"}}
     module = sequential(activation, end=end)
     torch.onnx.export(module, (rows,), str(path), dynamo=False, dynamic_axes=axes, **names)

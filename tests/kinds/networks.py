@@ -125,7 +125,7 @@ def keras_model(activation: str) -> Source:
     normal = keras.layers.Normalization()
     normal.adapt(numbers(TABLE))
     dense = keras.layers.Dense
-    inner, last = dense(6, activation), dense(1, "sigmoid")
+    inner, last = dense(6, activation, name="hidden"), dense(1, "sigmoid", name="last")
     model = keras.Sequential([keras.Input((8,)), normal, inner, last])
     model.compile(keras.optimizers.Adam(0.1), "binary_crossentropy")
     model.fit(numbers(TABLE), YES, epochs=8, batch_size=40, verbose=0)

@@ -54,10 +54,10 @@ THREE = np.digitize(MERIT, np.quantile(MERIT, [1 / 3, 2 / 3]))
 AMOUNTS = np.exp(MERIT / 5)
 AMOUNT = float(np.median(AMOUNTS))
 
-# The people who are compared: two without an income, some near the middle, some far from it.
+# The people who are compared: two without an income, and three of small and middle merit.
 _MISSING = np.flatnonzero(TABLE["income"].isna())[:2].tolist()
 _BY_MERIT = np.argsort(np.where(TABLE["income"].isna(), np.inf, MERIT))
-ROWS = (*_MISSING, *(int(_BY_MERIT[place]) for place in (2, 64, 72, 125)))
+ROWS = (*_MISSING, *(int(_BY_MERIT[place]) for place in (2, 64, 72)))
 
 
 def counterparts(row: int) -> pd.DataFrame:
@@ -69,7 +69,7 @@ def counterparts(row: int) -> pd.DataFrame:
 
 def native(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with categories of pandas' own type."""
-    kinds = {"sex": pd.CategoricalDtype(SEXES), "job": pd.CategoricalDtype(JOBS)}
+    kinds = {"sex": pd.CategoricalDtype([*SEXES]), "job": pd.CategoricalDtype([*JOBS])}
     return frame.astype(kinds)
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from feta.arrays import Array, Matrix, Vector
+from feta.rounding import AGREEMENT_NETWORK_FLOAT32
 
 # What the outputs of a network are, by its last function.
 End = Literal["scores", "sigmoid", "softmax", "unknown"]
@@ -31,14 +32,19 @@ class NetworkFunction:
         """Whether the answers are one probability per class."""
         return self.end in ("sigmoid", "softmax")
 
+    @property
+    def rounding(self) -> float | None:
+        """The relative error of the answers; None for that of float64."""
+        return AGREEMENT_NETWORK_FLOAT32 if self.single else None
+
     def scaled(self, centers: Vector, scales: Vector) -> "NetworkFunction":
         """Return the function of raw columns, for a network of scaled ones."""
         outputs = self.outputs
         return replace(self, outputs=lambda rows: outputs((rows - centers) / scales))
 
     def __call__(self, rows: Matrix) -> Array:
-        """Return the network's answers; their type shows how exactly they can be repeated."""
-        outputs = np.asarray(self.outputs(rows), np.float32 if self.single else np.float64)
+        """Return the network's answers, (rows, answers)."""
+        outputs = np.asarray(self.outputs(rows), dtype=np.float64)
         if self.end != "sigmoid" or outputs.shape[1] != 1:
             return outputs
         return np.concatenate([1 - outputs, outputs], axis=1)

@@ -157,10 +157,10 @@ def read_exactly(
         return read_statsmodels(source, space, table=table)
     if is_tree_ensemble(last):
         return read_sklearn_trees(source, space, table=table)
+    if is_keras(source):  # before torch: with that backend, it is a module as well
+        return read_keras_object(source)
     if is_module(source):
         return read_torch(source)
-    if is_keras(source):
-        return read_keras_object(source)
     if hasattr(source, "predict"):
         return read_sklearn(source, space, people=people, table=table)
     kind = getattr(source, "__qualname__", type(source).__name__)
@@ -199,6 +199,6 @@ def countable(source: Any) -> Any:  # noqa: ANN401 - any model
     """Return the function that is counted; networks take encoded rows."""
     if isinstance(source, str | Path):
         return onnx_function(Path(source))
-    if is_module(source):
-        return torch_function(source)
-    return keras_function(source) if is_keras(source) else source
+    if is_keras(source):
+        return keras_function(source)
+    return torch_function(source) if is_module(source) else source

@@ -14,11 +14,14 @@ from feta.readers.load_function import ModelOrigin, Opening, open_any
 from feta.readers.network_function import NetworkFunction
 from feta.readers.read_model import CountedModelWarning
 from feta.readers.source import SourceOptions
+from feta.rounding import AGREEMENT_NETWORK_FLOAT32
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-nn = torch.nn
+pytest.importorskip("torch", reason="torch is not installed")
 
-from feta.readers.torch.function import torch_function  # after the skip: it needs torch
+import torch
+from torch import nn
+
+from feta.readers.torch.function import torch_function
 
 SPACE = FeatureSpace(
     (
@@ -59,7 +62,7 @@ def by_hand(rows: Matrix) -> Matrix:
     return hidden + 0.125 * np.tanh(0.25 * rows[:, 3])
 
 
-class Squeezed(nn.Module):  # type: ignore[misc]  # torch may be missing
+class Squeezed(nn.Module):
     """A network that ends in a function and a change of shape."""
 
     def __init__(self, end: Callable[[Any], Any]) -> None:
@@ -70,7 +73,7 @@ class Squeezed(nn.Module):  # type: ignore[misc]  # torch may be missing
         return self.end(self.inner(rows)).squeeze(1)
 
 
-class Branching(nn.Module):  # type: ignore[misc]  # torch may be missing
+class Branching(nn.Module):
     """A network that cannot be traced."""
 
     def __init__(self) -> None:
@@ -116,10 +119,9 @@ def test_exact_reading_refuses_a_smooth_module() -> None:
         feta.read_model(smooth(), SPACE, method="exact")
 
 
-@pytest.mark.filterwarnings("ignore:counted, not proved")
-def test_unknown_outputs_between_0_and_1_are_not_taken_for_decisions_silently() -> None:
+def test_outputs_between_0_and_1_of_an_unknown_last_step_are_refused() -> None:
     module = Squeezed(lambda scores: 1 / (1 + torch.exp(-scores))).eval()
-    with pytest.warns(UserWarning, match="returns numbers between 0 and 1, which are compared"):
+    with pytest.raises(NetworkError, match="has outputs of unknown meaning: got numbers between"):
         feta.read_model(module, SPACE)
 
 
@@ -129,13 +131,13 @@ def test_a_module_in_training_mode_is_refused() -> None:
         feta.read_model(module, SPACE)
 
 
-def test_probabilities_of_two_outcomes_add_up_and_show_their_precision() -> None:
+def test_probabilities_of_two_outcomes_add_up_and_have_a_precision() -> None:
     function = torch_function(smooth(nn.Sigmoid()))
     answers = function(ROWS)
-    assert answers.dtype == np.float32
     np.testing.assert_allclose(answers.sum(axis=1), 1)
     np.testing.assert_allclose(answers[:, 1], 1 / (1 + np.exp(-by_hand(ROWS))), rtol=1e-6)
-    assert torch_function(smooth().double())(ROWS).dtype == np.float64
+    assert function.rounding == AGREEMENT_NETWORK_FLOAT32
+    assert torch_function(smooth().double()).rounding is None
 
 
 def opened(folder: Path, module: Any, decision: str, suffix: str = "pt") -> Model:  # noqa: ANN401 - torch is an extra
