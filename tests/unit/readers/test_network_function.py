@@ -39,7 +39,7 @@ favorable = "yes"
 unfavorable = "no"
 {decision}
 [columns]
-age = {{ type = "integer", min = 0, max = 9, sensitive = true, center = 4, scale = 2 }}
+age = {{ type = "integer", min = 0, max = 9, sensitive = true, center = 2, scale = 0.5 }}
 sex = {{ type = "category", values = ["f", "m"], sensitive = true }}
 income = {{ type = "number", min = 0, max = 4 }}
 """
@@ -161,7 +161,7 @@ def opened(folder: Path, module: Any, decision: str, suffix: str = "pt") -> Mode
 
 def scaled(rows: Matrix) -> Matrix:
     """Scale the age as the schema says."""
-    return (rows - [4, 0, 0, 0]) / [2, 1, 1, 1]
+    return (rows - [2, 0, 0, 0]) / [0.5, 1, 1, 1]
 
 
 @pytest.mark.parametrize("suffix", ["pt", "onnx"])
