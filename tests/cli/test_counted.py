@@ -165,6 +165,9 @@ def test_fair_decisions_are_counted(folder: Path, feta_: Run) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_doctor_says_that_a_function_is_counted(feta_: Run) -> None:
+    code, out, _ = feta_("doctor", "--predict", "scoring:good", *FILES[:2])
+    assert code == 0
+    assert "Nothing to compare: all decisions are those of the model itself." in out
     code, out, _ = feta_("doctor", "--predict", "scoring:good", *FILES[:4])
     assert code == 0
     assert "scoring:good can be audited." in out
