@@ -80,6 +80,10 @@ AGREEMENT = 1e-9
 # The same where the preprocessing rounds to float32: sixteen times half a unit.
 AGREEMENT_FLOAT32 = 2.0**-20
 
+# Two runs of a network in float32 differ more: the sums of its layers cancel, and errors add up. A
+# larger bound decides fewer people near a threshold, and never anybody wrongly.
+AGREEMENT_NETWORK_FLOAT32 = 2.0**-16
+
 
 def upward(n_terms: int) -> float:
     """Return a factor above 1 that exceeds the rounding of a bound with n terms."""

@@ -54,6 +54,17 @@ def hangs(frame):
         time.sleep(600)
     return good(frame)
 
+def flickers(frame):
+    if os.path.exists("flicker") and len(frame) > 2 and (frame["income"] == 33).all():
+        return random(frame)
+    return good(frame)
+
+def fails(frame):
+    raise ConnectionError("no route to the model")
+
+def lost(frame):
+    return np.full(len(frame), np.nan)
+
 def slow(frame):
     pathlib.Path("started").touch()
     if pathlib.Path("be slow").exists():
@@ -154,6 +165,9 @@ def test_fair_decisions_are_counted(folder: Path, feta_: Run) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_doctor_says_that_a_function_is_counted(feta_: Run) -> None:
+    code, out, _ = feta_("doctor", "--predict", "scoring:good", *FILES[:2])
+    assert code == 0
+    assert "Nothing to compare: all decisions are those of the model itself." in out
     code, out, _ = feta_("doctor", "--predict", "scoring:good", *FILES[:4])
     assert code == 0
     assert "scoring:good can be audited." in out
@@ -177,6 +191,8 @@ def test_the_doctor_says_that_a_function_is_counted(feta_: Run) -> None:
         (["model.onnx", "--predict", "scoring:good"], "got both of a model file and --predict"),
         ([], "got neither of a model file and --predict"),
         (["--predict", "scoring:score"], "returns no probabilities: got .*; write score = "),
+        (["--predict", "scoring:fails"], "the model fails on rows of the sample (Connection.*"),
+        (["--predict", "scoring:lost"], "has no answer for any row of a sample: got nan; expected"),
     ],
 )
 def test_a_name_that_is_no_function_is_explained(
@@ -256,6 +272,28 @@ def test_a_function_that_hangs_stops_the_audit_and_a_later_one_resumes(folder: P
     assert kept == (expected[:3] * 6)[: len(kept)]
     assert (folder / "out" / "journal.sqlite").exists()
     (folder / "hang").unlink()
+    again = run(*command, cwd=folder)
+    assert again.returncode == 1
+    assert "resuming with" in again.stderr
+    assert statuses(folder) == [*expected[:3] * 6, expected[3]]
+
+
+def test_a_function_that_becomes_random_keeps_what_is_done_and_a_later_one_resumes(
+    folder: Path,
+) -> None:
+    people = [*PEOPLE[:3] * 6, PEOPLE[3]]  # the answers about the last person are random
+    rows = [f"{age},{sex},{income}" for age, sex, income in people]
+    (folder / "people.csv").write_text("\n".join(["age,sex,income", *rows]) + "\n")
+    (folder / "flicker").touch()
+    command = ["audit", "--predict", "scoring:flickers", *FILES]
+    done = run(*command, cwd=folder)
+    assert done.returncode == 3
+    assert "the model is not deterministic: got different answers" in one_line(done)
+    expected = expected_statuses()
+    kept = [status for status in statuses(folder) if status != "undecided"]
+    assert kept
+    assert kept == (expected[:3] * 6)[: len(kept)]
+    (folder / "flicker").unlink()
     again = run(*command, cwd=folder)
     assert again.returncode == 1
     assert "resuming with" in again.stderr

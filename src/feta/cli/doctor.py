@@ -197,6 +197,8 @@ def _comparison_line(comparison: Comparison | None) -> str:
         return NOT_COMPARED
     if comparison.surprising:
         return f"WRONG: {comparison.contradiction()}"
+    if not comparison.rows:
+        return "Nothing to compare: all decisions are those of the model itself."
     return comparison.sentence()
 
 

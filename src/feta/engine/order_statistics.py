@@ -21,6 +21,7 @@ def spread_of(model: Model, people: Matrix, budget: Budget, weights: VoteWeights
     """Compute each person's median, lowest and highest counterpart score, exactly."""
     budget_tracker = BudgetTracker(budget)
     statistics = np.full((3, len(people)), np.nan)
+    counted = model.scorer.provenance == "counted"
     for row in range(len(people)):
         scores = OrderStatistics()
         for points, votes in blocks(model, people[row : row + 1], weights):
@@ -29,7 +30,8 @@ def spread_of(model: Model, people: Matrix, budget: Budget, weights: VoteWeights
             scores.add(points.assignment_ids, votes, points.scores(FLOAT64))
         else:
             with suppress(UnreliableAnswer):  # a counted model in doubt: undecided
-                statistics[:, row] = scores.spread(IndexedCounterparts(model, people[row]))
+                counterparts = IndexedCounterparts(model, people[row])
+                statistics[:, row] = scores.spread(counterparts, rounded=counted)
     return Spread(statistics[0], statistics[1], statistics[2], ~np.isnan(statistics[0]))
 
 
@@ -50,12 +52,18 @@ class OrderStatistics:
             (assignment_ids, votes, np.nextafter(lows, -np.inf), np.nextafter(highs, np.inf))
         )
 
-    def spread(self, points: Points) -> tuple[float, float, float]:
-        """Return the lower median, the lowest and the highest score, each rounded once."""
+    def spread(self, points: Points, *, rounded: bool = False) -> tuple[float, float, float]:
+        """Return the lower median, the lowest and the highest score, each rounded once.
+
+        With `rounded`, intervals come from answers of a model that differ by rounding. Its first
+        answers are then ranked: they are the same for all people of a key.
+        """
         intervals = _Intervals(*(np.concatenate(part) for part in zip(*self._blocks, strict=True)))
         total = int(intervals.votes.sum())
         ranks = ((total + 1) // 2, 1, total)
-        median, lowest, highest = (_score_at_rank(rank, points, intervals) for rank in ranks)
+        median, lowest, highest = (
+            _score_at_rank(rank, points, intervals, rounded=rounded) for rank in ranks
+        )
         return median, lowest, highest
 
 
@@ -67,10 +75,11 @@ class _Intervals:
     highs: Vector
 
 
-def _score_at_rank(rank: int, points: Points, intervals: _Intervals) -> float:
+def _score_at_rank(rank: int, points: Points, intervals: _Intervals, *, rounded: bool) -> float:
     """Return the score at this rank from below, where every counterpart has its votes.
 
-    NaN if the scorer has intervals only: which score has the rank, and its value, are not exact.
+    NaN if the scorer has intervals only, unless they are `rounded` answers: which score has the
+    rank, and its value, are not exact.
     At least `rank` votes lie at or below the rank-th high, and fewer than `rank` below the rank-th
     low. So the score lies between the two, and only counterparts that may lie there matter.
     """
@@ -79,7 +88,8 @@ def _score_at_rank(rank: int, points: Points, intervals: _Intervals) -> float:
     below = intervals.highs < floor
     near = ~below & (intervals.lows <= ceiling)
     scores = points.exact_scores(intervals.assignment_ids[near])
-    if scores.radii is not None:
+    finite = np.isfinite(intervals.lows[near]).all() and np.isfinite(intervals.highs[near]).all()
+    if scores.radii is not None and not (rounded and finite):
         return float("nan")
     exact = scores.centers
     order = sorted(range(int(near.sum())), key=lambda index: exact.numerators[index, 0])

@@ -11,7 +11,7 @@ from feta.io.raw_table import RawTable
 from feta.model import Model
 from feta.readers.booster_files import TreeFile
 from feta.readers.boosters import Booster, open_booster
-from feta.readers.catboost.read import is_catboost
+from feta.readers.catboost.read import is_catboost, raw_scores
 from feta.readers.onnx.trees import onnx_tree_sums
 from feta.readers.runtime import Runtime, SourceAnswers, estimator_answers, estimator_name
 from feta.readers.sklearn.tree_inputs import inputs_of
@@ -108,7 +108,7 @@ def catboost_runtime(source: Any, model: Model) -> Runtime:  # noqa: ANN401 - an
     def run(rows: Any) -> SourceAnswers:  # noqa: ANN401 - a frame
         if classifier:
             return estimator_answers(source, source, model, rows)
-        raw = np.asarray(source.predict(rows, prediction_type="RawFormulaVal"), dtype=np.float64)
+        raw = raw_scores(source, rows)
         outputs = raw.reshape(len(raw), -1)
         answers = model.rule.answers_of_outputs(outputs, probabilities=False)
         same = outputs.shape[1] == model.scorer.outputs

@@ -6,8 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from feta.absorb.check_encoders import check_encoders
-from feta.errors import NetworkError, SchemaError, ValueMismatch
+from feta.errors import MissingExtra, NetworkError, SchemaError, ValueMismatch
 from feta.io.column_format import Formats
 from feta.io.raw_table import RawTable
 from feta.io.schema import Schema, read_schema
@@ -18,8 +20,11 @@ from feta.readers.callable.function_source import FunctionSource
 from feta.readers.callable.runtime import counted_runtime
 from feta.readers.callable.schema_model import counted_model
 from feta.readers.load import LoadedModel, PeopleFile, open_model, open_table, select_view
+from feta.readers.onnx.function import onnx_function
+from feta.readers.pickled import TORCH_PICKLES, load_pickle
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.source import SourceOptions, open_source
+from feta.readers.torch.function import is_module, torch_function
 from feta.space.attribute import Derived
 
 # Opens a model; the parameters are those of `open_any`.
@@ -129,7 +134,7 @@ def _open_counted(
 ) -> LoadedModel:
     """Count an estimator that cannot be read; raise the obstacle of its reader if that fails."""
     try:
-        estimator = open_source(path, source).estimator
+        estimator = _function_in(path, source)
         if opening.schema is None or estimator is None:
             raise NetworkError(
                 f"{path} cannot be counted: got a file without predict; expected a fitted "
@@ -140,8 +145,22 @@ def _open_counted(
         return opening.counted(partial(_counted_estimator, estimator), (note,))
     except ValueMismatch:
         raise
+    except MissingExtra as error:
+        raise NetworkError(f"{obstacle or path}; and it cannot be counted: {error}") from None
     except NetworkError as error:
         raise (obstacle or error) from None
+
+
+def _function_in(path: Path, options: SourceOptions) -> Any:  # noqa: ANN401 - any model
+    """Return the model of a file that predicts by itself; None if it does not."""
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
+        return onnx_function(path)
+    if suffix in TORCH_PICKLES and options.trust_pickle:
+        content = load_pickle(path)
+        if is_module(content):
+            return torch_function(content.eval())
+    return open_source(path, options).estimator
 
 
 def _counted_estimator(
@@ -151,6 +170,11 @@ def _counted_estimator(
     table: TableFile | None,
 ) -> Model:
     del table
+    if getattr(estimator, "reads_encoded_rows", False):
+        function = estimator
+        if schema.scaled:
+            function = estimator.scaled(np.array(schema.centers), np.array(schema.scales))
+        return counted_model(function, schema)
     steps = split_pipeline(estimator)[0]
     if steps is None:
         return counted_model(estimator, schema)

@@ -11,6 +11,8 @@ from feta.io.raw_table import TableMaker
 from feta.readers.boosters import is_booster, read_booster
 from feta.readers.callable.read import read_callable
 from feta.readers.catboost.read import is_catboost, read_catboost
+from feta.readers.keras.function import is_keras, keras_function, read_keras_object
+from feta.readers.onnx.function import onnx_function
 from feta.readers.sklearn.pipeline import split_pipeline
 from feta.readers.sklearn.read import read_sklearn
 from feta.readers.sklearn.tree_ensembles import is_tree_ensemble
@@ -18,6 +20,7 @@ from feta.readers.sklearn.trees import read_sklearn_trees
 from feta.readers.source import SourceOptions, open_source
 from feta.readers.statsmodels.read import read_statsmodels
 from feta.readers.statsmodels.results import is_statsmodels
+from feta.readers.torch.function import is_module, torch_function
 from feta.readers.torch.read import read_torch
 from feta.scorer.counted.options import CountingOptions
 from feta.scorer.protocol import Scorer
@@ -54,8 +57,8 @@ def read_model(
     ----------
     source
         A path, a fitted estimator or pipeline, a model of XGBoost, LightGBM or CatBoost, results of
-        statsmodels, a torch module,
-        an object with `predict`, or a function of a frame.
+        statsmodels, a torch module, a model of Keras, an object with `predict`, or a function of
+        a frame. A network takes rows as `space.encode` returns them.
     space
         The raw columns.
     method
@@ -113,19 +116,23 @@ def read_any(
     """Read a model; return also why it could not be read exactly."""
     if method not in METHODS:
         raise SchemaError(f"invalid method: {unknown_choice(method, METHODS)}")
-    content = _open(source, space) if isinstance(source, str | Path) else source
-    if hasattr(content, "restrict"):  # a file that needs no other reader
-        return Reading(content)
     obstacle = ""
-    if method != "counted":
-        try:
-            return Reading(read_exactly(content, space, table=table, people=people))
-        except NetworkError as error:
-            if method == "exact" or not _can_be_counted(content):
-                raise
-            obstacle = str(error)
+    content = source
     try:
-        counted = read_callable(content, space, table=table, people=people, options=options)
+        counted_file = method == "counted" and can_be_counted(source)
+        if isinstance(source, str | Path) and not counted_file:
+            content = _open(source, space)
+        if hasattr(content, "restrict"):  # a file that needs no other reader
+            return Reading(content)
+        if method != "counted":
+            return Reading(read_exactly(content, space, table=table, people=people))
+    except NetworkError as error:
+        if method == "exact" or not can_be_counted(content):
+            raise
+        obstacle = str(error)
+    try:
+        function = countable(content)
+        counted = read_callable(function, space, table=table, people=people, options=options)
     except FetaError as error:
         if not obstacle:
             raise
@@ -150,7 +157,9 @@ def read_exactly(
         return read_statsmodels(source, space, table=table)
     if is_tree_ensemble(last):
         return read_sklearn_trees(source, space, table=table)
-    if hasattr(source, "forward") and hasattr(source, "state_dict"):
+    if is_keras(source):  # before torch: with that backend, it is a module as well
+        return read_keras_object(source)
+    if is_module(source):
         return read_torch(source)
     if hasattr(source, "predict"):
         return read_sklearn(source, space, people=people, table=table)
@@ -179,5 +188,17 @@ def _open(path: str | Path, space: FeatureSpace) -> Any:  # noqa: ANN401 - a sco
     return source.network if source.network is not None else source.estimator
 
 
-def _can_be_counted(source: object) -> bool:
-    return hasattr(source, "predict") or (callable(source) and not hasattr(source, "forward"))
+def can_be_counted(source: object) -> bool:
+    """Return whether a model in memory, or the file at a path, has a function that predicts."""
+    if isinstance(source, str | Path):
+        return Path(source).suffix.lower() == ".onnx"
+    return hasattr(source, "predict") or callable(source)
+
+
+def countable(source: Any) -> Any:  # noqa: ANN401 - any model
+    """Return the function that is counted; networks take encoded rows."""
+    if isinstance(source, str | Path):
+        return onnx_function(Path(source))
+    if is_keras(source):
+        return keras_function(source)
+    return torch_function(source) if is_module(source) else source

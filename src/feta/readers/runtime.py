@@ -139,6 +139,10 @@ def runtime_of(
             return catboost_runtime(last, model)
         return _estimator_runtime(source, model, table)
     if hasattr(source, "forward") and hasattr(source, "state_dict"):
+        if model.scorer.provenance == "counted":
+            from feta.readers.callable.runtime import counted_runtime  # noqa: PLC0415 - as above
+
+            return counted_runtime(model)
         network = read_torch(source)
         return graph_runtime(torch_outputs(source), model, network, name="torch", schema=schema)
     kind = type(source).__name__

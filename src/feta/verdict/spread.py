@@ -12,8 +12,9 @@ from feta.deprecation import renamed
 class Spread:
     """Lower median, lowest and highest score of the counterparts, one row per person.
 
-    All three are selected exactly and rounded once. They are NaN where `decided` is False: there
-    the budget ran out.
+    All three are selected exactly and rounded once; among answers of a counted model that differ
+    by rounding, the first answers are ranked. They are NaN where `decided` is False: there the
+    budget ran out.
     """
 
     median: Vector

@@ -83,7 +83,8 @@ class Request:
                     "per row"
                 )
             name = getattr(source, "__qualname__", type(source).__qualname__)
-            return self._of_function(f"the function {name}", source)
+            label = getattr(source, "label", f"the function {name}")
+            return self._of_function(label, source)
         last = split_pipeline(source)[1]
         name = type(last).__name__
         known: Any = getattr(last, "classes_", None) if self.classes is None else self.classes
@@ -161,12 +162,15 @@ class Request:
         array = self.first_answers(function)
         if array.ndim == 2:  # noqa: PLR2004 - one score per class
             names = () if self.classes is None else tuple(str(label) for label in self.classes)
-            return Chosen(name, function, Scores(array.shape[1]), names)
+            return Chosen(name, function, self._parser(array.shape[1]), names)
         labels = self._labels_in(name, array)
         if labels is not None:
             return _of_labels(name, function, labels)
         self._warn_about_probabilities(name, to_floats(array))
-        return Chosen(name, function, Scores(1))
+        return Chosen(name, function, self._parser(1))
+
+    def _parser(self, n_answers: int) -> Scores:
+        return Scores(n_answers, getattr(self.source, "rounding", None))
 
     def _labels_in(self, name: str, array: Array) -> Array | None:
         """Return the labels that a function returns; None if it returns scores."""
@@ -189,6 +193,12 @@ class Request:
     def _warn_about_probabilities(self, name: str, numbers: Array) -> None:
         finite = numbers[np.isfinite(numbers)]
         if self.answers == "auto" and self.level is None and ((finite >= 0) & (finite <= 1)).all():
+            if getattr(self.source, "end", "") == "unknown":
+                raise NetworkError(
+                    f"{name} has outputs of unknown meaning: got numbers between 0 and 1; expected "
+                    "a last sigmoid, or scores of a last linear layer; end the network in one of "
+                    "them, or pass a function of your own with level=0.5 to feta.read_callable"
+                )
             warnings.warn(
                 f"{name} returns numbers between 0 and 1, which are compared with the threshold "
                 "of the rule, 0 by default; for probabilities, pass level=0.5; otherwise pass "

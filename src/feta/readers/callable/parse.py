@@ -20,6 +20,7 @@ class Scores:
     """A function that returns numbers, one per output."""
 
     n_answers: int
+    rounding: float | None = None  # the relative error of the function, if it is known
 
     def parse(self, answers: Any, n_rows: int) -> RawAnswers:  # noqa: ANN401 - anything
         """Return the numbers; rows with others than finite ones have a problem."""
@@ -35,7 +36,7 @@ class Scores:
             for row in np.flatnonzero(~finite.all(axis=1)).tolist()
         }
         short = array.dtype.kind == "f" and array.dtype.itemsize < 8  # noqa: PLR2004 - float64
-        rounding = AGREEMENT_FLOAT32 if short else AGREEMENT
+        rounding = self.rounding or (AGREEMENT_FLOAT32 if short else AGREEMENT)
         return RawAnswers(np.where(finite, values, 0.0) + 0.0, problems, rounding)
 
 

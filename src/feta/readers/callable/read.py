@@ -126,9 +126,14 @@ def read_callable(
         chosen.classes,
         None if level is not None else chosen.equality,
         has_scores=chosen.has_scores,
-        link="share" if chosen.name.endswith(".predict_proba") and level is None else "identity",
+        link="share" if _gives_shares(source, chosen) and level is None else "identity",
         version=version,
     )
+
+
+def _gives_shares(source: object, chosen: Chosen) -> bool:
+    """Return whether the answers are one probability per class."""
+    return bool(getattr(source, "gives_shares", chosen.name.endswith(".predict_proba")))
 
 
 def _with_people(drawn: Matrix, people: Matrix | None) -> Matrix:

@@ -33,7 +33,7 @@ def counted_model(
     A tolerance needs numbers. Classes need labels, or one score per class. Two outcomes need
     their names, True and False, 1 and 0, probabilities, or, with `score` in [decision], numbers.
     """
-    if schema.scaled:
+    if schema.scaled and not getattr(source, "reads_encoded_rows", False):
         raise SchemaError(
             "a function takes raw columns; remove center and scale from the schema, and scale in "
             "the function"
@@ -101,9 +101,16 @@ class _Reader:
         if decision.score is not None:
             return self.read(answers="scores", level=decision.score), favors
         array = self._first_answers()
+        if getattr(self.source, "end", "") == "scores" and array.ndim == 1:
+            return self.read(answers="scores", level=_network_level(decision.probability)), favors
         if array.ndim == 2 and array.shape[1] == 2:  # noqa: PLR2004 - two classes
             return self.read(answers="scores", level=level), favors
         numbers = to_floats(array)
+        if array.dtype.kind == "f" and np.isnan(numbers).all():
+            raise NetworkError(
+                "the function has no answer for any row of a sample: got nan; expected the names "
+                "of the outcomes, 0 and 1, or probabilities"
+            )
         if array.ndim == 2 or np.isnan(numbers).all():  # noqa: PLR2004 - rows and outputs
             return self.read(classes=_typed(names, array), answers="labels"), "above"
         if array.dtype.kind in "biu" or np.isin(numbers, (0.0, 1.0)).all():
@@ -128,6 +135,16 @@ class _Reader:
         )
         function = self.source.predict if hasattr(self.source, "predict") else self.source
         return request.first_answers(function)
+
+
+def _network_level(probability: float | None) -> float:
+    """Return the score of a network without probabilities at which a decision changes."""
+    if probability in (None, 0.5):
+        return 0.0
+    raise SchemaError(
+        f"the network gives no probabilities: got threshold = {probability}; expected 0.5, which "
+        "is a score of 0, or score = … in [decision]"
+    )
 
 
 def _typed(names: Sequence[str], answers: Array) -> list[object]:

@@ -9,6 +9,7 @@ import numpy as np
 from feta.arrays import Counts, Matrix
 from feta.errors import NetworkError, missing
 from feta.io.raw_table import RawTable, TableMaker
+from feta.readers.callable.native_categories import category_formats
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.scorer.counted.evaluator import distinct_rows
 from feta.space.feature_space import FeatureSpace
@@ -80,8 +81,11 @@ def model_table(
 
     A pipeline takes the raw columns on which it was fitted. An estimator with the names of raw
     columns takes these. An estimator that was fitted on as many columns as the space has encoded
-    ones takes encoded rows. Any other function takes a frame of all raw columns.
+    ones takes encoded rows, and so does a network. Any other function takes a frame of all raw
+    columns.
     """
+    if getattr(source, "reads_encoded_rows", False):
+        return ModelTable(_as_it_is, np.arange(space.width))
     if table is not None:
         return _of_table(table, space)
     if hasattr(source, "predict") and split_pipeline(source)[0] is not None:
@@ -89,7 +93,8 @@ def model_table(
     names = _fitted_names(source)
     known = [attribute.name for attribute in space.attributes]
     if names is not None and set(names) <= set(known):
-        return _of_table(RawTable(space, tuple(names)), space)
+        formats = category_formats(source, space, names)
+        return _of_table(RawTable(space, tuple(names), formats=formats), space)
     count = getattr(source, "n_features_in_", None)
     if isinstance(count, int | np.integer) and hasattr(source, "predict"):
         return _of_count(int(count), names, space)

@@ -198,5 +198,14 @@ def source_scores(
         values = [attribute.all_values[at] for at in feature.domain.indices(people)]
         frame[table.names[index]] = np.array(values, dtype=object)
     pool = catboost.Pool(frame, cat_features=sorted(model.categories))
-    scores = source.predict(pool, prediction_type="RawFormulaVal", ntree_end=iterations or 0)
-    return np.asarray(scores)
+    return raw_scores(source, pool, iterations)
+
+
+def raw_scores(source: Any, rows: Any, iterations: int | None = None) -> Matrix:  # noqa: ANN401 - objects of the library
+    """Return the raw scores of a frame or pool; `CatBoostRanker.predict` has no prediction_type."""
+    import catboost  # noqa: PLC0415 - only for objects of the library
+
+    scores = catboost.CatBoost.predict(
+        source, rows, prediction_type="RawFormulaVal", ntree_end=iterations or 0
+    )
+    return np.asarray(scores, dtype=np.float64)

@@ -82,9 +82,10 @@ def _encoded(attribute: Attribute, space: FeatureSpace, graph: TreeGraph) -> lis
         return [
             ListedFeature(attribute.name, domain, numbers) for numbers in np.eye(attribute.width)
         ]
-    if attribute.missing:
+    if attribute.missing and space.is_sensitive(attribute):
         raise SchemaError(
-            f"the graph reads encoded people: got {attribute.name!r}, which may be missing; "
-            "expected numbers that are never missing; export a graph of the raw columns"
+            f"the graph reads encoded people: got the sensitive {attribute.name!r}, which may be "
+            "missing; expected numbers that are never missing; export a graph of the raw columns"
         )
-    return [NumberFeature(attribute.name, columns.start)]
+    # A missing number is its lowest value, and 1 in the next column; neither is NaN.
+    return [NumberFeature(attribute.name, at) for at in range(columns.start, columns.stop)]

@@ -291,6 +291,22 @@ def test_rounding_that_depends_on_the_batch_leaves_decisions_but_not_ties() -> N
     assert 0 < exact.radius.floats().max() < 1e-7
 
 
+def test_a_regression_whose_last_bits_depend_on_the_batch_has_a_median() -> None:
+    model = Model(SPACE, counted(Rounding(), answers="scores"), Tolerance(13.0))
+    assert model.points(PEOPLE[:3]).exact_scores(np.arange(3)).radii is not None
+    spread, medians = feta.spread(model, PEOPLE), FairPredictor(model).decide(PEOPLE)
+    scores = np.sort([brute_force(merit, SPACE, record) for record in RECORDS])
+    for found, rank in (
+        (spread.lowest, 0),
+        (medians, scores.shape[1] // 2 - 1),
+        (spread.highest, -1),
+    ):
+        np.testing.assert_allclose(found, scores[:, rank], rtol=1e-12, atol=1e-12)
+    # Everybody with the same key gets the same bits.
+    moved = SPACE.encode([record | {"age": 29, "sex": "male"} for record in RECORDS])
+    assert (FairPredictor(model).decide(moved) == medians).all()
+
+
 def test_ties_of_a_stable_function_are_exact() -> None:
     record = {"age": 18, "sex": "female", "income": 20, "housing": "own"}
     person = SPACE.encode(record)
