@@ -283,6 +283,34 @@ class FairPredictor:
         assert isinstance(means, Means)
         return means
 
+    def distil(
+        self,
+        people: Matrix,
+        *,
+        hidden: tuple[int, ...] = (32, 32),
+        epochs: int | None = None,
+        seed: int = 0,
+    ) -> Model:
+        """Train one network that imitates these decisions; its sensitive slopes are exactly 0.
+
+        It needs one forward pass per person and no counterparts. `feta.train.distil.distil` has
+        more options, and returns how often the network agrees with this predictor.
+
+        Parameters
+        ----------
+        people
+            Encoded people, a fifth of whom are held out; sensitive columns are not read.
+        hidden
+            The widths of the hidden layers.
+        epochs
+            The most epochs; None chooses them by the number of people.
+        seed
+            Equal seeds and people give the same network on the same kind of processor.
+        """
+        from feta.train.distil import distil  # noqa: PLC0415 - a layer above; needs torch
+
+        return distil(self, people, hidden=hidden, epochs=epochs, seed=seed).model
+
     def _aggregate(self, people: Matrix) -> Aggregate:
         """Ask about each key once; people outside the limits are asked over wider limits."""
         first, inverse = self._distinct(people)
