@@ -15,11 +15,11 @@ from feta.arrays import Answers, Counts, Matrix, Vector
 from feta.errors import DomainError, SchemaError
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
-from feta.rule import Rule, Threshold, rule_kind
+from feta.rule import Rule, Threshold
 from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.distil_report import DistilReport
-from feta.train.plain import PlainTrainer, Progress, check_positive_integer
+from feta.train.plain import PlainTrainer, Progress
 from feta.train.split import HELD_OUT, Split
 from feta.train.task import Task
 
@@ -83,38 +83,83 @@ def distil(
         Called with the share of the training that is done.
     """
     rule = _rule(predictor.model)
-    people = _without_sensitive(predictor, people)
-    _check(people, hidden, held_out)
-    task = Task(rule)
-    correct = None if labels is None else task.targets(labels, len(people))
-    fair, targets = _imitated(predictor, people)
-    order = np.random.default_rng([seed, 5]).permutation(len(people))
-    n_held = max(1, round(held_out * len(people)))
-    held, trained = np.sort(order[:n_held]), order[n_held:]
-    trainer = PlainTrainer(
-        predictor.model.space,
-        hidden=hidden,
-        rule=rule,
-        blind=True,
-        learning_rates=LEARNING_RATES,
-        batch_sizes=(BATCH_SIZE,),
-        epochs=_enough(len(trained)) if epochs is None else epochs,
-        seed=seed,
+    people = _without_sensitive(predictor.model.space, people)
+    parts = _Parts.of(len(people), held_out, seed)
+    correct = None if labels is None else Task(rule).targets(labels, len(people))
+    trainer = _trainer(
+        predictor.model.space, rule, hidden, parts.enough_epochs if epochs is None else epochs, seed
     )
-    network = trainer.train_folds([_split(people, targets, trained)], progress=progress)[0].network
+    fair, targets = _imitated(predictor, people)
+    split = parts.split(people, targets)
+    network = trainer.train_folds([split], progress=progress)[0].network
     if rule.threshold is not None:
-        network = _at_level(network, people[trained], fair[trained], rule)
+        network = _at_level(network, people[parts.trained], fair[parts.trained], rule)
     model = _blind_model(predictor.model, network, rule)
     report = DistilReport.of(
-        model.decide(people[held]),
-        fair[held],
-        None if correct is None else correct[held],
-        n_trained=len(trained),
+        model.decide(people[parts.held]),
+        fair[parts.held],
+        None if correct is None else correct[parts.held],
+        n_trained=len(parts.trained),
         two_sided=rule.two_sided,
     )
     if report.warning:
         warnings.warn(report.warning, stacklevel=2)
     return Distilled(model, report)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """Rows of the people to train on, in random order, and of those for the report."""
+
+    trained: Counts
+    held: Counts
+
+    @classmethod
+    def of(cls, n_people: int, held_out: float, seed: int) -> "_Parts":
+        """Divide people at random."""
+        if isinstance(held_out, bool) or not 0 < held_out < 1:
+            raise SchemaError(
+                f"invalid held_out: got {held_out!r}; expected a number above 0 and below 1"
+            )
+        n_held = max(1, round(held_out * n_people))
+        if n_people < MIN_PEOPLE or n_people - n_held < MIN_PEOPLE // 2:
+            raise DomainError(
+                f"too few people: got {n_people} with held_out={held_out!r}; expected at least "
+                f"{MIN_PEOPLE}, and {MIN_PEOPLE // 2} of them for training"
+            )
+        order = np.random.default_rng([seed, 5]).permutation(n_people)
+        return cls(order[n_held:], np.sort(order[:n_held]))
+
+    @property
+    def enough_epochs(self) -> int:
+        """The number of epochs that makes enough steps."""
+        return max(MIN_EPOCHS, ceil(STEPS * BATCH_SIZE / len(self.trained)))
+
+    def split(self, people: Matrix, targets: Vector) -> Split:
+        """Return the people to train on, and a tenth of them for validation."""
+        n_validation = max(1, round(HELD_OUT * len(self.trained)))
+        held, rest = np.sort(self.trained[:n_validation]), np.sort(self.trained[n_validation:])
+        return Split(people[rest], targets[rest], people[held], targets[held])
+
+
+def _trainer(
+    space: FeatureSpace, rule: Rule, hidden: tuple[int, ...], epochs: int, seed: int
+) -> PlainTrainer:
+    """Return the trainer of a network that reads no sensitive column."""
+    if not hidden:
+        raise SchemaError("invalid hidden: got (); expected the width of one hidden layer or more")
+    trainer = PlainTrainer(
+        space,
+        hidden=tuple(hidden),
+        rule=rule,
+        blind=True,
+        learning_rates=LEARNING_RATES,
+        batch_sizes=(BATCH_SIZE,),
+        epochs=epochs,
+        seed=seed,
+    )
+    assert len(trainer.columns)  # raises if all columns are sensitive
+    return trainer
 
 
 def _rule(model: Model) -> Rule:
@@ -135,26 +180,8 @@ def _rule(model: Model) -> Rule:
     return model.rule
 
 
-def _check(people: Matrix, hidden: tuple[int, ...], held_out: float) -> None:
-    """Raise unless there are layers to train and people to train and to test on."""
-    if not hidden:
-        raise SchemaError("invalid hidden: got (); expected the width of one hidden layer or more")
-    for width in hidden:
-        check_positive_integer("width of a hidden layer", width)
-    if isinstance(held_out, bool) or not 0 < held_out < 1:
-        raise SchemaError(
-            f"invalid held_out: got {held_out!r}; expected a number above 0 and below 1"
-        )
-    if len(people) < MIN_PEOPLE or round(held_out * len(people)) > len(people) - MIN_PEOPLE // 2:
-        raise DomainError(
-            f"too few people: got {len(people)} with held_out={held_out!r}; expected at least "
-            f"{MIN_PEOPLE}, and {MIN_PEOPLE // 2} of them for training"
-        )
-
-
-def _without_sensitive(predictor: FairPredictor, people: Matrix) -> Matrix:
+def _without_sensitive(space: FeatureSpace, people: Matrix) -> Matrix:
     """Return people of the space whose sensitive values are all the same."""
-    space: FeatureSpace = predictor.model.space
     people = np.array(people, dtype=np.float64)
     space.check(people, sensitive="ignore")
     for axis in space.axes:
@@ -188,18 +215,6 @@ def _targets(means: Vector, favorable: Answers) -> Vector:
         return np.asarray(favorable, dtype=np.float64)
     with np.errstate(over="ignore"):  # exp of a large distance
         return np.asarray(1 / (1 + np.exp(-distances / unit)))
-
-
-def _enough(n_people: int) -> int:
-    """Return the number of epochs that makes enough steps."""
-    return max(MIN_EPOCHS, ceil(STEPS * BATCH_SIZE / n_people))
-
-
-def _split(people: Matrix, targets: Vector, trained: Counts) -> Split:
-    """Return the people to train on, and a tenth of them for validation."""
-    n_validation = max(1, round(HELD_OUT * len(trained)))
-    validation, rest = np.sort(trained[:n_validation]), np.sort(trained[n_validation:])
-    return Split(people[rest], targets[rest], people[validation], targets[validation])
 
 
 def _at_level(network: Network, people: Matrix, fair: Answers, rule: Rule) -> Network:
