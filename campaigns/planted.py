@@ -69,16 +69,20 @@ def measure(
     return results
 
 
-def show(name: str, results: list[Figures], seconds: float) -> None:
-    """Print means, and the interval of the re-learned share."""
-    means = np.mean(results, axis=0)
-    spread = np.std([share for share, _, _ in results], ddof=1) / np.sqrt(len(results))
-    radius = QUANTILES[min(len(results) - 1, len(QUANTILES)) - 1] * spread
-    print(
-        f"{name}: re-learned {means[0]:.0%} ± {radius:.0%}, agreement {means[1]:.1%}, "
-        f"accuracy {means[2]:.2%} ({seconds:.0f} s)",
-        flush=True,
-    )
+def interval(shares: Vector) -> str:
+    """Return the mean of one number per seed with its 95 % interval."""
+    radius = QUANTILES[min(len(shares) - 1, len(QUANTILES)) - 1] * shares.std(ddof=1)
+    return f"{shares.mean():.0%} ± {radius / np.sqrt(len(shares)):.0%}"
+
+
+def show(name: str, results: list[Figures], first: list[Figures] | None) -> None:
+    """Print the means over seeds; `first` is the vote to compare with, on the same people."""
+    shares = np.array([share for share, _, _ in results])
+    _, agreement, accuracy = np.mean(results, axis=0)
+    line = f"{name}: re-learned {interval(shares)}"
+    if first is not None:
+        line += f" (minus the first: {interval(shares - [share for share, _, _ in first])})"
+    print(f"{line}, agreement {agreement:.1%}, accuracy {accuracy:.2%}", flush=True)
 
 
 def main() -> None:
@@ -102,11 +106,13 @@ def main() -> None:
     )
     blind = replace(trainer, blind=True)
     scaled = {f"scale {s:g}": replace(trainer, sensitive_scale=s) for s in options.scales}
+    started, first = time.process_time(), None
     for label, variant in {"no group": blind, **scaled}.items():
-        started = time.process_time()
         results = measure(variant, trained, tested)
         for name, values in results.items():
-            show(f"{name}, {label}", values, time.process_time() - started)
+            show(f"{name}, {label}", values, first if name == "vote" else None)
+        first = first or results.get("vote")
+    print(f"{time.process_time() - started:.0f} s")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from feta.errors import DomainError, EngineError, SchemaError, Undecided, unknow
 from feta.io.model_file import load_votes
 from feta.model import Model
 from feta.predict.fit_votes import Asked, fit_ballot
+from feta.progress import Advance
 from feta.query import CountOf, MeanOf
 from feta.scorer.protocol import doubt_at
 from feta.space.vote_weights import VoteWeights
@@ -290,6 +291,7 @@ class FairPredictor:
         hidden: tuple[int, ...] = (32, 32),
         epochs: int | None = None,
         seed: int = 0,
+        progress: Advance | None = None,
     ) -> Model:
         """Train one network that imitates these decisions; its sensitive slopes are exactly 0.
 
@@ -306,10 +308,13 @@ class FairPredictor:
             The most epochs; None chooses them by the number of people.
         seed
             Equal seeds and people give the same network on the same kind of processor.
+        progress
+            Called with the share of the training that is done.
         """
         from feta.train.distil import distil  # noqa: PLC0415 - a layer above; needs torch
 
-        return distil(self, people, hidden=hidden, epochs=epochs, seed=seed).model
+        result = distil(self, people, hidden=hidden, epochs=epochs, seed=seed, progress=progress)
+        return result.model
 
     def _aggregate(self, people: Matrix) -> Aggregate:
         """Ask about each key once; people outside the limits are asked over wider limits."""

@@ -233,7 +233,8 @@ def _cut(scores: Vector, n_favorable: int) -> float:
     than rounding.
     """
     ordered = np.sort(scores)[::-1]
-    ends = np.concatenate([[ordered[0] + 2.0], ordered, [ordered[-1] - 2.0]])
+    beyond = 1.0 + np.abs(ordered).max()
+    ends = np.concatenate([[ordered[0] + beyond], ordered, [ordered[-1] - beyond]])
     middles, gaps = ends[:-1] / 2 + ends[1:] / 2, ends[:-1] - ends[1:]
     distances = np.abs(np.arange(len(middles)) - n_favorable).astype(np.float64)
     distances[gaps <= SAME_SCORE * np.abs(ends).max()] = np.inf
