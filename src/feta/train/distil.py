@@ -181,7 +181,7 @@ def _rule(model: Model) -> Rule:
 
 
 def _without_sensitive(space: FeatureSpace, people: Matrix) -> Matrix:
-    """Return people of the space whose sensitive values are all the same."""
+    """Return people of the space who have the first value of every sensitive attribute."""
     people = np.array(people, dtype=np.float64)
     space.check(people, sensitive="ignore")
     for axis in space.axes:

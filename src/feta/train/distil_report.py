@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from feta.arrays import Answers, Flags, Vector
+from feta.arrays import Answers, Flags
 
 # A distilled network that agrees with fewer of the fair decisions is not a substitute for them.
 LOW_AGREEMENT = 0.97
@@ -33,7 +33,7 @@ class DistilReport:
         cls,
         decisions: Answers,
         fair: Answers,
-        labels: Vector | None,
+        labels: Answers | None,
         *,
         n_trained: int,
         two_sided: bool,
