@@ -1,8 +1,9 @@
 """Campaign of distillation on real people: how well one network imitates the fair decisions.
 
-    python -m campaigns.distil [--datasets law adult] [--seeds 1] [--people N]
+    python -m campaigns.distil [--datasets law adult] [--seeds 1] [--people N] [--scale 1]
 
-A plain network is trained on four fifths of the people. The vote (mean probability, empirical
+A plain network is trained on four fifths of the people; `--scale` is the scale of the sensitive
+columns in that training. The vote (mean probability, empirical
 weights, kept level) is fitted to them and distilled with them. On the last fifth, whom neither the
 vote nor the network has seen, the decisions of both are compared. Then the slopes of the sensitive
 columns are inspected, and people's counterparts are drawn and compared.
@@ -18,7 +19,7 @@ import numpy as np
 
 from campaigns.result import finish
 from feta import FairPredictor, FeatureSpace, Model, datasets
-from feta.arrays import Flags, Matrix
+from feta.arrays import Matrix
 from feta.train.distil import distil
 from feta.train.distil_report import DistilReport
 from feta.train.plain import PlainTrainer
@@ -30,10 +31,16 @@ AGREEMENT, KEPT, CONFIRMED = 0.97, 0.9, 0.9
 COUNTERPARTS = 20
 
 
-def plain_model(space: FeatureSpace, seed: int, people: Matrix, labels: Flags) -> Model:
-    """Train three hidden layers of 16 without regard to fairness."""
-    trainer = PlainTrainer(space, learning_rates=(3e-3,), batch_sizes=(256,), epochs=20, seed=seed)
-    return Model(space, trainer.train(people, labels).network.with_link("logit"))
+def plain_trainer(space: FeatureSpace, seed: int, scale: float) -> PlainTrainer:
+    """Return the trainer of three hidden layers of 16, without regard to fairness."""
+    return PlainTrainer(
+        space,
+        learning_rates=(3e-3,),
+        batch_sizes=(256,),
+        epochs=20,
+        seed=seed,
+        sensitive_scale=scale,
+    )
 
 
 def counterexamples(model: Model, people: Matrix, rng: np.random.Generator) -> int:
@@ -46,14 +53,15 @@ def counterexamples(model: Model, people: Matrix, rng: np.random.Generator) -> i
     return int(differs.sum())
 
 
-def run(name: str, seed: int, n_people: int | None) -> Counter[str]:
+def run(name: str, seed: int, n_people: int | None, scale: float) -> Counter[str]:
     """Distil one vote; print the figures and count what falls short."""
     dataset = datasets.load(name)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(dataset.frame))[:n_people]
     people, labels = dataset.space.encode(dataset.frame)[order], np.asarray(dataset.labels)[order]
     test = np.arange(len(people)) < len(people) // 5
-    model = plain_model(dataset.space, seed, people[~test], labels[~test])
+    plain = plain_trainer(dataset.space, seed, scale).train(people[~test], labels[~test])
+    model = Model(dataset.space, plain.network.with_link("logit"))
     predictor = FairPredictor.fitted(model, people[~test])
     started = time.process_time()
     result = distil(predictor, people[~test], labels=labels[~test], seed=seed)
@@ -66,8 +74,11 @@ def run(name: str, seed: int, n_people: int | None) -> Counter[str]:
         two_sided=True,
     )
     unseen = counterexamples(result.model, people[test], rng)
-    plain = float(np.mean(model.decide(people[test]) == labels[test]))
-    print(f"{name} seed {seed}: {_words(report)}; plain network {plain:.2%}; {seconds:.0f} s")
+    own = float(np.mean(model.decide(people[test]) == labels[test]))
+    print(
+        f"{name} seed {seed}: {_words(report)}; plain network {own:.2%}; {seconds:.0f} s",
+        flush=True,
+    )
     return Counter(_shortfalls(name, report, result.model, unseen))
 
 
@@ -97,11 +108,12 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=["law", "adult"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--people", type=int, default=None)
+    parser.add_argument("--scale", type=float, default=1.0)
     options = parser.parse_args()
     started, counts = time.perf_counter(), Counter[str]()
     for name in options.datasets:
         for seed in range(options.seeds):
-            counts.update(run(name, seed, options.people))
+            counts.update(run(name, seed, options.people, options.scale))
     sys.exit(finish(counts, started))
 
 

@@ -31,9 +31,9 @@ STEPS, MIN_EPOCHS = 4000, 15
 BATCH_SIZE = 128
 LEARNING_RATES = (3e-3,)
 
-# Means nearer to the cut-off than those of this share of people have targets between σ(−1) and
-# σ(1): the network learns on which side they are, not how far away the others are.
-NEAR = 0.25
+# The unit of distances from the cut-off, relative to the median of the people on its smaller side.
+# Where few are favorable, the network then learns who they are, and not how far away the rest is.
+UNIT = 0.5
 
 # Float64 scores that differ by less, relative to the largest, may belong to equal people.
 SAME_SCORE = 1e-9
@@ -205,12 +205,13 @@ def _imitated(predictor: FairPredictor, people: Matrix) -> tuple[Answers, Vector
 
 
 def _targets(means: Vector, favorable: Answers) -> Vector:
-    """Return the sigmoid of the distance from the cut-off, in units of the people near it."""
+    """Return the sigmoid of the distance from the cut-off, in units of the smaller side."""
     if favorable.all() or not favorable.any():
         return np.asarray(favorable, dtype=np.float64)
     cut = means[favorable].min() / 2 + means[~favorable].max() / 2
     distances = means - cut
-    unit = float(np.quantile(np.abs(distances), NEAR))
+    smaller = favorable if 2 * favorable.sum() <= len(favorable) else ~favorable
+    unit = UNIT * float(np.median(np.abs(distances[smaller])))
     if unit == 0:
         return np.asarray(favorable, dtype=np.float64)
     with np.errstate(over="ignore"):  # exp of a large distance

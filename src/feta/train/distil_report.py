@@ -7,8 +7,9 @@ import numpy as np
 
 from feta.arrays import Answers, Flags
 
-# A distilled network that agrees with fewer of the fair decisions is not a substitute for them.
-LOW_AGREEMENT = 0.97
+# A distilled network below these is not a substitute for the fair decisions. Where few people are
+# favorable, agreement alone says little.
+LOW_AGREEMENT, LOW_SHARE = 0.97, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,16 @@ class DistilReport:
     @property
     def warning(self) -> str:
         """What is wrong with the imitation; empty if it is good."""
-        if self.agreement >= LOW_AGREEMENT:
+        shares = [share for share in (self.kept, self.confirmed) if share is not None]
+        if self.agreement >= LOW_AGREEMENT and min(shares, default=1.0) >= LOW_SHARE:
             return ""
+        parts = "".join(f", {share:.1%}" for share in shares)
         return (
-            f"the distilled network gives the fair decision to {self.agreement:.1%} of "
-            f"{self.n_held_out} held-out people: expected {LOW_AGREEMENT:.0%} or more; distil with "
-            "more people, wider hidden layers or more epochs, or decide by the vote itself"
+            f"the distilled network is a poor imitation of the fair decisions: got agreement and "
+            f"shares of favorable decisions kept and confirmed of {self.agreement:.1%}{parts} on "
+            f"{self.n_held_out} held-out people; expected {LOW_AGREEMENT:.0%} and {LOW_SHARE:.0%} "
+            "or more; distil with more people, wider hidden layers or more epochs, or decide by "
+            "the vote itself"
         )
 
 
