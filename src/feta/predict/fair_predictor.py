@@ -21,6 +21,7 @@ from feta.errors import DomainError, EngineError, SchemaError, Undecided, unknow
 from feta.io.model_file import load_votes
 from feta.model import Model
 from feta.predict.fit_votes import Asked, fit_ballot
+from feta.progress import Advance
 from feta.query import CountOf, MeanOf
 from feta.scorer.protocol import doubt_at
 from feta.space.vote_weights import VoteWeights
@@ -282,6 +283,38 @@ class FairPredictor:
         means = self._aggregate(people)
         assert isinstance(means, Means)
         return means
+
+    def distil(
+        self,
+        people: Matrix,
+        *,
+        hidden: tuple[int, ...] = (32, 32),
+        epochs: int | None = None,
+        seed: int = 0,
+        progress: Advance | None = None,
+    ) -> Model:
+        """Train one network that imitates these decisions; its sensitive slopes are exactly 0.
+
+        It needs one forward pass per person and no counterparts. `feta.train.distil.distil` has
+        more options, and returns how often the network agrees with this predictor.
+
+        Parameters
+        ----------
+        people
+            Encoded people, a fifth of whom are held out; sensitive columns are not read.
+        hidden
+            The widths of the hidden layers.
+        epochs
+            The most epochs; None chooses them by the number of people.
+        seed
+            Equal seeds and people give the same network on the same kind of processor.
+        progress
+            Called with the share of the training that is done.
+        """
+        from feta.train.distil import distil  # noqa: PLC0415 - a layer above; needs torch
+
+        result = distil(self, people, hidden=hidden, epochs=epochs, seed=seed, progress=progress)
+        return result.model
 
     def _aggregate(self, people: Matrix) -> Aggregate:
         """Ask about each key once; people outside the limits are asked over wider limits."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from feta.arrays import Counts, Matrix, Vector
 from feta.errors import SchemaError, unknown_choice
 from feta.rule import Rule, Threshold
+from feta.rule.protocol import is_finite_number
 from feta.scorer.network.activation import NAMED, Activation
 from feta.scorer.network.layers import Columns
 from feta.scorer.network.network import Network
@@ -49,6 +50,10 @@ class PlainTrainer:
     `epoch` "best" selects the epoch with the lowest validation loss, "last" the last one. A blind
     network does not read the sensitive columns. With a `sample_fraction`, each epoch uses that
     fraction of the people, drawn "fresh" each time or "fixed".
+
+    A `sensitive_scale` above 1 enlarges the sensitive columns during training; the network still
+    takes raw units. It then attributes more to them and less to their proxies, so that a vote over
+    the counterparts removes more.
     """
 
     space: FeatureSpace
@@ -64,9 +69,14 @@ class PlainTrainer:
     subset: Subset = "fresh"
     standardize: bool = True
     seed: int = 0
+    sensitive_scale: float = 1.0
 
     def __post_init__(self) -> None:
         check_positive_integer("epochs", self.epochs)
+        if not is_finite_number(self.sensitive_scale) or self.sensitive_scale <= 0:
+            raise SchemaError(
+                f"invalid sensitive_scale: got {self.sensitive_scale!r}; expected a number above 0"
+            )
         check_fraction("sample_fraction", self.sample_fraction)
         if self.epoch not in ("best", "last"):
             raise SchemaError(f"invalid epoch: {unknown_choice(self.epoch, ('best', 'last'))}")
@@ -140,9 +150,10 @@ class PlainTrainer:
 
     def scaling(self, split: Split) -> Scaling:
         """Return the scaling of the training people."""
-        if not self.standardize:
-            return Scaling.none(self.space)
-        return Scaling.of(self.space, split.people)
+        scaling = Scaling.none(self.space)
+        if self.standardize:
+            scaling = Scaling.of(self.space, split.people)
+        return scaling.enlarged(self.space.sensitive_columns, self.sensitive_scale)
 
     def network(self, numbers: Vector, scaling: Scaling) -> Network:
         """Return the network of trained parameters in raw units; unread columns have slope 0."""

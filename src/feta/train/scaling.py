@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from feta.arrays import Matrix, Vector
+from feta.arrays import Flags, Matrix, Vector
 from feta.scorer.network.layers import Columns
 from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical, Derived
@@ -39,6 +39,10 @@ class Scaling:
     def none(cls, space: FeatureSpace) -> Self:
         """Return the scaling that changes nothing."""
         return cls(np.zeros(space.width), np.ones(space.width))
+
+    def enlarged(self, columns: Flags, factor: float) -> "Scaling":
+        """Return the scaling with some columns multiplied by a factor."""
+        return Scaling(self.centers, np.where(columns, self.scales / factor, self.scales))
 
     def __call__(self, people: Matrix) -> Matrix:
         """Scale people."""

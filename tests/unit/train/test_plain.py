@@ -96,6 +96,25 @@ def test_a_blind_network_does_not_read_sensitive_columns() -> None:
 
 
 @needs("torch")
+def test_a_sensitive_scale_is_a_change_of_units_in_training() -> None:
+    """Scale 4 equals training on sensitive columns that are four times as large."""
+    blind = replace(TRAINER, blind=True)
+    scaled = replace(blind, sensitive_scale=4.0)
+    assert (
+        scaled.train(PEOPLE, LABELS).network.fingerprint
+        == blind.train(PEOPLE, LABELS).network.fingerprint
+    )  # nothing is read
+    task = Task(feta.Threshold(0.0))
+    split = Split.of(SPACE, task, PEOPLE, LABELS, validation=None, seed=0)
+    plain, larger = (replace(TRAINER, sensitive_scale=k).scaling(split) for k in (1.0, 4.0))
+    sensitive = SPACE.sensitive_columns
+    assert (larger(PEOPLE)[:, sensitive] == 4 * plain(PEOPLE)[:, sensitive]).all()
+    assert (larger(PEOPLE)[:, ~sensitive] == plain(PEOPLE)[:, ~sensitive]).all()
+    run = replace(TRAINER, sensitive_scale=4.0, epochs=60).train(PEOPLE, LABELS)
+    assert (Model(SPACE, run.network).decide(PEOPLE) == LABELS).mean() > 0.93  # in raw units
+
+
+@needs("torch")
 def test_a_fixed_subset_is_the_same_each_epoch_and_a_fresh_one_is_not() -> None:
     fixed = replace(TRAINER, sample_fraction=0.05, subset="fixed", epoch="last", epochs=30)
     fresh = replace(fixed, subset="fresh")
@@ -157,6 +176,14 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
         ),
         ({"epoch": "first"}, "invalid epoch: got 'first'; expected one of 'best', 'last'"),
         ({"subset": "new"}, "invalid subset: got 'new'; expected one of 'fresh', 'fixed'"),
+        (
+            {"sensitive_scale": 0.0},
+            "invalid sensitive_scale: got 0.0; expected a number above 0",
+        ),
+        (
+            {"sensitive_scale": "4"},
+            "invalid sensitive_scale: got '4'; expected a number above 0",
+        ),
         ({"learning_rates": ()}, r"invalid learning_rates: got \(\); expected numbers above 0"),
         ({"learning_rates": (-1.0,)}, "invalid learning_rates: got .*; expected numbers above 0"),
         ({"batch_sizes": ()}, "invalid batch size: got .*; expected an integer above 0"),
