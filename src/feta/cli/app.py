@@ -320,6 +320,7 @@ def doctor(
     data: Annotated[
         Path | None, typer.Option("--data", help="People, to measure proxies and differences.")
     ] = None,
+    label: LabelColumn = None,
     method: Method = "auto",
     timeout: Timeout = 600.0,
     layers: Layers = None,
@@ -329,13 +330,14 @@ def doctor(
 ) -> int:
     """Check whether a model can be audited.
 
-    If not, names the column or layer, and what to do.
+    If not, names the column or layer, and what to do. With --data, measures proxies: how far the
+    other columns reveal the sensitive ones, and how much of their effect the score contains.
     """
     from feta.cli.doctor import run_doctor
 
     origin = origin_of(model, predict, method, timeout)
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
-    return run_doctor(loaded, origin.name, data, as_json=as_json)
+    return run_doctor(loaded, origin.name, data, label, as_json=as_json)
 
 
 @app.command()
