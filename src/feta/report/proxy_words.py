@@ -21,7 +21,7 @@ def proxy_lines(measures: ProxyMeasures) -> Iterator[str]:
     """Yield sentences about what the other columns reveal, and what the model makes of it."""
     for overlap in measures.overlaps:
         yield _overlap_words(overlap)
-    yield from extrapolations(measures)
+    yield from extrapolations(measures.overlaps)
     if measures.reinference is None:
         yield f"Re-inference: not measured: {measures.reference}."
     else:
@@ -29,9 +29,9 @@ def proxy_lines(measures: ProxyMeasures) -> Iterator[str]:
         yield f"Measured on {measures.n_people:,} people. {INTERVALS}"
 
 
-def extrapolations(measures: ProxyMeasures) -> Iterator[str]:
+def extrapolations(overlaps: tuple[Overlap, ...]) -> Iterator[str]:
     """Yield one warning per attribute for which the vote of counterparts extrapolates."""
-    for overlap in measures.overlaps:
+    for overlap in overlaps:
         if overlap.outside.value >= MANY:
             yield (
                 f"Warning: for {percent(overlap.outside)} of people, a vote over "
