@@ -80,7 +80,8 @@ def cross_fitted(columns: Matrix, groups: Counts, n_groups: int) -> Matrix:
 
 def chosen_fit(columns: Matrix, groups: Counts, n_groups: int, out: Flags) -> tuple[float, Matrix]:
     """Return the penalty with the lowest loss on the people left out, and its slopes."""
-    slopes, best = np.zeros((columns.shape[1], n_groups)), (np.inf, 0.0, np.zeros(0))
+    slopes = np.zeros((columns.shape[1], n_groups))
+    best = (np.inf, PENALTIES[0], slopes)
     for penalty in PENALTIES:
         slopes = fit_softmax(columns[~out], groups[~out], penalty, start=slopes)
         loss = log_loss(softmax(columns[out] @ slopes), groups[out])

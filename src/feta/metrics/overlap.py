@@ -50,8 +50,9 @@ def overlaps(space: FeatureSpace, people: Matrix) -> tuple[Overlap, ...]:
         if len(names) > 1:
             likely = cross_fitted(columns, groups, len(names))
             checked = np.bincount(groups) >= MIN_SHARE * len(people)
-            outside = (likely[:, checked] < LOWEST).any(axis=1) | (likely > HIGHEST).any(axis=1)
-            results.append(Overlap(bands.attribute.name, names, Estimate.share(outside)))
+            revealed = (likely < LOWEST) & checked | (likely > HIGHEST)
+            outside = Estimate.share(np.asarray(revealed.any(axis=1)))
+            results.append(Overlap(bands.attribute.name, names, outside))
     return tuple(results)
 
 

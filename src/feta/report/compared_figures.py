@@ -90,8 +90,8 @@ def remarks(comparison: ModelComparison) -> list[str]:
     lines += [
         f"Fitted to {comparison.n_fitted:,} people and measured on the other "
         f"{comparison.n_measured:,}, divided at random with seed {comparison.seed}; slope and "
-        f"proxy discrimination on {comparison.n_scored:,} of them. A given model may have been trained "
-        "on people who are measured here, which favors it.",
+        f"proxy discrimination on {comparison.n_scored:,} of them. A given model may have been "
+        "trained on people who are measured here, which favors it.",
         *EXPLANATIONS,
         f"Differences to the first row are paired. {INTERVALS}",
     ]
