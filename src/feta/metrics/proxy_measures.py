@@ -31,6 +31,10 @@ COUNTED = "the model is counted, and its score was not evaluated for this"
 SEVERAL = "the model has several scores"
 ONE_LABEL = "all labels are equal"
 
+# The scores that read the sensitive columns.
+ITSELF = "the model itself"
+REGRESSION = "a logistic regression of the labels on all columns"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProxyMeasures:
@@ -71,7 +75,7 @@ def measure_proxies(
     if obstacle:
         return ProxyMeasures(len(people), found, None, obstacle)
     itself = reads_sensitive(model)
-    name = "the model itself" if itself else "a logistic regression of the labels on all columns"
+    name = ITSELF if itself else REGRESSION
     score = _own_score(model) if itself else _logistic_score(model, people, targets)
     values = SensitiveValues.of(model.space, people)
     aware = AwareScores(values.scores(score, people), values)
