@@ -1,6 +1,7 @@
 """`feta compare`: models next to blind copies, votes and fair training, on the same people."""
 
 import sys
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from feta.comparing.candidates import NamedModel
 from feta.comparing.model_comparison import MAX_PEOPLE, Comparing, LabeledPeople, ModelComparison
 from feta.errors import SchemaError
 from feta.io.regular_file import atomic_write
-from feta.io.sanitize import json_text, plain
+from feta.io.sanitize import json_text, plain, shortened
 from feta.metrics.proxy_measures import evenly
 from feta.readers.check_reading import check_reading
 from feta.readers.load import LoadedModel
@@ -75,6 +76,17 @@ def run_compare(options: CompareOptions) -> ExitCode:
 
 
 def _run(work: Comparing) -> None:
+    """Compare, and note each warning of a fit once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            _show_work(work)
+        finally:
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                notice(plain(shortened(" ".join(message.split()), 300)))
+
+
+def _show_work(work: Comparing) -> None:
     with progress_bar() as progress:
         task = progress.add_task("comparing", total=1.0)
         for name in work.run(lambda share: progress.update(task, completed=share)):

@@ -11,7 +11,7 @@ from feta.report.compared_figures import Measure, measures
 ROW_HEIGHT = 22  # pixels
 HEAD_HEIGHT = 24
 NAME_WIDTH = 200
-PANEL_WIDTH = 150
+PANEL_WIDTH = 190
 GAP = 16
 MAX_TEXT = 32
 
