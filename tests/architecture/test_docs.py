@@ -52,6 +52,7 @@ def test_pages_have_blocks() -> None:
         "tutorial/first_audit.md",
         "how-to/any_model.md",
         "how-to/ci_gate.md",
+        "how-to/compare.md",
         "how-to/deploying.md",
         "how-to/keras.md",
         "how-to/onnx.md",

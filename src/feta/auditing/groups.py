@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import NamedTuple, Self
 
 from feta.arrays import Matrix
-from feta.auditing.bands import Bands
 from feta.auditing.finding import Finding
 from feta.auditing.summary import NOTHING, is_flip
+from feta.metrics.bands import Bands
 from feta.model import Model
 from feta.rule import Outcome
 

@@ -17,6 +17,7 @@ from feta.auditing.top_pairs import PairView
 from feta.engine.registry import choose
 from feta.errors import UnreliableAnswer
 from feta.io.bad_rows import BadKind
+from feta.metrics.proxy_measures import MIN_PEOPLE, ProxyMeasures, measure_proxies
 from feta.model import Model
 from feta.predict.latency import Latency, measure
 from feta.query import CountOf
@@ -61,6 +62,7 @@ class ReportData:
     seconds: float | None = None  # the duration of the audit
     latency: Latency | None = None
     picture: tuple[Grid, PairView] | None = None
+    proxies: ProxyMeasures | None = None  # None: partial, or too few people
     bad_rows: tuple[BadKind, ...] = ()  # rows that could not be read, by column and reason
     files: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the written tables
 
@@ -87,7 +89,8 @@ def report_data(
 ) -> ReportData:
     """Compute what a report shows besides the results: the simplest pairs, a picture, the latency.
 
-    A partial report must be fast, so its pairs are not simplified and no latency is measured.
+    A partial report must be fast, so its pairs are not simplified, and neither latency nor proxies
+    are measured. Proxies are shown by files only, so they are measured with the picture.
     """
     model = auditor.model
     pairs = tuple(results.top_pairs.pairs(auditor, simplify=not partial))
@@ -107,6 +110,7 @@ def report_data(
         seconds=seconds,
         latency=None if partial else _latency(auditor, results),
         picture=_picture(model, pairs) if picture else None,
+        proxies=_proxies(model, results) if picture and not partial else None,
         bad_rows=bad_rows,
     )
 
@@ -118,6 +122,16 @@ def _latency(auditor: Auditor, results: AuditResults) -> Latency | None:
         return None  # the answers are known, so that the time would be that of the cache
     people = np.stack([sampled.person for sampled in results.sample])
     return measure(auditor.model, people, auditor.engine)
+
+
+def _proxies(model: Model, results: AuditResults) -> ProxyMeasures | None:
+    """Measure proxies on people who are spread evenly over the table."""
+    if len(results.measured) < MIN_PEOPLE:
+        return None
+    people = np.stack([measured.person for measured in results.measured])
+    labels = [measured.label for measured in results.measured if measured.label is not None]
+    complete = len(labels) == len(people)
+    return measure_proxies(model, people, np.array(labels, dtype=float) if complete else None)
 
 
 def _picture(model: Model, pairs: tuple[PairView, ...]) -> tuple[Grid, PairView] | None:

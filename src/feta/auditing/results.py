@@ -1,5 +1,6 @@
 """The results of an audit so far: values that are added in blocks, and merged."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple, Self, TypeVar
@@ -10,8 +11,10 @@ from feta.auditing.finding import Status
 from feta.auditing.groups import Groups
 from feta.auditing.summary import AuditSummary
 from feta.auditing.top_pairs import TopPairs
+from feta.metrics.proxy_measures import MAX_PEOPLE as MEASURED_PEOPLE
 from feta.model import Model
 from feta.predict.latency import MAX_PEOPLE
+from feta.rule import Outcome
 
 # Maximum rows that are listed by number; verdicts.csv has all of them.
 LISTED_ROWS = 1000
@@ -43,6 +46,23 @@ class SampledPerson(NamedTuple):
     person: Vector
 
 
+class MeasuredPerson(NamedTuple):
+    """One of the people on whom proxies are measured: those whose order is lowest."""
+
+    order: int
+    person: Vector
+    label: Outcome | None
+
+
+# An odd number near 2^64 / golden ratio: multiplied by it, row numbers are spread evenly.
+SPREAD = 0x9E3779B97F4A7C15
+
+
+def _order(row: int) -> int:
+    """Return a number that spreads the chosen rows over the table, in whatever parts it is read."""
+    return (row + 1) * SPREAD % 2**64
+
+
 @dataclass
 class AuditResults:
     """The results so far; their memory does not grow with the table.
@@ -56,6 +76,7 @@ class AuditResults:
     unanswered: list[Unanswered] = field(default_factory=list)
     runtime_sensitive_rows: list[NamedRow] = field(default_factory=list)
     sample: list[SampledPerson] = field(default_factory=list)
+    measured: list[MeasuredPerson] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: Model) -> Self:
@@ -85,6 +106,16 @@ class AuditResults:
                 for finding, person in zip(findings, block.people, strict=True)
             ]
             self.sample = _first(MAX_PEOPLE, self.sample, rows)
+        self._measure(
+            MeasuredPerson(_order(finding.row), person, label)
+            for finding, person, label in zip(findings, block.people, labels, strict=True)
+        )
+
+    def _measure(self, people: Iterable[MeasuredPerson]) -> None:
+        """Keep the people whose order is lowest."""
+        limit = self.measured[-1].order if len(self.measured) == MEASURED_PEOPLE else 2**64
+        more = [one for one in people if one.order < limit]
+        self.measured = _lowest(self.measured, more)
 
     def merged(self, other: Self) -> Self:
         """Return the results of both parts of a table."""
@@ -95,7 +126,14 @@ class AuditResults:
             _first(LISTED_ROWS, self.unanswered, other.unanswered),
             _first(LISTED_ROWS, self.runtime_sensitive_rows, other.runtime_sensitive_rows),
             _first(MAX_PEOPLE, self.sample, other.sample),
+            _lowest(self.measured, other.measured),
         )
+
+
+def _lowest(people: list[MeasuredPerson], more: list[MeasuredPerson]) -> list[MeasuredPerson]:
+    if not more:
+        return people
+    return sorted(people + more, key=attrgetter("order"))[:MEASURED_PEOPLE]
 
 
 Listed = TypeVar("Listed", bound=Unanswered | NamedRow | SampledPerson)

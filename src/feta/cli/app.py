@@ -248,6 +248,42 @@ def predict(
 
 
 @app.command()
+def compare(
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Models, as for feta audit.")
+    ],
+    data: Data,
+    label: Annotated[str, typer.Option(help="Column with the correct decision.")],
+    schema: SchemaPath = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for comparison.html and comparison.json.")
+    ] = None,
+    epochs: Annotated[
+        int, typer.Option(min=1, help="Epochs of the networks that are trained.")
+    ] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the trainings.")] = 0,
+    layers: Layers = None,
+    external_data: External = False,
+    trust_pickle: TrustPickle = False,
+    as_json: AsJson = False,
+) -> int:
+    """Compare models with fairer ways to decide.
+
+    One half of the table is fitted to, the other half is measured. Each model is compared as it is,
+    as a blind copy (scikit-learn estimators), with the votes of its counterparts, and distilled.
+    Networks are trained on all columns, without the sensitive ones, and on counterexamples.
+
+    Exit code 0: done; 2: bad input; 3: a candidate leaves people undecided and has no figures.
+    An interruption (130) keeps the candidates that are measured.
+    """
+    from feta.cli.compare import CompareOptions, run_compare
+
+    source = source_options(layers, external_data, trust_pickle)
+    options = CompareOptions(tuple(models), schema, source, data, label, out, epochs, seed, as_json)
+    return run_compare(options)
+
+
+@app.command()
 def train(
     data: TableArgument,
     schema: Annotated[Path, typer.Option("--schema", help="schema.toml.")],
@@ -320,6 +356,7 @@ def doctor(
     data: Annotated[
         Path | None, typer.Option("--data", help="People, to measure proxies and differences.")
     ] = None,
+    label: LabelColumn = None,
     method: Method = "auto",
     timeout: Timeout = 600.0,
     layers: Layers = None,
@@ -329,13 +366,14 @@ def doctor(
 ) -> int:
     """Check whether a model can be audited.
 
-    If not, names the column or layer, and what to do.
+    If not, names the column or layer, and what to do. With --data, measures proxies: how far the
+    other columns reveal the sensitive ones, and how much of their effect the score contains.
     """
     from feta.cli.doctor import run_doctor
 
     origin = origin_of(model, predict, method, timeout)
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
-    return run_doctor(loaded, origin.name, data, as_json=as_json)
+    return run_doctor(loaded, origin.name, data, label, as_json=as_json)
 
 
 @app.command()

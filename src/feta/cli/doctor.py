@@ -12,18 +12,22 @@ from rich.text import Text
 
 from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
+from feta.auditing.read_labels import read_label_cell
 from feta.cli.exit_code import ExitCode
 from feta.cli.progress import progress_bar, show_progress
 from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import Budget
 from feta.engine.registry import choose
+from feta.errors import SchemaError
 from feta.io.sanitize import json_text, listed, plain
 from feta.metrics.proxies import NOTABLE, Proxy, proxies
+from feta.metrics.proxy_measures import ProxyMeasures, measure_proxies
 from feta.model import Model
 from feta.query import CountOf
 from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
+from feta.report.proxy_words import proxy_lines
 from feta.report.words import NOT_COMPARED, counted_words, duration, never_read, outcome_class_words
 from feta.scorer.native import MISSING
 from feta.space.attribute import Derived
@@ -45,22 +49,31 @@ class Examination:
     comparison: Comparison | None
     seconds_per_person: float | None
     proxies: list[Proxy]
+    measures: ProxyMeasures | None
     n_rows: int
     n_bad_rows: int
     data: Path | None
 
 
-def run_doctor(loaded: LoadedModel, name: str, data: Path | None, *, as_json: bool) -> ExitCode:
+def run_doctor(
+    loaded: LoadedModel, name: str, data: Path | None, label: str | None = None, *, as_json: bool
+) -> ExitCode:
     """Examine a loaded model; a model that cannot be loaded was reported before."""
     model = loaded.model
-    people, n_rows, n_bad_rows = (
-        (draw_from_schema(loaded), 0, 0) if data is None else _people(loaded)
+    if label is not None and data is None:
+        raise SchemaError("--label names a column of a table: got no --data; expected both")
+    people, labels, n_rows, n_bad_rows = (
+        (draw_from_schema(loaded), None, 0, 0) if data is None else _people(loaded, label)
     )
     comparison = _compare(loaded)
     seconds = _seconds_per_person(model, people)
     strong = [] if data is None else proxies(model.space, people)
     strong = [proxy for proxy in strong if proxy.strength >= NOTABLE]
-    examination = Examination(comparison, seconds, strong, n_rows, n_bad_rows, data)
+    measures = None
+    if data is not None:
+        with show_progress("measuring proxies"):
+            measures = measure_proxies(model, people, labels)
+    examination = Examination(comparison, seconds, strong, measures, n_rows, n_bad_rows, data)
     if as_json:
         content = _content(model, examination) | {"notes": list(loaded.notes)}
         sys.stdout.write(json_text(content, indent=2))
@@ -78,13 +91,15 @@ def _compare(loaded: LoadedModel) -> Comparison | None:
     return compare_table(loaded, loaded.table, ignore_sensitive=False, watch=show_progress)
 
 
-def _people(loaded: LoadedModel) -> tuple[Matrix, int, int]:
-    """Return the people who fit the schema, the number of rows, and the number of bad rows."""
+def _people(loaded: LoadedModel, label: str | None) -> tuple[Matrix, list[float] | None, int, int]:
+    """Return the people who fit the schema, their labels, and the numbers of rows and bad rows."""
     model, table = loaded.model, loaded.table
     assert table is not None
     names = [a.name for a in model.space.attributes if not isinstance(a, Derived)]
+    names += [] if label is None else [label]
     table.require(names)
     parts, n_rows, n_bad_rows = [np.zeros((0, model.space.width))], 0, 0
+    labels: list[float] = []
     with progress_bar() as progress:
         task = progress.add_task(f"reading {plain(table.path.name)}", total=1.0)
         for chunk in table.chunks(set(names), typed=loaded.formats):
@@ -92,8 +107,11 @@ def _people(loaded: LoadedModel) -> tuple[Matrix, int, int]:
             n_rows, n_bad_rows = n_rows + len(chunk), n_bad_rows + len(chunk) - len(good)
             if sum(map(len, parts)) < MAX_PEOPLE:
                 parts.append(people)
+                if label is not None:
+                    labels += [float(read_label_cell(model, chunk, label, row)) for row in good]
             progress.update(task, completed=chunk.progress)
-    return np.concatenate(parts)[:MAX_PEOPLE], n_rows, n_bad_rows
+    people = np.concatenate(parts)[:MAX_PEOPLE]
+    return people, None if label is None else labels[:MAX_PEOPLE], n_rows, n_bad_rows
 
 
 def _seconds_per_person(model: Model, people: Matrix) -> float | None:
@@ -127,6 +145,8 @@ def _show(loaded: LoadedModel, name: str, examination: Examination) -> None:
         lines.append(MISSING)
     lines.append(_comparison_line(examination.comparison))
     lines.append(_proxy_line(examination.proxies, examination.data))
+    if examination.measures is not None:
+        lines += proxy_lines(examination.measures)
     if n_bad_rows:
         lines.append(
             f"{n_bad_rows:,} of {n_rows:,} rows do not fit the schema; "
@@ -252,6 +272,7 @@ def _content(model: Model, examination: Examination) -> dict[str, object]:
             {"column": proxy.column, "sensitive": proxy.sensitive, "cramers_v": proxy.strength}
             for proxy in examination.proxies
         ],
+        "proxy_measures": None if examination.measures is None else examination.measures.as_json(),
         "rows": examination.n_rows,
         "bad_rows": examination.n_bad_rows,
     }

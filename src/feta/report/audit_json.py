@@ -48,6 +48,7 @@ def audit_json(report: ReportData) -> dict[str, Any]:
         },
         "clearest_pairs": [_pair_json(model, view) for view in report.pairs],
         "unanswered": [row._asdict() for row in report.unanswered],
+        "proxies": None if report.proxies is None else report.proxies.as_json(),
         "bad_rows": bad_kinds_json(report.bad_rows),
         "files": dict(report.files),
     }

@@ -13,6 +13,7 @@ from feta.io.bad_rows import listed_kinds
 from feta.model import Model
 from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import svg
+from feta.report.proxy_words import proxy_lines
 from feta.report.template import environment, short
 from feta.report.words import (
     caveats,
@@ -93,6 +94,7 @@ def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
         svg=svg,
         notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
         caveats=list(caveats(model)),
+        proxies=[] if report.proxies is None else list(proxy_lines(report.proxies)),
         early_end=early_end(report),
         compared=compared(report.source),
         sections=shown_sections(report, sections),

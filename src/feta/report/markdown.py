@@ -8,6 +8,7 @@ from feta.auditing.section import ReportSection, shown_sections
 from feta.auditing.top_pairs import PairView
 from feta.io.bad_rows import listed_kinds
 from feta.io.sanitize import plain, shortened, visible
+from feta.report.proxy_words import proxy_lines
 from feta.report.words import (
     caveats,
     changes,
@@ -81,6 +82,8 @@ def _lines(report: ReportData) -> Iterator[str]:
         *source_notes(report.source.notes),
     ]
     yield from (f"- {sentence(line)}" for line in lines)
+    if report.proxies is not None:
+        yield from (f"- {sentence(line)}" for line in proxy_lines(report.proxies))
     yield from (f"- Not read: {sentence(line)}" for line in listed_kinds(report.bad_rows))
     yield from (f"- Doubtful: {sentence(doubt)}" for doubt in summary.doubts)
     yield f"\nModel `{model.fingerprint}`, FETA {md(report.versions['FETA'])}."

@@ -1,17 +1,22 @@
 """Choice of the most accurate among predictors that are all fair for everybody.
 
-All candidates are fair by construction, so the choice cannot make decisions unfair.
+All candidates are fair by construction, so the choice cannot make decisions unfair. Accuracy favors
+decisions that guess the sensitive columns from proxies; so the level, the gaps between groups and
+the re-inference of every candidate are reported next to it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feta.arrays import Matrix
+from feta.arrays import Matrix, Vector
 from feta.errors import SchemaError
+from feta.metrics.decision_figures import DecisionFigures, GroupPair, widest_pairs
+from feta.metrics.proxy_measures import MIN_PEOPLE, reads_sensitive
+from feta.metrics.reinference import AwareScores, Reinference, SensitiveValues, reinference
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule import Rule
@@ -30,13 +35,23 @@ SPAN = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ChoiceFigures:
+    """What else is known about a candidate with two decisions."""
+
+    decisions: DecisionFigures
+    reinference: Reinference | None  # of decisions; None: few people, or nobody reads the columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The chosen predictor, the accuracy of every candidate, and the reason."""
+    """The chosen predictor, the accuracy and the figures of every candidate, and the reason."""
 
     name: str
     predictor: FairPredictor
     accuracies: dict[str, float]
     reason: str
+    pairs: tuple[GroupPair, ...] = ()  # the groups whose gaps are in the figures
+    figures: dict[str, ChoiceFigures] = field(default_factory=dict)  # empty: no two decisions
 
 
 def choose_fair(
@@ -45,14 +60,61 @@ def choose_fair(
     """Choose by accuracy, preferably on people not trained on; the first of equals."""
     if not candidates:
         raise SchemaError("no candidates: got none; expected at least one fair predictor")
-    accuracies = {}
+    accuracies, answers = {}, {}
     for name, predictor in candidates.items():
         task = Task(predictor.model.rule)
         targets = task.targets(labels, len(people))
-        answers = np.asarray(predictor.decide(people)).astype(np.float64)
-        accuracies[name] = task.accuracy(answers, targets)
+        answers[name] = np.asarray(predictor.decide(people)).astype(np.float64)
+        accuracies[name] = task.accuracy(answers[name], targets)
     best = max(accuracies, key=lambda name: accuracies[name])
-    return Choice(best, candidates[best], accuracies, _reason(best, accuracies, len(people)))
+    pairs, figures = _figures(candidates, people, np.asarray(labels, dtype=np.float64), answers)
+    reason = _reason(best, accuracies, len(people)) + _slope_words(best, figures)
+    return Choice(best, candidates[best], accuracies, reason, pairs, figures)
+
+
+def _figures(
+    candidates: Mapping[str, FairPredictor],
+    people: Matrix,
+    labels: Vector,
+    answers: Mapping[str, Vector],
+) -> tuple[tuple[GroupPair, ...], dict[str, ChoiceFigures]]:
+    """Measure two-sided decisions of all candidates on the same people and groups."""
+    models = [predictor.model for predictor in candidates.values()]
+    if any(model.rule.threshold is None for model in models):
+        return (), {}
+    pairs = widest_pairs(models[0].space, people, next(iter(answers.values())) == 1.0)
+    aware = _aware(models, people)
+    return pairs, {
+        name: ChoiceFigures(
+            DecisionFigures.of(decisions == 1.0, labels == 1.0, pairs),
+            None if aware is None else reinference(decisions, aware),
+        )
+        for name, decisions in answers.items()
+    }
+
+
+def _aware(models: list[Model], people: Matrix) -> AwareScores | None:
+    """Return the decisions of the first model that reads the sensitive columns, by group."""
+    aware = next((model for model in models if reads_sensitive(model)), None)
+    if aware is None or len(people) < MIN_PEOPLE:
+        return None
+    values = SensitiveValues.of(aware.space, people)
+    task = Task(aware.rule)
+    return AwareScores(
+        values.scores(lambda rows: task.decisions(aware.scorer(rows)), people), values
+    )
+
+
+def _slope_words(best: str, figures: Mapping[str, ChoiceFigures]) -> str:
+    """Return the re-inference of the chosen candidate in words; empty if it is not known."""
+    measured = figures[best].reinference if figures else None
+    if measured is None or measured.slope is None:
+        return ""
+    low, high = measured.slope.interval
+    return (
+        f"; its decisions contain {measured.slope.value:.0%} [{low:.0%}, {high:.0%}] of what a "
+        "guess of the sensitive columns adds, which accuracy does not count against it"
+    )
 
 
 def _reason(best: str, accuracies: dict[str, float], n_people: int) -> str:

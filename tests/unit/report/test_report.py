@@ -7,7 +7,6 @@ import pytest
 
 import feta
 from feta.auditing.audit import audit
-from feta.auditing.bands import Bands
 from feta.auditing.finding import Finding
 from feta.auditing.grid import grid
 from feta.auditing.report_data import ReportSource, report_data
@@ -15,6 +14,7 @@ from feta.auditing.summary import AuditSummary, is_flip
 from feta.cli.audit_words import show
 from feta.engine.registry import choose
 from feta.io.sanitize import json_text, visible
+from feta.metrics.bands import Bands
 from feta.model import Model
 from feta.query import CountOf
 from feta.readers.load import LoadedModel

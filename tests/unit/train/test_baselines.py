@@ -12,6 +12,7 @@ from feta.train.plain import PlainTrainer
 from feta.train.split import Split
 from feta.train.task import Task
 from tests.extras import needs
+from tests.unit.metrics.planted import aware_model, blind_model, draw_labels, planted
 from tests.unit.train.people import CLASSES, LABELS, PEOPLE, SCORES, SPACE
 
 THREE_CLASSES = Argmax(("a", "b", "c"))
@@ -88,6 +89,9 @@ def test_the_most_accurate_fair_predictor_is_chosen_with_the_reason() -> None:
         choice.reason == "'right' is right for 100.0% of 160 people; all are fair for everybody by "
         "construction, so accuracy alone decides; next is 'wrong' with 0.0%"
     )
+    figures = choice.figures["right"]
+    assert figures.decisions.favorable.value == np.mean(PEOPLE[:, 3] >= 50)
+    assert figures.reinference is None  # no candidate reads a sensitive column
     tied = choose_fair({"a": right, "b": right}, PEOPLE, LABELS)
     assert tied.name == "a"
     assert "which may be chance: one standard error is" in tied.reason
@@ -95,6 +99,27 @@ def test_the_most_accurate_fair_predictor_is_chosen_with_the_reason() -> None:
     assert "next" not in single.reason
     with pytest.raises(SchemaError, match="no candidates: got none; expected at least one"):
         choose_fair({}, PEOPLE, LABELS)
+
+
+def test_the_choice_reports_level_gaps_and_reinference_of_every_candidate() -> None:
+    people, labels = planted(0.8), draw_labels(planted(0.8))
+    candidates = {"vote": FairPredictor(aware_model()), "blind": FairPredictor(blind_model())}
+    choice = choose_fair(candidates, people, labels)
+    (pair,) = choice.pairs
+    assert (pair.attribute, set(pair.names)) == ("sex", {"f", "m"})
+    vote, blind = choice.figures["vote"], choice.figures["blind"]
+    own = blind_model().decide(people)
+    members = people[:, 1 if pair.names[0] == "m" else 0] == 1
+    expected = own[members].mean() - own[~members].mean()
+    assert blind.decisions.gaps[0].value == pytest.approx(expected)
+    assert vote.reinference is not None
+    assert blind.reinference is not None
+    assert vote.reinference.slope is not None
+    assert blind.reinference.slope is not None
+    # The blind model takes the town, which equals the sex in nearly nine of ten cases.
+    assert blind.reinference.slope.value > vote.reinference.slope.value + 0.5
+    assert choice.name == "blind"
+    assert "of what a guess of the sensitive columns adds, which accuracy does not" in choice.reason
 
 
 @needs("torch")

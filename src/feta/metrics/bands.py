@@ -12,6 +12,9 @@ from feta.space.attribute import Attribute, Categorical, Derived, Integer, Level
 # More numbers than this are grouped into ranges, so that each group has enough people.
 MAX_VALUES = 8
 N_BANDS = 6
+
+# Groups of a number that are compared with each other by their share of people.
+N_QUARTERS = 4
 MISSING = "missing"
 
 
@@ -43,11 +46,31 @@ class Bands:
         missing = (MISSING,) if attribute.missing else ()
         return cls(attribute, (*names, *missing), tuple(float(low) for low, _ in ranges))
 
+    @classmethod
+    def quarters(cls, attribute: Attribute, codes: Matrix) -> Self:
+        """Divide numbers at the quartiles of some people; a category has one group per value."""
+        if isinstance(attribute, Categorical | Derived):
+            return cls.of(attribute)
+        known = codes[codes[:, 1] == 0.0, 0] if attribute.missing else codes[:, 0]
+        values = np.unique(known)
+        if len(values) <= N_QUARTERS:
+            edges = values
+        else:
+            cuts = np.arange(1, N_QUARTERS) / N_QUARTERS
+            edges = np.unique([values[0], *np.quantile(known, cuts, method="higher")])
+        # The highest value of each group that occurs; the lowest of a group is its edge.
+        highest = [values[values < edge][-1] for edge in edges[1:]] + list(values[-1:])
+        names = [
+            f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in zip(edges, highest, strict=True)
+        ]
+        missing = (MISSING,) if attribute.missing else ()
+        return cls(attribute, (*names, *missing), tuple(edges.tolist()))
+
     def indices(self, codes: Matrix) -> Counts:
         """Return the index of each person's group, from the attribute's columns."""
         if not self.edges:  # one column per value
             return np.argmax(codes, axis=1)
-        bands = np.searchsorted(self.edges, codes[:, 0], side="right") - 1
+        bands = np.maximum(np.searchsorted(self.edges, codes[:, 0], side="right") - 1, 0)
         if self.names[-1] != MISSING:
             return bands
         return np.where(codes[:, 1] == 1.0, len(self.names) - 1, bands)

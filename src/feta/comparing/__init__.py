@@ -1,0 +1,1 @@
+"""Comparison of models with fairer ways to decide, on the same people."""
