@@ -38,6 +38,8 @@ from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
+from feta.vote.settings import LEAST, WEIGHTS, WeightsName
+from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import models_for
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     _ballot: Ballot  # counts votes if FETA cannot read the estimator
     _obstacle: str  # why FETA cannot read the estimator
     _counted: Model | None  # evaluates such an estimator; None until a verdict is asked for
+    votes_: StoredVotes  # of the fair answers
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         *,
         sensitive: Collection[str] | None = None,
         engine: str = "auto",
-        weights: VoteWeights | None = None,
+        weights: VoteWeights | WeightsName | None = None,
     ) -> None:
         self.estimator = estimator
         self.space = space
@@ -154,8 +157,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def predict(self, X: People) -> Targets:
         """Return the fair answer for each person, which their counterparts get as well.
 
-        A classifier returns the decision that most counterparts get, a regressor the lower median
-        of their scores.
+        `vote` states how the answers of their counterparts are combined.
 
         Parameters
         ----------
@@ -165,9 +167,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         """
         check_is_fitted(self, "model_")
         people = self._people(X)
-        if self.model_ is not None:
-            predictor = FairPredictor(self.model_, self.engine, weights=self.weights)
-            return self._answers(predictor.decide(people))
+        if self._voter is not None:
+            return self._answers(self._predictor(self._voter).decide(people))
         first, inverse = self._distinct(people)
         return self._answers(self._combine(first))[inverse]
 
@@ -318,7 +319,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return space if self.sensitive is None else space.with_sensitive(self.sensitive)
 
     def _check_weights(self) -> None:
-        if self.weights is None:
+        if self.weights is None or (isinstance(self.weights, str) and self.weights in WEIGHTS):
             return
         if not isinstance(self.weights, VoteWeights):
             raise SchemaError(
@@ -326,6 +327,26 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
                 "feta.VoteWeights.of(space, votes)"
             )
         self.weights.check(self.space_)
+
+    @property
+    def _voter(self) -> Model | None:
+        """The model whose counterparts vote; None if votes are counted with `predict`."""
+        return self.model_
+
+    def _predictor(self, model: Model) -> FairPredictor:
+        return FairPredictor.voting(model, self.votes_, self.engine)
+
+    def _fit_votes(self, people: Matrix) -> StoredVotes:
+        """Return the votes; empirical weights are those of the people passed to `fit`."""
+        return StoredVotes(weights=self._fitted_weights(people))
+
+    def _fitted_weights(self, people: Matrix) -> VoteWeights | None:
+        if not isinstance(self.weights, str):
+            return self.weights
+        least = getattr(self, "least", LEAST)
+        if self.weights == "equal":
+            return None
+        return VoteWeights.from_people(self.space_, people, least=least)
 
     def _learn(self, people: Matrix, raw: RawTable, targets: Targets | None) -> None:
         bare = inner(self.estimator)
@@ -336,9 +357,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         self.estimator_ = clone(self.estimator).fit(table, targets)
         self._check_fitted()
         self._counted = None
-        self._ballot = Ballot(
-            self.space_, self.estimator_, None if takes_rows else raw, self.weights
-        )
+        self._ballot = Ballot(self.space_, self.estimator_, None if takes_rows else raw)
         try:
             read = inner(self.estimator_)
             raw_table = None if takes_rows else raw
@@ -353,6 +372,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self._check_votes()
             self.guarantee_ = conditional_guarantee(self._obstacle, bare)
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
+        self.votes_ = self._fit_votes(people)
+        self._ballot = replace(self._ballot, weights=self.votes_.weights)
 
     def _frame(self, X: People) -> pd.DataFrame:
         """Return people as a frame with all its columns."""

@@ -278,6 +278,11 @@ class FairPredictor:
 
     def medians(self, people: Matrix) -> Spread:
         """Find the median score of each person's counterparts; regression only."""
+        if self._mean is not None:
+            raise EngineError(
+                f"medians are for a regression without a mean: got the vote {self.vote!r}; "
+                "expected 'majority'; use means"
+            )
         if self.model.rule.tolerance is None:
             raise EngineError(
                 "medians are for regression: got a model with decisions; expected a Tolerance; "
