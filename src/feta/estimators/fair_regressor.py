@@ -19,7 +19,6 @@ from feta.readers.callable.read import read_callable
 from feta.rule import Rule, Tolerance
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
-from feta.vote.mean_decision import VoteName
 from feta.vote.settings import LEAST, WeightsName
 from feta.vote.stored_votes import StoredVotes
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from feta.io.raw_table import RawTable
     from feta.scorer.network.network import Network
+    from feta.vote.mean_decision import VoteName
 
 
 RegressionVote = Literal["median", "mean"]
