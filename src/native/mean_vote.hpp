@@ -110,9 +110,9 @@ class IsaMeanVote final : public MeanVote {
     // 2^53, which float64 holds exactly.
     Range rounded(Range sum, double magnitude, size_t n_terms) const {
         if (!steps.empty()) return sum;
-        const double radius = gamma(Format<double>::unit, int(n_terms), kernel_extra_roundings) *
-                                  magnitude +
-                              Format<double>::tiny * double(n_terms);
+        const double radius =
+            gamma(Format<double>::unit, int(n_terms), kernel_extra_roundings) * magnitude +
+            Format<double>::tiny * double(n_terms);
         return {sum.low - radius, sum.high + radius};
     }
 

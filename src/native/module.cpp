@@ -325,9 +325,9 @@ NB_MODULE(_native, module) {
                  bool valid = true;
                  {
                      nb::gil_scoped_release released;
-                     valid = self.kernel->means(rows.data(), count, *vote.vote,
-                                                Options{false, -1.0, 0, 0, threads},
-                                                decisions.data());
+                     valid =
+                         self.kernel->means(rows.data(), count, *vote.vote,
+                                            Options{false, -1.0, 0, 0, threads}, decisions.data());
                  }
                  if (!valid) return nb::none();
                  return array_of(std::move(decisions), count, 0);

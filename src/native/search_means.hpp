@@ -13,8 +13,8 @@ inline int Search::decide_mean(const IsaMeanVote& vote) {
         const double low = bounds.low()[person], high = bounds.high()[person];
         all = {vote.contribution(low, 0).low, vote.contribution(high, 0).high};
     }
-    const int decision = sum_mean(vote, points32, roots.center(person),
-                                  roots.kernel_errors(person)[0], all);
+    const int decision =
+        sum_mean(vote, points32, roots.center(person), roots.kernel_errors(person)[0], all);
     if (decision != undecided) return decision;
     return sum_mean(vote, points64, roots.center64(person), error64()[0], all);
 }
@@ -25,11 +25,10 @@ template <class T> int Search::sum_mean(const IsaMeanVote& vote, Points<T>& poin
     Range sum{0, 0};
     double magnitude = 0, rest = vote.all_votes();
     for (size_t from = 0;; from += max_points) {
-        const double size =
-            rest == 0 ? 0 : rest * std::max(std::abs(all.low), std::abs(all.high));
+        const double size = rest == 0 ? 0 : rest * std::max(std::abs(all.low), std::abs(all.high));
         const Range open = rest == 0 ? Range{0, 0} : Range{rest * all.low, rest * all.high};
-        const int decision = vote.decide(vote.rounded(
-            {sum.low + open.low, sum.high + open.high}, magnitude + size, vote.count() + 2));
+        const int decision = vote.decide(vote.rounded({sum.low + open.low, sum.high + open.high},
+                                                      magnitude + size, vote.count() + 2));
         if (decision != undecided || rest == 0) return decision;
         const size_t count = std::min<size_t>(max_points, vote.count() - from);
         score_listed(vote, points, center, from, count);

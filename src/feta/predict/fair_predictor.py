@@ -334,13 +334,9 @@ class FairPredictor:
         """Deduplicate people with the same key: they have the same counterparts."""
         people = self._checked(people)
         seen: dict[bytes, int] = {}
-        first: list[int] = []
-        inverse = np.zeros(len(people), dtype=np.int64)
-        for row, key in enumerate(self.model.relation.keys(people)):
-            index = seen.setdefault(key, len(seen))
-            if index == len(first):
-                first.append(row)
-            inverse[row] = index
+        indices = [seen.setdefault(key, len(seen)) for key in self.model.relation.keys(people)]
+        inverse = np.array(indices, dtype=np.int64)
+        first = np.unique(inverse, return_index=True)[1]  # numbered in order of appearance
         return people[first], inverse
 
     def _checked(self, people: Matrix) -> Matrix:
