@@ -56,7 +56,7 @@ def draw_crowd(rng: np.random.Generator, space: FeatureSpace, n_people: int) -> 
 def random_model(rng: np.random.Generator, space: FeatureSpace, rate: float) -> Model:
     """Return a random network with a sigmoid, whose bias approves this share of people."""
     first = rng.normal(0, 0.6, (HIDDEN, space.width))
-    first[:, 0] /= max(1, space.lattice.axes[0].attribute.n_values / 3)  # as if standardized
+    first[:, 0] /= max(1, len(space.lattice.axes[0]) / 3)  # as if standardized
     layers = [(first, rng.normal(0, 0.1, HIDDEN)), (rng.normal(0, 0.6, (1, HIDDEN)), np.zeros(1))]
     scores = Network.from_layers(layers)(draw_crowd(rng, space, 4000))[:, 0]
     layers[1] = (layers[1][0], -np.quantile(scores, [1 - rate]))
@@ -83,8 +83,8 @@ def true_level(means: Vector, n_favorable: int) -> float:
 
 def compare(model: Model, fitted_to: Matrix, others: Matrix, *, equal: bool) -> tuple[float, float]:
     """Return the agreement on other people, and how far the level is from the model's own."""
-    kind = "equal" if equal else "empirical"
-    predictor = FairPredictor.fitted(model, fitted_to, weights=kind, least=1)
+    weights = None if equal else VoteWeights.from_people(model.space, fitted_to)
+    predictor = FairPredictor.fitted(model, fitted_to, weights=weights)
     own = int(model.decide(fitted_to).sum())
     cut = true_level(true_means(model, fitted_to, predictor.weights), own)
     expected = true_means(model, others, predictor.weights) >= cut

@@ -93,8 +93,8 @@ class IsaMeanVote final : public MeanVote {
 
     // Return bounds of the contribution of a counterpart with the score value ± error.
     Range contribution(double value, double error) const {
-        // The second term covers the rounding of value ± radius.
-        const double radius = error * (1 + 0x1p-50) + 0x1p-50 * std::abs(value);
+        // The other terms cover the rounding of value ± radius, and numbers flushed to zero.
+        const double radius = error * (1 + 0x1p-50) + 0x1p-50 * std::abs(value) + 0x1p-1000;
         if (!steps.empty()) return steps.at(value, radius);
         return {value - radius, value + radius};
     }

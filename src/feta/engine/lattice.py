@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from feta.arrays import Answers, Matrix
 from feta.engine.kernel_votes import KernelVotes
 from feta.engine.lattice_batch import solve_batch
@@ -136,7 +138,10 @@ class LatticeEngine:
         check_countable(model)
         kernel = self._kernel(model)
         vote = self._kernel_votes.of(model, mean, weights)
-        return None if vote is None else kernel.mean_decisions(people, vote, threads=self.threads)
+        if vote is None:
+            return None
+        decisions = kernel.mean_decisions(people, vote, threads=self.threads)
+        return None if decisions is None else decisions.astype(np.int8)
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None

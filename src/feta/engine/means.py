@@ -1,6 +1,7 @@
 """Means over every counterpart: bounds in float64, and exact sums where these do not decide."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,11 +14,8 @@ from feta.model import Model
 from feta.rule.comparator import UNDECIDED, Decisions
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.means import MeanOutcome, Means
-from feta.vote.mean_decision import MeanDecision
+from feta.vote.mean_decision import LARGEST_SUM, MeanDecision
 from feta.vote.totals import ExactTotals, MeanVote, SumRule, Totals
-
-# Sums of grades are integers in float64.
-MAX_TOTAL = 2**53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +29,10 @@ class MeanSums:
     def scale(self, people: Matrix) -> int:
         """Return the number by which a sum is divided: the votes of these people's counterparts."""
         total = assignments(self.model, people, self.weights).total
-        if total * self.vote.unit >= MAX_TOTAL:
+        if total * self.vote.unit >= LARGEST_SUM:
             raise SchemaError(
                 f"too many votes for a mean: got {total} votes per person; expected fewer than "
-                f"{MAX_TOTAL // self.vote.unit}; give vote weights"
+                f"{LARGEST_SUM // self.vote.unit}; give vote weights"
             )
         return total * self.vote.unit
 
@@ -57,8 +55,8 @@ class MeanSums:
             part = self.vote.exact_totals(points, votes)
             if part is None:
                 return None
-            pairs = zip(totals or (0,) * len(part), part, strict=True)
-            totals = tuple(left + right for left, right in pairs)
+            before = totals or (Fraction(0),) * len(part)
+            totals = tuple(left + right for left, right in zip(before, part, strict=True))
         return totals
 
     def groups(self, n_people: int, people: Matrix) -> list[slice]:

@@ -168,7 +168,7 @@ class CEFairClassifier(MajorityClassifier):
             self.run_ = fair.train(network, split.people, split.targets, validation=validation)
             network = self.run_.network
         self.network_, self.model_ = network, self._model(network)
-        self.votes_ = StoredVotes(weights=self.weights)
+        self.votes_ = StoredVotes(weights=self._fitted_weights(people))
         self.guarantee_ = self.promise if self.enforce else NOT_ENFORCED
 
     def predict(self, X: People) -> Targets:

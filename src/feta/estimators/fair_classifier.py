@@ -233,8 +233,9 @@ class FairClassifier(MajorityClassifier):
         except FetaError:
             return None
         names = tuple(str(label) for label in self.classes_)
-        rule = None if len(names) == 2 else Argmax(names)  # noqa: PLR2004 - one score decides
-        return Model(self.space_, scorer, rule, outcomes=names if rule is None else ())
+        if len(names) == 2:  # noqa: PLR2004 - one score decides
+            return Model(self.space_, scorer, outcomes=names)
+        return Model(self.space_, scorer, Argmax(names))
 
     def _check_fitted(self) -> None:
         classes = getattr(self.estimator_, "classes_", ())

@@ -30,7 +30,7 @@ from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import DOUBT_REASONS, Reason
 from feta.vote.graded_ballot import GradedBallot
-from feta.vote.mean_decision import MeanDecision, VoteName, mean_decision
+from feta.vote.mean_decision import MeanDecision, VoteName, majority_of_listed, mean_decision
 from feta.vote.settings import (
     EMPIRICAL,
     KEEP,
@@ -73,6 +73,7 @@ class FairPredictor:
     ballot: GradedBallot | None = field(default=None, kw_only=True)  # of a mean probability
     fitted_on: str = field(default="", kw_only=True)  # a sha256 of the people fitted to
     _mean: MeanDecision | None = field(default=None, init=False, repr=False)
+    _listed: MeanDecision | None = field(default=None, init=False, repr=False)  # a majority
 
     def __post_init__(self) -> None:
         if not self.model.relation.has_key:
@@ -85,6 +86,8 @@ class FairPredictor:
             self.weights.check(self.model.space)
         mean = mean_decision(self.model, self.vote, self.level, self.ballot)
         object.__setattr__(self, "_mean", mean)
+        if mean is None:
+            object.__setattr__(self, "_listed", majority_of_listed(self.model, self.weights))
 
     @classmethod
     def fitted(
@@ -228,8 +231,9 @@ class FairPredictor:
             return None
         if type(people) is not np.ndarray or people.dtype != np.float64:
             return None
-        if self._mean is not None:
-            return self._decide_means(people, self._mean)
+        mean = self._mean or self._listed
+        if mean is not None:
+            return self._decide_means(people, mean)
         if self.weights is not None:
             return None
         engine = choose(CountOf(self.model), self.engine)

@@ -22,7 +22,8 @@ class ClassMeans:
     def decide(self, totals: Totals, scale: int) -> Decisions:
         """Decide sums per class; UNDECIDED where the bounds do not decide."""
         del scale
-        known = np.isfinite(totals.lows).all(axis=1) & np.isfinite(totals.highs).all(axis=1)
+        finite = np.isfinite(totals.lows) & np.isfinite(totals.highs)
+        known = np.asarray(finite.all(axis=1))
         middles = np.where(known[:, None], totals.middles, 0.0)
         with np.errstate(invalid="ignore"):  # inf − inf where nothing is known
             radii = np.maximum(totals.highs - middles, middles - totals.lows)

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from feta.errors import SchemaError, unknown_choice
 from feta.model import Model
 from feta.scorer.protocol import SHARES, has_scores
+from feta.space.vote_weights import VoteWeights
 from feta.vote.class_means import ClassMeans
 from feta.vote.cutoff import CutOff
-from feta.vote.graded_ballot import GradedBallot
+from feta.vote.graded_ballot import UNIT, GradedBallot
 from feta.vote.probability import (
     CLASS_LINKS,
     PROBABILITY_LINKS,
@@ -19,6 +22,9 @@ from feta.vote.probability import (
 from feta.vote.score_mean import ScoreMean
 from feta.vote.softmax_mean import SoftmaxMean
 from feta.vote.totals import MeanVote, SumRule
+
+# Sums of grades are integers that float64 holds exactly.
+LARGEST_SUM = 2**53
 
 VoteName = Literal["majority", "mean_score", "mean_probability"]
 VOTES: tuple[VoteName, ...] = ("majority", "mean_score", "mean_probability")
@@ -58,6 +64,18 @@ def mean_decision(
             raise _not_fitting(model, vote, "decisions; use vote='mean_score'")
         return MeanDecision(ScoreMean())
     return MeanDecision(_class_vote(model, vote), classes=ClassMeans(rule))
+
+
+def majority_of_listed(model: Model, weights: VoteWeights | None) -> MeanDecision | None:
+    """Return a weighted majority of two decisions as a mean, for the kernel only.
+
+    A score on the threshold is never within certain bounds there, so exact arithmetic decides it.
+    """
+    threshold = model.rule.threshold
+    if weights is None or threshold is None or weights.total * UNIT >= LARGEST_SUM:
+        return None
+    ballot = GradedBallot(np.array([threshold]), np.array([0, UNIT]))
+    return MeanDecision(ballot, CutOff(0.5, model.rule.favors))
 
 
 def _of_threshold(

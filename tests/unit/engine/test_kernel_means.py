@@ -1,14 +1,27 @@
 """Means in the compiled kernel: the same decisions on every instruction set and thread."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
-from feta import Categorical, FeatureSpace, Integer, Model, Network, Real, VoteWeights
+from feta import (
+    Categorical,
+    FairPredictor,
+    FeatureSpace,
+    Integer,
+    Model,
+    Network,
+    Real,
+    Threshold,
+    VoteWeights,
+)
 from feta.arrays import Matrix
 from feta.engine.exhaustive import ExhaustiveEngine
 from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED
 from feta.rule.comparator import UNDECIDED
+from feta.scorer.protocol import Side
 from feta.vote.graded_ballot import UNIT, GradedBallot
 from feta.vote.mean_decision import MeanDecision, VoteName, mean_decision
 
@@ -117,3 +130,31 @@ def test_rows_that_the_kernel_cannot_read_are_left_to_python() -> None:
     outside[1, -1] = 99.0
     assert LatticeEngine().mean_decisions(model, outside, mean, weights=None) is None
     assert ExhaustiveEngine().mean_decisions(model, crowd(2), mean, weights=None) is None
+
+
+@pytest.mark.parametrize("favors", ["above", "below"])
+@pytest.mark.parametrize("equality", ["favorable", "unfavorable"])
+def test_a_weighted_majority_is_decided_as_its_tally_is(
+    favors: Side, equality: Literal["favorable", "unfavorable"]
+) -> None:
+    # The score is the income plus the age; incomes are integers, so many scores are on 0.
+    space = FeatureSpace((Integer("age", -2, 2, sensitive=True), Integer("income", -4, 4)))
+    scorer = Network.from_layers([([[1.0, 1.0]], [0.0])])
+    model = Model(space, scorer, Threshold(0.0, favors, equality))
+    rows = np.array([[0.0, float(income)] for income in range(-4, 5)])
+    for votes in ([1, 1, 1, 1, 1], [3, 1, 1, 1, 2], [1, 2, 3, 4, 2], [7, 1, 1, 1, 4]):
+        listed = VoteWeights(np.arange(5), np.array(votes), space)
+        predictor = FairPredictor(model, weights=listed)
+        signs = [[np.sign(age + row[1]) for age in range(-2, 3)] for row in rows]
+        good = {"above": 1, "below": -1}[favors]
+        favorable = [
+            sum(
+                vote
+                for vote, sign in zip(votes, own, strict=True)
+                if sign == good or (sign == 0 and equality == "favorable")
+            )
+            for own in signs
+        ]
+        expected = [2 * count >= sum(votes) for count in favorable]
+        assert predictor.decide(rows).tolist() == expected
+        assert predictor.votes(rows).outcomes.tolist() == expected

@@ -14,7 +14,16 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import SVC
 
-from feta import Categorical, FairClassifier, FairPredictor, FeatureSpace, Integer, SchemaError
+from feta import (
+    Categorical,
+    FairClassifier,
+    FairPredictor,
+    FeatureSpace,
+    Integer,
+    Model,
+    SchemaError,
+    read_model,
+)
 from tests.unit.estimators.classifiers import Opaque, Rule
 
 SPACE = FeatureSpace(
@@ -148,20 +157,26 @@ def test_several_classes_take_the_largest_mean_without_a_level() -> None:
         fitted(LogisticRegression(max_iter=1000), SPACE, labels=Z, level="keep")
 
 
+@pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 def test_shares_of_trees_are_averaged_exactly() -> None:
     frame = X.assign(sex=(X["sex"] == "male").astype(int))
     space = FeatureSpace((Integer("sex", 0, 1, sensitive=True), *SPACE.attributes[1:]))
     forest = RandomForestClassifier(8, max_depth=3, random_state=0)
-    fair = FairClassifier(forest, space).fit(frame, Y)
-    assert fair.model_ is not None
-    assert fair.votes_.ballot is None
+    fair = FairClassifier(forest, space).fit(frame, Y)  # it evaluates predict_proba
+    model = Model(space, read_model(fair.estimator_, space))  # proved
+    predictor = FairPredictor.fitted(model, space.encode(frame))
+    assert fair.votes_.vote == predictor.vote == "mean_probability"
+    assert fair.votes_.ballot is predictor.ballot is None
     counts = frame.groupby(["sex", "age"]).size()
     for income in (5, 17, 29):
         rows = pd.DataFrame([(s, a, income) for s, a in counts.index], columns=list(X))
         own = fair.estimator_.predict_proba(rows)[:, 1]
         total = sum(Fraction(float(p)) * int(n) for p, n in zip(own, counts, strict=True))
         one = pd.DataFrame({"income": [income]})
-        assert fair.predict_proba(one)[0, 1] == pytest.approx(float(total / SIZE), abs=1e-9)
+        expected = pytest.approx(float(total / SIZE), abs=1e-9)
+        assert fair.predict_proba(one)[0, 1] == expected
+        person = space.encode({"income": income}, sensitive="ignore")
+        assert predictor.means(person).means[0] == expected
 
 
 @pytest.mark.filterwarnings("ignore:the weaker guarantee holds")

@@ -214,6 +214,7 @@ class ForestKernel:
     def mean_decisions(self, people: Matrix, vote: KernelVote, *, threads: int) -> Counts | None:
         """Return None: this kernel computes no means."""
         del people, vote, threads
+        return None
 
     def majority(self, people: Matrix, *, threads: int) -> Answers | None:
         """Decide each row by majority; None for a regression, or if a row may be invalid."""
