@@ -24,7 +24,6 @@ from feta.train.plain import PlainTrainer
 from feta.train.split import Split
 from feta.train.task import Task
 from feta.verdict.verdict import Verdict
-from feta.vote.stored_votes import StoredVotes
 
 NOT_ENFORCED = "decisions of the network itself: trained to be fair, but without a guarantee"
 
@@ -168,7 +167,7 @@ class CEFairClassifier(MajorityClassifier):
             self.run_ = fair.train(network, split.people, split.targets, validation=validation)
             network = self.run_.network
         self.network_, self.model_ = network, self._model(network)
-        self.votes_ = StoredVotes(weights=self._fitted_weights(people))
+        self.votes_ = self._fit_votes(people)
         self.guarantee_ = self.promise if self.enforce else NOT_ENFORCED
 
     def predict(self, X: People) -> Targets:

@@ -19,7 +19,7 @@ from feta.estimators.recommended import LEVEL, VOTE, WEIGHTS, defaults_in, marke
 from feta.estimators.trained import inner
 from feta.io.schema import Schema
 from feta.model import Model
-from feta.predict.fit_votes import fit_votes
+from feta.predict.fit_votes import fit_votes, fitted_weights
 from feta.readers.callable.read import read_callable
 from feta.rule import Argmax
 from feta.scorer.protocol import has_scores
@@ -150,16 +150,14 @@ class FairClassifier(MajorityClassifier):
         ----------
         X
             The people, as for `predict`. Of two classes, `predict` compares the mean probability
-            of the favorable one with `votes_.level`, not with one half. A vote by other means than
+            of the second one with `votes_.level`, not with one half. A vote by other means than
             probabilities has no probabilities: then the shares of votes are returned.
         """
         if getattr(self, "votes_", None) is None or self.votes_.vote != "mean_probability":
             return super().predict_proba(X)
         assert self._voter is not None  # a mean has scores
         means = np.asarray(self._predictor(self._voter).means(self._people(X)).means)
-        if means.ndim == 1:
-            return np.stack([1 - means, means], axis=1)[:, np.argsort(self._class_order)]
-        return means
+        return np.stack([1 - means, means], axis=1) if means.ndim == 1 else means
 
     @property
     def _settings(self) -> VoteSettings:
@@ -206,7 +204,7 @@ class FairClassifier(MajorityClassifier):
                 f"a majority has no level: got {settings.level!r}; expected None; use "
                 "vote='mean_score' or vote='mean_probability'"
             )
-        return StoredVotes(weights=self._fitted_weights(people))
+        return StoredVotes(weights=fitted_weights(self.space_, people, settings))
 
     def _evaluated(self, settings: VoteSettings) -> Model | None:
         """Return a model that evaluates an estimator which FETA cannot read; None for labels."""

@@ -29,6 +29,7 @@ from feta.io.raw_table import RawTable, with_markers
 from feta.io.schema import Schema
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
+from feta.predict.fit_votes import fitted_weights
 from feta.readers.callable.runtime import counted_runtime
 from feta.readers.runtime import replays, runtime_of
 from feta.readers.sklearn.pipeline import check_order, encoder_markers
@@ -38,7 +39,7 @@ from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
-from feta.vote.settings import LEAST, WEIGHTS, WeightsName
+from feta.vote.settings import LEAST, WEIGHTS, VoteSettings, WeightsName
 from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import models_for
 
@@ -334,19 +335,13 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return self.model_
 
     def _predictor(self, model: Model) -> FairPredictor:
-        return FairPredictor.voting(model, self.votes_, self.engine)
+        engine = self.engine if model is self.model_ else "auto"  # another one is evaluated
+        return FairPredictor.voting(model, self.votes_, engine)
 
     def _fit_votes(self, people: Matrix) -> StoredVotes:
         """Return the votes; empirical weights are those of the people passed to `fit`."""
-        return StoredVotes(weights=self._fitted_weights(people))
-
-    def _fitted_weights(self, people: Matrix) -> VoteWeights | None:
-        if not isinstance(self.weights, str):
-            return self.weights
-        least = getattr(self, "least", LEAST)
-        if self.weights == "equal":
-            return None
-        return VoteWeights.from_people(self.space_, people, least=least)
+        settings = VoteSettings("majority", self.weights, None, getattr(self, "least", LEAST))
+        return StoredVotes(weights=fitted_weights(self.space_, people, settings))
 
     def _learn(self, people: Matrix, raw: RawTable, targets: Targets | None) -> None:
         bare = inner(self.estimator)

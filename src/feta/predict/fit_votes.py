@@ -13,6 +13,7 @@ from feta.engine.means import MeanSums
 from feta.engine.protocol import UNLIMITED
 from feta.errors import SchemaError, Undecided
 from feta.model import Model
+from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.vote.graded_ballot import EVEN_CELLS, GradedBallot
 from feta.vote.mean_decision import mean_decision
@@ -34,7 +35,7 @@ def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> StoredVot
             "votes without people: got 0 people; expected people to whom weights and level are "
             "fitted, other than those to be decided"
         )
-    weights = _weights(model, people, settings)
+    weights = fitted_weights(model.space, people, settings)
     digest = hashlib.sha256(people.astype(np.dtype("<f8")).tobytes()).hexdigest()
     votes = StoredVotes(settings.vote, None, weights, None, digest)
     mean = mean_decision(model, settings.vote, None, None)
@@ -49,13 +50,15 @@ def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> StoredVot
     return replace(votes, ballot=ballot, level=asked.level(MeanSums(model, ballot, weights)))
 
 
-def _weights(model: Model, people: Matrix, settings: VoteSettings) -> VoteWeights | None:
-    """Return the weights of this name."""
+def fitted_weights(
+    space: FeatureSpace, people: Matrix, settings: VoteSettings
+) -> VoteWeights | None:
+    """Return the weights, those of the people if they are empirical; None for one vote each."""
     weights = settings.weights
     if isinstance(weights, str):
         if weights == "equal":
             return None
-        return VoteWeights.from_people(model.space, people, least=settings.least)
+        return VoteWeights.from_people(space, people, least=settings.least)
     return weights
 
 

@@ -21,9 +21,11 @@ from feta import (
     FeatureSpace,
     Integer,
     Model,
+    Schema,
     SchemaError,
     read_model,
 )
+from feta.io.schema_file import parse_schema
 from tests.unit.estimators.classifiers import Opaque, Rule
 
 SPACE = FeatureSpace(
@@ -104,6 +106,34 @@ def test_the_mean_probability_with_empirical_weights_and_a_kept_level_is_the_def
     certain = np.abs(expected[:, 1] - level) > 2e-3
     found = fair.predict(ANONYMOUS)[certain]
     assert found.tolist() == np.where(expected[certain, 1] > level, "yes", "no").tolist()
+
+
+SCHEMA = """
+[decision]
+favorable = "no"
+unfavorable = "yes"
+favors = "below"
+[votes]
+vote = "mean_probability"
+least = 1
+[columns]
+sex = { type = "category", values = ["female", "male"], sensitive = true }
+age = { type = "integer", min = 20, max = 22, sensitive = true }
+income = { type = "integer", min = 0, max = 30 }
+"""
+
+
+def test_probabilities_are_in_the_order_of_the_classes() -> None:
+    fair = fitted(LogisticRegression(), Schema(parse_schema(SCHEMA)))
+    expected = mean_probabilities(fair, X["income"].tolist())
+    assert fair.predict_proba(ANONYMOUS) == pytest.approx(expected, abs=2e-3)
+    own = (fair.estimator_.predict(SPACE.encode(X)) == "no").sum()
+    by_income = X.groupby("income").size().max()
+    assert abs((fair.predict(X) == "no").sum() - own) <= by_income
+    assert fair.votes_.level is not None
+    certain = np.abs(expected[:, 1] - fair.votes_.level) > 2e-3
+    low = np.where(expected[:, 1] < fair.votes_.level, "no", "yes")
+    assert (fair.predict(X) == low)[certain].all()
 
 
 def test_sensitive_values_never_change_a_decision() -> None:
@@ -189,6 +219,9 @@ def test_an_estimator_that_cannot_be_read_is_evaluated() -> None:
     opaque = fitted(Probable(LogisticRegression()), SPACE)
     assert opaque.model_ is None
     assert readable.votes_.vote == opaque.votes_.vote == "mean_probability"
+    for fair in (counted, opaque):
+        stored = pickle.loads(pickle.dumps(fair))
+        assert (stored.predict(ANONYMOUS[:9]) == fair.predict(ANONYMOUS[:9])).all()
 
 
 def test_defaults_survive_cloning_and_pickling() -> None:
