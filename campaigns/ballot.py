@@ -76,9 +76,9 @@ def true_means(model: Model, people: Matrix, weights: VoteWeights | None) -> Vec
 
 
 def true_level(means: Vector, n_favorable: int) -> float:
-    """Return the mean that keeps the number of favorable people."""
-    ordered = np.sort(means)[::-1]
-    return float(ordered[n_favorable - 1]) if n_favorable else float(np.inf)
+    """Return the cut-off that keeps the number of favorable people, in the middle of a gap."""
+    ordered = np.concatenate([[1.0], np.sort(means)[::-1], [0.0]])
+    return float(ordered[n_favorable] + ordered[n_favorable + 1]) / 2
 
 
 def compare(model: Model, fitted_to: Matrix, others: Matrix, *, equal: bool) -> tuple[float, float]:

@@ -30,8 +30,8 @@ from feta.engine.lattice import LatticeEngine
 from feta.engine.registry import engines
 from feta.space.sampling import draw_people
 
-# Rows per call; the last is everybody at once. Small batches are decided for a part only.
-BATCHES = (1000, 10**9)
+# Rows per call. Small batches are decided for a part only.
+BATCHES = (1000, 100_000)
 SMALL_BATCHES = (1, 13)
 SMALL_ROWS = 5_000
 
@@ -80,7 +80,7 @@ def ways(path: Path, rows: Matrix, batches: tuple[int, ...]) -> Iterator[tuple[s
     for simd in (True, False):
         engine.simd = simd
         predictor = FairPredictor.load(path)
-        for threads in (1, 2):
+        for threads in (1, 2) if simd else (1,):
             engine.threads = threads
             with threadpool_limits(threads):
                 for number, batch in enumerate(batches):
@@ -142,9 +142,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write_votes(folder)
-        for path in sorted(folder.glob("*.feta")):
-            model = load_model(path)
-            rows = counterparts(model, options.rows, options.seed)
+        paths = sorted(folder.glob("*.feta"))
+        model = load_model(paths[0])
+        rows = counterparts(model, options.rows, options.seed)
+        for path in paths:
             found, problems = check(path, rows, model.relation.size)
             print(f"{path.stem}: {len(rows):,} decisions, hash {found}, {len(problems)} wrong",
                   *problems, flush=True)  # fmt: skip

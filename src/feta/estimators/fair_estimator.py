@@ -78,7 +78,6 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     _ballot: Ballot  # counts votes if FETA cannot read the estimator
     _obstacle: str  # why FETA cannot read the estimator
     _counted: Model | None  # evaluates such an estimator; None until a verdict is asked for
-    votes_: StoredVotes  # of the fair answers
 
     def __init__(
         self,
@@ -367,7 +366,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self._check_votes()
             self.guarantee_ = conditional_guarantee(self._obstacle, bare)
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
-        self.votes_ = self._fit_votes(people)
+        self.votes_: StoredVotes = self._fit_votes(people)
         self._ballot = replace(self._ballot, weights=self.votes_.weights)
 
     def _frame(self, X: People) -> pd.DataFrame:

@@ -291,7 +291,7 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
             r"invalid sensitive: got 'age'; expected a list of column names; write \['age'\]",
         ),
         (
-            majority(LogisticRegression(), "schema.toml"),  # type: ignore[arg-type]  # the error under test
+            majority(LogisticRegression(), "schema.toml"),
             Y,
             "invalid space: got str; expected a FeatureSpace or a Schema",
         ),
@@ -316,7 +316,7 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
             "got Rule with the classes .*'a'",
         ),
         (
-            majority(LogisticRegression(), SPACE, weights={(18, "male"): 1}),  # type: ignore[arg-type]  # the error under test
+            majority(LogisticRegression(), SPACE, weights={(18, "male"): 1}),
             Y,
             r"invalid weights: got dict; expected VoteWeights; "
             r"use feta\.VoteWeights\.of\(space, votes\)",

@@ -230,7 +230,7 @@ def test_defaults_survive_cloning_and_pickling() -> None:
         again = pickle.loads(pickle.dumps(fair))
         with pytest.warns(UserWarning, match="the vote is the mean score"):
             again.fit(X, Y)
-    explicit = clone(FairClassifier(ridge(), SPACE, vote="mean_" + "probability"))
+    explicit = clone(FairClassifier(ridge(), SPACE, vote="mean_probability"))
     with pytest.raises(SchemaError, match="the model has no probabilities"):
         pickle.loads(pickle.dumps(explicit)).fit(X, Y)
     whole = pickle.loads(pickle.dumps(fitted(LogisticRegression(), SPACE)))
