@@ -178,7 +178,7 @@ class Model:
                 return self.rule.source_error(arithmetic)
             case "log" | "probit":  # as a rounded exponential or Φ of a score
                 return INVERSE_LINK_ULPS * arithmetic.unit * (1 + abs(self.rule.threshold or 0.0))
-            case "identity" | "share":
+            case "identity" | "share" | "share_margin":
                 return 0.0
 
     def score(self, people: Matrix) -> Vector:

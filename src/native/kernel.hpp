@@ -50,6 +50,20 @@ struct Options {
     int threads = 1;
 };
 
+// A vote by the mean of contributions: grades of the score, or without thresholds the score itself.
+struct MeanSpec {
+    std::vector<uint64_t> assignment_ids, votes;
+    std::vector<double> thresholds, grades;  // ascending; one grade more, integers
+    bool above = true;                       // favorable sums are at least, otherwise at most,
+    double edge = 0;                         // this one
+};
+
+// A vote in the format of one kernel.
+class MeanVote {
+  public:
+    virtual ~MeanVote() = default;
+};
+
 class Kernel {
   public:
     virtual ~Kernel() = default;
@@ -64,6 +78,12 @@ class Kernel {
     // the kernel cannot decide. Return false if a row may lie outside the space.
     virtual bool majority(const double* rows, size_t count, bool ties_to_last, const Options&,
                           int32_t* winners) = 0;
+
+    // Decide each raw row by a mean: 1, 0, or −1 where the kernel cannot decide. Return false if a
+    // row may lie outside the space.
+    virtual std::unique_ptr<MeanVote> mean_vote(const MeanSpec&) = 0;
+    virtual bool means(const double* rows, size_t count, const MeanVote&, const Options&,
+                       int32_t* decisions) = 0;
 };
 
 // kernel.inc is compiled once per instruction set; each copy defines one of these.

@@ -109,11 +109,18 @@ struct PyKernel {
     }
 };
 
+// A vote belongs to the kernel that it was made for.
+struct PyMeanVote {
+    std::unique_ptr<MeanVote> vote;
+    const Kernel* owner;
+};
+
 }  // namespace
 
 NB_MODULE(_native, module) {
     module.doc() = "Compiled bounds and scores over sensitive lattices; src/native documents them.";
     module.def("has_avx2", &has_avx2);
+    nb::class_<PyMeanVote>(module, "MeanVote");
     nb::class_<PyKernel>(module, "Kernel")
         .def("__init__",
              [](PyKernel* self, const Doubles& bias, const Doubles& cancelled_magnitude,
@@ -288,6 +295,42 @@ NB_MODULE(_native, module) {
                  });
                  std::copy(winners.begin(), winners.end(), favorable);
                  return nb::cast(nb::ndarray<nb::numpy, bool>(favorable, {count}, owner));
+             })
+        .def("mean_vote",
+             [](PyKernel& self, const Counts& assignment_ids, const Counts& votes,
+                const Doubles& thresholds, const Doubles& grades, bool above, double edge) {
+                 if (assignment_ids.size() != votes.size() || self.spec.rule.outputs != 1 ||
+                     (grades.size() && grades.size() != thresholds.size() + 1))
+                     throw std::invalid_argument(
+                         "invalid vote: expected one score, one vote per assignment, and one grade "
+                         "more than thresholds");
+                 const MeanSpec spec{to_vector(assignment_ids),
+                                     to_vector(votes),
+                                     to_vector(thresholds),
+                                     to_vector(grades),
+                                     above,
+                                     edge};
+                 return PyMeanVote{self.kernel->mean_vote(spec), self.kernel.get()};
+             })
+        // Return 1, 0, or −1 if undecided, per row. Return None if a row may lie outside the space.
+        .def("means",
+             [](PyKernel& self, const Doubles& rows, const PyMeanVote& vote,
+                int threads) -> nb::object {
+                 const size_t count = rows.ndim() == 2 ? rows.shape(0) : 0;
+                 if (vote.owner != self.kernel.get())
+                     throw std::invalid_argument("invalid vote: expected one of this kernel");
+                 if (count == 0 || rows.shape(1) != size_t(self.spec.shared.width))
+                     return nb::none();
+                 std::vector<int32_t> decisions(count, -1);
+                 bool valid = true;
+                 {
+                     nb::gil_scoped_release released;
+                     valid =
+                         self.kernel->means(rows.data(), count, *vote.vote,
+                                            Options{false, -1.0, 0, 0, threads}, decisions.data());
+                 }
+                 if (!valid) return nb::none();
+                 return array_of(std::move(decisions), count, 0);
              });
     module.def(
         "split_axis",

@@ -77,6 +77,16 @@ template <class T> class Points {
             store(row + n, larger<T>(load(row + n), Vec<T>{}));
     }
 
+    // Add the counterpart whose sensitive terms have this sum.
+    void add_moved(const T* person, const T* terms) {
+        T* row = &rows[size_t(n_points++) * net.width];
+        const bool relu = !net.layers.empty() && net.layers[0].activation.relu;
+        for (int n = 0; n < net.width; n += lanes) {
+            const Vec<T> z = load(person + n) + load(terms + n);
+            store(row + n, relu ? larger<T>(z, Vec<T>{}) : z);
+        }
+    }
+
     // Score the points that were added.
     void run() {
         const int vectors = (n_points + lanes - 1) / lanes;

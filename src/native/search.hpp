@@ -2,12 +2,13 @@
 // undecided, for exact arithmetic.
 //
 // This header declares the search and its state. Each mode has its own header: search_tally.hpp,
-// search_find.hpp, search_worst.hpp and search_worst_real.hpp.
+// search_means.hpp, search_find.hpp, search_worst.hpp and search_worst_real.hpp.
 #pragma once
 #include <chrono>
 
 #include "comparator.hpp"
 #include "frontier.hpp"
+#include "mean_vote.hpp"
 #include "roots.hpp"
 #include "scores.hpp"
 #include "trace.hpp"
@@ -78,6 +79,9 @@ class Search {
     // Count the votes of listed assignments by class.
     void tally_listed(Outcome& out, const uint64_t* assignment_ids, const uint64_t* votes,
                       size_t n_listed, uint64_t total_votes, bool majority, const Limits& limits);
+
+    // Decide by the mean of the counterparts: 1, 0 or undecided.
+    int decide_mean(const IsaMeanVote& vote);
 
     // Return whether the leading class of a tally is the winner: all counterparts are counted, or
     // the undecided ones cannot change it.
@@ -204,6 +208,12 @@ class Search {
     const double* error64();
     void score64(const int32_t* point_coordinates);
     int decide_point64(const int32_t* point_coordinates, Outcome& out);
+
+    // Means, in search_means.hpp.
+    template <class T> int sum_mean(const IsaMeanVote& vote, Points<T>& points, const T* center,
+                                    double error, Range all);
+    template <class T> void score_listed(const IsaMeanVote& vote, Points<T>& points,
+                                         const T* center, size_t from, size_t count);
 
     // Expansion, in search_expand.hpp.
     int decide_root(Outcome& out);

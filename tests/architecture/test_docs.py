@@ -114,6 +114,18 @@ def test_an_example_runs_and_writes_its_report(
     assert (tmp_path / f"{name}.html").stat().st_size > 10_000
 
 
+def test_the_example_of_prices_averages_both_sexes(capsys: pytest.CaptureFixture[str]) -> None:
+    content = runpy.run_path(str(ROOT / "examples" / "pricing.py"))
+    people, best, cars = content["X"], content["best"], content["cars"]
+    share = people["sex"].mean()
+    by_sex = [best.predict(cars.assign(sex=sex)[["sex", "power"]]) for sex in (0, 1)]
+    expected = (1 - share) * by_sex[0] + share * by_sex[1]
+    assert content["fair"].predict(cars) == pytest.approx(expected, rel=1e-9)
+    slope = content["blind"].coef_[0]
+    assert slope > 3.5 > best.coef_[1]  # without the column, sex enters through the power
+    assert capsys.readouterr().out.count("hp: women") == 3
+
+
 def section(page: str, title: str) -> str:
     """Return the text of a section of a reference page."""
     content = (DOCS / "reference" / page).read_text(encoding="utf-8")

@@ -8,7 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from feta import Categorical, FairPredictor, FeatureSpace, Integer, Model, Network, save_model
+from feta import (
+    Argmax,
+    Categorical,
+    FairPredictor,
+    FeatureSpace,
+    Integer,
+    Model,
+    Network,
+    save_model,
+    write_onnx,
+)
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -121,4 +131,85 @@ def test_the_vote_adapts_to_the_model(files: Model, feta_: Run) -> None:
     arguments = ["--data", "people.csv", "--votes-from", "others.csv"]
     code, _, err = feta_("predict", "score.feta", *arguments)
     assert code == 0
-    assert "the model takes the mean score: its scores are no probabilities" in err
+    assert "the vote is the mean score: the model's scores are no probabilities" in err
+
+
+@pytest.mark.usefixtures("files")
+def test_a_copy_of_the_decided_table_is_refused(feta_: Run) -> None:
+    Path("copy.csv").write_bytes(Path("people.csv").read_bytes())
+    arguments = ["--data", "people.csv", "--votes-from", "copy.csv"]
+    code, _, err = feta_("predict", "model.feta", *arguments)
+    assert code == 2
+    assert "the file that is decided, or a copy of it" in " ".join(err.split())
+    # An export decides nobody: its --data may be the table of the votes.
+    arguments = ["--data", "others.csv", "--votes-from", "others.csv"]
+    assert feta_("export", "model.feta", *arguments, "--out", "v.feta")[0] == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_rare_combinations_are_stored_on_request_only(feta_: Run) -> None:
+    Path("few.csv").write_text("age,sex,income\n18,female,5\n19,male,50\n20,male,60\n")
+    command = ["export", "model.feta", "--votes-from", "few.csv", "--out", "v.feta"]
+    code, _, err = feta_(*command)
+    assert code == 2
+    text = " ".join(err.split())
+    assert "no sensitive assignment has 5 people: got at most 1 of 3" in text
+    assert "declare fewer sensitive columns, give more people" in text
+    assert "--exact-weights" in text
+    code, _, err = feta_(*command, "--exact-weights")
+    assert code == 0
+    assert "warning: exact weights are stored" in " ".join(err.split())
+    weights = FairPredictor.load("v.feta").weights
+    assert weights is not None
+    assert (len(weights.votes), weights.total) == (3, 3)
+    code, _, err = feta_("predict", "model.feta", "--data", "people.csv", "--exact-weights")
+    assert code == 2
+    assert "--exact-weights without --votes-from" in " ".join(err.split())
+
+
+SCHEMA = """
+[decision]
+favorable = "yes"
+unfavorable = "no"
+{votes}
+[columns]
+age = {{ type = "integer", min = 18, max = 27, sensitive = true }}
+sex = {{ type = "category", values = ["female", "male"], sensitive = true }}
+income = {{ type = "integer", min = 0, max = 60 }}
+"""
+
+
+def test_a_schema_states_the_settings_of_votes(files: Model, feta_: Run) -> None:
+    write_onnx(files, "net.onnx")
+    arguments = ["net.onnx", "--schema", "s.toml", "--data", "people.csv"]
+    text = '[votes]\nvote = "mean_score"\nweights = "equal"\nlevel = "threshold"\n'
+    Path("s.toml").write_text(SCHEMA.format(votes=text))
+    code, out, _ = feta_("predict", *arguments)
+    assert code == 0
+    expected = FairPredictor(files, vote="mean_score").decide(encoded("people.csv"))
+    assert decisions(out) == expected.tolist()
+    Path("s.toml").write_text(SCHEMA.format(votes='[votes]\nvote = "mean_score"\n'))
+    code, _, err = feta_("predict", *arguments)
+    assert code == 2
+    assert "votes without people: [votes] of the schema asks for" in " ".join(err.split())
+    code, _, err = feta_("predict", *arguments, "--votes-from", "others.csv")
+    assert code == 0
+    assert "votes fitted to 200 people of others.csv: mean_score, level " in err
+
+
+def test_several_classes_take_no_level(files: Model, feta_: Run) -> None:
+    del files
+    weight = np.array([[0.1, 0.0, 0.5, 0.0], [0.0, 0.5, 0.0, 0.05], [0.0, 0.0, 0.0, 0.1]])
+    network = Network.from_layers([(weight, np.array([0.0, 0.5, -1.0]))]).with_link("logit")
+    model = Model(SPACE, network, Argmax(("a", "b", "c")))
+    save_model(model, "three.feta")
+    code, out, err = feta_("predict", "three.feta", "--data", "people.csv", "--votes-from",
+                           "others.csv")  # fmt: skip
+    assert code == 0
+    assert "the vote has no level: the model has several classes" in err
+    with pytest.warns(UserWarning, match="no level"):
+        expected = FairPredictor.fitted(model, encoded("others.csv"))
+    assert expected.vote == "mean_probability"
+    names = [line.split(",")[1].strip('"') for line in out.splitlines()[1:]]
+    assert names == ["abc"[index] for index in expected.decide(encoded("people.csv"))]
+    assert len(set(names)) > 1

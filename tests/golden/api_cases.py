@@ -145,7 +145,8 @@ def estimators() -> Json:
     classifier.coef_, classifier.intercept_ = weights, np.array([-30.0])
     classifier.classes_ = np.array(["granted", "refused"])
     classifier.n_features_in_ = weights.shape[1]
-    fair = Classifier(FrozenEstimator(classifier), space).fit(people, frame["approved"])
+    equal = {"vote": "majority", "weights": None, "level": None}  # as in the paper
+    fair = Classifier(FrozenEstimator(classifier), space, **equal).fit(people, frame["approved"])
     regressor = LinearRegression()
     regressor.coef_, regressor.intercept_ = weights[0], -30.0
     regressor.n_features_in_ = weights.shape[1]

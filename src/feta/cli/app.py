@@ -10,6 +10,7 @@ from feta.cli.options import (
     AsJson,
     Data,
     EngineName,
+    ExactWeights,
     External,
     IdColumn,
     Jobs,
@@ -210,6 +211,7 @@ def predict(
     skip_bad_rows: SkipBadRows = False,
     vote_weights: Votes = None,
     votes_from: VotesFrom = None,
+    exact_weights: ExactWeights = False,
     method: Method = "auto",
     timeout: Timeout = 600.0,
     max_rows: MaxRows = None,
@@ -243,6 +245,7 @@ def predict(
         vote_weights,
         votes_from,
         tuple(path for path in (model, data, schema, vote_weights, votes_from) if path is not None),
+        exact_weights=exact_weights,
     )
     return run_predict(loaded, options)
 
@@ -385,6 +388,7 @@ def export(
         Path | None, typer.Option("--data", help="People, to compare the reading with the model.")
     ] = None,
     votes_from: VotesFrom = None,
+    exact_weights: ExactWeights = False,
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
@@ -394,11 +398,12 @@ def export(
     The file is ONNX with raw columns, or a .feta file.
     """
     from feta.cli.export import run_export
+    from feta.cli.votes import VotesRequest
 
     origin = origin_of(model, None, "exact")
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
     inputs = tuple(path for path in (model, schema, data, votes_from) if path is not None)
-    return run_export(loaded, out, inputs, votes_from)
+    return run_export(loaded, out, inputs, VotesRequest(votes_from, exact_weights=exact_weights))
 
 
 @app.command()

@@ -29,7 +29,7 @@ from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_folder
 from feta.cli.progress import show_progress
 from feta.cli.signals import terminable, uninterrupted
-from feta.cli.votes import votes_of
+from feta.cli.votes import VotesRequest, votes_of
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.io.bad_rows import note_all_problems
@@ -159,9 +159,7 @@ def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched
 
 def _auditor(loaded: LoadedModel, options: AuditOptions) -> Auditor:
     assert loaded.table is not None
-    votes = votes_of(
-        loaded, vote_weights=options.vote_weights, votes_from=None, engine=options.engine
-    )
+    votes = votes_of(loaded, VotesRequest(vote_weights=options.vote_weights, fits=False))
     budget = Budget(seconds=options.seconds)
     # The pairs of a counted model are its own answers already.
     counted = loaded.model.scorer.provenance == "counted"

@@ -10,7 +10,7 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.notices import notice
 from feta.cli.output_path import check_file
 from feta.cli.progress import show_progress
-from feta.cli.votes import votes_of
+from feta.cli.votes import VotesRequest, votes_of
 from feta.errors import SchemaError
 from feta.io.model_file import save_model
 from feta.io.onnx_writer import write_onnx
@@ -29,11 +29,11 @@ CHECKED_PEOPLE = 256
 
 
 def run_export(
-    loaded: LoadedModel, out: Path, inputs: tuple[Path, ...], votes_from: Path | None = None
+    loaded: LoadedModel, out: Path, inputs: tuple[Path, ...], request: VotesRequest
 ) -> ExitCode:
     """Write the model; read an ONNX file back and list its inputs."""
     check_file(out, inputs)
-    if votes_from is not None and out.suffix.lower() != ".feta":
+    if request.votes_from is not None and out.suffix.lower() != ".feta":
         raise SchemaError(
             f"{out}: only a .feta file stores votes: got --votes-from; expected --out model.feta"
         )
@@ -45,7 +45,7 @@ def run_export(
         notice(note)
     console.print(Text(NOT_COMPARED if comparison is None else comparison.sentence()))
     if suffix == ".feta":
-        votes = votes_of(loaded, vote_weights=None, votes_from=votes_from, engine="auto")
+        votes = votes_of(loaded, request)
         save_model(FairPredictor.voting(model, votes), out, table=loaded.options)
         console.print(
             Text(f"Wrote {plain(out)}: it contains its schema; feta audit reads it without one.")

@@ -82,7 +82,15 @@ VotesFrom = Annotated[
     typer.Option(
         "--votes-from",
         metavar="TABLE",
-        help="Other people, to whom weights and level of the fair decisions are fitted.",
+        help="Other people, to whom weights and level of the fair decisions are fitted; without "
+        "it, all counterparts have one vote, as in the paper.",
+    ),
+]
+ExactWeights = Annotated[
+    bool,
+    typer.Option(
+        "--exact-weights",
+        help="Keep combinations of sensitive values that fewer than 5 people have.",
     ),
 ]
 OutputFormat = Annotated[

@@ -20,7 +20,7 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_file
 from feta.cli.progress import progress_bar, show_progress
-from feta.cli.votes import votes_of
+from feta.cli.votes import VotesRequest, votes_of
 from feta.engine.protocol import Budget
 from feta.errors import DomainError
 from feta.io.bad_rows import BadRows, listed_kinds, note_all_problems
@@ -56,6 +56,7 @@ class PredictOptions:
     vote_weights: Path | None = None
     votes_from: Path | None = None
     inputs: tuple[Path, ...] = ()  # files that must not be overwritten
+    exact_weights: bool = False
 
 
 def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
@@ -63,12 +64,13 @@ def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
     check_file(options.out, options.inputs)
     names = _columns_to_read(loaded, options)
     _check_reading(loaded)
-    votes = votes_of(
-        loaded,
-        vote_weights=options.vote_weights,
-        votes_from=options.votes_from,
-        engine=options.engine,
+    request = VotesRequest(
+        options.votes_from,
+        options.vote_weights,
+        exact_weights=options.exact_weights,
+        decided=options.data,
     )
+    votes = votes_of(loaded, request)
     predictor = FairPredictor.voting(loaded.model, votes, options.engine)
     part = options.out and part_path(options.out)
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
 """The votes of fair decisions: stored in the model's file, or fitted to the people of a table."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,63 +13,96 @@ from feta.cli.vote_weights import read_vote_weights
 from feta.errors import SchemaError
 from feta.io.table_file import TableFile
 from feta.model import Model
-from feta.predict.fair_predictor import FairPredictor
+from feta.predict.fit_votes import fit_votes
 from feta.readers.load import LoadedModel
-from feta.scorer.protocol import has_scores
-from feta.vote.mean_decision import VoteName
-from feta.vote.probability import PROBABILITY_LINKS
+from feta.vote.settings import VoteSettings
 from feta.vote.stored_votes import StoredVotes
 
+EXACT = (
+    "exact weights are stored: combinations of sensitive values that few people have may reveal "
+    "that these people are in the table"
+)
 
-def votes_of(
-    loaded: LoadedModel, *, vote_weights: Path | None, votes_from: Path | None, engine: str
-) -> StoredVotes:
+
+@dataclass(frozen=True, slots=True)
+class VotesRequest:
+    """The options of a command about votes."""
+
+    votes_from: Path | None = None
+    vote_weights: Path | None = None
+    exact_weights: bool = False
+    decided: Path | None = None  # the table that the command decides
+    fits: bool = True  # whether the command can fit votes
+
+
+def votes_of(loaded: LoadedModel, request: VotesRequest) -> StoredVotes:
     """Return the votes that a command asks for, or those of the model's file."""
-    options = [name for name in (vote_weights, votes_from) if name is not None]
-    if options and not loaded.votes.is_default:
+    _check_sources(loaded, request)
+    if request.votes_from is not None:
+        return fitted_votes(loaded, request.votes_from, request)
+    weights = read_vote_weights(request.vote_weights, loaded.model.space, loaded.options)
+    if weights is not None:
+        return StoredVotes(weights=weights)
+    if loaded.settings is None or not loaded.votes.is_default:
+        return loaded.votes
+    return _votes_without_people(loaded, loaded.settings, request)
+
+
+def _check_sources(loaded: LoadedModel, request: VotesRequest) -> None:
+    """Raise if there is more than one source of votes."""
+    n_options = (request.votes_from is not None) + (request.vote_weights is not None)
+    if n_options and not loaded.votes.is_default:
         raise SchemaError(
             "two sources of votes: the .feta file contains votes, and --vote-weights or "
             "--votes-from asks for others; expected one; remove the option, or use the file from "
             "which this one was exported"
         )
-    if len(options) > 1:
+    if n_options > 1:
         raise SchemaError(
             "two sources of votes: got --vote-weights and --votes-from; expected one of them"
         )
-    if votes_from is not None:
-        return fitted_votes(loaded, votes_from, engine)
-    weights = read_vote_weights(vote_weights, loaded.model.space, loaded.options)
-    return loaded.votes if weights is None else StoredVotes(weights=weights)
-
-
-def fitted_votes(loaded: LoadedModel, path: Path, engine: str) -> StoredVotes:
-    """Fit weights and level to the people of a table, as recommended for the kind of model."""
-    if loaded.table is not None and _same_file(path, loaded.table.path):
+    if request.exact_weights and request.votes_from is None:
         raise SchemaError(
-            f"--votes-from names the file that is decided: got {path}; expected other people, "
-            "such as those on whom the model was trained"
+            "exact weights of nobody: got --exact-weights without --votes-from; expected both"
         )
-    model, vote = loaded.model, recommended_vote(loaded.model)
+
+
+def _votes_without_people(
+    loaded: LoadedModel, settings: VoteSettings, request: VotesRequest
+) -> StoredVotes:
+    """Return the votes of a schema's [votes] that need no people."""
+    adapted = settings.adapted(loaded.model)
+    if adapted.needs_people and not request.fits:
+        return loaded.votes
+    if adapted.needs_people:
+        raise SchemaError(
+            "votes without people: [votes] of the schema asks for empirical weights or a kept "
+            "level; expected other people; pass --votes-from TABLE, or write "
+            'weights = "equal" and level = "threshold"'
+        )
+    return StoredVotes(adapted.vote)
+
+
+def fitted_votes(loaded: LoadedModel, path: Path, request: VotesRequest) -> StoredVotes:
+    """Fit weights and level to the people of a table, as recommended for the kind of model."""
+    if request.decided is not None and _same_content(path, request.decided):
+        raise SchemaError(
+            f"--votes-from names the file that is decided, or a copy of it: got {path}; expected "
+            "other people, such as those on whom the model was trained"
+        )
+    settings = loaded.settings or VoteSettings()
+    if request.exact_weights:
+        settings = replace(settings, least=1)
+        notice(f"warning: {EXACT}")
+    adapted = settings.adapted(loaded.model)
+    for text in adapted.notices:
+        notice(text)
     with show_progress(f"fitting votes to {path.name}"):
-        people = _people(model, TableFile(path, loaded.options))
-        predictor = FairPredictor.fitted(model, people, vote, engine=engine)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    votes = replace(predictor.stored_votes, fitted_on=digest)
+        people = _people(loaded.model, TableFile(path, loaded.options))
+        votes = fit_votes(loaded.model, people, adapted)
     level = "" if votes.level is None else f", level {votes.level:.6g}"
-    notice(f"votes fitted to {len(people):,} people of {path.name}: {vote}{level}")
-    return votes
-
-
-def recommended_vote(model: Model) -> VoteName:
-    """Return the mean probability, or what comes nearest to it for this kind of model."""
-    if model.rule.threshold is None or not has_scores(model.scorer):
-        why = "it has several classes" if model.rule.threshold is None else "it returns labels only"
-        notice(f"the model takes the weighted majority without a level: {why}")
-        return "majority"
-    if model.scorer.link not in PROBABILITY_LINKS:
-        notice("the model takes the mean score: its scores are no probabilities")
-        return "mean_score"
-    return "mean_probability"
+    notice(f"votes fitted to {len(people):,} people of {path.name}: {votes.vote}{level}")
+    return replace(votes, fitted_on=_digest(path))
 
 
 def _people(model: Model, table: TableFile) -> Matrix:
@@ -79,10 +112,20 @@ def _people(model: Model, table: TableFile) -> Matrix:
     rows = [
         chunk.encode(model.space) for chunk in table.chunks(set(names), typed=table.formats(names))
     ]
-    return np.concatenate(rows)
+    return np.concatenate([np.zeros((0, model.space.width)), *rows])
 
 
-def _same_file(first: Path, second: Path) -> bool:
-    return first.resolve() == second.resolve() or (
-        first.exists() and second.exists() and first.samefile(second)
-    )
+def _same_content(first: Path, second: Path) -> bool:
+    """Return whether two paths lead to the same file, or to files of equal bytes."""
+    if first.resolve() == second.resolve():
+        return True
+    if not (first.is_file() and second.is_file()):
+        return False
+    if first.stat().st_size != second.stat().st_size:
+        return False
+    return first.samefile(second) or _digest(first) == _digest(second)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

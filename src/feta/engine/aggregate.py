@@ -22,7 +22,7 @@ def aggregate(
     """Ask an engine what the counterparts of each person get together."""
     if mean is not None:
         return choose(MeanOf(model), engine).means(
-            model, people, budget, vote=mean.vote, cutoff=mean.cutoff, weights=weights
+            model, people, budget, mean=mean, weights=weights
         )
     if model.rule.tolerance is None:
         chosen = choose(CountOf(model), engine)

@@ -21,15 +21,14 @@ from feta.errors import UnreliableAnswer
 from feta.model import Model
 from feta.query import FairAt, PersonQuery, Query, WorstAt
 from feta.rounding import FLOAT64
-from feta.rule.comparator import UNDECIDED
+from feta.rule.comparator import UNDECIDED, Decisions
 from feta.scorer.protocol import CounterpartPoints, Enclosure, Objective, Points
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally, complete_tally
 from feta.verdict.verdict import Reason, Unfair, Unknown, Verdict
-from feta.vote.cutoff import CutOff
-from feta.vote.totals import MeanVote
+from feta.vote.mean_decision import MeanDecision
 
 
 class ExhaustiveEngine:
@@ -73,6 +72,13 @@ class ExhaustiveEngine:
     def majority(self, model: Model, people: Matrix) -> Answers | None:
         """Return None: `tally` and `spread` decide."""
         del model, people
+        return None
+
+    def mean_decisions(
+        self, model: Model, people: Matrix, mean: MeanDecision, *, weights: VoteWeights | None
+    ) -> Decisions | None:
+        """Return None: `means` decides."""
+        del model, people, mean, weights
         return None
 
     def tally(
@@ -127,12 +133,11 @@ class ExhaustiveEngine:
         people: Matrix,
         budget: Budget,
         *,
-        vote: MeanVote,
-        cutoff: CutOff,
+        mean: MeanDecision,
         weights: VoteWeights | None = None,
     ) -> Means:
         """Decide each person by the mean of the counterparts' scores or grades, exactly."""
-        return means_of(model, people, budget, vote=vote, cutoff=cutoff, weights=weights)
+        return means_of(model, people, budget, mean=mean, weights=weights)
 
 
 class _ExhaustiveSearch:

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from feta.arrays import Answers, Matrix
+from feta.engine.kernel_votes import KernelVotes
 from feta.engine.lattice_batch import solve_batch
 from feta.engine.lattice_search import LatticeSearch
 from feta.engine.lattice_span import SpanSearch
@@ -23,6 +26,7 @@ from feta.engine.sections import SectionModels
 from feta.errors import EngineError
 from feta.model import Model
 from feta.query import PersonQuery, Query, WorstAt
+from feta.rule.comparator import Decisions
 from feta.scorer.kernel import LatticeKernel
 from feta.scorer.native import SLOWER, is_built
 from feta.space.vote_weights import VoteWeights
@@ -30,8 +34,7 @@ from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
-from feta.vote.cutoff import CutOff
-from feta.vote.totals import MeanVote
+from feta.vote.mean_decision import MeanDecision
 
 
 class LatticeEngine:
@@ -50,6 +53,7 @@ class LatticeEngine:
         self._kernels: WeakKeyDictionary[Model, LatticeKernel] = WeakKeyDictionary()
         self._real_axes: WeakKeyDictionary[Model, RealAxisSearch] = WeakKeyDictionary()
         self._section_models = SectionModels()
+        self._kernel_votes = KernelVotes()
 
     @staticmethod
     def available() -> bool:
@@ -121,6 +125,24 @@ class LatticeEngine:
             kernel = self._kernel(model)
         return kernel.majority(people, threads=self.threads)
 
+    def mean_decisions(
+        self, model: Model, people: Matrix, mean: MeanDecision, *, weights: VoteWeights | None
+    ) -> Decisions | None:
+        """Decide by a mean in native code, which also checks the rows.
+
+        UNDECIDED is a mean that needs exact arithmetic. Return None where the kernel cannot: for
+        several classes, a regression, a row outside the space, or a shared column with a table.
+        """
+        if not model.relation.complete:
+            return None
+        check_countable(model)
+        kernel = self._kernel(model)
+        vote = self._kernel_votes.of(model, mean, weights)
+        if vote is None:
+            return None
+        decisions = kernel.mean_decisions(people, vote, threads=self.threads)
+        return None if decisions is None else decisions.astype(np.int8)
+
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None
     ) -> Spread:
@@ -137,15 +159,14 @@ class LatticeEngine:
         people: Matrix,
         budget: Budget,
         *,
-        vote: MeanVote,
-        cutoff: CutOff,
+        mean: MeanDecision,
         weights: VoteWeights | None = None,
     ) -> Means:
         """Decide each person by the mean of the counterparts' scores or grades, exactly.
 
-        A mean needs every score, so this enumerates as `exhaustive` does.
+        The means are returned as well, so this enumerates as `exhaustive` does.
         """
-        return means_of(model, people, budget, vote=vote, cutoff=cutoff, weights=weights)
+        return means_of(model, people, budget, mean=mean, weights=weights)
 
     def _kernel(self, model: Model) -> LatticeKernel:
         kernel = self._kernels.get(model)

@@ -9,13 +9,13 @@ from feta.arrays import Answers, Matrix
 from feta.errors import EngineError, SchemaError
 from feta.model import Model
 from feta.query import PersonQuery, Query
+from feta.rule.comparator import Decisions
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Verdict
-from feta.vote.cutoff import CutOff
-from feta.vote.totals import MeanVote
+from feta.vote.mean_decision import MeanDecision
 
 Until = Literal["all", "majority"]
 
@@ -99,6 +99,15 @@ class Engine(Protocol):
         """
         ...
 
+    def mean_decisions(
+        self, model: Model, people: Matrix, mean: MeanDecision, *, weights: VoteWeights | None
+    ) -> Decisions | None:
+        """Decide each person by a mean, as fast as possible; UNDECIDED where only `means` can.
+
+        Return None if `means` must be asked about everybody.
+        """
+        ...
+
     def tally(
         self,
         model: Model,
@@ -123,8 +132,7 @@ class Engine(Protocol):
         people: Matrix,
         budget: Budget,
         *,
-        vote: MeanVote,
-        cutoff: CutOff,
+        mean: MeanDecision,
         weights: VoteWeights | None = None,
     ) -> Means:
         """Decide each person by the mean of the counterparts' scores or grades, exactly."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,20 @@ class Ballot:
 
     def median(self, person: Vector) -> float:
         """Return the lower median of the answers, weighted by their votes."""
+        scores, votes = self._numbers(person)
+        order = np.argsort(scores, kind="stable")
+        cumulative = np.cumsum(votes[order])
+        return float(scores[order][np.searchsorted(2 * cumulative, cumulative[-1])])
+
+    def mean(self, person: Vector) -> float:
+        """Return the mean of the answers, weighted by their votes and rounded once."""
+        scores, votes = self._numbers(person)
+        pairs = zip(scores.tolist(), votes.tolist(), strict=True)
+        total = sum((Fraction(score) * vote for score, vote in pairs), Fraction(0))
+        return float(total / int(votes.sum()))
+
+    def _numbers(self, person: Vector) -> tuple[Vector, Counts]:
+        """Return the answers as numbers, and the votes of each."""
         blocks = list(self._answers(person))
         votes = np.concatenate([votes for _, votes in blocks])
         try:
@@ -53,9 +68,7 @@ class Ballot:
             scores = np.array([np.nan])
         if not np.isfinite(scores).all():
             raise _invalid_answers("a finite number", len(votes), blocks[0][0])
-        order = np.argsort(scores, kind="stable")
-        cumulative = np.cumsum(votes[order])
-        return float(scores[order][np.searchsorted(2 * cumulative, cumulative[-1])])
+        return scores, votes
 
     def _answers(self, person: Vector) -> Iterator[tuple[Predictions, Counts]]:
         for block, votes in self._blocks(person):

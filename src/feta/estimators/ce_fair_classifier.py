@@ -167,6 +167,7 @@ class CEFairClassifier(MajorityClassifier):
             self.run_ = fair.train(network, split.people, split.targets, validation=validation)
             network = self.run_.network
         self.network_, self.model_ = network, self._model(network)
+        self.votes_ = self._fit_votes(people)
         self.guarantee_ = self.promise if self.enforce else NOT_ENFORCED
 
     def predict(self, X: People) -> Targets:

@@ -29,6 +29,7 @@ from feta.io.raw_table import RawTable, with_markers
 from feta.io.schema import Schema
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
+from feta.predict.fit_votes import fitted_weights
 from feta.readers.callable.runtime import counted_runtime
 from feta.readers.runtime import replays, runtime_of
 from feta.readers.sklearn.pipeline import check_order, encoder_markers
@@ -38,6 +39,8 @@ from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.verdict import Unfair
+from feta.vote.settings import LEAST, WEIGHTS, VoteSettings, WeightsName
+from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import models_for
 
 if TYPE_CHECKING:
@@ -83,7 +86,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         *,
         sensitive: Collection[str] | None = None,
         engine: str = "auto",
-        weights: VoteWeights | None = None,
+        weights: VoteWeights | WeightsName | None = None,
     ) -> None:
         self.estimator = estimator
         self.space = space
@@ -154,8 +157,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def predict(self, X: People) -> Targets:
         """Return the fair answer for each person, which their counterparts get as well.
 
-        A classifier returns the decision that most counterparts get, a regressor the lower median
-        of their scores.
+        `vote` states how the answers of their counterparts are combined.
 
         Parameters
         ----------
@@ -165,9 +167,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         """
         check_is_fitted(self, "model_")
         people = self._people(X)
-        if self.model_ is not None:
-            predictor = FairPredictor(self.model_, self.engine, weights=self.weights)
-            return self._answers(predictor.decide(people))
+        if self._voter is not None:
+            return self._answers(self._predictor(self._voter).decide(people))
         first, inverse = self._distinct(people)
         return self._answers(self._combine(first))[inverse]
 
@@ -318,7 +319,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return space if self.sensitive is None else space.with_sensitive(self.sensitive)
 
     def _check_weights(self) -> None:
-        if self.weights is None:
+        if self.weights is None or (isinstance(self.weights, str) and self.weights in WEIGHTS):
             return
         if not isinstance(self.weights, VoteWeights):
             raise SchemaError(
@@ -326,6 +327,20 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
                 "feta.VoteWeights.of(space, votes)"
             )
         self.weights.check(self.space_)
+
+    @property
+    def _voter(self) -> Model | None:
+        """The model whose counterparts vote; None if votes are counted with `predict`."""
+        return self.model_
+
+    def _predictor(self, model: Model) -> FairPredictor:
+        engine = self.engine if model is self.model_ else "auto"  # another one is evaluated
+        return FairPredictor.voting(model, self.votes_, engine)
+
+    def _fit_votes(self, people: Matrix) -> StoredVotes:
+        """Return the votes; empirical weights are those of the people passed to `fit`."""
+        settings = VoteSettings("majority", self.weights, None, getattr(self, "least", LEAST))
+        return StoredVotes(weights=fitted_weights(self.space_, people, settings))
 
     def _learn(self, people: Matrix, raw: RawTable, targets: Targets | None) -> None:
         bare = inner(self.estimator)
@@ -336,9 +351,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         self.estimator_ = clone(self.estimator).fit(table, targets)
         self._check_fitted()
         self._counted = None
-        self._ballot = Ballot(
-            self.space_, self.estimator_, None if takes_rows else raw, self.weights
-        )
+        self._ballot = Ballot(self.space_, self.estimator_, None if takes_rows else raw)
         try:
             read = inner(self.estimator_)
             raw_table = None if takes_rows else raw
@@ -353,6 +366,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             self._check_votes()
             self.guarantee_ = conditional_guarantee(self._obstacle, bare)
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
+        self.votes_: StoredVotes = self._fit_votes(people)
+        self._ballot = replace(self._ballot, weights=self.votes_.weights)
 
     def _frame(self, X: People) -> pd.DataFrame:
         """Return people as a frame with all its columns."""

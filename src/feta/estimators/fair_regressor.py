@@ -1,7 +1,8 @@
-"""FairRegressor: a scikit-learn regressor that returns the median of the counterparts."""
+"""FairRegressor: a scikit-learn regressor that returns the median or mean of the counterparts."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neural_network import MLPRegressor
 
 from feta.arrays import Matrix, Vector
-from feta.errors import SchemaError
+from feta.errors import SchemaError, unknown_choice
 from feta.estimators.fair_estimator import COUNTING, FairEstimator, Targets
 from feta.io.schema import Schema
 from feta.model import Model
@@ -18,19 +19,27 @@ from feta.readers.callable.read import read_callable
 from feta.rule import Rule, Tolerance
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
+from feta.vote.settings import LEAST, WeightsName
+from feta.vote.stored_votes import StoredVotes
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from feta.io.raw_table import RawTable
     from feta.scorer.network.network import Network
+    from feta.vote.mean_decision import VoteName
+
+
+RegressionVote = Literal["median", "mean"]
+VOTES: tuple[RegressionVote, ...] = ("median", "mean")
 
 
 class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A regressor whose scores cannot depend on the sensitive columns.
 
-    Each person gets the lower median of the scores of their counterparts: everyone who equals them
-    in all other columns, with any values of the sensitive ones.
+    Each person gets the lower median of the scores of their counterparts, or their mean: everyone
+    who equals them in all other columns, with any values of the sensitive ones. The mean with
+    empirical weights is the discrimination-free price of Lindholm, Richman, Tsanakas and Wüthrich.
 
     Parameters
     ----------
@@ -52,8 +61,14 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         `Unfair`.
     engine
         The engine for the counterparts of an estimator that FETA can read.
+    vote
+        "median", the lower one, or "mean", rounded once to float64.
     weights
-        The votes of each counterpart; None gives everyone one vote.
+        The votes of each counterpart: "empirical", as often as its sensitive values occur among
+        the people passed to `fit`; "equal" or None, one vote each; or `VoteWeights`.
+    least
+        The fewest people of a combination of sensitive values that empirical weights list; people
+        of rarer ones count as the nearest listed one.
 
     Attributes
     ----------
@@ -62,10 +77,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
     estimator_
         The fitted estimator.
     model_
-        FETA's model of it, or None if FETA cannot read it: then the median is computed with the
+        FETA's model of it, or None if FETA cannot read it: then the answers are those of the
         estimator's own `predict`, always on the same table of all counterparts. Such scores are
         fair if `predict` is deterministic; verdicts about the estimator are counted as well,
         not proved.
+    votes_
+        The fitted votes.
     guarantee_
         Which of the two guarantees holds, in words; `fit` warns if it is the second.
     columns_
@@ -104,10 +121,14 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         sensitive: Collection[str] | None = None,
         epsilon: float = 0.0,
         engine: str = "auto",
-        weights: VoteWeights | None = None,
+        vote: RegressionVote = "median",
+        weights: VoteWeights | WeightsName | None = None,
+        least: int = LEAST,
     ) -> None:
         super().__init__(estimator, space, sensitive=sensitive, engine=engine, weights=weights)
         self.epsilon = epsilon
+        self.vote = vote
+        self.least = least
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
@@ -123,6 +144,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
             raise SchemaError(f"invalid y: got {first!r}; expected numbers") from None
 
     def _check_kind(self, estimator: object) -> None:
+        if self.vote not in VOTES:
+            raise SchemaError(f"invalid vote: {unknown_choice(self.vote, VOTES)}")
         if is_classifier(estimator):
             name = type(estimator).__name__
             raise SchemaError(
@@ -131,7 +154,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
             )
 
     def _combine(self, people: Matrix) -> Vector:
-        return np.array([self._ballot.median(person) for person in people])
+        combine = self._ballot.mean if self.vote == "mean" else self._ballot.median
+        return np.array([combine(person) for person in people])
+
+    def _fit_votes(self, people: Matrix) -> StoredVotes:
+        vote: VoteName = "mean_score" if self.vote == "mean" else "majority"
+        return replace(super()._fit_votes(people), vote=vote)
 
     def _counted_model(self, estimator: object, table: "RawTable | None") -> Model:
         scorer = read_callable(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A classifier that gives each person the decision that most of their counterparts get.
+    """A classifier whose counterparts vote; without a vote by means, as the majority decides.
 
     Subclasses define where the classes and the model come from.
     """
@@ -49,7 +49,8 @@ class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc] 
             The people, as for `predict`, which returns the class with the largest share.
         """
         check_is_fitted(self, "model_")
-        n_votes = self.n_counterparts_ if self.weights is None else self.weights.total
+        weights = self.votes_.weights
+        n_votes = self.n_counterparts_ if weights is None else weights.total
         return np.asarray(self._counts(self._people(X)) / n_votes)
 
     def __sklearn_tags__(self) -> "Tags":
@@ -121,7 +122,7 @@ class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc] 
         by_class = np.empty((len(first), len(self.classes_)), dtype=np.int64)
         for model, rows in groups(self.model_, first):
             tally = choose(CountOf(model), self.engine).tally(
-                model, first[rows], UNLIMITED, until="all", weights=self.weights
+                model, first[rows], UNLIMITED, until="all", weights=self.votes_.weights
             )
             by_class[np.ix_(rows, self._class_order)] = tally.by_class
         return by_class[inverse]

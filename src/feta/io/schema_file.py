@@ -12,8 +12,10 @@ from feta.errors import SchemaError, unknown_choice
 from feta.io.regular_file import path_problem
 from feta.io.table_options import TableOptions
 from feta.io.table_section import parse_table_options
+from feta.io.votes_section import parse_votes
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
+from feta.vote.settings import VoteSettings
 
 Entry = Mapping[str, Any]
 
@@ -64,7 +66,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """The content of a schema file: attributes, scaling, decision and table options."""
+    """The content of a schema file: attributes, scaling, decision, table and vote options."""
 
     space: FeatureSpace
     centers: dict[str, float]
@@ -72,6 +74,7 @@ class SchemaFile:
     units: dict[str, str]
     decision: Decision
     table: TableOptions = field(default_factory=TableOptions)
+    votes: VoteSettings | None = None  # of fair decisions; None: nothing is set
 
 
 def read_schema_file(path: str | Path) -> SchemaFile:
@@ -107,7 +110,7 @@ def parse_schema(text: str) -> SchemaFile:
         raise SchemaError(f"the schema is not valid TOML: {error}") from None
     except RecursionError:
         raise SchemaError("the schema is not valid TOML: it is nested too deeply") from None
-    _check_keys("the schema", content, {"decision", "columns", "table"})
+    _check_keys("the schema", content, {"decision", "columns", "table", "votes"})
     columns = _parse_columns(content.get("columns"))
     attributes = tuple(_parse_attribute(name, entry) for name, entry in columns.items())
     _check_sources(attributes)
@@ -118,6 +121,7 @@ def parse_schema(text: str) -> SchemaFile:
         {name: str(entry["unit"]) for name, entry in columns.items() if "unit" in entry},
         _parse_decision(content.get("decision", {})),
         parse_table_options(content.get("table", {})),
+        parse_votes(content.get("votes")),
     )
 
 

@@ -7,13 +7,19 @@ from feta.io.schema_file import Decision, SchemaFile
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json
 from feta.io.toml_text import toml, toml_key
+from feta.io.votes_section import votes_json
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
+from feta.vote.settings import VoteSettings
 
 
 def format_schema(schema: SchemaFile, *, comments: Sequence[str] = ()) -> str:
     """Return a schema as TOML, with comments about its decision."""
     lines = ["[decision]", *(f"# {comment}" for comment in comments)]
-    lines += [*_decision_lines(schema.decision), *_table_lines(schema.table)]
+    lines += [
+        *_decision_lines(schema.decision),
+        *_table_lines(schema.table),
+        *_votes_lines(schema.votes),
+    ]
     lines += [
         "",
         "[columns]                  # a network reads them in this order, a pipeline by name",
@@ -63,6 +69,14 @@ def _table_lines(options: TableOptions) -> list[str]:
         return []
     lines = [f"{name} = {toml(value)}" for name, value in changed.items()]
     return ["", "[table]                    # how pandas reads the CSV file", *lines]
+
+
+def _votes_lines(settings: VoteSettings | None) -> list[str]:
+    """Return the lines of [votes]; none if nothing is set."""
+    if settings is None:
+        return []
+    lines = [f"{name} = {toml(value)}" for name, value in votes_json(settings).items()]
+    return ["", "[votes]                    # settings of fair decisions", *lines]
 
 
 def _scaling_pairs(name: str, schema: SchemaFile) -> dict[str, object]:

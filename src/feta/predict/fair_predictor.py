@@ -4,25 +4,25 @@ Its decision is a pure function of the model and the columns that are not sensit
 reads the sensitive columns, so no decision can depend on them.
 """
 
-import hashlib
+import warnings
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix, Vector
 from feta.engine.aggregate import aggregate
-from feta.engine.means import MeanSums
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
-from feta.errors import DomainError, EngineError, SchemaError, Undecided, unknown_choice
+from feta.errors import DomainError, EngineError, SchemaError, Undecided
 from feta.io.model_file import load_votes
 from feta.model import Model
-from feta.predict.fit_votes import Asked, fit_ballot
 from feta.progress import Advance
+from feta.predict.fit_votes import fit_votes
 from feta.query import CountOf, MeanOf
+from feta.rule.comparator import UNDECIDED
 from feta.scorer.protocol import doubt_at
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.aggregate import Aggregate
@@ -31,12 +31,18 @@ from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import DOUBT_REASONS, Reason
 from feta.vote.graded_ballot import GradedBallot
-from feta.vote.mean_decision import MeanDecision, VoteName, mean_decision
+from feta.vote.mean_decision import MeanDecision, VoteName, majority_of_listed, mean_decision
+from feta.vote.settings import (
+    EMPIRICAL,
+    KEEP,
+    LEAST,
+    MEAN_PROBABILITY,
+    LevelName,
+    VoteSettings,
+    WeightsName,
+)
 from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import groups, refusal, widest
-
-# The weights that `fitted` knows by name.
-WEIGHTS = ("empirical", "equal")
 
 # A model, and the rows of the people that it decides.
 Part = tuple[Model, Counts]
@@ -44,14 +50,19 @@ Part = tuple[Model, Counts]
 
 @dataclass(frozen=True, slots=True)
 class FairPredictor:
-    """A predictor that returns the decision most counterparts get; an exact tie is favorable.
+    """A predictor that lets the counterparts vote; without further arguments, as in the paper.
 
-    Several classes: the class that most counterparts get, the first on a tie. Regression: the
-    lower median of their scores. With `weights`, each counterpart has its number of votes.
+    `FairPredictor(model)` is the paper's equal majority: every counterpart has one vote, the
+    decision is the one that most get, and an exact tie is favorable. Several classes: the class
+    that most counterparts get, the first on a tie. Regression: the lower median of their scores.
+    It changes how many people are approved; `fitted`, which chooses weights and level from other
+    people, is recommended instead.
 
-    `vote="mean_score"` and `vote="mean_probability"` are for two decisions by a threshold. The
-    decision is favorable if the mean over the counterparts reaches the level; without one, this is
-    the model's own threshold. `fitted` chooses weights and level from other people.
+    With `weights`, each counterpart has its number of votes. `vote="mean_score"` and
+    `vote="mean_probability"` decide by the mean over the counterparts: favorable if it reaches the
+    level, and without one, the model's own threshold. Several classes: the class with the largest
+    mean, the first on a tie. Regression: `vote="mean_score"` returns the mean itself, rounded
+    once.
     """
 
     model: Model
@@ -63,6 +74,7 @@ class FairPredictor:
     ballot: GradedBallot | None = field(default=None, kw_only=True)  # of a mean probability
     fitted_on: str = field(default="", kw_only=True)  # a sha256 of the people fitted to
     _mean: MeanDecision | None = field(default=None, init=False, repr=False)
+    _listed: MeanDecision | None = field(default=None, init=False, repr=False)  # a majority
 
     def __post_init__(self) -> None:
         if not self.model.relation.has_key:
@@ -70,24 +82,31 @@ class FairPredictor:
                 f"no fair decision exists: got the relation {self.model.relation!r}; expected a "
                 "relation with a key, in which counterparts of counterparts are counterparts"
             )
+        _check_fitted(self.weights, self.level)
         if self.weights is not None:
             self.weights.check(self.model.space)
         mean = mean_decision(self.model, self.vote, self.level, self.ballot)
         object.__setattr__(self, "_mean", mean)
+        if mean is None:
+            object.__setattr__(self, "_listed", majority_of_listed(self.model, self.weights))
 
     @classmethod
     def fitted(
         cls,
         model: Model,
         people: Matrix,
-        vote: VoteName = "mean_probability",
-        weights: VoteWeights | Literal["empirical", "equal"] = "empirical",
-        level: float | Literal["keep", "threshold"] = "keep",
+        vote: VoteName = MEAN_PROBABILITY,
+        weights: VoteWeights | WeightsName | None = EMPIRICAL,
+        level: float | LevelName | None = KEEP,
         *,
         engine: str = "auto",
-        least: int = 5,
+        least: int = LEAST,
     ) -> Self:
         """Return a predictor whose weights and level are fitted to people, once.
+
+        Defaults adapt to the model, with a warning: scores without probabilities take the mean
+        score, labels the weighted majority, and several classes no level. What is asked for
+        explicitly and does not fit is refused.
 
         Parameters
         ----------
@@ -98,41 +117,21 @@ class FairPredictor:
         vote
             What counterparts contribute; "majority" has no level.
         weights
-            "empirical": each assignment has one vote per person who has it. "equal": one vote each.
+            "empirical": each assignment has one vote per person who has it. "equal" or None: one
+            vote each.
         level
             "keep": the level at which the share of favorable decisions is nearest to the model's
-            own. "threshold": the model's threshold.
+            own. "threshold" or None: the model's threshold.
         engine
             The engine that decides.
         least
             The fewest people of a stored assignment; those of rarer ones count as the nearest
             stored one. 1 stores exact weights, which may reveal single people.
         """
-        model.space.check(people)
-        votes = _weights(weights, model, people, least) if isinstance(weights, str) else weights
-        digest = hashlib.sha256(people.astype(np.dtype("<f8")).tobytes()).hexdigest()
-        predictor = cls(model, engine, weights=votes, vote=vote, fitted_on=digest)
-        return predictor if level == "threshold" else predictor._at(level, people)
-
-    def _at(self, level: float | Literal["keep"], people: Matrix) -> Self:
-        """Return the predictor with a level, and a ballot fitted to the people near it."""
-        if self._mean is None:
-            return self
-        first, inverse = self._distinct(people)
-        asked = Asked(
-            first,
-            np.bincount(inverse, minlength=len(first)),
-            int(self.model.decide(people).sum()) if level == "keep" else None,
-            0.0 if level == "keep" else level,
-        )
-        vote = self._mean.vote
-        found = asked.level(MeanSums(self.model, vote, self.weights))
-        if self.vote != "mean_probability":
-            return replace(self, level=found)
-        ballot = fit_ballot(MeanSums(self.model, vote, self.weights), first, found)
-        return replace(
-            self, ballot=ballot, level=asked.level(MeanSums(self.model, ballot, self.weights))
-        )
+        settings = VoteSettings(vote, weights, level, least).adapted(model)
+        for text in settings.notices:
+            warnings.warn(text, stacklevel=2)
+        return cls.voting(model, fit_votes(model, people, settings), engine)
 
     @classmethod
     def load(cls, path: str | Path, engine: str = "auto") -> Self:
@@ -229,12 +228,32 @@ class FairPredictor:
 
     def _decide_compiled(self, people: Matrix) -> Answers | None:
         """Decide in compiled code alone, the fastest way; return None if it does not apply."""
-        if self.weights is not None or self.budget is not UNLIMITED or self._mean is not None:
+        if self.budget is not UNLIMITED:
             return None
         if type(people) is not np.ndarray or people.dtype != np.float64:
             return None
+        mean = self._mean or self._listed
+        if mean is not None:
+            return self._decide_means(people, mean)
+        if self.weights is not None:
+            return None
         engine = choose(CountOf(self.model), self.engine)
         return engine.majority(self.model, people)
+
+    def _decide_means(self, people: Matrix, mean: MeanDecision) -> Answers | None:
+        """Decide by means in compiled code, and exactly where that leaves people undecided."""
+        engine = choose(MeanOf(self.model), self.engine)
+        decisions = engine.mean_decisions(self.model, people, mean, weights=self.weights)
+        if decisions is None:
+            return None
+        favorable = decisions == 1
+        rest = np.flatnonzero(decisions == UNDECIDED)
+        if rest.size:
+            exact = self._aggregate(people[rest])
+            if not exact.decided.all():
+                return None
+            favorable[rest] = exact.outcomes
+        return np.asarray(favorable)
 
     def _reason(self, person: Vector) -> str:
         """Return why a person remains undecided under this budget."""
@@ -264,6 +283,11 @@ class FairPredictor:
 
     def medians(self, people: Matrix) -> Spread:
         """Find the median score of each person's counterparts; regression only."""
+        if self._mean is not None:
+            raise EngineError(
+                f"medians are for a regression without a mean: got the vote {self.vote!r}; "
+                "expected 'majority'; use means"
+            )
         if self.model.rule.tolerance is None:
             raise EngineError(
                 "medians are for regression: got a model with decisions; expected a Tolerance; "
@@ -347,13 +371,9 @@ class FairPredictor:
         """Deduplicate people with the same key: they have the same counterparts."""
         people = self._checked(people)
         seen: dict[bytes, int] = {}
-        first: list[int] = []
-        inverse = np.zeros(len(people), dtype=np.int64)
-        for row, key in enumerate(self.model.relation.keys(people)):
-            index = seen.setdefault(key, len(seen))
-            if index == len(first):
-                first.append(row)
-            inverse[row] = index
+        indices = [seen.setdefault(key, len(seen)) for key in self.model.relation.keys(people)]
+        inverse = np.array(indices, dtype=np.int64)
+        first = np.unique(inverse, return_index=True)[1]  # numbered in order of appearance
         return people[first], inverse
 
     def _checked(self, people: Matrix) -> Matrix:
@@ -369,13 +389,18 @@ class FairPredictor:
         return people
 
 
-def _weights(name: str, model: Model, people: Matrix, least: int) -> VoteWeights | None:
-    """Return the weights of this name."""
-    if name not in WEIGHTS:
-        raise SchemaError(f"invalid weights: {unknown_choice(name, WEIGHTS)}")
-    if name == "equal":
-        return None
-    return VoteWeights.from_people(model.space, people, least=least)
+def _check_fitted(weights: object, level: object) -> None:
+    """Raise for settings that only people can turn into numbers."""
+    if weights is not None and not isinstance(weights, VoteWeights):
+        raise SchemaError(
+            f"weights without people: got weights={weights!r}; expected VoteWeights, or None for "
+            "one vote each; use FairPredictor.fitted(model, people)"
+        )
+    if isinstance(level, str):
+        raise SchemaError(
+            f"a level without people: got level={level!r}; expected a number, or None for the "
+            "model's threshold; use FairPredictor.fitted(model, people)"
+        )
 
 
 def _indices_in_parts(parts: list[Part]) -> Counts:

@@ -1,6 +1,8 @@
 """Weights, ballot and level of a vote, fitted once on other people."""
 
-from dataclasses import dataclass
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,14 +13,53 @@ from feta.engine.means import MeanSums
 from feta.engine.protocol import UNLIMITED
 from feta.errors import SchemaError, Undecided
 from feta.model import Model
+from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.vote.graded_ballot import EVEN_CELLS, GradedBallot
+from feta.vote.mean_decision import mean_decision
 from feta.vote.probability import probability_at
+from feta.vote.settings import VoteSettings
+from feta.vote.stored_votes import StoredVotes
 from feta.vote.totals import Totals, score_range
 
 # People whose counterparts the thresholds of a ballot are fitted to, and their counterparts.
 BALLOT_PEOPLE = 400
 BALLOT_SCORES = 100_000
+
+
+def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> StoredVotes:
+    """Fit weights, ballot and level to people, once; the settings must fit the model."""
+    model.space.check(people)
+    if settings.needs_people and not len(people):
+        raise SchemaError(
+            "votes without people: got 0 people; expected people to whom weights and level are "
+            "fitted, other than those to be decided"
+        )
+    weights = fitted_weights(model.space, people, settings)
+    digest = hashlib.sha256(people.astype(np.dtype("<f8")).tobytes()).hexdigest()
+    votes = StoredVotes(settings.vote, None, weights, None, digest)
+    mean = mean_decision(model, settings.vote, None, None)
+    level = settings.level
+    if mean is None or mean.cutoff is None or level is None:
+        return votes
+    asked = Asked.of(model, people, level)
+    found = asked.level(MeanSums(model, mean.vote, weights))
+    if mean.vote.unit == 1:  # scores need no ballot
+        return replace(votes, level=found)
+    ballot = fit_ballot(MeanSums(model, mean.vote, weights), asked.people, found)
+    return replace(votes, ballot=ballot, level=asked.level(MeanSums(model, ballot, weights)))
+
+
+def fitted_weights(
+    space: FeatureSpace, people: Matrix, settings: VoteSettings
+) -> VoteWeights | None:
+    """Return the weights, those of the people if they are empirical; None for one vote each."""
+    weights = settings.weights
+    if isinstance(weights, str):
+        if weights == "equal":
+            return None
+        return VoteWeights.from_people(space, people, least=settings.least)
+    return weights
 
 
 def fit_ballot(sums: MeanSums, people: Matrix, level: float) -> GradedBallot:
@@ -29,7 +70,7 @@ def fit_ballot(sums: MeanSums, people: Matrix, level: float) -> GradedBallot:
     """
     model, weights = sums.model, sums.weights
     scale, totals = sums.scale(people[:1]), all_totals(sums, people)
-    distance = np.abs(totals.middles / scale - level)
+    distance = np.abs(totals.middles[:, 0] / scale - level)
     near = np.argsort(distance, kind="stable")[:BALLOT_PEOPLE]
     scores = np.sort(np.concatenate([_scores(model, people[row], weights) for row in near]))
     chosen = scores[np.linspace(0, len(scores) - 1, EVEN_CELLS // 2).round().astype(int)]
@@ -69,6 +110,21 @@ class Asked:
     n_favorable: int | None  # that should be favorable; None: the level is given
     given: float
 
+    @classmethod
+    def of(cls, model: Model, people: Matrix, level: float | str) -> "Asked":
+        """Deduplicate people by their keys."""
+        keys = [bytes(key) for key in model.relation.keys(people)]
+        index = {key: row for row, key in reversed(list(enumerate(keys)))}
+        counts = Counter(keys)
+        rows = sorted(index.values())
+        keep = isinstance(level, str)
+        return cls(
+            people[rows],
+            np.array([counts[keys[row]] for row in rows], dtype=np.int64),
+            int(model.decide(people).sum()) if keep else None,
+            0.0 if isinstance(level, str) else float(level),
+        )
+
     def level(self, sums: MeanSums) -> float:
         """Return the level at which the number of favorable people is nearest to the one asked for.
 
@@ -78,7 +134,8 @@ class Asked:
             return self.given
         sign = 1 if sums.model.rule.favors == "above" else -1
         totals = all_totals(sums, self.people)
-        lows, highs = (totals.lows, totals.highs) if sign == 1 else (-totals.highs, -totals.lows)
+        lows, highs = totals.first()
+        lows, highs = (lows, highs) if sign == 1 else (-highs, -lows)
         clusters = self._clusters(sums, lows, highs, sign)
         return sign * _between(clusters, self.n_favorable, sums.scale(self.people[:1]))
 
@@ -109,10 +166,10 @@ class Asked:
             return [cluster]
         by_total: dict[Fraction, list[int]] = {}
         for row in cluster.rows:
-            total = sums.exact(self.people[row : row + 1], BudgetTracker(UNLIMITED))
-            if total is None:
+            totals = sums.exact(self.people[row : row + 1], BudgetTracker(UNLIMITED))
+            if totals is None:
                 raise Undecided((row,), "its mean is not exact")
-            by_total.setdefault(sign * total, []).append(row)
+            by_total.setdefault(sign * totals[0], []).append(row)
         return [
             _Cluster(rows, total, total, int(self.numbers[rows].sum()))
             for total, rows in sorted(by_total.items(), reverse=True)

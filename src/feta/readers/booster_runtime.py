@@ -16,6 +16,7 @@ from feta.readers.onnx.trees import onnx_tree_sums
 from feta.readers.runtime import Runtime, SourceAnswers, estimator_answers, estimator_name
 from feta.readers.sklearn.tree_inputs import inputs_of
 from feta.readers.trees.source_table import SourceTable
+from feta.scorer.protocol import SHARES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +91,7 @@ def _sums_runtime(sums: Callable[[Matrix], Array], model: Model) -> Runtime:
 
     def run(people: Matrix) -> SourceAnswers:
         outputs = np.asarray(sums(people), dtype=np.float64)
-        if outputs.shape[1] == 1 and model.scorer.link == "share":
+        if outputs.shape[1] == 1 and model.scorer.link in SHARES:
             outputs = np.hstack([1 - outputs, outputs])
         return SourceAnswers(model.rule.answers_of_outputs(outputs, probabilities=False))
 

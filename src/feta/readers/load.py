@@ -28,6 +28,7 @@ from feta.rule import Rule, rule_kind
 from feta.scorer.protocol import Scorer
 from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
+from feta.vote.settings import VoteSettings
 from feta.vote.stored_votes import StoredVotes
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class LoadedModel:
     options: TableOptions = field(default_factory=TableOptions)  # how pandas reads a table
     outcome_classes: tuple[tuple[str, str], ...] = ()  # outcomes with other names than classes
     votes: StoredVotes = field(default_factory=StoredVotes)  # of a .feta file
+    settings: VoteSettings | None = None  # of a schema's [votes]
 
     @property
     def runtime_name(self) -> str:
@@ -119,6 +121,7 @@ def open_model(
         nonempty,
         table_options,
         declared.outcome_classes(_classes(source.estimator)),
+        settings=declared.file.votes,
     )
 
 

@@ -82,7 +82,9 @@ class Opening:
         except SchemaError as error:
             raise SchemaError(f"{schema}: {str(error).removeprefix(f'{schema}: ')}") from None
         runtime, unit = counted_runtime(model), declared.decision.unit
-        return LoadedModel(model, runtime, unit, table, formats, notes, options)
+        return LoadedModel(
+            model, runtime, unit, table, formats, notes, options, settings=declared.file.votes
+        )
 
 
 def open_any(origin: ModelOrigin, opening: Opening, source: SourceOptions) -> LoadedModel:

@@ -22,6 +22,7 @@ from feta.rule import probability_of
 from feta.scorer.network.agreement import Squash
 from feta.scorer.network.embedding import unexpanded
 from feta.scorer.network.network import Network
+from feta.scorer.protocol import SHARES
 from feta.verdict.counterexample import Counterexample
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def _deciding_function(model: Model, last: object) -> tuple[str, float | None]:
         return "predict", _predicted_threshold(model)
     if threshold is None or threshold == 0.0:  # the threshold of predict
         return "predict", None
-    if model.scorer.link == "share":  # the threshold is the probability itself
+    if model.scorer.link in SHARES:  # the threshold is the probability itself
         return "predict_proba", threshold
     if has_own_threshold(last) and model.scorer.link != "logit":
         raise NetworkError(
@@ -302,7 +303,7 @@ def estimator_answers(estimator: Any, last: Any, model: Model, rows: object) -> 
         return SourceAnswers(rule.answers_of_labels(labels, classes), outputs, squash)
     values = np.asarray(getattr(estimator, function)(rows), dtype=np.float64)
     values = values.reshape(len(values), -1)
-    if model.scorer.link == "share":
+    if model.scorer.link in SHARES:
         answers = rule.answers_of_outputs(values[:, -1:], probabilities=False)
     else:
         answers = rule.answers_of_outputs(values, probabilities=function == "predict_proba")
@@ -334,7 +335,7 @@ def _outputs(
     if is_skorch(last) or has_own_threshold(last):
         return None, None
     n_outputs = model.scorer.outputs
-    if model.scorer.link == "share":
+    if model.scorer.link in SHARES:
         return _shares(np.asarray(estimator.predict_proba(rows), dtype=np.float64), model), None
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(rows), dtype=np.float64)

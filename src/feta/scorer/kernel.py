@@ -75,6 +75,18 @@ class References:
     half: float = 0.0  # half the width of the bands, rounded down
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class KernelVote:
+    """A vote by means: favorable sums are at least, or else at most, the edge."""
+
+    assignment_ids: Counts
+    votes: Counts
+    thresholds: Vector  # of the score; none: the score itself contributes
+    grades: Counts
+    above: bool
+    edge: float
+
+
 class LatticeKernel(Protocol):
     """Searches over all assignments of finite sensitive attributes."""
 
@@ -92,6 +104,13 @@ class LatticeKernel(Protocol):
 
     def majority(self, people: Matrix, *, threads: int) -> Answers | None:
         """Decide each row by majority; None if a row is invalid or needs exact arithmetic."""
+        ...
+
+    def mean_decisions(self, people: Matrix, vote: KernelVote, *, threads: int) -> Counts | None:
+        """Decide each row by a mean: 1, 0, or −1 where that needs exact arithmetic.
+
+        None if a row is invalid, or if the kernel computes no means.
+        """
         ...
 
     def find(self, people: Matrix, references: References, limits: Limits) -> KernelSearch:

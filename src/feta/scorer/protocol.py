@@ -28,8 +28,17 @@ Side = Literal["above", "below"]
 Provenance = Literal["proved", "counted", "sampled"]
 
 # The link between a score and the source's own prediction y: y itself, ln(y / (1 − y)) (of several
-# classes the softmax), ln y, the quantile Φ⁻¹(y), or y as a share of votes, which is a probability.
-Link = Literal["identity", "logit", "log", "probit", "share"]
+# classes the softmax), ln y, the quantile Φ⁻¹(y), y as a share of votes, which is a probability, or
+# the share of the second class minus that of the first, 2y − 1.
+Link = Literal["identity", "logit", "log", "probit", "share", "share_margin"]
+
+# The links of a scorer whose prediction is a share of votes.
+SHARES: tuple[Link, ...] = ("share", "share_margin")
+
+
+def link_of_difference(link: Link) -> Link:
+    """Return the link of the second score minus the first."""
+    return "share_margin" if link == "share" else link
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,7 @@
 """The listed assignment that is nearest to another one."""
 
+from math import lcm
+
 import numpy as np
 
 from feta.arrays import Counts
@@ -8,6 +10,9 @@ from feta.space.feature_space import FeatureSpace
 
 # Distances computed at a time.
 MAX_DISTANCES = 2**22
+
+# The unit of distances, so that sums over axes of up to 2^20 values are int64.
+MAX_COMMON = 2**30
 
 
 def nearest_assignments(space: FeatureSpace, assignment_ids: Counts, listed: Counts) -> Counts:
@@ -28,14 +33,17 @@ def nearest_assignments(space: FeatureSpace, assignment_ids: Counts, listed: Cou
 def _nearest(space: FeatureSpace, assignment_ids: Counts, listed: Counts) -> Counts:
     """Return the index of the nearest one; the first of equals."""
     lattice = space.lattice
-    n_different = np.zeros((len(assignment_ids), len(listed)))
+    n_different = np.zeros((len(assignment_ids), len(listed)), dtype=np.int64)
     distance = np.zeros_like(n_different)
+    common = lcm(*(len(axis) for axis in lattice.axes))
+    # Equal distances must be equal numbers: integers, unless they would overflow.
+    unit = common if common < MAX_COMMON else MAX_COMMON
     pairs = zip(lattice.coordinates(assignment_ids), lattice.coordinates(listed), strict=True)
     for axis, (own, others) in zip(lattice.axes, pairs, strict=True):
         steps = np.abs(own[:, None] - others[None, :])
         if isinstance(axis.attribute, Categorical):
             n_different += steps > 0
         else:
-            distance += steps / len(axis)
-    # A distance of numbers is less than 1 per axis, so it never outweighs a category.
-    return np.argmin(n_different * (len(lattice.axes) + 1) + distance, axis=1)
+            distance += steps * unit // len(axis)
+    # A distance of numbers is less than one unit per axis, so it never outweighs a category.
+    return np.argmin(n_different * (unit * (len(lattice.axes) + 1)) + distance, axis=1)

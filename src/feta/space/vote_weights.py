@@ -58,7 +58,8 @@ class VoteWeights:
             raise SchemaError(
                 f"no sensitive assignment has {least} people: got at most {votes.max()} of "
                 f"{len(people)}; expected {least} or more, so that the weights reveal nobody; "
-                "give more people, declare fewer sensitive columns, or store exact weights"
+                "declare fewer sensitive columns, give more people, or store exact weights "
+                "(--exact-weights, or least=1)"
             )
         nearest = nearest_assignments(space, assignment_ids[~listed], assignment_ids[listed])
         merged = votes[listed].copy()

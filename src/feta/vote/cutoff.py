@@ -9,7 +9,7 @@ from feta.errors import SchemaError
 from feta.rule.comparator import UNDECIDED, Decisions
 from feta.rule.protocol import is_finite_number
 from feta.scorer.protocol import Side
-from feta.vote.totals import Totals
+from feta.vote.totals import ExactTotals, Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +24,24 @@ class CutOff:
             raise SchemaError(f"invalid level: got {self.level!r}; expected a finite number")
         object.__setattr__(self, "level", float(self.level) + 0.0)
 
+    def edge(self, scale: int) -> float:
+        """Return the last favorable float64 sum."""
+        cut = Fraction(self.level) * scale
+        return _at_least(cut) if self.favors == "above" else -_at_least(-cut)
+
     def decide(self, totals: Totals, scale: int) -> Decisions:
         """Decide sums of `scale` times the mean; UNDECIDED where the bounds do not decide."""
-        cut = Fraction(self.level) * scale
+        (lows, highs), edge = totals.first(), self.edge(scale)
         if self.favors == "above":
-            edge = _at_least(cut)
-            favorable, unfavorable = totals.lows >= edge, totals.highs < edge
+            favorable, unfavorable = lows >= edge, highs < edge
         else:
-            edge = -_at_least(-cut)
-            favorable, unfavorable = totals.highs <= edge, totals.lows > edge
+            favorable, unfavorable = highs <= edge, lows > edge
         return np.where(favorable, 1, np.where(unfavorable, 0, UNDECIDED)).astype(np.int8)
 
-    def decide_exactly(self, total: Fraction, scale: int) -> int:
+    def decide_exactly(self, totals: ExactTotals, scale: int) -> int:
         """Decide one sum."""
         cut = Fraction(self.level) * scale
-        return int(total >= cut if self.favors == "above" else total <= cut)
+        return int(totals[0] >= cut if self.favors == "above" else totals[0] <= cut)
 
 
 def _at_least(number: Fraction) -> float:

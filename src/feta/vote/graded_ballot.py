@@ -19,7 +19,7 @@ from feta.errors import SchemaError
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import CounterpartPoints, Link
 from feta.vote.probability import score_of
-from feta.vote.totals import Totals, score_range
+from feta.vote.totals import ExactTotals, Steps, Totals, score_range
 
 # The grade of probability 1.
 UNIT = 2**20
@@ -77,6 +77,11 @@ class GradedBallot:
         ]
         return cls(np.array(list(cells)), np.array(middles, dtype=np.int64))
 
+    @property
+    def steps(self) -> Steps:
+        """Thresholds and grades."""
+        return self.thresholds, self.grades
+
     def totals(self, points: CounterpartPoints, votes: Counts) -> Totals:
         """Sum the grades of each person's counterparts; float64 holds such integers exactly."""
         lows, highs = score_range(points)
@@ -87,16 +92,16 @@ class GradedBallot:
             first[near], last[near] = self._cells(points.exact_scores(near))
         shape = (len(points.people), -1)
         return Totals(
-            (self.grades[first].reshape(shape) @ votes).astype(np.float64),
-            (self.grades[last].reshape(shape) @ votes).astype(np.float64),
+            (self.grades[first].reshape(shape) @ votes).astype(np.float64)[:, None],
+            (self.grades[last].reshape(shape) @ votes).astype(np.float64)[:, None],
         )
 
-    def exact_total(self, points: CounterpartPoints, votes: Counts) -> Fraction | None:
+    def exact_totals(self, points: CounterpartPoints, votes: Counts) -> ExactTotals | None:
         """Return the sum for one person; None if intervals of scores leave it open."""
         first, last = self._cells(points.exact_scores(np.arange(len(points))))
         if (first != last).any():
             return None
-        return Fraction(int(self.grades[first] @ votes))
+        return (Fraction(int(self.grades[first] @ votes)),)
 
     def _cells(self, scores: ExactScores) -> tuple[Counts, Counts]:
         """Return the lowest and the highest cell that each score may be in."""

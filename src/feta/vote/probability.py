@@ -8,10 +8,13 @@ from decimal import Decimal, localcontext
 from statistics import NormalDist
 
 from feta.errors import SchemaError
-from feta.scorer.protocol import Link
+from feta.scorer.protocol import SHARES, Link
 
 # Links whose prediction is a probability of the favorable side.
-PROBABILITY_LINKS: tuple[Link, ...] = ("logit", "probit", "share")
+PROBABILITY_LINKS: tuple[Link, ...] = ("logit", "probit", *SHARES)
+
+# Links of several scores whose predictions are the probabilities of the classes.
+CLASS_LINKS: tuple[Link, ...] = ("logit", "share")
 
 # Digits of decimal arithmetic; float64 has 17.
 DIGITS = 30
@@ -35,6 +38,8 @@ def score_of(probability: float, link: Link) -> float:
             return round(NormalDist().inv_cdf(probability), PROBIT_DECIMALS)
         case "share":
             return probability
+        case "share_margin":
+            return 2 * probability - 1
         case _:
             raise no_probability(link)
 
@@ -51,6 +56,8 @@ def probability_at(score: float, link: Link) -> float:
             return round(NormalDist().cdf(score), PROBIT_DECIMALS)
         case "share":
             return score
+        case "share_margin":
+            return (1 + score) / 2
         case _:
             raise no_probability(link)
 
@@ -59,5 +66,5 @@ def no_probability(link: Link) -> SchemaError:
     """Return the error for a model whose scores are no probabilities."""
     return SchemaError(
         f"the model has no probabilities: got scores with the link {link!r}; expected a sigmoid, "
-        "or shares of votes; use vote='mean_score'"
+        "a softmax, or shares of votes; use vote='mean_score'"
     )

@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from feta import Categorical, FeatureSpace, Integer, Real
+from feta import Categorical, FairClassifier, FeatureSpace, Integer, Real
 
 SEXES = ("female", "male")
 SPACE = FeatureSpace(
@@ -40,6 +40,16 @@ X = pd.DataFrame(
 )
 SOME = X.head(10)
 Y = np.where(X["income"] + 3 * X["age"] + 20 * (X["sex"] == "male") > 120, "yes", "no")
+
+
+def majority(
+    estimator: BaseEstimator | None = None,
+    space: Any = None,  # noqa: ANN401 - also invalid ones
+    **options: Any,  # noqa: ANN401 - parameters
+) -> FairClassifier:
+    """Return a classifier with the paper's vote: the majority of equal votes."""
+    votes = {"vote": "majority", "weights": None, "level": None}
+    return FairClassifier(estimator, space, **(votes | options))
 
 
 def pipeline(*more: BaseEstimator) -> BaseEstimator:

@@ -44,6 +44,7 @@ from tests.unit.estimators.classifiers import (
     counterparts,
     linear,
     logistic,
+    majority,
     perceptron,
     pipeline,
 )
@@ -54,8 +55,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     [
-        FairClassifier(LogisticRegression(), sensitive=["x0"]),
-        FairClassifier(DecisionTreeClassifier(random_state=0), sensitive=["x0"]),
+        majority(LogisticRegression(), sensitive=["x0"]),
+        majority(DecisionTreeClassifier(random_state=0), sensitive=["x0"]),
     ],
     expected_failed_checks=lambda _: {
         "check_estimators_nan_inf": "predict does not read sensitive values, so it cannot "
@@ -69,14 +70,12 @@ def test_it_is_a_scikit_learn_estimator(
 
 
 def test_nan_and_infinity_are_rejected_in_columns_that_are_read() -> None:
-    check_estimators_nan_inf(
-        "FairClassifier", FairClassifier(LogisticRegression(), sensitive=["x1"])
-    )
+    check_estimators_nan_inf("FairClassifier", majority(LogisticRegression(), sensitive=["x1"]))
 
 
 @KINDS
 def test_all_counterparts_get_the_same_decision(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     for _, person in X.head(8).iterrows():
         assert len(set(fair.predict(counterparts(person)))) == 1
 
@@ -85,7 +84,7 @@ def test_all_counterparts_get_the_same_decision(estimator: BaseEstimator) -> Non
 def test_the_decision_is_the_majority_of_the_estimators_decisions(
     estimator: BaseEstimator,
 ) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     takes_rows = not hasattr(estimator, "steps")
     for _, person in X.head(8).iterrows():
         everyone = counterparts(person)
@@ -97,13 +96,13 @@ def test_the_decision_is_the_majority_of_the_estimators_decisions(
 
 @KINDS
 def test_it_can_be_pickled(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     again = pickle.loads(pickle.dumps(fair))
     assert again.predict(SOME).tolist() == fair.predict(SOME).tolist()
 
 
 def test_fit_sets_the_documented_attributes() -> None:
-    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    fair = majority(logistic(), SPACE).fit(X, Y)
     assert fair.classes_.tolist() == ["no", "yes"]
     assert fair.n_features_in_ == 4
     assert fair.feature_names_in_.tolist() == list(X.columns)
@@ -117,14 +116,14 @@ def test_fit_sets_the_documented_attributes() -> None:
 
 def test_a_tie_goes_to_the_second_class_of_a_readable_estimator() -> None:
     # n + s − 1.5 > 0: at n = 1 the two counterparts get different decisions.
-    fair = FairClassifier(linear([1.0, 1.0], -1.5), FLIP).fit(TWO)
+    fair = majority(linear([1.0, 1.0], -1.5), FLIP).fit(TWO)
     assert fair.predict(pd.DataFrame({"n": [0.0, 1.0, 2.0]})).tolist() == [0, 1, 1]
     assert fair.predict_proba(pd.DataFrame({"n": [1.0]})).tolist() == [[0.5, 0.5]]
 
 
 def test_a_tie_goes_to_the_second_class_of_an_unreadable_estimator() -> None:
     rule = Rule(lambda table: (table["s"] + table["n"] > 1.5).astype(int))
-    fair = FairClassifier(rule, FLIP).fit(TWO, [0, 0, 1, 1])
+    fair = majority(rule, FLIP).fit(TWO, [0, 0, 1, 1])
     assert fair.predict(pd.DataFrame({"n": [0.0, 1.0, 2.0]})).tolist() == [0, 1, 1]
     assert fair.predict_proba(pd.DataFrame({"n": [1.0]})).tolist() == [[0.5, 0.5]]
 
@@ -132,7 +131,7 @@ def test_a_tie_goes_to_the_second_class_of_an_unreadable_estimator() -> None:
 def test_a_score_of_exactly_zero_is_a_vote_for_the_first_class() -> None:
     # n − 1 does not depend on s: at n = 1 both counterparts score exactly 0, and 0 > 0 is false.
     trained = linear([0.0, 1.0], -1.0)
-    fair = FairClassifier(trained, FLIP).fit(TWO)
+    fair = majority(trained, FLIP).fit(TWO)
     people = pd.DataFrame({"n": [0.5, 1.0, 1.5]})
     assert fair.predict(people).tolist() == [0, 0, 1]
     assert trained.predict([[0.0, 0.5], [0.0, 1.0], [0.0, 1.5]]).tolist() == [0, 0, 1]
@@ -141,7 +140,7 @@ def test_a_score_of_exactly_zero_is_a_vote_for_the_first_class() -> None:
 
 @KINDS
 def test_the_class_with_most_votes_wins(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Z)
+    fair = majority(estimator, SPACE).fit(X, Z)
     assert fair.classes_.tolist() == THREE.tolist()
     takes_rows = not hasattr(estimator, "steps")
     shares, answers = fair.predict_proba(SOME), fair.predict(SOME)
@@ -157,14 +156,14 @@ def test_the_class_with_most_votes_wins(estimator: BaseEstimator) -> None:
 
 def test_a_tie_of_several_classes_goes_to_the_first_of_them() -> None:
     rule = Rule(lambda table: np.array([2, 1])[table["s"].to_numpy()], classes=(0, 1, 2))
-    fair = FairClassifier(rule, FLIP).fit(TWO, [0, 1, 2, 2])
+    fair = majority(rule, FLIP).fit(TWO, [0, 1, 2, 2])
     assert fair.predict(TWO).tolist() == [1] * 4
 
 
 @KINDS
 def test_votes_may_be_weighted(estimator: BaseEstimator) -> None:
     votes: dict[tuple[Value, ...], int] = {(18, "female"): 3, (25, "male"): 1}
-    fair = FairClassifier(estimator, SPACE, weights=VoteWeights.of(SPACE, votes)).fit(X, Z)
+    fair = majority(estimator, SPACE, weights=VoteWeights.of(SPACE, votes)).fit(X, Z)
     takes_rows = not hasattr(estimator, "steps")
     shares = fair.predict_proba(SOME)
     for row, (_, person) in enumerate(SOME.iterrows()):
@@ -191,7 +190,7 @@ def schema(**decision: Any) -> Schema:  # noqa: ANN401 - the fields of [decision
 def test_the_threshold_of_a_schema_is_used(
     decision: dict[str, Any], is_second_class: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> None:
-    fair = clone(FairClassifier(pipeline(), schema(**decision))).fit(X, Y)
+    fair = clone(majority(pipeline(), schema(**decision))).fit(X, Y)
     fair = pickle.loads(pickle.dumps(fair))
     shares, answers = fair.predict_proba(SOME), fair.predict(SOME)
     for row, (_, person) in enumerate(SOME.iterrows()):
@@ -200,16 +199,16 @@ def test_the_threshold_of_a_schema_is_used(
         assert shares[row].tolist() == [1 - share, share]
         favorable = 1 - share if decision.get("favors") else share
         assert answers[row] == fair.classes_[int((favorable >= 0.5) != ("favors" in decision))]
-    half = FairClassifier(pipeline(), SPACE).fit(X, Y)
+    half = majority(pipeline(), SPACE).fit(X, Y)
     assert half.predict_proba(X).tolist() != fair.predict_proba(X).tolist()
 
 
 def test_a_tie_goes_to_the_class_that_the_schema_favors() -> None:
     below = Schema(SchemaFile(FLIP, {}, {}, {}, Decision(favors="below")))
     people = pd.DataFrame({"n": [0.0, 1.0, 2.0]})
-    readable = FairClassifier(linear([1.0, 1.0], -1.5), below).fit(TWO)
+    readable = majority(linear([1.0, 1.0], -1.5), below).fit(TWO)
     rule = Rule(lambda table: (table["s"] + table["n"] > 1.5).astype(int))
-    unreadable = FairClassifier(rule, below).fit(TWO, [0, 0, 1, 1])
+    unreadable = majority(rule, below).fit(TWO, [0, 0, 1, 1])
     for fair in (readable, unreadable):
         assert fair.predict(people).tolist() == [0, 0, 1]
         assert fair.predict_proba(people).tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
@@ -227,40 +226,38 @@ def test_a_tie_goes_to_the_class_that_the_schema_favors() -> None:
 )
 def test_an_unsuitable_schema_is_rejected(make_schema: Callable[[], Schema], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
-        FairClassifier(pipeline(), make_schema()).fit(X, Y)
+        majority(pipeline(), make_schema()).fit(X, Y)
 
 
 def test_classes_in_another_order_than_the_estimators_are_rejected() -> None:
     wrong_order = schema(classes=("low", "middle", "high"))
     with pytest.raises(SchemaError, match=r'write classes = \["high", "low", "middle"\]'):
-        FairClassifier(pipeline(), wrong_order).fit(X, Z)
+        majority(pipeline(), wrong_order).fit(X, Z)
     right_order = schema(classes=("high", "low", "middle"))
-    fair = FairClassifier(pipeline(), right_order).fit(X, Z)
-    assert (
-        fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Z).predict(X).tolist()
-    )
+    fair = majority(pipeline(), right_order).fit(X, Z)
+    assert fair.predict(X).tolist() == majority(pipeline(), SPACE).fit(X, Z).predict(X).tolist()
 
 
 def test_a_threshold_that_predict_would_ignore_is_rejected() -> None:
     with pytest.raises(SchemaError, match="threshold does not apply"):
-        FairClassifier(pipeline(Normalizer()), schema(favorable="yes", probability=0.8)).fit(X, Y)
+        majority(pipeline(Normalizer()), schema(favorable="yes", probability=0.8)).fit(X, Y)
 
 
 def test_a_grid_search_sets_parameters_of_the_estimator() -> None:
     grid = {"estimator__alpha": [1e-4, 1.0], "engine": ["exhaustive"]}
-    search = GridSearchCV(FairClassifier(perceptron(), SPACE), grid, cv=2).fit(X, Y)
+    search = GridSearchCV(majority(perceptron(), SPACE), grid, cv=2).fit(X, Y)
     assert search.best_estimator_.estimator_.alpha in (1e-4, 1.0)
     assert search.predict(X.drop(columns=SENSITIVE)).shape == (60,)
 
 
 def test_cross_validation_and_pipelines_accept_it() -> None:
-    fair = FairClassifier(logistic(), SPACE)
+    fair = majority(logistic(), SPACE)
     scores = cross_val_score(make_pipeline(FunctionTransformer(), fair), X, Y, cv=3)
     assert scores.min() > 0.5
 
 
 def test_a_clone_has_the_same_parameters_and_is_not_fitted() -> None:
-    fair = FairClassifier(logistic(), SPACE, engine="exhaustive").fit(X, Y)
+    fair = majority(logistic(), SPACE, engine="exhaustive").fit(X, Y)
     copy = clone(fair)
     assert copy.space == SPACE
     assert copy.engine == "exhaustive"
@@ -278,54 +275,54 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
     ("fair", "labels", "message"),
     [
         (
-            FairClassifier(space=SPACE),
+            majority(space=SPACE),
             Y,
             r"got None; expected a classifier; "
             r"for example FairClassifier\(LogisticRegression\(\), sp",
         ),
         (
-            FairClassifier(LogisticRegression()),
+            majority(LogisticRegression()),
             Y,
             r"got neither a space nor .*; pass sensitive=",
         ),
         (
-            FairClassifier(LogisticRegression(), sensitive="age"),
+            majority(LogisticRegression(), sensitive="age"),
             Y,
             r"invalid sensitive: got 'age'; expected a list of column names; write \['age'\]",
         ),
         (
-            FairClassifier(LogisticRegression(), "schema.toml"),  # type: ignore[arg-type]  # the error under test
+            majority(LogisticRegression(), "schema.toml"),
             Y,
             "invalid space: got str; expected a FeatureSpace or a Schema",
         ),
         (
-            FairClassifier(LogisticRegression(), SPACE),
+            majority(LogisticRegression(), SPACE),
             None,
             "fit requires y to be passed, but the target y is None",
         ),
         (
-            FairClassifier(LogisticRegression(), SPACE),
+            majority(LogisticRegression(), SPACE),
             np.full(60, "yes"),
             "invalid y: got 1 class, .*'yes'.*; expected two classes or more",
         ),
         (
-            FairClassifier(LinearRegression(), FLIP),
+            majority(LinearRegression(), FLIP),
             Y == "yes",
             r"got LinearRegression with the classes \(\); expected a classifier of two or more",
         ),
         (
-            FairClassifier(Rule(len, classes=("a",)), SPACE),
+            majority(Rule(len, classes=("a",)), SPACE),
             Y,
             "got Rule with the classes .*'a'",
         ),
         (
-            FairClassifier(LogisticRegression(), SPACE, weights={(18, "male"): 1}),  # type: ignore[arg-type]  # the error under test
+            majority(LogisticRegression(), SPACE, weights={(18, "male"): 1}),
             Y,
             r"invalid weights: got dict; expected VoteWeights; "
             r"use feta\.VoteWeights\.of\(space, votes\)",
         ),
         (
-            FairClassifier(
+            majority(
                 LogisticRegression(),
                 SPACE,
                 weights=VoteWeights(np.array([15]), np.array([1]), OTHER_AGES),
@@ -334,7 +331,7 @@ REALS = FeatureSpace((Real("income", 0, 100, sensitive=True),))
             "vote weights belong to another space",
         ),
         (
-            FairClassifier(LogisticRegression(), REALS),
+            majority(LogisticRegression(), REALS),
             Y,
             "'income' has uncountably many values: got a real number; .*; declare it integer, or "
             "give a step",
@@ -350,6 +347,6 @@ def test_invalid_arguments_of_fit_are_rejected(
 
 
 def test_an_unknown_engine_is_rejected() -> None:
-    fair = FairClassifier(logistic(), SPACE, engine="exhaustiv").fit(X, Y)
+    fair = majority(logistic(), SPACE, engine="exhaustiv").fit(X, Y)
     with pytest.raises(EngineError, match="did you mean 'exhaustive'"):
         fair.predict(X)

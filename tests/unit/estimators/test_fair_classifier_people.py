@@ -38,6 +38,7 @@ from tests.unit.estimators.classifiers import (
     Y,
     linear,
     logistic,
+    majority,
     pipeline,
 )
 
@@ -47,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 
 @KINDS
 def test_sensitive_columns_may_be_missing_or_invalid(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     answers, shares = fair.predict(SOME).tolist(), fair.predict_proba(SOME).tolist()
     broken = SOME.assign(age="who knows", sex=pd.Series([{"a": 1}] * len(SOME), dtype=object))
     for table in (
@@ -62,7 +63,7 @@ def test_sensitive_columns_may_be_missing_or_invalid(estimator: BaseEstimator) -
 
 @KINDS
 def test_decisions_depend_on_neither_batch_nor_order(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     answers = fair.predict(SOME)
     assert [fair.predict(SOME.iloc[[row]])[0] for row in range(10)] == answers.tolist()
     assert fair.predict(SOME.iloc[::-1]).tolist() == answers[::-1].tolist()
@@ -72,14 +73,14 @@ def test_decisions_depend_on_neither_batch_nor_order(estimator: BaseEstimator) -
 
 @KINDS
 def test_an_empty_table_has_no_decisions(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     assert fair.predict(X.head(0)).shape == (0,)
     assert fair.predict_proba(X.head(0)).shape == (0, 2)
 
 
 @KINDS
 def test_a_category_that_fit_did_not_see_is_decided(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     assert set(fair.predict(SOME.assign(town="Ulm"))) <= {"yes", "no"}
 
 
@@ -87,7 +88,7 @@ def test_empty_cells_are_passed_to_a_pipeline_and_otherwise_rejected() -> None:
     holes = X[["age", "income"]].copy()
     holes.loc[8, "income"] = np.nan
     filled = make_pipeline(SimpleImputer(), logistic())
-    fair = FairClassifier(filled, sensitive=["age"]).fit(holes, Y)
+    fair = majority(filled, sensitive=["age"]).fit(holes, Y)
     assert fair.guarantee_ == FairClassifier.promise
     shares = fair.predict_proba(holes[["income"]])
     everyone = holes.loc[[8] * 8].assign(age=range(18, 26))
@@ -95,7 +96,7 @@ def test_empty_cells_are_passed_to_a_pipeline_and_otherwise_rejected() -> None:
     with pytest.raises(
         DomainError, match=r"'income' is missing: got nan; .*; fill the empty cells, .+missing=True"
     ):
-        FairClassifier(logistic(), sensitive=["age"]).fit(holes, Y)
+        majority(logistic(), sensitive=["age"]).fit(holes, Y)
 
 
 def as_records(frame: pd.DataFrame) -> list[dict[str, object]]:
@@ -104,7 +105,7 @@ def as_records(frame: pd.DataFrame) -> list[dict[str, object]]:
 
 @KINDS
 def test_people_may_be_dicts(estimator: BaseEstimator) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     records = as_records(SOME.drop(columns=SENSITIVE))
     assert fair.predict(records).tolist() == fair.predict(SOME).tolist()
     assert fair.predict(records[3]).tolist() == fair.predict(SOME)[3:4].tolist()
@@ -116,14 +117,14 @@ def test_people_may_be_dicts(estimator: BaseEstimator) -> None:
 
 
 def test_explain_accepts_dicts() -> None:
-    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    fair = majority(logistic(), SPACE).fit(X, Y)
     expected = [type(verdict) for verdict in fair.explain(SOME)]
     assert [type(verdict) for verdict in fair.explain(as_records(SOME))] == expected
 
 
 def test_predict_is_evaluated_on_one_fixed_table_per_distinct_person() -> None:
     rule = Rule(lambda table: np.zeros(len(table), dtype=int))
-    fair = FairClassifier(rule, FLIP).fit(TWO.astype({"s": "int8", "n": "float32"}), [0, 0, 1, 1])
+    fair = majority(rule, FLIP).fit(TWO.astype({"s": "int8", "n": "float32"}), [0, 0, 1, 1])
     fitted, *_ = seen = fair.estimator_.seen
     fair.predict(pd.DataFrame({"n": [3, 1, 3]}))
     assert [table["n"].tolist() for table in seen[1:]] == [[1.0, 1.0], [3.0, 3.0]]
@@ -135,7 +136,7 @@ def test_predict_is_evaluated_on_one_fixed_table_per_distinct_person() -> None:
 def test_an_estimator_fitted_on_an_array_gets_arrays() -> None:
     rule = Rule(lambda table: table[:, 0].astype(int))
     array = TWO.to_numpy(np.float32)
-    fair = FairClassifier(rule, sensitive=["x0"]).fit(array, [0, 0, 1, 1])
+    fair = majority(rule, sensitive=["x0"]).fit(array, [0, 0, 1, 1])
     assert fair.predict(array).tolist() == [1] * 4
     assert {(type(table), table.dtype.name) for table in fair.estimator_.seen} == {
         (np.ndarray, "float32")
@@ -152,7 +153,7 @@ def test_derived_columns_of_counterparts_match_their_source() -> None:
     )
     frame = pd.DataFrame({"band": ["young", "old"], "n": [0.0, 1.0], "age": [18, 20]})
     rule = Rule(lambda table: (table["band"] == "old").astype(int))
-    fair = FairClassifier(rule, space).fit(frame, [0, 1])
+    fair = majority(rule, space).fit(frame, [0, 1])
     assert fair.predict_proba(frame[["n"]])[:, 1].tolist() == [2 / 3, 2 / 3]
     table = fair.estimator_.seen[-1]
     assert table.to_dict("list") == {
@@ -172,7 +173,7 @@ def test_a_counterpart_with_a_category_that_fit_did_not_see_votes() -> None:
     )
     frame = pd.DataFrame({"sex": ["female", "male"], "n": [0, 1], "band": ["low", "low"]})
     rule = Rule(lambda table: (table["sex"] == "other").astype(int))
-    fair = FairClassifier(rule, space).fit(frame.astype("category"), [0, 1])
+    fair = majority(rule, space).fit(frame.astype("category"), [0, 1])
     assert fair.predict_proba(pd.DataFrame({"n": [7]}))[0, 1] == 1 / 3
     table = fair.estimator_.seen[-1]
     assert table["sex"].tolist() == ["female", "male", "other"]
@@ -183,7 +184,7 @@ def test_a_counterpart_with_a_category_that_fit_did_not_see_votes() -> None:
 def test_columns_outside_the_space_are_ignored() -> None:
     frame, more = X.assign(note="hello"), SOME.assign(note="hello")
     for estimator in (logistic(), pipeline()):
-        fair = FairClassifier(estimator, SPACE).fit(frame, Y)
+        fair = majority(estimator, SPACE).fit(frame, Y)
         assert fair.predict(more).tolist() == fair.predict(SOME).tolist()
 
 
@@ -191,18 +192,16 @@ def test_a_space_may_have_sensitive_columns_only() -> None:
     space = FeatureSpace((Integer("s", 0, 3, sensitive=True),))
     frame = pd.DataFrame({"s": [0, 1, 2, 3]})
     for estimator in (LogisticRegression(), DecisionTreeClassifier()):
-        fair = FairClassifier(estimator, space).fit(frame, [0, 1, 1, 1])
+        fair = majority(estimator, space).fit(frame, [0, 1, 1, 1])
         assert fair.predict(frame.drop(columns="s")).tolist() == [1] * 4
-    array = FairClassifier(LogisticRegression(), sensitive=["x0"]).fit(
-        frame.to_numpy(), [0, 1, 1, 1]
-    )
+    array = majority(LogisticRegression(), sensitive=["x0"]).fit(frame.to_numpy(), [0, 1, 1, 1])
     assert array.predict([[np.nan], [7.0]]).tolist() == [1, 1]
 
 
 def test_the_space_is_inferred_from_frames_and_arrays() -> None:
     numbers = X[["age", "income"]]
-    framed = FairClassifier(logistic(), sensitive=["age"]).fit(numbers, Y)
-    array = FairClassifier(logistic(), sensitive=["x0"])
+    framed = majority(logistic(), sensitive=["age"]).fit(numbers, Y)
+    array = majority(logistic(), sensitive=["x0"])
     array.fit(numbers.to_numpy(), Y)
     assert framed.space_.attributes[0] == Integer("age", 18, 25, sensitive=True)
     assert array.space_.attributes[0] == Integer("x0", 18, 25, sensitive=True)
@@ -213,22 +212,22 @@ def test_the_space_is_inferred_from_frames_and_arrays() -> None:
 
 def test_invalid_cells_in_a_sensitive_column_of_an_array_are_not_read() -> None:
     array = X[["age", "income"]].to_numpy()
-    fair = FairClassifier(logistic(), sensitive=["x0"]).fit(array, Y)
+    fair = majority(logistic(), sensitive=["x0"]).fit(array, Y)
     broken = array.astype(object)
     broken[:, 0] = "who knows"
     assert fair.predict(broken).tolist() == fair.predict(array).tolist()
 
 
 def test_sensitive_names_override_those_of_the_space() -> None:
-    fair = FairClassifier(logistic(), SPACE, sensitive=["sex"]).fit(X, Y)
+    fair = majority(logistic(), SPACE, sensitive=["sex"]).fit(X, Y)
     assert fair.space_.sensitive == (SPACE.attribute("sex"),)
     with pytest.raises(DomainError, match="must have the column 'age'"):
         fair.predict(X.drop(columns="age"))
 
 
 def test_explain_accepts_arrays() -> None:
-    fair = FairClassifier(linear([1.0, 1.0], -1.5), FLIP.with_sensitive(["s"])).fit(TWO)
-    by_array = FairClassifier(linear([1.0, 1.0], -1.5), sensitive=["x0"]).fit(TWO.to_numpy())
+    fair = majority(linear([1.0, 1.0], -1.5), FLIP.with_sensitive(["s"])).fit(TWO)
+    by_array = majority(linear([1.0, 1.0], -1.5), sensitive=["x0"]).fit(TWO.to_numpy())
     kinds = [type(verdict) for verdict in fair.explain(TWO)]
     assert [type(verdict) for verdict in by_array.explain(TWO.to_numpy())] == kinds
     assert kinds == [Fair, Unfair, Fair, Fair]
@@ -244,7 +243,7 @@ def test_people_outside_the_limits_are_decided_with_a_warning(scaled: bool) -> N
     )
     towns = X.assign(town=["Ulm", *X["town"][1:]])
     estimator = make_pipeline(numbers, logistic()) if scaled else logistic()
-    fair = FairClassifier(estimator, SPACE).fit(towns, Y)
+    fair = majority(estimator, SPACE).fit(towns, Y)
     person = pd.DataFrame({"town": ["Kiel", "Bonn"], "income": [140.0, 50.0]})
     rows = [
         {"age": age, "sex": sex, "town": "Kiel", "income": 140.0}
@@ -269,17 +268,17 @@ def test_people_outside_the_limits_are_decided_with_a_warning(scaled: bool) -> N
 
 
 def test_an_unreadable_estimator_decides_people_outside_the_limits() -> None:
-    fair = FairClassifier(DecisionTreeClassifier(random_state=0), SPACE)
+    fair = majority(DecisionTreeClassifier(random_state=0), SPACE)
     encoded = make_pipeline(
         ColumnTransformer([("hot", OneHotEncoder(), ["sex"])], remainder="drop"), fair.estimator
     )
-    fair = FairClassifier(encoded, SPACE).fit(X, Y)
+    fair = majority(encoded, SPACE).fit(X, Y)
     with pytest.warns(UserWarning, match="decided by the estimator's own predict"):
         fair.predict(pd.DataFrame({"town": ["Bonn"], "income": [1e9]}))
 
 
 def test_people_outside_the_space_are_rejected_with_column_and_row() -> None:
-    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    fair = majority(logistic(), SPACE).fit(X, Y)
     with pytest.raises(
         DomainError, match=r"'income' is invalid: got inf; expected a number from 0 to 100.*row 1"
     ):
@@ -293,7 +292,7 @@ def test_people_outside_the_space_are_rejected_with_column_and_row() -> None:
 
 
 def test_an_array_must_have_all_columns() -> None:
-    fair = FairClassifier(LogisticRegression(), sensitive=["x0"]).fit(TWO.to_numpy(), [0, 0, 1, 1])
+    fair = majority(LogisticRegression(), sensitive=["x0"]).fit(TWO.to_numpy(), [0, 0, 1, 1])
     with pytest.raises(ValueError, match="X has 1 features, but FairClassifier is expecting 2"):
         fair.predict([[1.0]])
 
@@ -315,7 +314,7 @@ def test_an_array_must_have_all_columns() -> None:
 def test_invalid_answers_of_predict_are_rejected(
     answers: Callable[[object], list[str]], message: str
 ) -> None:
-    fair = FairClassifier(Rule(answers, classes=("no", "yes")), FLIP)
+    fair = majority(Rule(answers, classes=("no", "yes")), FLIP)
     fair.fit(TWO, ["no", "no", "yes", "yes"])
     with pytest.raises(EngineError, match=message):
         fair.predict(TWO)
@@ -324,7 +323,7 @@ def test_invalid_answers_of_predict_are_rejected(
 def test_a_type_that_cannot_hold_all_counterparts_is_rejected() -> None:
     rule = Rule(lambda table: np.zeros(len(table), dtype=int))
     space = FeatureSpace((Integer("s", 0, 300, sensitive=True), Real("n", 0, 9)))
-    fair = FairClassifier(rule, space)
+    fair = majority(rule, space)
     fair.fit(TWO.astype({"s": "int8"}), [0, 0, 1, 1])
     message = "type for 's' cannot represent all values of the schema: got int8; .+ convert the"
     with pytest.raises(DomainError, match=message):

@@ -33,6 +33,7 @@ from tests.unit.estimators.classifiers import (
     counterparts,
     linear,
     logistic,
+    majority,
     perceptron,
     pipeline,
 )
@@ -54,7 +55,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 def test_an_unreadable_estimator_states_its_guarantee(
     estimator: BaseEstimator, message: str
 ) -> None:
-    fair = FairClassifier(estimator, SPACE).fit(X, Y)
+    fair = majority(estimator, SPACE).fit(X, Y)
     assert fair.model_ is None
     assert fair.guarantee_.startswith("fair if the predict of")
     assert message in fair.guarantee_
@@ -70,7 +71,7 @@ def test_an_unreadable_estimator_states_its_guarantee(
 
 
 def test_an_estimator_whose_answers_cannot_be_counted_has_no_verdicts() -> None:
-    fair = FairClassifier(Rule(lambda table: table["age"] > 40), SPACE).fit(X, Y)
+    fair = majority(Rule(lambda table: table["age"] > 40), SPACE).fit(X, Y)
     fair.estimator_.favors = repr  # one text for all rows
     message = r"explain needs an estimator that FETA can read or evaluate: .+ cannot be evaluated: "
     with pytest.raises(EngineError, match=message):
@@ -80,13 +81,13 @@ def test_an_estimator_whose_answers_cannot_be_counted_has_no_verdicts() -> None:
 def test_the_warning_of_a_weaker_guarantee_has_reason_and_remedy() -> None:
     message = r"the weaker guarantee holds: fair if .+ train it with activation='relu'"
     with pytest.warns(UserWarning, match=message):
-        FairClassifier(perceptron(activation="tanh"), SPACE).fit(X, Y)
+        majority(perceptron(activation="tanh"), SPACE).fit(X, Y)
 
 
 def test_the_warning_does_not_advise_the_class_that_gives_it() -> None:
     message = r"got Rule; .* in one; train one of those$"
     with pytest.warns(UserWarning, match=message):
-        FairClassifier(Rule(lambda table: table["age"] > 40), SPACE).fit(X, Y)
+        majority(Rule(lambda table: table["age"] > 40), SPACE).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("error")
@@ -95,10 +96,10 @@ def test_a_trained_pipeline_gets_its_columns_by_name_in_any_order() -> None:
     numbers = ["age", "income"]
     passing = make_pipeline(ColumnTransformer([("all", "passthrough", numbers)]), logistic())
     passing.fit(X[numbers], Y)
-    expected = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
+    expected = majority(FrozenEstimator(trained), SPACE).fit(X)
     reordered = X[X.columns[::-1]].assign(note="not in the space")
-    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(reordered)
-    plain = FairClassifier(FrozenEstimator(passing), SPACE.with_sensitive(["age"])).fit(reordered)
+    fair = majority(FrozenEstimator(trained), SPACE).fit(reordered)
+    plain = majority(FrozenEstimator(passing), SPACE.with_sensitive(["age"])).fit(reordered)
     for classifier in (fair, plain):
         assert classifier.guarantee_ == FairClassifier.promise
     assert fair.predict_proba(reordered).tolist() == expected.predict_proba(X).tolist()
@@ -111,39 +112,37 @@ def test_a_trained_pipeline_gets_its_columns_by_name_in_any_order() -> None:
 @pytest.mark.filterwarnings("error")
 def test_integers_in_a_real_valued_column_do_not_weaken_the_guarantee() -> None:
     integers = X.assign(income=X["income"].round().astype(int))
-    fair = FairClassifier(FrozenEstimator(pipeline().fit(integers, Y)), SPACE).fit(integers)
+    fair = majority(FrozenEstimator(pipeline().fit(integers, Y)), SPACE).fit(integers)
     assert fair.guarantee_ == FairClassifier.promise
     assert fair.predict(X).shape == (60,)
 
 
 def test_a_column_that_a_trained_pipeline_drops_need_not_be_in_the_space() -> None:
     trained = pipeline().fit(X.assign(id="p1")[["id", *X.columns]], Y)
-    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
-    assert (
-        fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
-    )
+    fair = majority(FrozenEstimator(trained), SPACE).fit(X)
+    assert fair.predict(X).tolist() == majority(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
     less = FeatureSpace(tuple(a for a in SPACE.attributes if a.name != "town"))
     with pytest.raises(
         SchemaError, match="reads a column that the space does not have: got 'town'"
     ):
-        FairClassifier(FrozenEstimator(trained), less).fit(X)
+        majority(FrozenEstimator(trained), less).fit(X)
 
 
 def test_a_bare_estimator_gets_encoded_rows() -> None:
-    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    fair = majority(logistic(), SPACE).fit(X, Y)
     expected = logistic().fit(SPACE.encode(X), Y)
     np.testing.assert_allclose(fair.estimator_.coef_, expected.coef_, rtol=1e-9)
 
 
 def test_a_pipeline_gets_the_original_table() -> None:
-    fair = FairClassifier(pipeline(), SPACE).fit(X, Y)
+    fair = majority(pipeline(), SPACE).fit(X, Y)
     expected = clone(pipeline()).fit(X, Y)
     np.testing.assert_allclose(fair.estimator_[-1].coef_, expected[-1].coef_, rtol=1e-9)
     assert fair.estimator_.feature_names_in_.tolist() == list(X.columns)
 
 
 def test_several_classes_have_verdicts() -> None:
-    fair = FairClassifier(logistic(), SPACE).fit(X, Z)
+    fair = majority(logistic(), SPACE).fit(X, Z)
     assert fair.model_ is not None
     assert fair.model_.outcomes == tuple(THREE)
     for verdict, shares in zip(fair.explain(SOME), fair.predict_proba(SOME), strict=True):
@@ -151,7 +150,7 @@ def test_several_classes_have_verdicts() -> None:
 
 
 def test_explain_returns_one_verdict_per_person() -> None:
-    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    fair = majority(logistic(), SPACE).fit(X, Y)
     verdicts = fair.explain(X)
     shares = fair.predict_proba(X)[:, 1]
     assert len(verdicts) == len(X)
@@ -161,7 +160,7 @@ def test_explain_returns_one_verdict_per_person() -> None:
 
 
 def test_explain_needs_the_sensitive_columns() -> None:
-    fair = FairClassifier(logistic(), SPACE).fit(X, Y)
+    fair = majority(logistic(), SPACE).fit(X, Y)
     with pytest.raises(DomainError, match="the table must have the column 'age'"):
         fair.explain(X.drop(columns="age"))
 
@@ -169,27 +168,25 @@ def test_explain_needs_the_sensitive_columns() -> None:
 def test_a_frozen_estimator_is_not_fitted_again() -> None:
     trained = logistic().fit(SPACE.encode(X), Y)
     before = trained.coef_.copy()
-    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X.head(5), Y[:5][::-1])
+    fair = majority(FrozenEstimator(trained), SPACE).fit(X.head(5), Y[:5][::-1])
     assert fair.estimator_.estimator is trained
     np.testing.assert_array_equal(trained.coef_, before)
     assert fair.model_ is not None
     assert fair.classes_.tolist() == ["no", "yes"]
-    unfrozen = FairClassifier(logistic(), SPACE).fit(X, Y)
+    unfrozen = majority(logistic(), SPACE).fit(X, Y)
     assert fair.predict(X).tolist() == unfrozen.predict(X).tolist()
 
 
 def test_a_frozen_pipeline_is_read_and_not_fitted_again() -> None:
     trained = pipeline().fit(X, Y)
-    fair = FairClassifier(FrozenEstimator(trained), SPACE).fit(X)
-    assert (
-        fair.predict(X).tolist() == FairClassifier(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
-    )
+    fair = majority(FrozenEstimator(trained), SPACE).fit(X)
+    assert fair.predict(X).tolist() == majority(pipeline(), SPACE).fit(X, Y).predict(X).tolist()
     assert fair.guarantee_.startswith("fair by construction")
 
 
 def test_a_pipeline_gets_the_same_votes_whether_read_or_evaluated() -> None:
-    readable = FairClassifier(pipeline(), SPACE).fit(X, Y)
-    unreadable = FairClassifier(Opaque(pipeline()), SPACE).fit(X, Y)
+    readable = majority(pipeline(), SPACE).fit(X, Y)
+    unreadable = majority(Opaque(pipeline()), SPACE).fit(X, Y)
     assert readable.model_ is not None
     assert unreadable.model_ is None
     assert readable.predict(X).tolist() == unreadable.predict(X).tolist()
@@ -197,12 +194,12 @@ def test_a_pipeline_gets_the_same_votes_whether_read_or_evaluated() -> None:
 
 
 def test_counterexamples_of_a_pipeline_are_replayed_in_its_predict() -> None:
-    fair = FairClassifier(pipeline(), SPACE).fit(X, Y)
+    fair = majority(pipeline(), SPACE).fit(X, Y)
     verdicts = fair.explain(X)
     unfair = [verdict for verdict in verdicts if isinstance(verdict, Unfair)]
     assert unfair
     assert all(verdict.replayed for verdict in unfair)
-    wrong = FairClassifier(pipeline(), SPACE).fit(X, Y)
+    wrong = majority(pipeline(), SPACE).fit(X, Y)
     last = wrong.estimator_.steps[-1][1]
     last.coef_, last.intercept_ = -last.coef_, -last.intercept_  # after FETA has read it
     (again,) = wrong.explain(X.iloc[[verdicts.index(unfair[0])]])
@@ -213,7 +210,7 @@ def test_counterexamples_of_a_pipeline_are_replayed_in_its_predict() -> None:
 
 def test_a_pipeline_with_custom_code_is_labeled_as_sampled() -> None:
     halved = FunctionTransformer(lambda numbers: numbers / 2)
-    fair = FairClassifier(pipeline(halved), SPACE).fit(X, Y)
+    fair = majority(pipeline(halved), SPACE).fit(X, Y)
     assert fair.model_ is not None
     assert "its preprocessing was sampled, not proved" in fair.guarantee_
     assert {verdict.provenance for verdict in fair.explain(SOME)} == {"sampled"}
@@ -224,7 +221,7 @@ def test_a_frozen_estimator_with_column_names_gets_named_columns() -> None:
     numbers = X[["age", "income"]].astype(float)
     for activation in ("relu", "tanh"):
         trained = perceptron(activation=activation).fit(numbers, Y)
-        fair = FairClassifier(FrozenEstimator(trained), space).fit(numbers)
+        fair = majority(FrozenEstimator(trained), space).fit(numbers)
         assert set(fair.predict(numbers)) <= {"yes", "no"}
 
 
@@ -236,14 +233,14 @@ def test_a_frozen_estimator_with_columns_in_another_order_is_rejected() -> None:
         match=r"'age' is in the wrong position: got column 0 .*; expected column 1, as in the "
         r"estimator's training; put the attributes in that order",
     ):
-        FairClassifier(FrozenEstimator(trained), space).fit(X)
+        majority(FrozenEstimator(trained), space).fit(X)
 
 
 def test_a_frozen_estimator_must_be_fitted() -> None:
     with pytest.raises(NotFittedError):
-        FairClassifier(FrozenEstimator(LogisticRegression()), SPACE).fit(X, Y)
+        majority(FrozenEstimator(LogisticRegression()), SPACE).fit(X, Y)
 
 
 def test_a_frozen_estimator_of_another_width_is_rejected() -> None:
     with pytest.raises(SchemaError, match="wrong number of network inputs: got 2; expected 7"):
-        FairClassifier(linear([1.0, 1.0], 0.0), SPACE).fit(X)
+        majority(linear([1.0, 1.0], 0.0), SPACE).fit(X)

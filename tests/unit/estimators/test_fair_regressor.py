@@ -1,8 +1,9 @@
 # ruff: noqa: N803 - X is scikit-learn's own name for the table
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import product
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -263,3 +264,40 @@ def test_invalid_answers_of_predict_are_rejected(
     fair = FairRegressor(Scorer(score), SPACE).fit(X, Y)
     with pytest.raises(EngineError, match=message):
         fair.predict(SOME)
+
+
+def mean_of_counterparts(fair: FairRegressor, income: float, votes: pd.Series) -> float:
+    """Return the weighted mean of the estimator's own predictions."""
+    frame = pd.DataFrame([(*key, income) for key in votes.index], columns=list(X))
+    rows = frame if fair._ballot.table is not None else SPACE.encode(frame)
+    return float(np.average(fair.estimator_.predict(rows), weights=votes))
+
+
+@KINDS
+@pytest.mark.parametrize("weights", [None, "empirical"])
+def test_the_mean_is_that_of_all_counterparts(
+    estimator: BaseEstimator, weights: Literal["empirical"] | None
+) -> None:
+    fair = FairRegressor(estimator, SPACE, vote="mean", weights=weights, least=1).fit(X, Y)
+    votes = X.groupby(["age", "sex"]).size()
+    if weights is None:
+        votes = pd.Series(1, index=pd.MultiIndex.from_product([range(18, 26), ["female", "male"]]))
+    incomes = [0.0, 33.3, 100.0]
+    expected = [mean_of_counterparts(fair, income, votes) for income in incomes]
+    found = fair.predict(pd.DataFrame({"income": incomes}))
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert fair.predict(X.assign(age=25, sex="male")) == pytest.approx(
+        fair.predict(X[["income"]]), rel=0, abs=0
+    )
+
+
+def test_a_mean_of_answers_is_rounded_once() -> None:
+    fair = FairRegressor(Scorer(lambda table: table["income"] * 0.1 + table["age"]), SPACE)
+    fair = fair.set_params(vote="mean").fit(X, Y)
+    ages = [Fraction(0.7 * 0.1 + age) for age in range(18, 26)]
+    assert fair.predict({"income": 0.7}).tolist() == [float(sum(ages) / 8)]
+
+
+def test_an_unknown_vote_is_refused() -> None:
+    with pytest.raises(SchemaError, match="invalid vote: got 'mode'; expected"):
+        FairRegressor(LinearRegression(), SPACE, vote="mode").fit(X, Y)  # type: ignore[arg-type]

@@ -1,12 +1,14 @@
 """Votes by means: exact at the cut-off, the same for all counterparts, fitted on other people."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from campaigns.votes import exact_mean, random_model, wrong_decisions, wrong_level
+from campaigns.vote_cases import KINDS, Kind, Means, random_model
+from campaigns.votes import wrong_decisions, wrong_level
 from feta import (
     Argmax,
     Categorical,
@@ -17,6 +19,7 @@ from feta import (
     Model,
     Network,
     NetworkError,
+    OneVsRest,
     Real,
     SchemaError,
     Threshold,
@@ -24,6 +27,7 @@ from feta import (
     Undecided,
     VoteWeights,
     load_model,
+    read_callable,
     save_model,
 )
 from feta.engine.protocol import Budget
@@ -46,18 +50,23 @@ def model(*, age: float = 1.0, rule: Threshold | None = None) -> Model:
     return Model(SPACE, network, rule or Threshold(0.0))
 
 
+NETWORK_OF_THREE = Network.from_layers([(np.ones((3, 4)), [0.0, 1.0, 2.0])])
+
+
 def people(*incomes: float, age: int = 0, sex: str = "f") -> np.ndarray:
     return np.array([SPACE.encode({"age": age, "sex": sex, "income": x})[0] for x in incomes])
 
 
-@pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
-@pytest.mark.parametrize("seed", range(6))
-def test_means_agree_with_fractions(engine: str, seed: int) -> None:
+@pytest.mark.parametrize("engine", ["exhaustive", "auto"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_means_agree_with_fractions(engine: str, kind: Kind, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    drawn = random_model(rng)
+    drawn = random_model(rng, kind)
     several = np.stack([random_person(rng, drawn.space) for _ in range(3)])
     assert not wrong_decisions(drawn, several, engine, rng)
-    assert not wrong_level(drawn, several, engine)
+    if drawn.rule.threshold is not None:
+        assert not wrong_level(drawn, several, engine)
 
 
 def test_a_mean_on_the_cut_off_is_favorable() -> None:
@@ -105,7 +114,8 @@ def test_the_mean_is_shown_rounded() -> None:
 def test_without_a_level_the_models_threshold_decides() -> None:
     at = Threshold.at_probability(0.8)
     predictor = FairPredictor(model(age=0.0, rule=at), vote="mean_probability")
-    expected = exact_mean(model(age=0.0), people(1.0)[0], None, GradedBallot.even("logit"))
+    means = Means(model(age=0.0), None, GradedBallot.even("logit"))
+    expected = means.of(people(1.0)[0], "mean_probability")[0]
     assert predictor.decide(people(1.0))[0] == (expected >= Fraction(0.8))
 
 
@@ -174,15 +184,88 @@ def test_an_invalid_vote_is_refused(options: dict[str, object], message: str) ->
 
 def test_a_vote_that_does_not_fit_the_model_is_refused() -> None:
     network = Network.from_layers([([[1.0, 0.0, 2.0, 1.0]], [0.0])])
+    plain = Model(SPACE, network, threshold=0.0)
     with pytest.raises(SchemaError, match="the model has no probabilities"):
-        FairPredictor(Model(SPACE, network, threshold=0.0), vote="mean_probability")
-    with pytest.raises(SchemaError, match="expected two decisions by a threshold"):
-        FairPredictor(Model(SPACE, network, Tolerance(1.0)), vote="mean_score")
-    two = Network.from_layers([(np.ones((3, 4)), [0.0, 1.0, 2.0])])
-    with pytest.raises(SchemaError, match="expected two decisions by a threshold"):
-        FairPredictor(Model(SPACE, two, Argmax(("a", "b", "c"))), vote="mean_score")
+        FairPredictor(plain, vote="mean_probability")
+    with pytest.raises(SchemaError, match="the model has no probabilities"):
+        FairPredictor.fitted(plain, people(0.0), "mean_probability", least=1)
+    regression = Model(SPACE, network, Tolerance(1.0))
+    with pytest.raises(SchemaError, match=r"'mean_probability' does not fit .* use vote='mean_sc"):
+        FairPredictor(regression, vote="mean_probability")
+    with pytest.raises(SchemaError, match=r"for the level 0\.5; omit the level"):
+        FairPredictor(regression, vote="mean_score", level=0.5)
+    three = Model(SPACE, NETWORK_OF_THREE, Argmax(("a", "b", "c")))
+    with pytest.raises(SchemaError, match="the model has no probabilities"):
+        FairPredictor(three, vote="mean_probability")
+    with pytest.raises(SchemaError, match="expected two decisions by a threshold for a ballot"):
+        FairPredictor(three, vote="mean_probability", ballot=GradedBallot.even("logit"))
+    with pytest.raises(SchemaError, match="the level does not fit: got level='keep'"):
+        FairPredictor.fitted(three, people(0.0), "mean_score", level="keep", least=1)
     with pytest.raises(SchemaError, match="invalid weights: got 'emprical'"):
         FairPredictor.fitted(model(), people(0.0), weights="emprical")  # type: ignore[arg-type]
+
+
+def test_settings_that_need_people_are_refused_without_them() -> None:
+    with pytest.raises(SchemaError, match="weights without people: got weights='empirical'"):
+        FairPredictor(model(), weights="empirical")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="a level without people: got level='keep'"):
+        FairPredictor(model(), vote="mean_score", level="keep")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="votes without people: got 0 people"):
+        FairPredictor.fitted(model(), people(0.0)[:0])
+
+
+def test_defaults_adapt_to_the_model_with_a_warning() -> None:
+    crowd = people(*np.linspace(-5, 5, 20))
+    network = Network.from_layers([([[1.0, 0.0, 2.0, 1.0]], [0.0])])
+    with pytest.warns(UserWarning, match="the mean score: the model's scores are no probabilities"):
+        plain = FairPredictor.fitted(Model(SPACE, network, threshold=0.0), crowd)
+    assert plain.vote == "mean_score"
+    assert plain.level is not None
+    three = Model(SPACE, NETWORK_OF_THREE.with_link("logit"), Argmax(("a", "b", "c")))
+    with pytest.warns(UserWarning, match="no level: the model has several classes"):
+        several = FairPredictor.fitted(three, crowd)
+    assert (several.vote, several.level) == ("mean_probability", None)
+    with pytest.warns(UserWarning, match="the mean score: the model has no decisions"):
+        regression = FairPredictor.fitted(Model(SPACE, network, Tolerance(1.0)), crowd)
+    assert regression.vote == "mean_score"
+    labels = read_callable(
+        lambda frame: np.where(frame["income"] > 0, "yes", "no"), SPACE, classes=["no", "yes"]
+    )
+    with pytest.warns(UserWarning, match="the weighted majority: the model returns labels only"):
+        voted = FairPredictor.fitted(Model(SPACE, labels), crowd)
+    assert (voted.vote, voted.level) == ("majority", None)
+    assert voted.weights is not None
+    with pytest.raises(SchemaError, match=r"'mean_score' does not fit .* labels only"):
+        FairPredictor.fitted(Model(SPACE, labels), crowd, "mean_score")
+
+
+def test_the_mean_of_a_regression_is_rounded_once() -> None:
+    third = Network.from_layers([([[0.1, 0.7, -0.3, 1.0]], [1 / 3])])
+    predictor = FairPredictor(Model(SPACE, third, Tolerance(1.0)), vote="mean_score")
+    weights = [Fraction(float(w)) for w in (0.1, 0.7, -0.3)]
+    ages = sum(weights[0] * age for age in range(4)) / 4
+    expected = ages + (weights[1] + weights[2]) / 2 + Fraction(1 / 3)
+    for income in (0.0, 0.1, -17.3):
+        exact = float(expected + Fraction(income))
+        assert predictor.decide(people(income)).tolist() == [exact]
+    with pytest.raises(EngineError, match="medians are for a regression without a mean"):
+        predictor.medians(people(0.0))
+    undecided = replace(predictor, budget=Budget(evaluations=3))
+    assert not undecided.means(people(0.0)).decided[0]
+
+
+def test_the_first_of_equal_means_wins() -> None:
+    # Classes a and b have equal scores; c is lower on average, but highest for old people.
+    scores = [([[0.0, 0, 0, 1], [0.0, 0, 0, 1], [2.0, 0, 0, 1]], [2.0, 2.0, -2.0])]
+    network = Network.from_layers(scores).with_link("logit")
+    three = Model(SPACE, network, Argmax(("a", "b", "c")))
+    votes: tuple[VoteName, ...] = ("mean_score", "mean_probability")
+    for vote in votes:
+        predictor = FairPredictor(three, vote=vote)
+        assert predictor.decide(people(0.0, 5.0)).tolist() == [0, 0]
+        assert predictor.means(people(0.0)).means.shape == (1, 3)
+    chosen = Model(SPACE, network, OneVsRest(("a", "b", "c"), "b"))
+    assert FairPredictor(chosen, vote="mean_score").decide(people(0.0)).tolist() == [False]
 
 
 def test_each_vote_has_its_own_counts() -> None:

@@ -22,6 +22,7 @@ from feta.errors import EngineError, MissingExtra
 from feta.model import Model
 from feta.query import MeanOf, PersonQuery, Query, WorstAt
 from feta.rounding import FLOAT64
+from feta.rule.comparator import Decisions
 from feta.scorer.program_encoder import ProgramBounds
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.counterexample import Counterexample
@@ -29,8 +30,7 @@ from feta.verdict.means import Means
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
-from feta.vote.cutoff import CutOff
-from feta.vote.totals import MeanVote
+from feta.vote.mean_decision import MeanDecision
 
 # The reason of Unknown where neither the solver nor the bounds decide.
 REASONS = {
@@ -93,6 +93,13 @@ class MilpEngine:
             return search.span(state.span, worst=worst)
         return search.worst() if worst else search.any()
 
+    def mean_decisions(
+        self, model: Model, people: Matrix, mean: MeanDecision, *, weights: VoteWeights | None
+    ) -> Decisions | None:
+        """Return None: `means` decides."""
+        del model, people, mean, weights
+        return None
+
     def tally(
         self,
         model: Model,
@@ -126,12 +133,11 @@ class MilpEngine:
         people: Matrix,
         budget: Budget,
         *,
-        vote: MeanVote,
-        cutoff: CutOff,
+        mean: MeanDecision,
         weights: VoteWeights | None = None,
     ) -> Means:
         """Raise: a mean needs the score of every counterpart."""
-        del model, people, budget, vote, cutoff, weights
+        del model, people, budget, mean, weights
         raise EngineError(
             f"the engine {self.name!r} cannot compute a mean: it does not score every "
             "counterpart; use the engine 'lattice' or 'exhaustive', on a finite sensitive domain"

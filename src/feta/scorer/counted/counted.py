@@ -16,7 +16,14 @@ from feta.rounding import FLOAT64, Arithmetic
 from feta.scorer.counted.answers import RawAnswers
 from feta.scorer.counted.evaluator import CHUNK, Evaluator
 from feta.scorer.counted.points import CountedRestricted, CountedRows, enclosure
-from feta.scorer.protocol import Link, Provenance, Restricted, Side, StoredScorer
+from feta.scorer.protocol import (
+    Link,
+    Provenance,
+    Restricted,
+    Side,
+    StoredScorer,
+    link_of_difference,
+)
 from feta.scorer.raw_columns import check_unscaled
 from feta.space.attribute import Attribute
 from feta.space.feature_space import FeatureSpace
@@ -46,7 +53,7 @@ class Counted:
     classes: tuple[str, ...] = ()  # of a classifier; none for numbers
     equality: Side | None = None  # the side of ties in the source, if known
     has_scores: bool = True  # whether gaps mean something
-    link: Link = "identity"  # "share" if the answers are probabilities
+    link: Link = "identity"  # a share if the answers are probabilities
     exact_only: bool = False  # whether answers in doubt are an error instead of intervals
     version: str = ""  # of the model, stated by the user
 
@@ -126,7 +133,10 @@ class Counted:
         """Return the scorer whose score is the second output minus the first."""
         both = np.array([[-1.0, 1.0]])
         return replace(
-            self, directions=both @ self.directions, offsets=(both @ self.offsets[:, None])[:, 0]
+            self,
+            directions=both @ self.directions,
+            offsets=(both @ self.offsets[:, None])[:, 0],
+            link=link_of_difference(self.link),
         )
 
     def output(self, index: int) -> "Counted":

@@ -21,7 +21,14 @@ from feta.scorer.forest.real_sections import real_sections
 from feta.scorer.forest.restricted import RestrictedForest
 from feta.scorer.forest.summation import Summation
 from feta.scorer.forest.trees import LEAF, Numbers, OneHot, Trees
-from feta.scorer.protocol import Link, Provenance, Restricted, Side, StoredScorer
+from feta.scorer.protocol import (
+    Link,
+    Provenance,
+    Restricted,
+    Side,
+    StoredScorer,
+    link_of_difference,
+)
 from feta.scorer.raw_columns import check_unscaled
 from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute
@@ -144,7 +151,8 @@ class Forest:
 
     def difference(self) -> "Forest":
         """Return the ensemble whose score is the second output minus the first."""
-        return replace(self, directions=np.array([[-1.0, 1.0]]) @ self.directions)
+        directions = np.array([[-1.0, 1.0]]) @ self.directions
+        return replace(self, directions=directions, link=link_of_difference(self.link))
 
     def output(self, index: int) -> "Forest":
         """Return the ensemble of one output."""

@@ -18,7 +18,14 @@ from feta.rounding import FLOAT64, upward
 from feta.scorer.forest.axis_groups import AxisGroups, SensitiveNodes
 from feta.scorer.forest.trees import CUT, LEAF, SET, OneHot
 from feta.scorer.forest.units import WIDE
-from feta.scorer.kernel import KernelCounts, KernelRule, KernelSearch, Limits, References
+from feta.scorer.kernel import (
+    KernelCounts,
+    KernelRule,
+    KernelSearch,
+    KernelVote,
+    Limits,
+    References,
+)
 from feta.scorer.protocol import Objective
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -203,6 +210,11 @@ class ForestKernel:
         pairs = zip(self._groups, coordinates, strict=True)
         groups = np.stack([groups.group[values] for groups, values in pairs], axis=1)
         return groups.astype(np.int32), weights.votes.astype(np.uint64)
+
+    def mean_decisions(self, people: Matrix, vote: KernelVote, *, threads: int) -> Counts | None:
+        """Return None: this kernel computes no means."""
+        del people, vote, threads
+        return None
 
     def majority(self, people: Matrix, *, threads: int) -> Answers | None:
         """Decide each row by majority; None for a regression, or if a row may be invalid."""

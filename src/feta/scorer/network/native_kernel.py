@@ -3,11 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix, Vector
-from feta.scorer.kernel import KernelCounts, KernelRule, KernelSearch, Limits, References
+from feta.scorer.kernel import (
+    KernelCounts,
+    KernelRule,
+    KernelSearch,
+    KernelVote,
+    Limits,
+    References,
+)
 from feta.scorer.native import native
 from feta.scorer.network.error_bounds import largest_activations
 from feta.scorer.protocol import Objective
@@ -120,6 +128,7 @@ class NetworkKernel:
         self._reads_rows = self._set_shared_columns(space)
         self._of_two = rule.comparison != "argmax"
         self._native.finish(simd)
+        self._votes: WeakKeyDictionary[KernelVote, Any] = WeakKeyDictionary()
         size = tabulated.lattice.size
         self._nodes = max(16, size // (4 * NODE_COST)) if size <= ENUMERABLE else 0
 
@@ -181,6 +190,22 @@ class NetworkKernel:
         decisions: Answers | None = self._native.majority(
             people, self._of_two, self.rule.ties_to_last, self._nodes, threads
         )
+        return decisions
+
+    def mean_decisions(self, people: Matrix, vote: KernelVote, *, threads: int) -> Counts | None:
+        """Decide each row by a mean; None if the kernel cannot read the row."""
+        if not self._reads_rows or not people.flags.c_contiguous:
+            return None
+        if vote not in self._votes:
+            self._votes[vote] = self._native.mean_vote(
+                vote.assignment_ids.astype(np.uint64),
+                vote.votes.astype(np.uint64),
+                vote.thresholds,
+                vote.grades.astype(np.float64),
+                vote.above,
+                vote.edge,
+            )
+        decisions: Counts | None = self._native.means(people, self._votes[vote], threads)
         return decisions
 
     def find(self, people: Matrix, references: References, limits: Limits) -> KernelSearch:

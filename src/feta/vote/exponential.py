@@ -1,0 +1,53 @@
+"""The exponential function with a proved error bound, the same on every machine.
+
+The functions of the C library and of numpy round differently on different machines. These use
+additions and products only, whose rounding is defined.
+"""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from math import factorial
+
+import numpy as np
+
+from feta.arrays import Matrix
+
+# Logarithms below this count as this: e^-700 is no multiple of any grade.
+LOWEST = -700.0
+
+# ln 2 = LN2_HIGH + LN2_LOW; the first has 42 bits, so that products with exponents are exact.
+LN2_HIGH = float.fromhex("0x1.62e42fefa38p-1")
+LN2_LOW = float.fromhex("0x1.ef35793c7673p-45")
+
+# Taylor's series; its remainder is below 2^-60 for |x| ≤ ln 2 / 2.
+TERMS = tuple(1.0 / factorial(power) for power in range(15))
+
+# Relative error of `exponentials`, and of a quotient of sums of up to 127 of them, including the
+# rounding of differences down to -700 before: below 2^-42.
+RELATIVE_ERROR = 2.0**-40
+
+
+def exponentials(logarithms: Matrix) -> Matrix:
+    """Return e^x for x ≤ 0."""
+    x = np.maximum(logarithms, LOWEST)
+    exponents = np.rint(x / (LN2_HIGH + LN2_LOW))
+    rest = (x - exponents * LN2_HIGH) - exponents * LN2_LOW
+    series = np.full_like(rest, TERMS[-1])
+    for term in TERMS[-2::-1]:
+        series = series * rest + term
+    return np.asarray(np.ldexp(series, exponents.astype(np.int64)))
+
+
+def softmax_bounds(scores: list[Fraction], digits: int) -> tuple[list[Fraction], Fraction]:
+    """Return the probabilities of exact scores, and a bound on the error of each."""
+    highest = max(scores)
+    with localcontext() as context:
+        context.prec = digits
+        powers = [_power(max(score - highest, Fraction(int(LOWEST) * 10))) for score in scores]
+        total = sum(powers, Decimal(0))
+        # Arguments have at most four digits before the point, and there are at most 127 sums.
+        return [Fraction(power / total) for power in powers], Fraction(1, 10 ** (digits - 8))
+
+
+def _power(logarithm: Fraction) -> Decimal:
+    return (Decimal(logarithm.numerator) / Decimal(logarithm.denominator)).exp()
