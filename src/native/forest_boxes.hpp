@@ -116,24 +116,34 @@ class Boxes {
             std::fill(seen_sets.begin(), seen_sets.end(), 0);
             epoch = 1;
         }
-        n_leaves = 0;
         different.clear();
+        size_t n = 0;
         for (size_t w = 0; w < bits.size(); ++w) {
-            if (numbers.size() < n_leaves + 64) {
-                numbers.resize(2 * (n_leaves + 64));
+            if (numbers.size() < n + 64) {
+                numbers.resize(2 * (n + 64));
                 leaves.resize(numbers.size());
             }
-            for (uint64_t rest = bits[w]; rest; rest &= rest - 1) {
-                const uint32_t number = uint32_t(64 * w) + uint32_t(std::countr_zero(rest));
-                numbers[n_leaves] = number;
-                const Leaf leaf = layout.leaves[number];
-                leaves[n_leaves++] = leaf;
-                const uint32_t box = leaf.box;
-                if (seen[box] == epoch) continue;
-                seen[box] = epoch;
-                different.push_back(box);
-            }
+            n += list_word(bits[w], uint32_t(64 * w), &numbers[n], &leaves[n]);
         }
+        n_leaves = n;
+    }
+
+    // List the leaves of one word; return their number.
+    size_t list_word(uint64_t word, uint32_t first, uint32_t* to_numbers, Leaf* to_leaves) {
+        const Leaf* all = layout.leaves.data();
+        uint32_t* last_epoch = seen.data();
+        const uint32_t now = epoch;
+        size_t n = 0;
+        for (; word; word &= word - 1, ++n) {
+            const uint32_t number = first + uint32_t(std::countr_zero(word));
+            to_numbers[n] = number;
+            to_leaves[n] = all[number];
+            const uint32_t box = all[number].box;
+            if (last_epoch[box] == now) continue;
+            last_epoch[box] = now;
+            different.push_back(box);
+        }
+        return n;
     }
 
     void find_splits() {

@@ -62,15 +62,16 @@ template <class Int> class Range {
         uint32_t tree = UINT32_MAX;
         for (size_t n = 0; n < boxes.count(); ++n) {
             const Int value = *sums.values(boxes, n);
-            const bool is_new = boxes[n].tree != tree;
-            low += is_new ? least : 0;
-            high += is_new ? most : 0;
-            least = is_new ? value : std::min(least, value);
-            most = is_new ? value : std::max(most, value);
+            // All bits of `same` are equal, because nothing predicts a branch.
+            const Int same = boxes[n].tree == tree ? Int(-1) : Int(0);
+            const Int lower = std::min(value, Int(value ^ ((value ^ least) & same)));
+            const Int upper = std::max(value, Int(value ^ ((value ^ most) & same)));
+            low += lower - (least & same);
+            high += upper - (most & same);
+            least = lower;
+            most = upper;
             tree = boxes[n].tree;
         }
-        low += least;
-        high += most;
     }
 };
 
