@@ -1,12 +1,13 @@
 """Campaign of tree ensembles against the exact oracle, and against the libraries that train them.
 
-    python -m campaigns.forests [--models 2000] [--seed 0] [--library-share 0.1]
+    python -m campaigns.forests [--models 2000] [--seed 0] [--library-share 0.1] [--follow]
 
 Random ensembles have numeric cuts, sets of values, missing directions, weights, means and several
 outputs; a third are at the edge. Both engines answer: verdicts, worst gaps, counts, spreads, fair
 decisions and labels. The checker proves every verdict, and must reject it with one counterpart
 fewer or more. A share of the models is trained by a library on random data, and compared with its
-own predictions for whole lattices.
+own predictions for whole lattices. With `--follow`, the kernel follows trees, as it does for very
+large ensembles, instead of intersecting sets of leaves.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import feta
 from campaigns.forest_answers import disagreements, engines_of
 from campaigns.forest_libraries import check_library
 from campaigns.result import finish
+from feta.scorer.forest import kernel
 from tests.forest_cases import ForestCase, random_case
 from tests.strategies import EDGES
 
@@ -76,7 +78,10 @@ def main() -> int:
     parser.add_argument("--models", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--library-share", type=float, default=0.1)
+    parser.add_argument("--follow", action="store_true", help="keep no sets of leaves")
     options = parser.parse_args()
+    if options.follow:
+        kernel.MAX_SET_BYTES = 0
     started = time.perf_counter()
     return finish(run(options.models, options.seed, options.library_share), started)
 

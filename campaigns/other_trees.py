@@ -18,7 +18,7 @@ import xgboost
 from onnxmltools.convert.common.data_types import FloatTensorType
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from campaigns.tree_sources import Table
+from campaigns.tree_sources import Part, Table
 from campaigns.tree_table import count_decisions, count_scores, forest_scores
 from feta.readers.catboost.read import read_catboost
 from feta.readers.onnx.trees import read_onnx_trees
@@ -50,8 +50,8 @@ def with_texts(table: Table) -> Table:
     return replace(table, frame=frame, space=FeatureSpace(tuple(attributes)))
 
 
-def catboost_models(table: Table, divisor: int) -> Iterator[tuple[str, Any, int]]:
-    """Yield CatBoost's models with their names and numbers of classes."""
+def catboost_models(table: Table, part: Part) -> Iterator[tuple[str, Any]]:
+    """Yield CatBoost's models with their names."""
     texts = [column for column in table.frame if table.frame[column].dtype == object]
     one_hot = {"one_hot_max_size": 255}
     cases: dict[str, tuple[dict[str, Any], int]] = {
@@ -63,23 +63,24 @@ def catboost_models(table: Table, divisor: int) -> Iterator[tuple[str, Any, int]
         "statistics": ({"iterations": 200, "max_ctr_complexity": 1}, 2),
         "multi-class statistics": ({"iterations": 100, "max_ctr_complexity": 1}, 3),
     }
-    for name, (settings, classes) in cases.items():
-        settings["iterations"] = max(5, settings["iterations"] // divisor)
+    for name in filter(part.wanted, cases):
+        settings, classes = cases[name]
+        settings["iterations"] = part.size(settings["iterations"])
         model = catboost.CatBoostClassifier(
             verbose=0, thread_count=2, allow_writing_files=False, **settings
         )
-        yield name, model.fit(table.frame, table.labels[classes], cat_features=texts), classes
+        yield name, model.fit(table.frame, table.labels[classes], cat_features=texts)
 
 
-def compare_catboost(native: Table, divisor: int, n_rows: int, counts: Counter[str]) -> None:
+def compare_catboost(native: Table, part: Part, counts: Counter[str]) -> None:
     """Compare all models of CatBoost on one table."""
     table = with_texts(native)
-    rows = table.frame.sample(min(n_rows, len(table.frame)), random_state=1)
+    rows = part.rows(table)
     people = table.space.encode(rows)
-    for name, model, _ in catboost_models(table, divisor):
+    for name, model in catboost_models(table, part):
         forest = read_catboost(model, table.space)
         expected = np.asarray(model.predict(rows, prediction_type="RawFormulaVal"))
-        report = f"{table.name}: CatBoost {name}, {len(forest.trees.roots)} trees"
+        report = f"{table.name}: CatBoost, {name}, {len(forest.trees.roots)} trees"
         count_scores(report, forest_scores(forest, people), expected, counts)
         count_decisions(table.space, forest, people, model.predict(rows).ravel(), counts)
 
@@ -98,38 +99,72 @@ def as_numbers(table: Table) -> Table:
     return replace(table, frame=pd.DataFrame(frame), space=FeatureSpace(tuple(attributes)))
 
 
-def onnx_models(table: Table, divisor: int) -> Iterator[tuple[str, onnx.ModelProto, int]]:
-    """Yield converted models with their names and numbers of classes."""
-    rows, size = table.frame.to_numpy(), max(5, 100 // divisor)
-    entry = [("X", FloatTensorType([None, rows.shape[1]]))]
+def onnx_lightgbm(rows: np.ndarray, labels: np.ndarray, size: int) -> onnx.ModelProto:
+    """Return a converted model of LightGBM."""
+    model = lightgbm.LGBMClassifier(n_estimators=size, verbose=-1, n_jobs=2).fit(rows, labels)
+    return onnxmltools.convert_lightgbm(model, initial_types=_entry(rows), zipmap=False)
+
+
+def onnx_xgboost(rows: np.ndarray, labels: np.ndarray, size: int) -> onnx.ModelProto:
+    """Return a converted model of XGBoost."""
+    model = xgboost.XGBClassifier(n_estimators=size, n_jobs=2).fit(rows, labels)
+    return onnxmltools.convert_xgboost(model, initial_types=_entry(rows))
+
+
+def onnx_random_forest(rows: np.ndarray, labels: np.ndarray, size: int) -> onnx.ModelProto:
+    """Return a converted random forest of scikit-learn."""
+    forest = RandomForestClassifier(size, max_depth=8, random_state=0, n_jobs=2)
+    return _from_sklearn(forest, rows, labels)
+
+
+def onnx_gradient_boosting(rows: np.ndarray, labels: np.ndarray, size: int) -> onnx.ModelProto:
+    """Return converted boosted trees of scikit-learn."""
+    return _from_sklearn(GradientBoostingClassifier(n_estimators=max(5, size // 4)), rows, labels)
+
+
+def _from_sklearn(
+    estimator: Any,  # noqa: ANN401 - scikit-learn ships no types
+    rows: np.ndarray,
+    labels: np.ndarray,
+) -> onnx.ModelProto:
+    filled = np.nan_to_num(rows, nan=-1.0)
+    first = filled[:1].astype(np.float32)
+    return skl2onnx.to_onnx(estimator.fit(filled, labels), first, options={"zipmap": False})
+
+
+def _entry(rows: np.ndarray) -> list[tuple[str, FloatTensorType]]:
+    return [("X", FloatTensorType([None, rows.shape[1]]))]
+
+
+CONVERTED = {
+    "LightGBM": onnx_lightgbm,
+    "XGBoost": onnx_xgboost,
+    "RandomForest": onnx_random_forest,
+    "GradientBoosting": onnx_gradient_boosting,
+}
+
+
+def onnx_models(table: Table, part: Part) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Yield converted models with their names."""
     for classes in (2, 3):
-        y = table.labels[classes]
-        boosted = lightgbm.LGBMClassifier(n_estimators=size, verbose=-1, n_jobs=2).fit(rows, y)
-        model = onnxmltools.convert_lightgbm(boosted, initial_types=entry, zipmap=False)
-        yield "LightGBM", model, classes
-        other = xgboost.XGBClassifier(n_estimators=size, n_jobs=2).fit(rows, y)
-        yield "XGBoost", onnxmltools.convert_xgboost(other, initial_types=entry), classes
-        filled = np.nan_to_num(rows, nan=-1.0)
-        first = filled[:1].astype(np.float32)
-        options = {"zipmap": False}
-        forest = RandomForestClassifier(size, max_depth=8, random_state=0, n_jobs=2).fit(filled, y)
-        yield "RandomForest", skl2onnx.to_onnx(forest, first, options=options), classes
-        slow = GradientBoostingClassifier(n_estimators=max(5, size // 4)).fit(filled, y)
-        yield "GradientBoosting", skl2onnx.to_onnx(slow, first, options=options), classes
+        for name, convert in CONVERTED.items():
+            if part.wanted(f"{name}, {classes} classes"):
+                model = convert(table.frame.to_numpy(), table.labels[classes], part.size(100))
+                yield f"{name}, {classes} classes", model
 
 
-def compare_onnx(native: Table, divisor: int, n_rows: int, counts: Counter[str]) -> None:
+def compare_onnx(native: Table, part: Part, counts: Counter[str]) -> None:
     """Compare converted models on one table."""
     table = as_numbers(native)
-    rows = table.frame.sample(min(n_rows, len(table.frame)), random_state=1)
+    rows = part.rows(table)
     people = table.space.encode(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the converters
-        for name, model, classes in onnx_models(table, divisor):
+        for name, model in onnx_models(table, part):
             forest = read_onnx_trees(model, table.space)
             labels = _run(model, rows)[0].ravel()
             count_decisions(table.space, forest, people, labels, counts)
-            report = f"{table.name}: ONNX {name}, {classes} classes"
+            report = f"{table.name}: ONNX, {name}"
             expected = _raw_scores(model, rows)[:, -forest.outputs :]
             count_scores(report, forest_scores(forest, people), expected, counts)
 

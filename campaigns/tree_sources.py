@@ -30,10 +30,9 @@ from feta.space.feature_space import FeatureSpace
 
 # A function of a table: scores, (rows, outputs), or class indices.
 Answer = Callable[[pd.DataFrame], Array]
-# How many trees to train instead of a number.
-Size = Callable[[int], int]
 
 REGRESSION = 0
+MIN_TREES = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,23 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Which models of a library are trained and compared, and how large they are."""
+
+    wanted: Callable[[str], object] = bool  # by the name of a model
+    divisor: int = 1  # of the numbers of trees
+    n_rows: int = 10_000
+
+    def size(self, n_trees: int) -> int:
+        """Return how many trees to train instead of a number."""
+        return max(MIN_TREES, n_trees // self.divisor)
+
+    def rows(self, table: Table) -> pd.DataFrame:
+        """Return the rows that are compared."""
+        return table.frame.sample(min(self.n_rows, len(table.frame)), random_state=1)
+
+
+@dataclass(frozen=True)
 class Trained:
     """A trained model: what FETA reads, and what the library itself answers."""
 
@@ -64,7 +80,7 @@ class Trained:
     same_from_files: bool | None = None  # whether its files are read as the same forest
 
 
-def xgboost_models(table: Table, size: Size) -> Iterator[Trained]:
+def xgboost_models(table: Table, part: Part) -> Iterator[Trained]:
     """Yield boosted trees, DART and random forests; wrappers, boosters and files."""
     cases: dict[str, tuple[dict[str, Any], int]] = {
         "100 x 6": ({"n_estimators": 100, "max_depth": 6}, 2),
@@ -76,8 +92,9 @@ def xgboost_models(table: Table, size: Size) -> Iterator[Trained]:
         "regression": ({"n_estimators": 50}, REGRESSION),
         "poisson": ({"n_estimators": 20, "objective": "count:poisson"}, REGRESSION),
     }
-    for name, (settings, classes) in cases.items():
-        settings["n_estimators"] = size(settings["n_estimators"])
+    for name in filter(part.wanted, cases):
+        settings, classes = cases[name]
+        settings["n_estimators"] = part.size(settings["n_estimators"])
         kind = "XGBRF" if name == "rf" else "XGB"
         kind += "Classifier" if classes else "Regressor"
         wrapper = getattr(xgboost, kind)(**settings, enable_categorical=True, n_jobs=1)
@@ -124,7 +141,7 @@ def booster_reading(
     return Trained(name, classes, read_xgboost(booster, space), margins, None)
 
 
-def lightgbm_models(table: Table, size: Size) -> Iterator[Trained]:
+def lightgbm_models(table: Table, part: Part) -> Iterator[Trained]:
     """Yield boosted trees, DART and random forests, with each treatment of missing values."""
     rf = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.632}
     cases: dict[str, tuple[dict[str, Any], int]] = {
@@ -140,8 +157,9 @@ def lightgbm_models(table: Table, size: Size) -> Iterator[Trained]:
         "regression rf": ({"n_estimators": 50, **rf}, REGRESSION),
         "poisson": ({"n_estimators": 20, "objective": "poisson"}, REGRESSION),
     }
-    for name, (settings, classes) in cases.items():
-        settings["n_estimators"] = size(settings["n_estimators"])
+    for name in filter(part.wanted, cases):
+        settings, classes = cases[name]
+        settings["n_estimators"] = part.size(settings["n_estimators"])
         kind = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
         model = kind(verbose=-1, n_jobs=1, **settings)
         model.fit(table.frame, table.labels[classes])
@@ -169,24 +187,27 @@ def lightgbm_reading(
     return Trained(name, classes, forest, raw, model.predict if classes else None, same)
 
 
-def sklearn_models(table: Table, size: Size) -> Iterator[Trained]:
+def sklearn_models(table: Table, part: Part) -> Iterator[Trained]:
     """Yield single trees, forests, boosted trees and bagging, bare or behind a pipeline."""
     if table.native:
-        for kind in ("Classifier", "Regressor"):
-            model = getattr(ensemble, f"HistGradientBoosting{kind}")(
-                max_iter=size(50), categorical_features="from_dtype", random_state=0
+        for kind in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
+            model = getattr(ensemble, kind)(
+                max_iter=part.size(50), categorical_features="from_dtype", random_state=0
             )
-            yield sklearn_reading(f"HistGradientBoosting{kind}, native", model, table, 2)
-    for name, classes, model in _estimators(size):
+            if part.wanted(f"{kind}, native"):
+                yield sklearn_reading(f"{kind}, native", model, table, 2)
+    for name, classes, model in _estimators(part):
         if not table.native and "GradientBoosting" in name and "Hist" not in name:
             continue  # takes no missing numbers
+        if not part.wanted(name):
+            continue
         piped = make_pipeline(preprocessing(table, name), model) if table.native else model
         yield sklearn_reading(name, piped, table, classes)
 
 
-def _estimators(size: Size) -> Iterator[tuple[str, int, Any]]:
-    trees: dict[str, Any] = {"n_estimators": size(50), "n_jobs": 1, "random_state": 0}
-    boosted = {"n_estimators": size(50), "random_state": 0}
+def _estimators(part: Part) -> Iterator[tuple[str, int, Any]]:
+    trees: dict[str, Any] = {"n_estimators": part.size(50), "n_jobs": 1, "random_state": 0}
+    boosted = {"n_estimators": part.size(50), "random_state": 0}
     for kind in ("Classifier", "Regressor"):
         members: dict[str, Any] = {
             "DecisionTree": getattr(tree, f"DecisionTree{kind}")(random_state=0),
@@ -195,7 +216,7 @@ def _estimators(size: Size) -> Iterator[tuple[str, int, Any]]:
             "ExtraTrees": getattr(ensemble, f"ExtraTrees{kind}")(**trees, max_depth=12),
             "GradientBoosting": getattr(ensemble, f"GradientBoosting{kind}")(**boosted),
             "HistGradientBoosting": getattr(ensemble, f"HistGradientBoosting{kind}")(
-                max_iter=size(50), random_state=0
+                max_iter=part.size(50), random_state=0
             ),
             "Bagging": getattr(ensemble, f"Bagging{kind}")(**boosted | {"max_features": 0.7}),
         }
@@ -260,7 +281,7 @@ def _columns(scores: object) -> Array:
     return numbers.reshape(len(numbers), -1).astype(np.float64)
 
 
-LIBRARIES: dict[str, Callable[[Table, Size], Iterator[Trained]]] = {
+LIBRARIES: dict[str, Callable[[Table, Part], Iterator[Trained]]] = {
     f"XGBoost {xgboost.__version__}": xgboost_models,
     f"LightGBM {lightgbm.__version__}": lightgbm_models,
     f"scikit-learn {sklearn.__version__}": sklearn_models,

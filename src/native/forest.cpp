@@ -28,7 +28,7 @@ template <class Int> std::vector<Int> integers(const Pair* pairs, size_t count) 
 template <class Int> class SizedKernel final : public Kernel {
   public:
     explicit SizedKernel(ForestSpec from)
-        : spec(std::move(from)), layout(spec), sums(layout, 0), check(spec) {
+        : spec(std::move(from)), layout(spec), leaf_sets(layout), sums(layout, 0), check(spec) {
         if (spec.wide && spec.outputs == 1 && spec.rule.kind == RuleKind::threshold)
             rounded.emplace(layout, narrow_shift(layout));
         if (spec.outputs == 1) store_values();
@@ -98,19 +98,20 @@ template <class Int> class SizedKernel final : public Kernel {
   private:
     ForestSpec spec;
     Layout layout;
+    LeafSets leaf_sets;
     Sums<Int> sums;
     std::optional<Sums<int64_t>> rounded;
     RowCheck check;
     std::mutex lock;
     std::vector<std::unique_ptr<Search<Int>>> idle;  // reused, because they keep their memory
 
-    // Sums of 64 bits read the values of leaves from the nodes.
+    // Sums of 64 bits read the values of leaves from the layout.
     void store_values() {
         Sums<int64_t>* stored = rounded ? &*rounded : nullptr;
         if constexpr (std::is_same_v<Int, int64_t>) stored = &sums;
         if (!stored) return;
         layout.set_values(stored->leaves);
-        stored->in_boxes = true;
+        stored->in_layout = true;
     }
 
     const double* person(const Rows& rows, size_t row) const {
@@ -120,7 +121,8 @@ template <class Int> class SizedKernel final : public Kernel {
     std::unique_ptr<Search<Int>> acquire() {
         const std::lock_guard<std::mutex> guard(lock);
         if (idle.empty())
-            return std::make_unique<Search<Int>>(layout, sums, rounded ? &*rounded : nullptr);
+            return std::make_unique<Search<Int>>(layout, leaf_sets, sums,
+                                                 rounded ? &*rounded : nullptr);
         std::unique_ptr<Search<Int>> search = std::move(idle.back());
         idle.pop_back();
         return search;

@@ -1,106 +1,96 @@
-// Boxes: the counterparts of one person that reach the same leaf of a tree.
+// Boxes: the leaves that counterparts of one person reach, and their boxes.
 #pragma once
-#include "forest_layout.hpp"
+#include "forest_leaf_sets.hpp"
 
 namespace feta {
 namespace forest {
 
 class Boxes {
   public:
-    explicit Boxes(const Layout& from)
-        : layout(from), slots(from.n_slots, always_right), seen(from.masks.size(), 0) {
-        splits.resize(layout.spec.axes.size());
-    }
+    Boxes(const Layout& from, const LeafSets& with)
+        : layout(from), splits(from.spec.axes.size()), leaf_sets(with),
+          slots(from.slots.count, always_right), seen(from.boxes.count(), 0),
+          seen_sets(from.boxes.n_sets(), 0) {}
 
-    // Follow all trees at once; at a test of a sensitive axis, follow both children.
+    // Find the leaves of all counterparts, tree by tree.
     void collect(const double* person) {
-        layout.read(person, slots);
-        for (auto& masks : splits) masks.clear();
-        if (++epoch == 0) std::fill(seen.begin(), seen.end(), epoch++);
-        n_boxes = visited = 0;
-        start();
-        while (wave.count) {
-            advance();
-            visited += wave.count;
-            later.reserve(2 * wave.count + 1, layout.words);
-            later.count = 0;
-            found.reserve(n_boxes + wave.count + 1, layout.words);
-            values.resize(found.at.size());
-            switch (layout.words) {
-                case 1: handle_all<1>(); break;
-                case 2: handle_all<2>(); break;
-                case 3: handle_all<3>(); break;
-                default: handle_all<0>();
-            }
-            std::swap(wave, later);
-        }
+        row = person;
+        has_slots = false;
+        if (!leaf_sets.intersect(person, chosen, bits)) follow();
+        list();
+        find_splits();
     }
 
     // Return the leaf of one counterpart in a tree; `groups` are its groups by axis.
-    int32_t leaf(size_t tree, const int32_t* groups) const {
+    int32_t leaf(size_t tree, const int32_t* groups) {
+        read_slots();
         uint32_t at = layout.roots[tree];
         for (;;) {
             for (uint32_t next; (next = layout.next(at, slots.data())) != at;) at = next;
-            if (layout.is_leaf(at)) return layout.leaf_of[at];
-            const uint64_t second = layout.second(at);
-            const Mask& mask = layout.masks[Layout::mask_of(second)];
+            if (layout.is_leaf(at)) return layout.sources[layout.leaf_number(at)];
+            const Mask& mask = layout.mask(at);
             const int32_t group = groups[mask.axis];
             const uint64_t* left = layout.spec.axes[mask.axis].mask(mask.number);
-            at =
-                left[group / 64] >> group % 64 & 1 ? Layout::left_of(at) : Layout::right_of(second);
+            at = left[group / 64] >> group % 64 & 1 ? Layout::left_of_axis(at)
+                                                    : layout.right_of_axis(at);
         }
     }
 
-    size_t count() const { return n_boxes; }
-    int32_t leaf_of(size_t box) const { return layout.leaf_of[found.at[box]]; }
-    const int64_t* value(size_t box) const { return &values[box]; }  // if the layout has values
-    uint32_t tree_of(size_t box) const { return found.tree[box]; }
-    const uint64_t* bits(size_t box) const { return &found.bits[box * layout.words]; }
+    size_t count() const { return n_leaves; }
+    const Leaf& operator[](size_t index) const { return leaves[index]; }
+    int32_t source(size_t index) const { return layout.sources[numbers[index]]; }
 
     const Layout& layout;
-    std::vector<std::vector<uint32_t>> splits;  // by axis: masks that split a box
-    uint64_t visited = 0;                       // parts of trees between sensitive tests
+    std::vector<uint32_t> different;            // boxes, each once
+    std::vector<std::vector<uint32_t>> splits;  // by axis: sets of groups, each once
 
   private:
-    // Nodes or leaves, each with its tree and the counterparts that reach it.
-    struct Items {
-        std::vector<uint32_t> at, tree;
-        std::vector<uint64_t> bits;
-        size_t count = 0;
-        void reserve(size_t size, size_t words) {
-            if (at.size() >= size) return;
-            at.resize(2 * size);
-            tree.resize(2 * size);
-            bits.resize(2 * size * words);
-        }
-    };
-    Items wave, later, found;
-    std::vector<int64_t> values;  // of the leaves found
-    size_t n_boxes = 0;
+    const LeafSets& leaf_sets;
+    const double* row = nullptr;
+    bool has_slots = false;
     std::vector<uint16_t> slots;
-    std::vector<uint32_t> seen;  // by mask: the last epoch
+    std::vector<const uint64_t*> chosen;
+    std::vector<uint64_t> bits;     // one per leaf: whether it is reached
+    std::vector<uint32_t> numbers;  // of reached leaves, ascending
+    std::vector<Leaf> leaves;       // the same, next to each other
+    size_t n_leaves = 0;
+    std::vector<uint32_t> wave, later;  // nodes
+    std::vector<uint32_t> seen;         // by box: the last epoch
+    std::vector<uint32_t> seen_sets;    // by set of groups
     uint32_t epoch = 0;
 
-    void start() {
-        wave.count = layout.roots.size();
-        wave.reserve(wave.count, layout.words);
-        std::copy(layout.roots.begin(), layout.roots.end(), wave.at.begin());
-        for (size_t t = 0; t < wave.count; ++t) {
-            wave.tree[t] = uint32_t(t);
-            std::copy_n(layout.full.begin(), layout.words,
-                        wave.bits.begin() + ptrdiff_t(t * layout.words));
+    void read_slots() {
+        if (!has_slots) layout.slots.read(row, slots);
+        has_slots = true;
+    }
+
+    // Follow all trees at once; at a sensitive test, follow both children.
+    void follow() {
+        read_slots();
+        bits.assign((layout.leaves.size() + 63) / 64, 0);
+        wave = layout.roots;
+        while (!wave.empty()) {
+            advance();
+            later.clear();
+            for (const uint32_t at : wave)
+                if (layout.is_leaf(at)) {
+                    const uint32_t number = layout.leaf_number(at);
+                    bits[number / 64] |= uint64_t(1) << number % 64;
+                } else
+                    later.insert(later.end(), {Layout::left_of_axis(at), layout.right_of_axis(at)});
+            std::swap(wave, later);
         }
     }
 
     // Follow shared tests. Eight ways at once, because each step waits for memory.
     void advance() {
         constexpr size_t ways = 8;
-        uint32_t* at = wave.at.data();
-        const size_t count = wave.count;
+        uint32_t* at = wave.data();
+        const size_t count_at = wave.size();
         const uint16_t* values = slots.data();
         size_t item = 0;
-        for (; item + ways <= count; item += ways) {
-            for (size_t next = item + 2 * ways; next < std::min(item + 3 * ways, count); ++next)
+        for (; item + ways <= count_at; item += ways) {
+            for (size_t next = item + 2 * ways; next < std::min(item + 3 * ways, count_at); ++next)
                 layout.prefetch(at[next]);
             std::array<uint32_t, ways> node;
             std::copy_n(at + item, ways, node.begin());
@@ -114,65 +104,58 @@ class Boxes {
             }
             std::copy_n(node.begin(), ways, at + item);
         }
-        for (; item < count; ++item)
+        for (; item < count_at; ++item)
             for (uint32_t next; (next = layout.next(at[item], values)) != at[item];)
                 at[item] = next;
     }
 
-    // Record leaves, and divide the counterparts at sensitive tests; without branches, because
-    // nothing predicts them. `Words` is the number of words of a box, or 0 for any.
-    template <size_t Words> void handle_all() {
-        const size_t words = Words ? Words : layout.words;
-        const uint32_t *wave_at = wave.at.data(), *wave_tree = wave.tree.data();
-        const uint64_t *bits = wave.bits.data(), *all_masks = layout.mask_bits.data();
-        Writer to_later(later, 0, words), to_found(found, n_boxes, words);
-        for (size_t item = 0; item < wave.count; ++item, bits += words) {
-            const uint32_t at = wave_at[item], tree = wave_tree[item];
-            const bool is_leaf = layout.is_leaf(at);
-            const uint64_t second = layout.second(at);
-            values[to_found.count] = int64_t(second);
-            to_found.start(at, tree);
-            for (size_t w = 0; w < words; ++w) to_found.bits[w] = bits[w];
-            to_found.end(is_leaf);
-            const size_t number = is_leaf ? 0 : Layout::mask_of(second);
-            const uint64_t* left = all_masks + number * 3 * words;
-            const uint64_t *right = left + words, *field = right + words;
-            uint64_t some_left = 0, some_right = 0;
-            for (size_t w = 0; w < words; ++w) some_left |= bits[w] & left[w] & field[w];
-            for (size_t w = 0; w < words; ++w) some_right |= bits[w] & right[w] & field[w];
-            if (some_left && some_right && !is_leaf && seen[number] != epoch) split(number);
-            to_later.start(Layout::left_of(at), tree);
-            for (size_t w = 0; w < words; ++w) to_later.bits[w] = bits[w] & left[w];
-            to_later.end((some_left != 0) & !is_leaf);
-            to_later.start(Layout::right_of(second), tree);
-            for (size_t w = 0; w < words; ++w) to_later.bits[w] = bits[w] & right[w];
-            to_later.end((some_right != 0) & !is_leaf);
+    // List the leaves in ascending order, and their boxes.
+    void list() {
+        if (++epoch == 0) {
+            std::fill(seen.begin(), seen.end(), 0);
+            std::fill(seen_sets.begin(), seen_sets.end(), 0);
+            epoch = 1;
         }
-        later.count = to_later.count;
-        n_boxes = to_found.count;
+        different.clear();
+        size_t n = 0;
+        for (size_t w = 0; w < bits.size(); ++w) {
+            if (numbers.size() < n + 64) {
+                numbers.resize(2 * (n + 64));
+                leaves.resize(numbers.size());
+            }
+            n += list_word(bits[w], uint32_t(64 * w), &numbers[n], &leaves[n]);
+        }
+        n_leaves = n;
     }
 
-    // Writes items one after the other; an invalid one is overwritten by the next.
-    struct Writer {
-        uint32_t *at, *tree;
-        uint64_t* bits;
-        size_t count, words;
-        Writer(Items& to, size_t from, size_t n_words)
-            : at(to.at.data()), tree(to.tree.data()), bits(to.bits.data() + from * n_words),
-              count(from), words(n_words) {}
-        void start(uint32_t node, uint32_t of) {
-            at[count] = node;
-            tree[count] = of;
+    // List the leaves of one word; return their number.
+    size_t list_word(uint64_t word, uint32_t first, uint32_t* to_numbers, Leaf* to_leaves) {
+        const Leaf* all = layout.leaves.data();
+        uint32_t* last_epoch = seen.data();
+        const uint32_t now = epoch;
+        size_t n = 0;
+        for (; word; word &= word - 1, ++n) {
+            const uint32_t number = first + uint32_t(std::countr_zero(word));
+            to_numbers[n] = number;
+            to_leaves[n] = all[number];
+            const uint32_t box = all[number].box;
+            if (last_epoch[box] == now) continue;
+            last_epoch[box] = now;
+            different.push_back(box);
         }
-        void end(bool valid) {
-            count += valid;
-            bits += valid ? words : 0;
-        }
-    };
+        return n;
+    }
 
-    void split(size_t mask) {
-        seen[mask] = epoch;
-        splits[layout.masks[mask].axis].push_back(layout.masks[mask].number);
+    void find_splits() {
+        for (auto& sets : splits) sets.clear();
+        for (const uint32_t box : different)
+            for (uint32_t axes = layout.boxes.axes_of(box); axes; axes &= axes - 1) {
+                const size_t axis = size_t(std::countr_zero(axes));
+                const uint32_t set = layout.boxes.set_of(box, axis);
+                if (seen_sets[set] == epoch) continue;
+                seen_sets[set] = epoch;
+                splits[axis].push_back(set);
+            }
     }
 };
 

@@ -15,12 +15,13 @@ class Classes {
     std::vector<uint64_t> leaders;       // the first group of each class, as bits
     size_t count() const { return sizes.size(); }
 
-    void find(const Axis& axis, const std::vector<uint32_t>& splits) {
+    // `splits` are the sets of groups of all boxes.
+    void find(const Axis& axis, const BoxTable& boxes, const std::vector<uint32_t>& splits) {
         of.assign(size_t(axis.groups()), 0);
         if (axis.ordered)
-            cut(axis, splits);
+            cut(axis, boxes, splits);
         else
-            refine_all(axis, splits);
+            refine_all(boxes, splits);
         number(axis);
     }
 
@@ -48,13 +49,14 @@ class Classes {
     std::vector<uint64_t> edges;
     std::vector<int32_t> names;
 
-    // A class is a run of groups without an edge of any mask: possibly finer than necessary.
-    void cut(const Axis& axis, const std::vector<uint32_t>& splits) {
+    // A class is a run of groups without an edge of any set: possibly finer than necessary.
+    void cut(const Axis& axis, const BoxTable& boxes, const std::vector<uint32_t>& splits) {
         edges.assign(axis.words, 0);
-        for (const uint32_t mask : splits) {
+        for (const uint32_t split : splits) {
+            const uint64_t* set = boxes.set(split);
             uint64_t carry = 0;
             for (size_t w = 0; w < axis.words; ++w) {
-                const uint64_t bits = axis.mask(mask)[w];
+                const uint64_t bits = set[w];
                 edges[w] |= bits ^ (bits << 1 | carry);
                 carry = bits >> 63;
             }
@@ -63,20 +65,17 @@ class Classes {
             of[g] = of[g - 1] + int32_t(edges[g / 64] >> g % 64 & 1);
     }
 
-    void refine_all(const Axis& axis, const std::vector<uint32_t>& splits) {
-        size_t n_classes = 1;
-        for (const uint32_t mask : splits) {
-            n_classes = refine(axis.mask(mask));
-            if (n_classes == of.size()) return;
-        }
+    void refine_all(const BoxTable& boxes, const std::vector<uint32_t>& splits) {
+        for (const uint32_t split : splits)
+            if (refine(boxes.set(split)) == of.size()) return;
     }
 
-    // Split each class by a mask; classes get new numbers in the order of their first groups.
-    size_t refine(const uint64_t* mask) {
+    // Split each class by a set; classes get new numbers in the order of their first groups.
+    size_t refine(const uint64_t* set) {
         names.assign(2 * of.size(), -1);
         int32_t next = 0;
         for (size_t g = 0; g < of.size(); ++g) {
-            int32_t& name = names[2 * size_t(of[g]) + (mask[g / 64] >> g % 64 & 1)];
+            int32_t& name = names[2 * size_t(of[g]) + (set[g / 64] >> g % 64 & 1)];
             if (name < 0) name = next++;
             of[g] = name;
         }

@@ -190,7 +190,11 @@ NB_MODULE(_forest, module) {
                  std::copy(winners.begin(), winners.end(), favorable);
                  return nb::cast(nb::ndarray<nb::numpy, bool>(favorable, {rows.count}, owner));
              })
-        .def("finish", [](PyForest& self) { self.kernel = make(self.spec); })
+        .def("finish",
+             [](PyForest& self, size_t max_set_bytes) {
+                 self.spec.max_set_bytes = max_set_bytes;
+                 self.kernel = make(self.spec);
+             })
         .def("tally",
              [](PyForest& self, const Array<double>& people, bool majority, double seconds,
                 uint64_t evaluations, int threads) {

@@ -126,7 +126,7 @@ template <class Int> class Parts {
         if (depth == part.outer.size()) return add_row(part, box, value, negative, cell);
         const size_t position = part.outer[depth], axis = shape->outer[position];
         uint64_t storage;
-        const uint64_t* groups = layout.groups(box, axis, storage);
+        const uint64_t* groups = layout.boxes.groups(box, axis, storage);
         classes[axis].for_each(groups, [&](size_t number) {
             add_axis(part, box, value, negative, depth + 1, cell + number * part.steps[position]);
         });
@@ -135,7 +135,7 @@ template <class Int> class Parts {
     void add_row(Part& part, const uint64_t* box, const Int* value, bool negative, size_t cell) {
         if (part.row == 1) return add_value(part, cell, value, negative);
         uint64_t storage;
-        const uint64_t* groups = layout.groups(box, shape->inner, storage);
+        const uint64_t* groups = layout.boxes.groups(box, shape->inner, storage);
         classes[shape->inner].for_each_edge(groups, [&](size_t at, bool begins) {
             add_value(part, cell + at, value, begins == negative);
         });

@@ -14,7 +14,7 @@ class Replayed {
           sizes(sums.size()) {}
 
     // Compute the library's scores of a counterpart, and error bounds of its scores in float64.
-    void run(const Boxes& boxes, const int32_t* groups) {
+    void run(Boxes& boxes, const int32_t* groups) {
         const Replay& replay = spec.replay;
         leaves.clear();
         for (size_t tree = 0; tree < spec.roots.size(); ++tree)

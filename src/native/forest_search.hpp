@@ -25,8 +25,9 @@ struct Listed {
 // `rounded` are sums of 64 bits that decide most people before exact ones are computed.
 template <class Int> class Search {
   public:
-    Search(const Layout& from, const Sums<Int>& with, const Sums<int64_t>* rounded)
-        : layout(from), spec(from.spec), sums(with), rounded_sums(rounded), boxes(from),
+    Search(const Layout& from, const LeafSets& leaf_sets, const Sums<Int>& with,
+           const Sums<int64_t>* rounded)
+        : spec(from.spec), sums(with), rounded_sums(rounded), boxes(from, leaf_sets),
           slices(from, with), replayed(from.spec), comparison(with.comparison),
           groups(from.spec.axes.size()) {
         if (rounded) rounded_slices.emplace(from, *rounded);
@@ -100,7 +101,6 @@ template <class Int> class Search {
     }
 
   private:
-    const Layout& layout;
     const ForestSpec& spec;
     const Sums<Int>& sums;
     const Sums<int64_t>* rounded_sums;
@@ -129,7 +129,7 @@ template <class Int> class Search {
             const Decision decision = values.comparison.decide_range(ends.low, ends.high);
             if (decision.number != unknown && (!label || decision.sure)) {
                 out.counts[size_t(decision.number)] = total;
-                out.cost = boxes.visited;
+                out.cost = boxes.count();
                 return true;
             }
         }
@@ -153,7 +153,7 @@ template <class Int> class Search {
     // Compute the base of all sums; return false if a limit is reached.
     template <class T> bool fill(Slices<T>& rows, Outcome& out, const Limits& limits) {
         if (!(spec.source_error < 1e300)) out.runtime_safe = false;
-        out.cost = boxes.visited + rows.prepare(boxes);
+        out.cost = boxes.count() + rows.prepare(boxes);
         const bool late =
             limits.deadline != Clock::time_point::max() && Clock::now() >= limits.deadline;
         if (late || (limits.evaluations && out.cost > limits.evaluations)) {

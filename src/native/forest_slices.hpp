@@ -37,10 +37,10 @@ template <class Int> class Slices {
     std::vector<uint64_t> inner_sizes, inner_ids;  // by class of the inner axis
 
     // Find the classes and divide the axes; return the number of cells.
-    size_t prepare(const Boxes& boxes) {
+    size_t prepare(const Boxes& from) {
         size_t cells = 1;
         for (size_t a = 0; a < classes.size(); ++a) {
-            classes[a].find(spec.axes[a], boxes.splits[a]);
+            classes[a].find(spec.axes[a], layout.boxes, from.splits[a]);
             cells *= classes[a].count();
         }
         choose_axes(cells);
@@ -52,8 +52,9 @@ template <class Int> class Slices {
         boxes = &from;
         base_parts.begin(shape);
         constant = values.base;
-        sparse_boxes.clear();
-        for (size_t b = 0; b < boxes->count(); ++b) place(b);
+        add_leaves();
+        for (const uint32_t box : boxes->different)
+            if (!is_sparse(box)) add_to_base(box, layout.boxes.axes_of(box));
         list_slices();
         sum_base();
         loaded = SIZE_MAX;
@@ -129,14 +130,18 @@ template <class Int> class Slices {
     size_t loaded = SIZE_MAX;
 
     struct Term {  // a box of a slice
-        uint32_t box, axes;
+        uint32_t box;
         bool negative;
     };
     struct TreeRange {  // of added and of taken values
         uint32_t tree = UINT32_MAX;
         std::array<Int, 2> least{}, most{};
     };
-    std::vector<uint32_t> sparse_boxes, sorted_boxes, tree_starts;
+    // By box with the sparse axis: whether it is in the base, and the groups whose slices have it.
+    std::vector<uint8_t> in_base;
+    std::vector<uint64_t> own_slices;  // (boxes, words)
+    size_t n_words = 1;
+    std::vector<Int> totals;               // (boxes, outputs): the sums of their reached leaves
     std::vector<TreeRange> ranges;         // by slice
     std::vector<std::vector<Term>> terms;  // by slice
     std::vector<Int> low, high;            // by slice: bounds of the sums of its boxes
@@ -216,31 +221,33 @@ template <class Int> class Slices {
         return row;
     }
 
-    // Add a box to the base, or list it for the slices.
-    void place(size_t b) {
-        const uint32_t axes = restricting(boxes->bits(b));
-        if (has_sparse && axes >> sparse & 1)
-            sparse_boxes.push_back(uint32_t(b));
-        else
-            add_to_base(b, axes);
+    bool is_sparse(uint32_t box) const {
+        return has_sparse && layout.boxes.axes_of(box) >> sparse & 1;
     }
 
-    void add_to_base(size_t b, uint32_t axes) {
-        const Int* value = values.values(*boxes, b);
-        if (axes) return base_parts.add(axes, boxes->bits(b), value, false);
+    // Sum the values of leaves with the same box.
+    void add_leaves() {
+        const size_t outputs = constant.size();
+        totals.resize(layout.boxes.count() * outputs);
+        for (const uint32_t box : boxes->different)
+            std::fill_n(&totals[box * outputs], outputs, Int(0));
+        for (size_t n = 0; n < boxes->count(); ++n) {
+            const Int* value = values.values(*boxes, n);
+            Int* total_of = &totals[(*boxes)[n].box * outputs];
+            for (size_t o = 0; o < outputs; ++o) total_of[o] = wrapped_sum(total_of[o], value[o]);
+        }
+    }
+
+    // Add a box to the base; `axes` are those that restrict it there.
+    void add_to_base(uint32_t box, uint32_t axes) {
+        const Int* value = &totals[box * constant.size()];
+        if (axes) return base_parts.add(axes, layout.boxes.bits(box), value, false);
         for (size_t o = 0; o < constant.size(); ++o)
             constant[o] = wrapped_sum(constant[o], value[o]);
     }
 
-    // Return the axes that restrict a box, as bits.
-    uint32_t restricting(const uint64_t* box) const {
-        uint32_t axes = 0;
-        for (size_t a = 0; a < classes.size(); ++a) axes |= uint32_t(!layout.is_full(box, a)) << a;
-        return axes;
-    }
-
     void list_slices();
-    void sort_by_tree();
+    void bound_slices();
     void sum_base();
 
     // Add the value of a box to the range of its tree in a slice.
@@ -292,54 +299,55 @@ template <class Int> class Slices {
         loaded = slice;
         slice_parts.begin(shape);
         for (const Term& term : terms[slice]) {
-            const Int* value = values.values(*boxes, term.box);
-            slice_parts.add(term.axes, boxes->bits(term.box), value, term.negative);
+            const uint32_t axes = layout.boxes.axes_of(term.box) & ~(uint32_t(1) << sparse);
+            slice_parts.add(axes, layout.boxes.bits(term.box),
+                            &totals[term.box * size_t(spec.outputs)], term.negative);
         }
         slice_parts.merge();
     }
 };
 
-// List the boxes of each slice, tree by tree, so that bounds add one range per tree: boxes of one
-// tree are disjoint, so at most one of the base and one of the slice contain a cell.
+// List the boxes of each slice.
 template <class Int> void Slices<Int>::list_slices() {
     if (!has_sparse) return;
     terms.resize(std::max(terms.size(), n_slices));
     for (auto& list : terms) list.clear();
+    const Classes& found = classes[sparse];
+    n_words = found.leaders.size();
+    own_slices.resize(layout.boxes.count() * n_words);
+    in_base.resize(layout.boxes.count());
+    for (const uint32_t box : boxes->different) {
+        if (!is_sparse(box)) continue;
+        uint64_t storage;
+        const uint64_t* groups = layout.boxes.groups(layout.boxes.bits(box), sparse, storage);
+        size_t count = 0;
+        for (size_t w = 0; w < n_words; ++w)
+            count += size_t(std::popcount(groups[w] & found.leaders[w]));
+        const bool most = 2 * count > n_slices;
+        in_base[box] = most;
+        uint64_t* own = &own_slices[box * n_words];
+        for (size_t w = 0; w < n_words; ++w) own[w] = most ? ~groups[w] : groups[w];
+        if (most) add_to_base(box, layout.boxes.axes_of(box) & ~(uint32_t(1) << sparse));
+        found.for_each(own, [&](size_t slice) { terms[slice].push_back({box, most}); });
+    }
+    bound_slices();
+}
+
+// Bounds add one range per tree: boxes of one tree are disjoint, so at most one of the base and one
+// of the slice contain a cell.
+template <class Int> void Slices<Int>::bound_slices() {
     low.assign(n_slices, Int(0));
     high.assign(n_slices, Int(0));
     ranges.assign(n_slices, TreeRange{});
-    sort_by_tree();
-    const Classes& found = classes[sparse];
-    std::vector<uint64_t> others(found.leaders.size());
-    for (const uint32_t b : sparse_boxes) {
-        const uint64_t* bits = boxes->bits(b);
-        uint64_t storage;
-        const uint64_t* groups = layout.groups(bits, sparse, storage);
-        size_t count = 0;
-        for (size_t w = 0; w < others.size(); ++w) {
-            count += size_t(std::popcount(groups[w] & found.leaders[w]));
-            others[w] = ~groups[w];
-        }
-        uint32_t axes = restricting(bits) & ~(uint32_t(1) << sparse);
-        const bool most = 2 * count > n_slices;
-        if (most) add_to_base(b, axes);
-        const Int value = *values.values(*boxes, b);
-        found.for_each(most ? others.data() : groups, [&](size_t slice) {
-            terms[slice].push_back({b, axes, most});
-            widen(slice, boxes->tree_of(b), most ? negated(value) : value, most);
-        });
+    for (size_t n = 0; n < boxes->count(); ++n) {
+        const Leaf& leaf = (*boxes)[n];
+        if (!is_sparse(leaf.box)) continue;
+        const bool most = in_base[leaf.box];
+        const Int value = most ? negated(*values.values(*boxes, n)) : *values.values(*boxes, n);
+        classes[sparse].for_each(&own_slices[leaf.box * n_words],
+                                 [&](size_t slice) { widen(slice, leaf.tree, value, most); });
     }
     for (size_t slice = 0; slice < n_slices; ++slice) close(slice);
-}
-
-// A counting sort.
-template <class Int> void Slices<Int>::sort_by_tree() {
-    tree_starts.assign(layout.roots.size() + 1, 0);
-    for (const uint32_t b : sparse_boxes) ++tree_starts[boxes->tree_of(b) + 1];
-    for (size_t t = 1; t < tree_starts.size(); ++t) tree_starts[t] += tree_starts[t - 1];
-    sorted_boxes.resize(sparse_boxes.size());
-    for (const uint32_t b : sparse_boxes) sorted_boxes[tree_starts[boxes->tree_of(b)]++] = b;
-    std::swap(sparse_boxes, sorted_boxes);
 }
 
 template <class Int> void Slices<Int>::sum_base() {

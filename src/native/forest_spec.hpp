@@ -66,7 +66,8 @@ struct Replay {
 
 struct ForestSpec {
     int columns = 0, outputs = 1, sums = 1;
-    bool wide = false;  // whether sums need 128 bits
+    bool wide = false;         // whether sums need 128 bits
+    size_t max_set_bytes = 0;  // of sets of leaves; larger ensembles are followed tree by tree
     std::vector<int32_t> roots;
     std::vector<Node> nodes;
     std::vector<Domain> domains;

@@ -18,13 +18,13 @@ template <class Int> struct Sums {
     Int slack;
     std::vector<Int> leaves, base;  // (leaves, outputs), (outputs)
     Comparison<Int> comparison;
-    bool in_boxes = false;  // whether boxes have the values
+    bool in_layout = false;  // whether the leaves of the layout have the values
 
-    // Return the values of a box, by output.
-    const Int* values(const Boxes& boxes, size_t box) const {
+    // Return the values of a reached leaf, by output.
+    const Int* values(const Boxes& boxes, size_t index) const {
         if constexpr (std::is_same_v<Int, int64_t>)
-            if (in_boxes) return boxes.value(box);
-        return &leaves[size_t(boxes.leaf_of(box)) * base.size()];
+            if (in_layout) return &boxes[index].value;
+        return &leaves[size_t(boxes.source(index)) * base.size()];
     }
 
   private:
@@ -41,7 +41,7 @@ inline int narrow_shift(const Layout& layout) {
     std::vector<Wide> largest(layout.roots.size(), 0);
     for (size_t tree = 0; tree < largest.size(); ++tree)
         for (size_t n = layout.leaves_before[tree]; n < layout.leaves_before[tree + 1]; ++n) {
-            const Wide value = layout.spec.leaves[size_t(layout.leaf_of[layout.leaf_nodes[n]])];
+            const Wide value = layout.spec.leaves[size_t(layout.sources[n])];
             largest[tree] = std::max(largest[tree], value < 0 ? -value : value);
         }
     Wide sum = layout.spec.base[0] < 0 ? -layout.spec.base[0] : layout.spec.base[0];
@@ -57,26 +57,22 @@ template <class Int> class Range {
     Int low = 0, high = 0;
 
     void find(const Boxes& boxes, const Sums<Int>& sums) {
-        // Every tree has a box, so no bound keeps its first value.
-        const Int limit = Int(1) << (8 * sizeof(Int) - 2);
-        const size_t n_trees = boxes.layout.roots.size();
-        least.assign(n_trees, limit);
-        most.assign(n_trees, -limit);
-        for (size_t b = 0; b < boxes.count(); ++b) {
-            const Int value = *sums.values(boxes, b);
-            const size_t tree = boxes.tree_of(b);
-            least[tree] = std::min(least[tree], value);
-            most[tree] = std::max(most[tree], value);
-        }
         low = high = sums.base[0];
-        for (size_t tree = 0; tree < n_trees; ++tree) {
-            low += least[tree];
-            high += most[tree];
+        Int least = 0, most = 0;  // of a tree, whose leaves are adjacent
+        uint32_t tree = UINT32_MAX;
+        for (size_t n = 0; n < boxes.count(); ++n) {
+            const Int value = *sums.values(boxes, n);
+            // All bits of `same` are equal, because nothing predicts a branch.
+            const Int same = boxes[n].tree == tree ? Int(-1) : Int(0);
+            const Int lower = std::min(value, Int(value ^ ((value ^ least) & same)));
+            const Int upper = std::max(value, Int(value ^ ((value ^ most) & same)));
+            low += lower - (least & same);
+            high += upper - (most & same);
+            least = lower;
+            most = upper;
+            tree = boxes[n].tree;
         }
     }
-
-  private:
-    std::vector<Int> least, most;  // by tree
 };
 
 }  // namespace forest

@@ -9,6 +9,7 @@ import pytest
 
 from campaigns.forest_answers import disagreements
 from feta import Integer, Threshold
+from feta.scorer.forest import kernel
 from feta.scorer.forest.forest import Forest
 from feta.scorer.forest.kernel import ForestKernel
 from feta.scorer.forest.trees import LEAF, Trees
@@ -38,6 +39,15 @@ def first_difference(plant: Plant, *, count: int) -> str:
 @pytest.mark.parametrize("seed", range(12))
 def test_answers_are_those_of_the_oracle(seed: int) -> None:
     for case, rng in random_cases(100 + seed, 2):
+        assert list(disagreements(case, rng)) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_that_are_followed_give_the_same_answers(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "MAX_SET_BYTES", 0)
+    for case, rng in random_cases(200 + seed, 2):
         assert list(disagreements(case, rng)) == []
 
 

@@ -11,7 +11,10 @@ for package in ("lightgbm", "pandas", "sklearn", "xgboost"):
 
 from campaigns.forest_libraries import random_table
 from campaigns.tree_bits import compare, one_hot
-from campaigns.tree_sources import LIBRARIES
+from campaigns.tree_sources import LIBRARIES, Part
+
+# Of the numbers of trees: all models have the fewest.
+SMALL = 1000
 
 # Pipelines cost seconds each; tests/unit/readers/test_sklearn_trees.py has small ones.
 CASES = [
@@ -29,7 +32,7 @@ def test_scores_are_those_of_the_library_bit_for_bit(library: str, native: bool)
     counts: Counter[str] = Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the libraries warn about tables as small as these
-        for trained in LIBRARIES[library](table, lambda _: 3):
+        for trained in LIBRARIES[library](table, Part(divisor=SMALL)):
             assert compare(table, trained, table.frame, counts) == 1, trained.name
     assert counts["scores compared"] > len(table.frame)
     assert not [name for name, count in counts.items() if count and name.startswith("WRONG")]

@@ -47,7 +47,7 @@ class SensitiveNodes:
             if len(nodes) * len(axis) > MAX_ENTRIES or len(axis) * width > MAX_ENTRIES:
                 return None
             lefts = _lefts(trees, nodes, axis, width)
-            found, mask[nodes] = _groups(lefts, ordered=axis.attribute.kind == "number")
+            found, mask[nodes] = _groups(lefts, ordered=axis.attribute.kind != "category")
             groups.append(found)
         return cls(node_axes, mask, tuple(groups))
 

@@ -43,6 +43,9 @@ MAX_AXES = 8
 MAX_CELLS = 2**22
 MAX_COUNTERPARTS = 2**62
 
+# Bytes of the sets of leaves by shared value; larger ensembles are followed tree by tree.
+MAX_SET_BYTES = 2**27
+
 # The codes of comparisons in spec.hpp, and of tests in forest_spec.hpp.
 CODES = {"threshold": 0, "argmax": 1, "one_vs_rest": 2, "band": 3}
 ON_AXIS = 3
@@ -78,7 +81,7 @@ class ForestKernel:
         self._set_leaves()
         self._set_rule(source_error)
         self._checks_rows = self._set_limits()
-        self._native.finish()
+        self._native.finish(MAX_SET_BYTES)
 
     def _add_nodes(self, sensitive: SensitiveNodes) -> None:
         """Pass the nodes; those on sensitive attributes have masks."""
