@@ -19,8 +19,8 @@ from feta.engine.registry import choose
 from feta.errors import DomainError, EngineError, SchemaError, Undecided
 from feta.io.model_file import load_votes
 from feta.model import Model
-from feta.progress import Advance
 from feta.predict.fit_votes import fit_votes
+from feta.progress import Advance
 from feta.query import CountOf, MeanOf
 from feta.rule.comparator import UNDECIDED
 from feta.scorer.protocol import doubt_at

@@ -44,7 +44,7 @@ class DecisionRule(ABC):
         """Whether several classes of the scorer count as one decision."""
         return False
 
-    def on_scores_of(self, scorer: Scorer) -> tuple[Scorer, Rule]:
+    def on_scores_of(self, scorer: Scorer) -> tuple[Scorer, Self]:
         """Return scorer and rule unchanged: scores of classes are compared with each other."""
         return scorer, self
 

@@ -1,6 +1,7 @@
 """Two decisions by a threshold on one score."""
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Literal, Self, assert_never
 
 import numpy as np
@@ -254,6 +255,8 @@ def _at_probability(
             return scorer, replace(rule, value=nearest_probit(probability))
         case "share":
             return _at_share(probability, rule, scorer)
+        case "share_margin":
+            return scorer, replace(rule, value=_margin_of_shares(probability))
         case "identity" | "log":
             if may_be_log_odds(scorer) or _decides_by_sign(probability, scorer):
                 return scorer, replace(rule, value=nearest_logit(probability))
@@ -274,6 +277,17 @@ def _at_share(probability: float, rule: Threshold, scorer: Scorer) -> tuple[Scor
             "labels; expected 0.5, the decision of the model itself"
         )
     return scorer.output(scorer.outputs - 1), replace(rule, value=probability)
+
+
+def _margin_of_shares(probability: float) -> float:
+    """Return 2p − 1, the second share minus the first."""
+    margin = 2 * probability - 1
+    if Fraction(margin) == 2 * Fraction(probability) - 1:
+        return margin
+    raise SchemaError(
+        f"invalid threshold on probabilities: got {probability!r}, and a model that compares the "
+        "difference of two shares; expected a model with one score per class; read it again"
+    )
 
 
 def _decides_by_sign(probability: float, scorer: Scorer) -> bool:

@@ -49,6 +49,16 @@ def test_shares_of_a_forest_are_compared_with_the_probability_itself(probability
     check(model, shares > probability)
 
 
+def test_the_margin_of_two_shares_is_compared_with_2p_minus_1() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    forest = ensemble.RandomForestClassifier(7, max_depth=3, random_state=0).fit(PEOPLE, LABELS)
+    margin = feta.read_model(forest, SPACE).difference()
+    shares = forest.predict_proba(PEOPLE)[:, 1]
+    check(feta.Model(SPACE, margin, feta.Threshold.at_probability(0.7)), shares > 0.7)
+    with pytest.raises(SchemaError, match="the difference of two shares; expected a model with"):
+        feta.Model(SPACE, margin, feta.Threshold.at_probability(0.01))
+
+
 def test_log_odds_are_compared_with_the_logit() -> None:
     ensemble = pytest.importorskip("sklearn.ensemble")
     boosted = ensemble.GradientBoostingClassifier(n_estimators=9, random_state=0)
