@@ -3,10 +3,10 @@
     python -m campaigns.distil [--datasets law adult] [--seeds 1] [--people N] [--scale 1]
 
 A plain network is trained on four fifths of the people; `--scale` is the scale of the sensitive
-columns in that training. The vote (mean probability, empirical
-weights, kept level) is fitted to them and distilled with them. On the last fifth, whom neither the
-vote nor the network has seen, the decisions of both are compared. Then the slopes of the sensitive
-columns are inspected, and people's counterparts are drawn and compared.
+columns in that training. The vote (mean probability, empirical weights, kept level) is fitted to
+them and distilled with them. On the last fifth, whom neither the vote nor the network has seen, the
+decisions of both are compared. Then the slopes of the sensitive columns are inspected, and people's
+counterparts are drawn and compared.
 """
 
 import argparse
