@@ -39,7 +39,7 @@ class ChoiceFigures:
     """What else is known about a candidate with two decisions."""
 
     decisions: DecisionFigures
-    reinference: Reinference | None  # of decisions; None: few people, or nobody reads the columns
+    reinference: Reinference | None  # of decisions; None: few people, or no aware model
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -94,6 +94,7 @@ def content(results: AuditResults) -> dict[str, object]:
         "unanswered": results.unanswered,
         "sensitive": results.runtime_sensitive_rows,
         "sample": [(row, person.tolist()) for row, person in results.sample],
+        "measured": [(order, person.tolist(), label) for order, person, label in results.measured],
     }
 
 
@@ -127,6 +128,26 @@ def test_rows_are_listed_in_order_whatever_the_order_of_the_parts() -> None:
     merged, expected = content(last.merged(first)), content(whole)
     for name in ("summary", "sums", "groups", "top", "unanswered", "sensitive", "sample"):
         assert merged[name] == expected[name], name
+
+
+def test_measured_people_are_spread_whatever_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feta.auditing.results.MEASURED_PEOPLE", 8)
+    rows = [(index, True) for index in range(40)]
+    whole = AuditResults.of(MODELS["threshold"])
+    whole.add(block_of("threshold", rows, 0))
+    last, first = (AuditResults.of(MODELS["threshold"]) for _ in range(2))
+    last.add(block_of("threshold", rows[25:], 25))
+    for start in (20, 0, 10):
+        end = min(start + 10, 25)
+        first.add(block_of("threshold", rows[start:end], start))
+    assert content(last.merged(first))["measured"] == content(whole)["measured"]
+    multiplier = 0x9E3779B97F4A7C15
+    lowest = sorted(range(40), key=lambda row: (row + 1) * multiplier % 2**64)[:8]
+    people = block_of("threshold", rows, 0).block.people
+    expected = [people[row].tolist() for row in lowest]
+    assert [measured.person.tolist() for measured in whole.measured] == expected
+    assert min(lowest) < 10
+    assert max(lowest) >= 30
 
 
 def test_limits_and_texts_are_listed_in_the_order_of_the_rows() -> None:
