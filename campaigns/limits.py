@@ -272,7 +272,8 @@ def compare(pipeline: Pipeline, model: Model, column: str, row: Row) -> Counter[
 def compare_wrapped(pipeline: Pipeline, frame: pd.DataFrame, rows: list[Row]) -> Counter[str]:
     """Compare FairClassifier's decisions, read or voted by predict, with brute force."""
     counts: Counter[str] = Counter()
-    fair = FairClassifier(FrozenEstimator(pipeline), SPACE).fit(frame)
+    frozen = FrozenEstimator(pipeline)
+    fair = FairClassifier(frozen, SPACE, vote="majority", weights=None, level=None).fit(frame)
     for row in rows:
         try:
             decision = int(fair.predict(pd.DataFrame([row]).drop(columns=["age", "sex"]))[0])

@@ -2,11 +2,11 @@
 
     python -m campaigns.vote_invariance [--rows 1000000] [--seed 0]
 
-It trains a network on German credit, fits every vote to the people of the data set, and decides
-all 456 counterparts of random people: in batches of several sizes (the smallest for 5,000 rows), in
-random row order, with one thread and with two, with and without AVX2 in the kernel, and in
-processes whose matrix products use the instructions of other processors. The hash of the decisions
-must be the same, and all counterparts of a person must get the same decision.
+It fits every vote of a random network to random people, and decides all 456 counterparts of others:
+in batches of several sizes (the smallest for 5,000 rows), in random row order, with one thread and
+with two, with and without AVX2 in the kernel, and in processes whose matrix products use the
+instructions of other processors. The hash of the decisions must be the same, and all counterparts
+of a person must get the same decision.
 """
 
 import argparse
@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from feta import FairPredictor, Model, datasets, load_model, save_model
+from campaigns.ballot import AXES, draw_crowd, random_model, random_space
+from feta import FairPredictor, Model, load_model, save_model
 from feta.arrays import Answers, Matrix
-from feta.cli.demo import train_model
 from feta.engine.lattice import LatticeEngine
 from feta.engine.registry import engines
 from feta.space.sampling import draw_people
@@ -34,6 +34,11 @@ from feta.space.sampling import draw_people
 BATCHES = (1000, 100_000)
 SMALL_BATCHES = (1, 13)
 SMALL_ROWS = 5_000
+
+# The lattice, the share of people whom the network approves, and people the votes are fitted to.
+N_COUNTERPARTS = 456
+RATE = 0.3
+FITTED_TO = 3000
 
 # Processors whose instructions OpenBLAS uses in the other processes; the first two have no AVX2.
 CORES = ("Nehalem", "SandyBridge", "Haswell")
@@ -161,11 +166,10 @@ def main() -> int:
 
 
 def _write_votes(folder: Path) -> None:
-    """Train a network on German credit, and store every vote in a file."""
-    dataset = datasets.load("german")
-    people = dataset.space.encode(dataset.frame)
-    trained = train_model(dataset, people, np.arange(len(people)) % 5 != 0, seed=0)
-    model = Model(trained.space, trained.scorer.with_link("logit"), trained.rule)
+    """Store every vote of a random network in a file."""
+    rng = np.random.default_rng(0)
+    space = random_space(AXES[N_COUNTERPARTS])
+    model, people = random_model(rng, space, RATE), draw_crowd(rng, space, FITTED_TO)
     for name, predictor in votes(model, people).items():
         save_model(predictor, folder / f"{name}.feta")
 

@@ -164,8 +164,8 @@ def _from_python(case: Case) -> Answers | Refusal:
             decisions = feta.FairPredictor(model).decide(rows)
             step = "FairClassifier"
             frozen = FrozenEstimator(case.pipeline)
-            classifier = FairClassifier(frozen, space).fit(people, case.frame[LABEL])
-            classes = classifier.predict(shared)
+            classifier = FairClassifier(frozen, space, vote="majority", weights=None, level=None)
+            classes = classifier.fit(people, case.frame[LABEL]).predict(shared)
     except feta.FetaError as error:
         return Refusal(step, " ".join(str(error).split()))
     except Exception as error:

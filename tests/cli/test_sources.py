@@ -221,7 +221,8 @@ def test_a_fair_wrapper_is_refused_with_a_script_for_the_model_inside(
     folder: Path, feta_: Run
 ) -> None:
     columns = X[["age", "sex", "income"]]
-    fair = FairClassifier(FrozenEstimator(pipeline()), sensitive=["age", "sex"]).fit(columns)
+    fair = FairClassifier(FrozenEstimator(pipeline()), sensitive=["age", "sex"], least=1)
+    fair.fit(columns)
     joblib.dump(fair, "model.joblib")
     err = ""
     for command in ("audit", "predict", "doctor"):

@@ -430,7 +430,8 @@ def test_the_order_of_categories_is_kept(tmp_path: Path) -> None:
     _, unfair = audited(tmp_path, tmp_path / "people.parquet", pipeline)
     assert unfair == unfair_rows(pipeline, frame, "group")
     assert any(unfair)
-    wrapped = FairClassifier(FrozenEstimator(pipeline), sensitive=["sex"])
+    frozen = FrozenEstimator(pipeline)
+    wrapped = FairClassifier(frozen, sensitive=["sex"], vote="majority", weights=None, level=None)
     fair = wrapped.fit(frame, right.astype(int)).predict(frame.drop(columns=["sex"]))
     votes = sum(pipeline.predict(frame.assign(sex=sex)) for sex in ("f", "m"))
     clear = votes != 1

@@ -54,7 +54,7 @@ class VoteWeights:
         assignment_ids, votes = np.unique(space.lattice.assignment_ids(people), return_counts=True)
         _check_arrays(assignment_ids, votes)
         listed = votes >= least
-        if not listed.any():
+        if len(votes) and not listed.any():
             raise SchemaError(
                 f"no sensitive assignment has {least} people: got at most {votes.max()} of "
                 f"{len(people)}; expected {least} or more, so that the weights reveal nobody; "

@@ -282,7 +282,7 @@ def test_a_bare_estimator_reads_a_raw_table_inside_a_fair_classifier() -> None:
     people = draw_people(space, np.random.default_rng(0), 300)
     frame = pd.DataFrame([space.decode(person) for person in people])
     labels = np.where(frame["code"] + frame["income"] > 7, "yes", "no")
-    fair = feta.FairClassifier(RidgeClassifier(), space).fit(frame, labels)
+    fair = feta.FairClassifier(RidgeClassifier(), space, vote="mean_score").fit(frame, labels)
     assert fair.model_ is not None
     decided = np.where(fair.model_.decide(people), "yes", "no")
     assert (decided == fair.estimator_.predict(frame)).all()
