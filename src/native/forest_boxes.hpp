@@ -116,34 +116,36 @@ class Boxes {
             std::fill(seen_sets.begin(), seen_sets.end(), 0);
             epoch = 1;
         }
-        different.clear();
-        size_t n = 0;
+        n_leaves = 0;
         for (size_t w = 0; w < bits.size(); ++w) {
-            if (numbers.size() < n + 64) {
-                numbers.resize(2 * (n + 64));
-                leaves.resize(numbers.size());
-            }
-            n += list_word(bits[w], uint32_t(64 * w), &numbers[n], &leaves[n]);
+            if (numbers.size() < n_leaves + 64) numbers.resize(2 * (n_leaves + 64));
+            n_leaves += list_word(bits[w], uint32_t(64 * w), &numbers[n_leaves]);
         }
-        n_leaves = n;
+        if (leaves.size() < n_leaves) leaves.resize(numbers.size());
+        copy_leaves();
     }
 
     // List the leaves of one word; return their number.
-    size_t list_word(uint64_t word, uint32_t first, uint32_t* to_numbers, Leaf* to_leaves) {
-        const Leaf* all = layout.leaves.data();
-        uint32_t* last_epoch = seen.data();
-        const uint32_t now = epoch;
+    static size_t list_word(uint64_t word, uint32_t first, uint32_t* to) {
         size_t n = 0;
-        for (; word; word &= word - 1, ++n) {
-            const uint32_t number = first + uint32_t(std::countr_zero(word));
-            to_numbers[n] = number;
-            to_leaves[n] = all[number];
-            const uint32_t box = all[number].box;
-            if (last_epoch[box] == now) continue;
-            last_epoch[box] = now;
+        for (; word; word &= word - 1) to[n++] = first + uint32_t(std::countr_zero(word));
+        return n;
+    }
+
+    // Copy the leaves, and list their boxes. Leaves are requested early, because memory is slow and
+    // nothing predicts which boxes are new.
+    void copy_leaves() {
+        constexpr size_t ahead = 24;
+        const Leaf* all = layout.leaves.data();
+        different.clear();
+        for (size_t n = 0; n < n_leaves; ++n) {
+            if (n + ahead < n_leaves) __builtin_prefetch(&all[numbers[n + ahead]]);
+            leaves[n] = all[numbers[n]];
+            const uint32_t box = leaves[n].box;
+            if (seen[box] == epoch) continue;
+            seen[box] = epoch;
             different.push_back(box);
         }
-        return n;
     }
 
     void find_splits() {

@@ -1,8 +1,9 @@
 // MajorityCount: the majority of a person's counterparts by a threshold, with few slices computed.
 //
 // The boxes of a slice change the sums of the base by a bounded amount. So a cell whose base sum is
-// far from the threshold is decided in every slice. Where these cells are no majority, slices are
-// computed, those with the most undecided counterparts first.
+// far from the threshold is decided in every slice. Where these cells are no majority, cells that
+// are decided in some slices count, too. Then slices are computed, those with the most undecided
+// counterparts first.
 #pragma once
 #include "forest_visit.hpp"
 
@@ -15,6 +16,12 @@ template <class Int> class MajorityCount {
     // counterpart is counted otherwise; rounded sums may leave some undecided.
     bool run(Slices<Int>& slices, const Comparison<Int>& comparison, uint64_t total,
              std::vector<uint64_t>& counts) {
+        count_common(slices, comparison);
+        const bool counted = below + above == total;
+        if (counted || 2 * std::max(below, above) > total) {
+            write(comparison, counts);
+            return counted;
+        }
         count_certain(slices, comparison);
         below = above = 0;
         for (const Slice& slice : known) add(slice);
@@ -37,8 +44,7 @@ template <class Int> class MajorityCount {
             add(exact);
             complete &= exact.undecided() == 0;
         }
-        counts[size_t(comparison.above_number())] = above;
-        counts[size_t(1 - comparison.above_number())] = below;
+        write(comparison, counts);
         return complete;
     }
 
@@ -61,6 +67,37 @@ template <class Int> class MajorityCount {
     void add(const Slice& slice) {
         below += slice.below;
         above += slice.above;
+    }
+
+    void write(const Comparison<Int>& comparison, std::vector<uint64_t>& counts) const {
+        counts[size_t(comparison.above_number())] = above;
+        counts[size_t(1 - comparison.above_number())] = below;
+    }
+
+    // Count the cells that are decided in all slices.
+    void count_common(const Slices<Int>& slices, const Comparison<Int>& comparison) {
+        Int drop = slices.lowest(0), rise = slices.highest(0);
+        uint64_t n_values = 0;
+        for (size_t s = 0; s < slices.n_slices; ++s) {
+            drop = std::min(drop, slices.lowest(s));
+            rise = std::max(rise, slices.highest(s));
+            n_values += slices.sparse_size(s);
+        }
+        const Int last = comparison.largest_below() - rise;
+        const Int first = comparison.smallest_above() - drop;
+        below = above = 0;
+        for (size_t c = 0; c < slices.shape.combinations; ++c) {
+            const auto [least, most] = slices.base_range(c);
+            if (least > last && most < first) continue;
+            const Int* sums = slices.base_row(c);
+            uint64_t n_below = 0, n_above = 0;
+            for (size_t j = 0; j < slices.shape.row; ++j) {
+                n_below += sums[j] <= last ? slices.inner_sizes[j] : 0;
+                n_above += sums[j] >= first ? slices.inner_sizes[j] : 0;
+            }
+            below += n_below * slices.outer_size(c) * n_values;
+            above += n_above * slices.outer_size(c) * n_values;
+        }
     }
 
     void count_certain(const Slices<Int>& slices, const Comparison<Int>& comparison) {
@@ -103,8 +140,27 @@ template <class Int> class MajorityCount {
             return;
         }
         const Int* sums = slices.base_row(c);
-        for (size_t j = 0; j < slices.shape.row; ++j)
-            add_size(find_lower(sums[j]), find_upper(sums[j]), size * slices.inner_sizes[j]);
+        uint64_t cells = 0;  // of neighbors that are between the same limits
+        for (size_t j = 0; j < slices.shape.row; ++j) {
+            if (j > 0 && !is_between(sums[j], first_lower, first_upper)) {
+                add_size(first_lower, first_upper, size * cells);
+                cells = 0;
+            }
+            if (cells == 0) {
+                first_lower = find_lower(sums[j]);
+                first_upper = find_upper(sums[j]);
+            }
+            cells += slices.inner_sizes[j];
+        }
+        add_size(first_lower, first_upper, size * cells);
+    }
+
+    // Return whether a sum has these results of `find_lower` and `find_upper`.
+    bool is_between(Int sum, size_t in_lower, size_t in_upper) const {
+        return (in_lower == lower.size() || sum <= lower[in_lower].sum) &&
+               (in_lower == 0 || sum > lower[in_lower - 1].sum) &&
+               (in_upper == upper.size() || sum < upper[in_upper].sum) &&
+               (in_upper == 0 || sum >= upper[in_upper - 1].sum);
     }
 
     void add_size(size_t to_lower, size_t to_upper, uint64_t size) {
