@@ -15,6 +15,7 @@ from feta.absorb.evaluation import Evaluation
 from feta.arrays import Matrix
 from feta.errors import FetaError, NetworkError, unknown_choice
 from feta.io.raw_table import TableMaker
+from feta.readers.sklearn.column_names import check_columns
 from feta.readers.sklearn.linear import (
     Probability,
     is_linear,
@@ -31,7 +32,7 @@ from feta.readers.sklearn.own_threshold import (
     has_own_threshold,
     inner_classifier,
 )
-from feta.readers.sklearn.pipeline import check_order, raw_table, split_pipeline
+from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.skorch import is_skorch, read_skorch
 from feta.scorer.network.agreement import check_agreement
 from feta.scorer.network.network import Network
@@ -68,8 +69,8 @@ def read_sklearn(
     Supported are MLPClassifier, MLPRegressor, the linear models of scikit-learn, classifiers with
     their own threshold around one of these, and skorch's networks. An estimator at the end of a
     pipeline needs the space of the raw columns that the pipeline reads: the steps before it become
-    part of the first layer. Without a pipeline, columns are taken in order; if space and estimator
-    both name a column, its position must be the same.
+    part of the first layer. Without a pipeline, columns are taken in order; if the estimator
+    names them, the names must be those of the space's columns and values.
 
     With two classes, a score above 0 stands for `classes_[1]`, and a score of 0 does not, since
     all these classifiers compare strictly; a classifier with its own threshold gives ties to the
@@ -126,7 +127,7 @@ def _check_encoded(
 ) -> Network:
     """Check an estimator that reads encoded people; return its network."""
     if space is not None:
-        check_order(space, estimator)
+        check_columns(space, estimator)
     rows = np.random.default_rng(0).normal(size=(CHECKED_ROWS, network.width))
     if people is not None and people.shape[1] == network.width:  # else the model rejects it
         rows = np.concatenate([rows, people])
