@@ -332,10 +332,12 @@ def _outputs(
     n_outputs = model.scorer.outputs
     if model.scorer.link == "share":
         return _shares(np.asarray(estimator.predict_proba(rows), dtype=np.float64), model), None
-    if hasattr(estimator, "decision_function"):
+    if hasattr(estimator, "decision_function") and not is_booster(last):  # LightGBM's may be a sum
         scores = np.asarray(estimator.decision_function(rows), dtype=np.float64)
         scores = scores.reshape(len(scores), -1)
         return (scores, None) if scores.shape[1] == n_outputs else (None, None)
+    if model.scorer.link != "logit":  # its probabilities are not those of its scores
+        return None, None
     probabilities = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
     if n_outputs == 1:
         return probabilities[:, 1:2], "sigmoid"
