@@ -335,7 +335,7 @@ def doctor(
 
     origin = origin_of(model, predict, method, timeout)
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
-    return run_doctor(loaded, origin.name, data, as_json=as_json)
+    return run_doctor(loaded, origin, data, as_json=as_json)
 
 
 @app.command()

@@ -21,9 +21,11 @@ from feta.io.sanitize import json_text, listed, plain
 from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.model import Model
 from feta.query import CountOf
+from feta.readers.booster_files import missing_note
 from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
+from feta.readers.load_function import ModelOrigin
 from feta.report.words import NOT_COMPARED, counted_words, duration, never_read, outcome_class_words
 from feta.scorer.native import MISSING
 from feta.space.attribute import Derived
@@ -50,7 +52,9 @@ class Examination:
     data: Path | None
 
 
-def run_doctor(loaded: LoadedModel, name: str, data: Path | None, *, as_json: bool) -> ExitCode:
+def run_doctor(
+    loaded: LoadedModel, origin: ModelOrigin, data: Path | None, *, as_json: bool
+) -> ExitCode:
     """Examine a loaded model; a model that cannot be loaded was reported before."""
     model = loaded.model
     people, n_rows, n_bad_rows = (
@@ -61,11 +65,12 @@ def run_doctor(loaded: LoadedModel, name: str, data: Path | None, *, as_json: bo
     strong = [] if data is None else proxies(model.space, people)
     strong = [proxy for proxy in strong if proxy.strength >= NOTABLE]
     examination = Examination(comparison, seconds, strong, n_rows, n_bad_rows, data)
+    notes = [*loaded.notes, *filter(None, [missing_note(origin.path) if origin.path else ""])]
     if as_json:
-        content = _content(model, examination) | {"notes": list(loaded.notes)}
+        content = _content(model, examination) | {"notes": notes}
         sys.stdout.write(json_text(content, indent=2))
     else:
-        _show(loaded, name, examination)
+        _show(loaded, origin.name, examination, notes)
     trusted = not (comparison and comparison.surprising)
     return ExitCode.DONE if trusted and model.relation.finite else ExitCode.BAD_INPUT
 
@@ -106,7 +111,7 @@ def _seconds_per_person(model: Model, people: Matrix) -> float | None:
     return (time.perf_counter() - started) / len(people[:TIMED_PEOPLE])
 
 
-def _show(loaded: LoadedModel, name: str, examination: Examination) -> None:
+def _show(loaded: LoadedModel, name: str, examination: Examination, notes: list[str]) -> None:
     model = loaded.model
     console = Console(soft_wrap=True)
     if model.relation.finite:
@@ -120,7 +125,7 @@ def _show(loaded: LoadedModel, name: str, examination: Examination) -> None:
     n_rows, n_bad_rows = examination.n_rows, examination.n_bad_rows
     lines = [_shape_line(model), _provenance_line(model)]
     lines += [words] if (words := outcome_class_words(loaded.outcome_classes)) else []
-    lines += [f"Note: {note}." for note in loaded.notes]
+    lines += [f"Note: {note}." for note in notes]
     lines += _unread_lines(model)
     lines.append(_lattice_line(model, examination.seconds_per_person, n_rows))
     if not LatticeEngine.available():

@@ -11,7 +11,7 @@ from feta.readers.catboost.read import BINARY as CATBOOST_START
 from feta.readers.catboost.read import read_catboost
 from feta.readers.lightgbm.read import read_lightgbm
 from feta.readers.onnx.trees import read_onnx_trees
-from feta.readers.xgboost.read import read_xgboost
+from feta.readers.xgboost.read import file_rounds_note, read_xgboost
 from feta.scorer.forest.forest import Forest
 from feta.space.feature_space import FeatureSpace
 
@@ -57,6 +57,12 @@ class TreeFile:
         booster.load_model(str(self.path))
         return booster
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for the user about how the file is read."""
+        note = file_rounds_note(self.path) if self.library == "xgboost" else ""
+        return (f"{self.path.name}: {note}",) if note else ()
+
 
 def identify_tree_file(path: Path) -> TreeFile:
     """Return which library wrote a file; raise if none of them did."""
@@ -73,3 +79,14 @@ def identify_tree_file(path: Path) -> TreeFile:
     if path.suffix.lower() == ".json" and CATBOOST_KEY in content:
         return TreeFile(path, "catboost")
     return TreeFile(path, "xgboost")
+
+
+def missing_note(path: Path) -> str:
+    """Return what a file of XGBoost does not state about missing cells; empty for other files."""
+    known = path.suffix.lower() in (".json", ".ubj") and path.is_file()
+    if not known or identify_tree_file(path).library != "xgboost":
+        return ""
+    return (
+        "a file of XGBoost does not state which cells were missing in training: FETA takes only "
+        "NaN as missing; if your program passes missing=…, audit the model in memory instead"
+    )

@@ -84,6 +84,8 @@ def read_sklearn(
     own = OwnThreshold.of(last) if _is_thresholded(last) else None
     bare = last if own is None else inner_classifier(last)
     reason = _obstacle(bare)
+    if own is not None and not _is_readable(bare):
+        reason = _threshold_obstacle(last, bare)
     if reason is not None:
         raise NetworkError(reason)
     network = _read_bare(bare)
@@ -160,7 +162,7 @@ def _obstacle(estimator: object) -> str | None:
         return None if hasattr(estimator, "module_") else _unfitted_message(name)
     if has_own_threshold(estimator):
         return _unfitted_message(name)
-    if not (_is_mlp(estimator) or is_linear(estimator)):
+    if not _is_readable(estimator):
         return (
             f"the estimator is not supported: got {name}; expected a perceptron (MLPClassifier, "
             "MLPRegressor) or a linear model of scikit-learn, a skorch network, or a pipeline "
@@ -170,6 +172,20 @@ def _obstacle(estimator: object) -> str | None:
         return _unfitted_message(name)
     several = _mlp_obstacle(estimator) if _is_mlp(estimator) else linear_obstacle(estimator)
     return several or (_check_classes(estimator) if hasattr(estimator, "classes_") else None)
+
+
+def _is_readable(estimator: object) -> bool:
+    """Return whether an estimator is of a kind that becomes a network."""
+    return is_skorch(estimator) or _is_mlp(estimator) or is_linear(estimator)
+
+
+def _threshold_obstacle(last: object, bare: object) -> str:
+    name = type(bare).__name__
+    return (
+        f"{type(last).__name__} around this classifier is not read exactly: got {name} inside; "
+        "expected a perceptron or a linear model of scikit-learn; read the "
+        f"{name} alone, and state the threshold in the rule of the model"
+    )
 
 
 def _unfitted_message(name: str) -> str:
