@@ -1,5 +1,6 @@
 """Model files of tree ensembles: which library wrote a file, and its own model if installed."""
 
+import warnings
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ from feta.readers.catboost.read import BINARY as CATBOOST_START
 from feta.readers.catboost.read import read_catboost
 from feta.readers.lightgbm.read import read_lightgbm
 from feta.readers.onnx.trees import read_onnx_trees
-from feta.readers.xgboost.read import file_rounds_note, read_xgboost
+from feta.readers.xgboost.read import RoundsWarning, file_rounds_note, read_xgboost
 from feta.scorer.forest.forest import Forest
 from feta.space.feature_space import FeatureSpace
 
@@ -39,8 +40,10 @@ class TreeFile:
     library: Library
 
     def read(self, space: FeatureSpace) -> Forest:
-        """Read the trees; the library is not needed, but for .cbm files."""
-        return READERS[self.library](self.path, space)
+        """Read the trees; the library is not needed, but for .cbm files. See also `notes`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RoundsWarning)
+            return READERS[self.library](self.path, space)
 
     def open(self) -> Any:  # noqa: ANN401 - a model of the library
         """Open the file with its library; None if it is not installed."""

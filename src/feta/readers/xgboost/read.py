@@ -32,6 +32,10 @@ WRAPPERS = (
 )
 
 
+class RoundsWarning(UserWarning):
+    """A file whose training stopped early, so that wrappers and boosters use different trees."""
+
+
 def read_xgboost(
     source: Any,  # noqa: ANN401 - a path, or an object of a library that may not be installed
     space: FeatureSpace,
@@ -105,7 +109,7 @@ def _warn_about_rounds(model: XgboostModel, iterations: int | None) -> None:
     note = "" if iterations is not None else rounds_note(model)
     if note:
         message = f"{note}; pass iterations=… for another number"
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(message, RoundsWarning, stacklevel=3)
 
 
 def rounds_note(model: XgboostModel) -> str:

@@ -16,7 +16,6 @@ from feta import FeatureSpace
 from feta.readers.booster_runtime import tree_file_runtime
 from feta.readers.read_model import CountedModelWarning
 from feta.readers.source import SourceOptions, open_source
-from feta.readers.xgboost.read import read_xgboost
 from tests.unit.readers.xgboost.people import SPACE, labels, table
 
 
@@ -38,7 +37,7 @@ def test_the_runtime_of_a_file_uses_the_same_rounds(tmp_path: Path) -> None:
     (note,) = source.notes
     assert note.startswith("wrapper.json: training stopped early, and a wrapper saved the file")
     with pytest.warns(UserWarning, match="stopped early"):
-        audited = feta.Model(SPACE, read_xgboost(path, SPACE))
+        audited = feta.Model(SPACE, feta.read_model(path, SPACE))
     runtime = tree_file_runtime(source.trees, audited)
     assert runtime is not None
     answers = runtime.evaluate(encoded(people))
