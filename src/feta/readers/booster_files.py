@@ -91,5 +91,6 @@ def missing_note(path: Path) -> str:
         return ""
     return (
         "a file of XGBoost does not state which cells were missing in training: FETA takes only "
-        "NaN as missing; if your program passes missing=…, audit the model in memory instead"
+        "NaN as missing; if your program passes missing=…, replace these cells by NaN and train it "
+        "again"
     )
