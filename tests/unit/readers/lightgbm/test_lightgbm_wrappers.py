@@ -42,7 +42,7 @@ def outcomes() -> np.ndarray:
 def test_classifiers_decide_as_the_library_and_can_be_replayed(settings: dict[str, Any]) -> None:
     model = classifier(**settings).fit(AGES, outcomes())
     audited = feta.Model(AGE, feta.read_model(model, AGE, method="exact"))
-    expected = model.predict(AGES) == 1
+    expected = np.asarray(model.predict(AGES)) == 1
     assert set(expected) == {False, True}
     np.testing.assert_array_equal(audited.decide(AGE.encode(AGES)), expected)
     result = feta.audit(audited, AGES.head(10), replay=feta.runtime_of(model, audited))
@@ -56,7 +56,7 @@ def test_classifiers_that_decide_in_another_way_are_counted(objective: str) -> N
         feta.read_model(model, AGE, method="exact")
     with pytest.warns(CountedModelWarning, match="decides in another way"):
         audited = feta.Model(AGE, feta.read_model(model, AGE))
-    expected = model.predict(AGES) == 1
+    expected = np.asarray(model.predict(AGES)) == 1
     np.testing.assert_array_equal(audited.decide(AGE.encode(AGES)), expected)
     verdict = feta.verify(feta.FairAt(audited, AGE.encode({"age": 22})[0]))
     assert isinstance(verdict, feta.Fair) == (len(set(expected)) == 1)
@@ -84,7 +84,7 @@ def frame(group: Any, job: Any) -> pd.DataFrame:  # noqa: ANN401 - columns of se
     return pd.DataFrame({"group": group, "job": job, "income": INCOME})
 
 
-ONE_WAY = {
+ONE_WAY: dict[str, tuple[pd.DataFrame, Any]] = {
     # The list is that of the group, which is read as a number; the job has no list.
     "the job is native": (frame(pd.Categorical(GROUP, categories=ORDER), JOB), ["job"]),
     "ordered": (frame(pd.Categorical(GROUP, categories=ORDER, ordered=True), JOB), "auto"),

@@ -64,9 +64,10 @@ def test_classifiers_with_other_objectives_decide_as_the_library(
     ).set_params(**CLASSIFIERS[objective])
     model.fit(people, labels(people))
     model.save_model(tmp_path / "m.json")
-    for source in (model, tmp_path / "m.json"):
-        audited = feta.Model(SPACE, feta.read_model(source, SPACE, method="exact"))
-        np.testing.assert_array_equal(audited.decide(encoded(people)), model.predict(people) == 1)
+    stored = feta.Model(SPACE, feta.read_model(tmp_path / "m.json", SPACE, method="exact"))
+    audited = feta.Model(SPACE, feta.read_model(model, SPACE, method="exact"))
+    for read in (stored, audited):
+        np.testing.assert_array_equal(read.decide(encoded(people)), model.predict(people) == 1)
     replayed = feta.runtime_of(model, audited).evaluate_frame(people)
     np.testing.assert_array_equal(replayed.answers, model.predict(people) == 1)
     feta.audit(audited, people.head(8), replay=feta.runtime_of(model, audited))
