@@ -35,3 +35,18 @@ def test_a_threshold_around_trees_is_refused_in_words() -> None:
     )
     with pytest.raises(NetworkError, match=expected):
         feta.read_model(model, space, method="exact")
+
+
+def test_trees_are_replayed_by_the_names_of_their_columns() -> None:
+    """The schema has another order than the training."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"age": rng.integers(20, 30, 300), "income": rng.integers(0, 99, 300)})
+    y = (3 * rows["age"] + rows["income"] > 120).astype(int)
+    model = RandomForestClassifier(5, max_depth=4, random_state=0).fit(rows, y)
+    space = FeatureSpace((Integer("income", 0, 98), Integer("age", 20, 29, sensitive=True)))
+    audited = feta.Model(space, feta.read_model(model, space, method="exact"))
+    runtime = feta.runtime_of(model, audited)
+    expected = (model.predict(rows) == 1).tolist()
+    assert runtime(space.encode(rows)).tolist() == expected
+    assert runtime.evaluate_frame(rows[["income", "age"]]).answers.tolist() == expected
+    feta.audit(audited, rows.head(8), replay=runtime)
