@@ -429,6 +429,11 @@ def test_decimal_commas_are_reported_with_a_remedy(folder: Path, feta_: Run) -> 
     assert folder.exists()
 
 
+def shown(text: str, start: str) -> list[str]:
+    """Return the lines that begin with these words."""
+    return [line for line in text.splitlines() if line.startswith(start)]
+
+
 def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_: Run) -> None:
     numbers = X[["income", "age"]].fillna(40)
     by_age = LogisticRegression().fit(numbers, X["loan"])
@@ -457,9 +462,15 @@ def test_an_estimator_is_read_by_the_names_it_was_fitted_on(folder: Path, feta_:
     (folder / "s.toml").write_text(
         "".join([*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]])
     )
-    code, _, err = feta_("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    arguments = ("audit", *TRUSTED, "--data", "two.csv", "--schema", "s.toml")
+    code, _, err = feta_(*arguments, "--method", "exact")
     assert code == 2
     assert "'age' is in the wrong position: got column 0 of the space; expected column 1" in err
+    code, counted, err = feta_(*arguments)  # its own predict reads the columns by name
+    assert code == 1
+    assert "counted" in counted + err
+    people = "The model's decisions"
+    assert shown(counted, people) == shown(stdout, people)
 
 
 def test_a_regressor_has_no_probability(folder: Path, feta_: Run) -> None:

@@ -344,7 +344,7 @@ def doctor(
 
     origin = origin_of(model, predict, method, timeout)
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
-    return run_doctor(loaded, origin.name, data, label, as_json=as_json)
+    return run_doctor(loaded, origin, data, label, as_json=as_json)
 
 
 @app.command()

@@ -24,9 +24,11 @@ from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.metrics.proxy_measures import ProxyMeasures, measure_proxies
 from feta.model import Model
 from feta.query import CountOf
+from feta.readers.booster_files import missing_note
 from feta.readers.check_reading import admit, compare_drawn, compare_table, draw_from_schema
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
+from feta.readers.load_function import ModelOrigin
 from feta.report.proxy_words import proxy_lines
 from feta.report.words import NOT_COMPARED, counted_words, duration, never_read, outcome_class_words
 from feta.scorer.native import MISSING
@@ -56,7 +58,12 @@ class Examination:
 
 
 def run_doctor(
-    loaded: LoadedModel, name: str, data: Path | None, label: str | None = None, *, as_json: bool
+    loaded: LoadedModel,
+    origin: ModelOrigin,
+    data: Path | None,
+    label: str | None = None,
+    *,
+    as_json: bool,
 ) -> ExitCode:
     """Examine a loaded model; a model that cannot be loaded was reported before."""
     model = loaded.model
@@ -74,11 +81,12 @@ def run_doctor(
         with show_progress("measuring proxies"):
             measures = measure_proxies(model, people, labels)
     examination = Examination(comparison, seconds, strong, measures, n_rows, n_bad_rows, data)
+    notes = [*loaded.notes, *filter(None, [missing_note(origin.path) if origin.path else ""])]
     if as_json:
-        content = _content(model, examination) | {"notes": list(loaded.notes)}
+        content = _content(model, examination) | {"notes": notes}
         sys.stdout.write(json_text(content, indent=2))
     else:
-        _show(loaded, name, examination)
+        _show(loaded, origin.name, examination, notes)
     trusted = not (comparison and comparison.surprising)
     return ExitCode.DONE if trusted and model.relation.finite else ExitCode.BAD_INPUT
 
@@ -124,7 +132,7 @@ def _seconds_per_person(model: Model, people: Matrix) -> float | None:
     return (time.perf_counter() - started) / len(people[:TIMED_PEOPLE])
 
 
-def _show(loaded: LoadedModel, name: str, examination: Examination) -> None:
+def _show(loaded: LoadedModel, name: str, examination: Examination, notes: list[str]) -> None:
     model = loaded.model
     console = Console(soft_wrap=True)
     if model.relation.finite:
@@ -138,7 +146,7 @@ def _show(loaded: LoadedModel, name: str, examination: Examination) -> None:
     n_rows, n_bad_rows = examination.n_rows, examination.n_bad_rows
     lines = [_shape_line(model), _provenance_line(model)]
     lines += [words] if (words := outcome_class_words(loaded.outcome_classes)) else []
-    lines += [f"Note: {note}." for note in loaded.notes]
+    lines += [f"Note: {note}." for note in notes]
     lines += _unread_lines(model)
     lines.append(_lattice_line(model, examination.seconds_per_person, n_rows))
     if not LatticeEngine.available():

@@ -32,7 +32,8 @@ from feta.predict.fair_predictor import FairPredictor
 from feta.predict.fit_votes import fitted_weights
 from feta.readers.callable.runtime import counted_runtime
 from feta.readers.runtime import replays, runtime_of
-from feta.readers.sklearn.pipeline import check_order, encoder_markers
+from feta.readers.sklearn.column_names import check_columns
+from feta.readers.sklearn.pipeline import encoder_markers
 from feta.readers.sklearn.read import obstacle_inside_wrapper, read_sklearn
 from feta.scorer.counted.options import CountingOptions
 from feta.space.feature_space import FeatureSpace
@@ -345,10 +346,10 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
     def _learn(self, people: Matrix, raw: RawTable, targets: Targets | None) -> None:
         bare = inner(self.estimator)
         takes_rows = isinstance(bare, self.takes_rows)
-        if takes_rows:
-            check_order(self.space_, bare)
         table = people if takes_rows else raw(people)
         self.estimator_ = clone(self.estimator).fit(table, targets)
+        if takes_rows:  # a frozen estimator may be trained on others
+            check_columns(self.space_, inner(self.estimator_))
         self._check_fitted()
         self._counted = None
         self._ballot = Ballot(self.space_, self.estimator_, None if takes_rows else raw)

@@ -1,5 +1,6 @@
 """Model files of tree ensembles: which library wrote a file, and its own model if installed."""
 
+import warnings
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ from feta.readers.catboost.read import BINARY as CATBOOST_START
 from feta.readers.catboost.read import read_catboost
 from feta.readers.lightgbm.read import read_lightgbm
 from feta.readers.onnx.trees import read_onnx_trees
-from feta.readers.xgboost.read import read_xgboost
+from feta.readers.xgboost.read import RoundsWarning, file_rounds_note, read_xgboost
 from feta.scorer.forest.forest import Forest
 from feta.space.feature_space import FeatureSpace
 
@@ -39,8 +40,10 @@ class TreeFile:
     library: Library
 
     def read(self, space: FeatureSpace) -> Forest:
-        """Read the trees; the library is not needed, but for .cbm files."""
-        return READERS[self.library](self.path, space)
+        """Read the trees; the library is not needed, but for .cbm files. See also `notes`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RoundsWarning)
+            return READERS[self.library](self.path, space)
 
     def open(self) -> Any:  # noqa: ANN401 - a model of the library
         """Open the file with its library; None if it is not installed."""
@@ -56,6 +59,12 @@ class TreeFile:
         booster = library.Booster()
         booster.load_model(str(self.path))
         return booster
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for the user about how the file is read."""
+        note = file_rounds_note(self.path) if self.library == "xgboost" else ""
+        return (f"{self.path.name}: {note}",) if note else ()
 
 
 def identify_tree_file(path: Path) -> TreeFile:
@@ -73,3 +82,15 @@ def identify_tree_file(path: Path) -> TreeFile:
     if path.suffix.lower() == ".json" and CATBOOST_KEY in content:
         return TreeFile(path, "catboost")
     return TreeFile(path, "xgboost")
+
+
+def missing_note(path: Path) -> str:
+    """Return what a file of XGBoost does not state about missing cells; empty for other files."""
+    known = path.suffix.lower() in (".json", ".ubj") and path.is_file()
+    if not known or identify_tree_file(path).library != "xgboost":
+        return ""
+    return (
+        "a file of XGBoost does not state which cells were missing in training: FETA takes only "
+        "NaN as missing; if your program passes missing=…, replace these cells by NaN and train it "
+        "again"
+    )

@@ -49,9 +49,9 @@ class _RawInput:
         return rows if self.as_frame else rows.to_numpy(dtype=np.float64)
 
 
-def booster_runtime(source: Any, model: Model) -> Runtime:  # noqa: ANN401 - an object of a library
+def booster_runtime(source: Any, model: Model, *, from_file: bool = False) -> Runtime:  # noqa: ANN401 - an object of a library
     """Return a runtime that evaluates people with a booster or wrapper of the user."""
-    booster = open_booster(source)
+    booster = open_booster(source, from_file=from_file)
     wrapper = hasattr(source, "get_params")
     name = estimator_name(model, source) if wrapper else f"{booster.library}'s own predict"
 
@@ -81,9 +81,9 @@ def tree_file_runtime(trees: TreeFile, model: Model) -> Runtime | None:
     source = trees.open()
     if source is None:
         return None
-    return (
-        catboost_runtime(source, model) if is_catboost(source) else booster_runtime(source, model)
-    )
+    if is_catboost(source):
+        return catboost_runtime(source, model)
+    return booster_runtime(source, model, from_file=True)
 
 
 def _sums_runtime(sums: Callable[[Matrix], Array], model: Model) -> Runtime:

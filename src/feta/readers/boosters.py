@@ -107,14 +107,18 @@ def read_booster(source: Object, space: FeatureSpace, *, table: TableMaker | Non
     return forest
 
 
-def open_booster(source: Object) -> Booster:
-    """Return what is needed of a supported booster or wrapper."""
-    return _READERS[_kind(source)](source)
+def open_booster(source: Object, *, from_file: bool = False) -> Booster:
+    """Return what is needed of a supported booster or wrapper.
+
+    `from_file` states that a booster stands for a file, which a wrapper may have saved.
+    """
+    return _READERS[_kind(source)](source, from_file)
 
 
-def _open_xgboost(source: Object) -> Booster:
+def _open_xgboost(source: Object, from_file: bool) -> Booster:
     model, wrapper = xgboost.read_object(source)
-    boosted, rounds = xgboost.boosted_trees(model, wrapper=wrapper)
+    stops = wrapper or (from_file and model.from_wrapper)  # at the best iteration
+    boosted, rounds = xgboost.boosted_trees(model, wrapper=stops)
 
     def predict(table: Any, *, margins: bool) -> Matrix:  # noqa: ANN401 - a frame or a matrix
         used = {"output_margin": margins, "iteration_range": (0, rounds)}
@@ -139,7 +143,8 @@ def _open_xgboost(source: Object) -> Booster:
     )
 
 
-def _open_lightgbm(source: Object) -> Booster:
+def _open_lightgbm(source: Object, from_file: bool) -> Booster:
+    del from_file  # files have no other trees
     model, booster = lightgbm.read_object(source)
     boosted = lightgbm.boosted_trees(model)
     unnamed = [f"{UNNAMED}{index}" for index in range(len(model.names))]
@@ -160,7 +165,7 @@ def _open_lightgbm(source: Object) -> Booster:
     )
 
 
-_READERS: dict[str, Callable[[Object], Booster]] = {
+_READERS: dict[str, Callable[[Object, bool], Booster]] = {
     **dict.fromkeys((xgboost.BOOSTER, *xgboost.WRAPPERS), _open_xgboost),
     **dict.fromkeys((lightgbm.BOOSTER, *lightgbm.WRAPPERS), _open_lightgbm),
 }

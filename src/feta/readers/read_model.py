@@ -22,6 +22,7 @@ from feta.readers.statsmodels.read import read_statsmodels
 from feta.readers.statsmodels.results import is_statsmodels
 from feta.readers.torch.function import is_module, torch_function
 from feta.readers.torch.read import read_torch
+from feta.readers.xgboost.read import RoundsWarning
 from feta.scorer.counted.options import CountingOptions
 from feta.scorer.protocol import Scorer
 from feta.space.feature_space import FeatureSpace
@@ -184,6 +185,8 @@ def _open(path: str | Path, space: FeatureSpace) -> Any:  # noqa: ANN401 - a sco
     """Return the content of a file; pickles are opened by the caller's own code."""
     source = open_source(Path(path), SourceOptions())
     if source.trees is not None:
+        for note in source.notes:
+            warnings.warn(note, RoundsWarning, stacklevel=4)
         return source.trees.read(space)
     return source.network if source.network is not None else source.estimator
 

@@ -8,13 +8,15 @@ import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix
 from feta.errors import FetaError, NetworkError
-from feta.io.raw_table import TableMaker
+from feta.io.raw_table import RawTable, TableMaker
 from feta.io.schema import Schema
 from feta.model import Model
 from feta.readers.boosters import is_booster
 from feta.readers.catboost.read import is_catboost
 from feta.readers.sklearn.own_threshold import has_own_threshold
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
+from feta.readers.sklearn.tree_ensembles import is_tree_ensemble
+from feta.readers.sklearn.tree_inputs import TreeInputs, inputs_of
 from feta.readers.skorch import is_skorch
 from feta.readers.statsmodels.results import LinearResults, is_statsmodels, linear_results
 from feta.readers.torch.read import read_torch, torch_outputs
@@ -207,6 +209,9 @@ def _estimator_runtime(estimator: Any, model: Model, table: TableMaker | None) -
     def run(rows: object) -> SourceAnswers:
         return estimator_answers(estimator, last, model, rows)
 
+    if steps is None and table is None and is_tree_ensemble(last):
+        trees = inputs_of(None, last, model.space, table=None)
+        return Runtime(name, run, trees.table, _raw_names(trees))
     if steps is None and table is None:
         names = getattr(last, "feature_names_in_", None)
         columns = _raw_columns(names, model)
@@ -214,6 +219,12 @@ def _estimator_runtime(estimator: Any, model: Model, table: TableMaker | None) -
     table = table or raw_table(estimator, model.space)
     as_frame = bool(getattr(table, "as_frame", True))
     return Runtime(name, run, table, tuple(table.names), as_frame)
+
+
+def _raw_names(trees: TreeInputs) -> tuple[str, ...] | None:
+    """Return the raw columns that trees read by name; None if they read encoded rows."""
+    raw = isinstance(trees.table, RawTable) and trees.table.as_frame
+    return tuple(trees.table.names) if raw else None
 
 
 def estimator_name(model: Model, last: object, owner: str = "the estimator's") -> str:
@@ -337,10 +348,12 @@ def _outputs(
     n_outputs = model.scorer.outputs
     if model.scorer.link in SHARES:
         return _shares(np.asarray(estimator.predict_proba(rows), dtype=np.float64), model), None
-    if hasattr(estimator, "decision_function"):
+    if hasattr(estimator, "decision_function") and not is_booster(last):  # LightGBM's may be a sum
         scores = np.asarray(estimator.decision_function(rows), dtype=np.float64)
         scores = scores.reshape(len(scores), -1)
         return (scores, None) if scores.shape[1] == n_outputs else (None, None)
+    if model.scorer.link != "logit":  # its probabilities are not those of its scores
+        return None, None
     probabilities = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
     if n_outputs == 1:
         return probabilities[:, 1:2], "sigmoid"

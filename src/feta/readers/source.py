@@ -59,7 +59,8 @@ def open_source(path: Path, options: SourceOptions, *, first_schema: bool = Fals
     if suffix in KERAS:
         return ModelSource(read_keras(path))
     if suffix in TREES:
-        return ModelSource(trees=identify_tree_file(path))
+        trees = identify_tree_file(path)
+        return ModelSource(trees=trees, notes=trees.notes)
     if suffix in (".safetensors", ".npz"):
         names = [name.strip() for name in (options.layers or "").split(",")]
         return ModelSource(read_weights(path, [name for name in names if name]))

@@ -16,6 +16,7 @@ from feta import (
     Fair,
     FeatureSpace,
     Integer,
+    NetworkError,
     Real,
     SchemaError,
     Unfair,
@@ -229,7 +230,7 @@ def test_a_frozen_estimator_with_columns_in_another_order_is_rejected() -> None:
     space = FeatureSpace((Integer("age", 18, 25, sensitive=True), Real("income", 0, 100)))
     trained = logistic().fit(X[["income", "age"]], Y)
     with pytest.raises(
-        SchemaError,
+        NetworkError,
         match=r"'age' is in the wrong position: got column 0 .*; expected column 1, as in the "
         r"estimator's training; put the attributes in that order",
     ):

@@ -29,7 +29,8 @@ LOSSES = {
     "Logloss": BINARY,
     "CrossEntropy": BINARY,
     "MultiClass": CLASSES,
-    "MultiClassOneVsAll": CLASSES,
+    # One sigmoid per class: no probability is one of a difference of scores.
+    "MultiClassOneVsAll": Loss(several=True),
     "RMSE": PLAIN,
     "MAE": PLAIN,
     "MAPE": PLAIN,

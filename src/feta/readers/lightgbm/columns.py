@@ -7,6 +7,7 @@ import numpy as np
 
 from feta.absorb.absorb import UnseenValueWarning
 from feta.errors import SchemaError, unknown_choice
+from feta.readers.lightgbm.category_lists import match_lists
 from feta.readers.lightgbm.model import MAX_CODE, LightgbmModel
 from feta.readers.trees.features import (
     Feature,
@@ -38,7 +39,7 @@ def bind_features(
     known = {attribute.name for attribute in space.attributes}
     names = () if list(model.names) == unnamed and not known & set(unnamed) else model.names
     attributes = match_attributes(space, names, count=len(model.names), spelled=_spelled)
-    lists = _match_lists(model, attributes, categories)
+    lists = match_lists(model, attributes, categories)
     features: list[Feature] = []
     for index, attribute in enumerate(attributes):
         check_not_derived(attribute)
@@ -55,46 +56,6 @@ def bind_features(
 def _spelled(name: str) -> str:
     """Return a column's name as LightGBM writes it."""
     return "_".join(name.split(" "))
-
-
-def _match_lists(
-    model: LightgbmModel,
-    attributes: Sequence[Attribute],
-    categories: Mapping[str, Sequence[Value]],
-) -> list[Sequence[Value]]:
-    """Return the categories of each feature in the order of their codes; empty if unknown.
-
-    The file lists the categories of pandas columns in order, without names. These columns are those
-    that the model reads as categories, and those with texts, which LightGBM rejects otherwise.
-    """
-    names = [attribute.name for attribute in attributes]
-    unknown = set(categories) - set(names)
-    if unknown:
-        raise SchemaError(f"unknown column in categories: {unknown_choice(min(unknown), names)}")
-    if categories or not model.categories:
-        return [categories.get(name, ()) for name in names]
-    columns = [
-        index
-        for index, attribute in enumerate(attributes)
-        if index in model.categorical or _has_texts(attribute)
-    ]
-    if len(columns) != len(model.categories):
-        listed = ", ".join(repr(names[index]) for index in columns) or "none"
-        raise SchemaError(
-            f"the columns with categories are unknown: got {len(model.categories)} lists of "
-            f"categories in the model; expected one per column with categories ({listed}); "
-            "pass categories={'column': [...], ...} with the categories of each column, in order"
-        )
-    lists: list[Sequence[Value]] = [() for _ in names]
-    for index, values in zip(columns, model.categories, strict=True):
-        lists[index] = values
-    return lists
-
-
-def _has_texts(attribute: Attribute) -> bool:
-    return isinstance(attribute, Categorical) and any(
-        isinstance(value, str) for value in attribute.values
-    )
 
 
 def _category_numbers(

@@ -35,6 +35,7 @@ class LightgbmModel:
     """A model as it is stored."""
 
     names: tuple[str, ...]
+    infos: tuple[str, ...]  # what the training knew of each feature: limits, codes, or "none"
     categorical: frozenset[int]  # the features that are read as categories
     categories: tuple[tuple[Value, ...], ...]  # of pandas columns, in order
     objective: tuple[str, ...]  # its name and settings
@@ -76,6 +77,7 @@ def parse_model(text: ModelText) -> LightgbmModel:
     tested = (tree.category_features for tree in trees)
     return LightgbmModel(
         tuple(names),
+        tuple(infos),
         frozenset(declared.union(*tested)),
         tuple(tuple(values) for values in text.categories),
         tuple(header.words("objective")) if "objective" in header.fields else (),

@@ -47,6 +47,28 @@ OBJECTIVES = {
 }
 
 
+# Objectives whose predictions LGBMClassifier turns into classes as FETA does. It reads others as
+# probabilities too: it compares a number or a count with 0.5.
+CLASSIFIERS = ("binary", "cross_entropy", "multiclass")
+
+
+def classifier_objective(words: Sequence[str], n_outputs: int, n_classes: int) -> tuple[str, ...]:
+    """Return the objective that describes the decisions of a classifier; refuse others."""
+    name = words[0] if words else "a custom objective"
+    if name not in CLASSIFIERS:
+        raise NetworkError(
+            f"a classifier with this objective decides in another way: got {name}, whose "
+            f"predictions LGBMClassifier compares with 0.5; expected {', '.join(CLASSIFIERS)}"
+        )
+    if n_outputs != (n_classes if name == "multiclass" else 1):
+        raise NetworkError(
+            f"wrong number of scores of a classifier with {n_classes} classes: got {n_outputs} by "
+            f"its objective {name}; expected one per class, or one for two classes"
+        )
+    # The same sigmoid, and the same comparison.
+    return ("binary", "sigmoid:1") if name == "cross_entropy" else tuple(words)
+
+
 def find_objective(words: Sequence[str], n_outputs: int) -> Objective:
     """Return a known objective; refuse others, and numbers of outputs that do not fit it."""
     if not words:

@@ -1,6 +1,7 @@
 """Reader of LightGBM's tree ensembles: text files, boosters and wrappers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from feta.errors import NetworkError, SchemaError
 from feta.io.regular_file import read_bytes
 from feta.readers.lightgbm.columns import bind_features
 from feta.readers.lightgbm.model import LightgbmModel, parse_model
-from feta.readers.lightgbm.objective import find_objective, score_factor
+from feta.readers.lightgbm.objective import classifier_objective, find_objective, score_factor
 from feta.readers.lightgbm.text import parse_text
 from feta.readers.trees.boosted import BoostedTrees
 from feta.readers.trees.features import Value
@@ -93,7 +94,11 @@ def read_lightgbm(
 def read_object(source: Any) -> tuple[LightgbmModel, Any]:  # noqa: ANN401 - an object of any kind
     """Return the stored model of an object, and its booster."""
     booster = _booster(source)
-    return parse_model(parse_text(booster.model_to_string().encode())), booster
+    model = parse_model(parse_text(booster.model_to_string().encode()))
+    if not hasattr(source, "classes_"):
+        return model, booster
+    objective = classifier_objective(model.objective, model.n_outputs, len(source.classes_))
+    return replace(model, objective=objective), booster
 
 
 def _booster(source: Any) -> Any:  # noqa: ANN401 - objects of the library

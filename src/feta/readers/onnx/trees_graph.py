@@ -113,6 +113,7 @@ class _Walk:
     widths: dict[str, int] = field(default_factory=dict)  # of the inputs
     integers: set[int] = field(default_factory=set)  # columns of inputs
     results: set[str] = field(default_factory=set)  # values that follow the trees
+    scores: set[str] = field(default_factory=set)  # those that are no labels
     node: "onnx.NodeProto | None" = None
     read: Block | None = None
     n_columns: int = 0
@@ -180,6 +181,8 @@ class _Walk:
             raise NetworkError(f"{where} does not read the inputs of the graph")
         self.node, self.read = node, self.blocks[node.input[0]]
         self.results |= {name for name in node.output if name}
+        first = 1 if node.op_type == "TreeEnsembleClassifier" else 0  # after the labels
+        self.scores |= {name for name in node.output[first:] if name}
 
     def _follow(self, node: "onnx.NodeProto", where: str) -> None:
         """Accept an operator after the trees that changes no decision."""
@@ -193,11 +196,23 @@ class _Walk:
         elif node.op_type == "ArrayFeatureExtractor" and classifier:  # a list of labels
             labels = self.constants.get(node.input[0])
             harmless = labels is not None and len(np.unique(labels)) == labels.size
+        if self.scores & set(node.input):
+            self._check_cast(node, where)
+            self.scores |= set(node.output)
         if not harmless:
             raise NetworkError(
                 f"{where} follows the trees: expected only {', '.join(sorted(allowed))} there"
             )
         self.results |= set(node.output)
+
+    def _check_cast(self, node: "onnx.NodeProto", where: str) -> None:
+        """Reject a conversion of scores to other numbers, such as integers."""
+        kind = _target(node)
+        if node.op_type == "Cast" and kind not in (FLOAT, DOUBLE):
+            raise NetworkError(
+                f"{where} converts the scores of the trees to type {kind}: expected float or "
+                "double numbers; other types change them"
+            )
 
 
 def _constant(node: "onnx.NodeProto", where: str) -> Array:
@@ -215,8 +230,13 @@ def _same(walk: _Walk, node: "onnx.NodeProto", where: str) -> Block:
 
 
 def _cast(walk: _Walk, node: "onnx.NodeProto", where: str) -> Block:
+    return walk.blocks[node.input[0]].cast(_target(node), where)
+
+
+def _target(node: "onnx.NodeProto") -> int:
+    """Return the type to which a Cast converts; 0 if it states none."""
     kinds = [attribute.i for attribute in node.attribute if attribute.name == "to"]
-    return walk.blocks[node.input[0]].cast(kinds[0] if kinds else 0, where)
+    return kinds[0] if kinds else 0
 
 
 def _concat(walk: _Walk, node: "onnx.NodeProto", where: str) -> Block:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from feta.absorb.known_values import KnownValues, known_values, marker_formats
-from feta.errors import NetworkError, SchemaError, missing
+from feta.errors import NetworkError, missing
 from feta.io.column_format import ColumnFormat, Formats
 from feta.io.raw_table import RawTable, with_markers
 from feta.readers.sklearn.own_threshold import around, has_own_threshold, inner_classifier
@@ -31,19 +31,6 @@ def split_pipeline(estimator: Estimator) -> tuple[Estimator, Estimator]:
     if inner is not None:
         before = type(before)([*before.steps, *inner.steps])
     return before if before.steps else None, bare
-
-
-def check_order(space: FeatureSpace, estimator: Estimator) -> None:
-    """Reject an estimator whose named columns are in another order than the space's."""
-    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
-    for attribute in space.attributes:
-        index = space.columns_of(attribute).start
-        if attribute.name in names and names.index(attribute.name) != index:
-            raise SchemaError(
-                f"{attribute.name!r} is in the wrong position: got column {index} of the space; "
-                f"expected column {names.index(attribute.name)}, as in the estimator's training; "
-                "put the attributes in that order"
-            )
 
 
 def raw_table(

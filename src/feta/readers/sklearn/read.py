@@ -15,6 +15,7 @@ from feta.absorb.evaluation import Evaluation
 from feta.arrays import Matrix
 from feta.errors import FetaError, NetworkError, unknown_choice
 from feta.io.raw_table import TableMaker
+from feta.readers.sklearn.column_names import check_columns
 from feta.readers.sklearn.linear import (
     Probability,
     is_linear,
@@ -31,7 +32,7 @@ from feta.readers.sklearn.own_threshold import (
     has_own_threshold,
     inner_classifier,
 )
-from feta.readers.sklearn.pipeline import check_order, raw_table, split_pipeline
+from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.skorch import is_skorch, read_skorch
 from feta.scorer.network.agreement import check_agreement
 from feta.scorer.network.network import Network
@@ -68,8 +69,8 @@ def read_sklearn(
     Supported are MLPClassifier, MLPRegressor, the linear models of scikit-learn, classifiers with
     their own threshold around one of these, and skorch's networks. An estimator at the end of a
     pipeline needs the space of the raw columns that the pipeline reads: the steps before it become
-    part of the first layer. Without a pipeline, columns are taken in order; if space and estimator
-    both name a column, its position must be the same.
+    part of the first layer. Without a pipeline, columns are taken in order; if the estimator
+    names them, the names must be those of the space's columns and values.
 
     With two classes, a score above 0 stands for `classes_[1]`, and a score of 0 does not, since
     all these classifiers compare strictly; a classifier with its own threshold gives ties to the
@@ -83,6 +84,8 @@ def read_sklearn(
     own = OwnThreshold.of(last) if _is_thresholded(last) else None
     bare = last if own is None else inner_classifier(last)
     reason = _obstacle(bare)
+    if own is not None and not _is_readable(bare):
+        reason = _threshold_obstacle(last, bare)
     if reason is not None:
         raise NetworkError(reason)
     network = _read_bare(bare)
@@ -126,7 +129,7 @@ def _check_encoded(
 ) -> Network:
     """Check an estimator that reads encoded people; return its network."""
     if space is not None:
-        check_order(space, estimator)
+        check_columns(space, estimator)
     rows = np.random.default_rng(0).normal(size=(CHECKED_ROWS, network.width))
     if people is not None and people.shape[1] == network.width:  # else the model rejects it
         rows = np.concatenate([rows, people])
@@ -159,7 +162,7 @@ def _obstacle(estimator: object) -> str | None:
         return None if hasattr(estimator, "module_") else _unfitted_message(name)
     if has_own_threshold(estimator):
         return _unfitted_message(name)
-    if not (_is_mlp(estimator) or is_linear(estimator)):
+    if not _is_readable(estimator):
         return (
             f"the estimator is not supported: got {name}; expected a perceptron (MLPClassifier, "
             "MLPRegressor) or a linear model of scikit-learn, a skorch network, or a pipeline "
@@ -169,6 +172,20 @@ def _obstacle(estimator: object) -> str | None:
         return _unfitted_message(name)
     several = _mlp_obstacle(estimator) if _is_mlp(estimator) else linear_obstacle(estimator)
     return several or (_check_classes(estimator) if hasattr(estimator, "classes_") else None)
+
+
+def _is_readable(estimator: object) -> bool:
+    """Return whether an estimator is of a kind that becomes a network."""
+    return is_skorch(estimator) or _is_mlp(estimator) or is_linear(estimator)
+
+
+def _threshold_obstacle(last: object, bare: object) -> str:
+    name = type(bare).__name__
+    return (
+        f"{type(last).__name__} around this classifier is not read exactly: got {name} inside; "
+        "expected a perceptron or a linear model of scikit-learn; read the "
+        f"{name} alone, and state the threshold in the rule of the model"
+    )
 
 
 def _unfitted_message(name: str) -> str:

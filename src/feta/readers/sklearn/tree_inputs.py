@@ -9,7 +9,8 @@ from feta.absorb.tree_features import encoded_features, table_features
 from feta.arrays import Array, Matrix
 from feta.errors import NetworkError
 from feta.io.raw_table import RawTable, TableMaker
-from feta.readers.sklearn.pipeline import Estimator, check_order, raw_table
+from feta.readers.sklearn.column_names import check_columns
+from feta.readers.sklearn.pipeline import Estimator, raw_table
 from feta.space.feature_space import FeatureSpace
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _bare_inputs(last: Estimator, space: FeatureSpace) -> TreeInputs:
             made = raw_table(Pipeline([("columns", own), ("trees", last)]), space)
         return TreeInputs(space, made, table_features(space, names))
     if last.n_features_in_ == space.width:
-        check_order(space, last)
+        check_columns(space, last)
         return TreeInputs(space, EncodedTable(names), encoded_features(space))
     if not names and last.n_features_in_ == len(known):
         made = RawTable(space, tuple(known), as_frame=False)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from feta.arrays import Counts
-from feta.errors import NetworkError, SchemaError
+from feta.errors import NetworkError
 from feta.readers.trees.document import Place
 from feta.readers.trees.features import Value
 from feta.space.attribute import Categorical
@@ -39,7 +39,7 @@ class StoredCategories:
             if set(listed) <= set(values) and len(set(values)) == len(values)
         ]
         if len(readings) != 1:
-            raise SchemaError(
+            raise NetworkError(
                 f"the codes of the categories of {attribute.name!r} are unknown: got texts that "
                 "are not ASCII, which XGBoost does not store completely; expected them to match "
                 "the values of the schema in one way; pass "

@@ -15,6 +15,9 @@ from feta.readers.xgboost.categories import StoredCategories, read_categories
 # XGBoost stores categories in float32; from here on, neighbors would be equal.
 MAX_CODE = 2**24 - 1
 
+# What a wrapper writes into its file if it is a classifier.
+CLASSIFIER = '"classifier"'
+
 # Votes and counts store the class index in int8.
 MAX_CLASSES = 127
 
@@ -37,6 +40,7 @@ class XgboostModel:
     rounds: Counts  # the first tree of each boosting round, and the number of trees
     best_iteration: int | None
     from_wrapper: bool  # whether a scikit-learn wrapper saved it
+    classifier: bool  # whether this wrapper decides between classes
 
 
 def parse_model(document: Place) -> XgboostModel:
@@ -70,6 +74,7 @@ def parse_model(document: Place) -> XgboostModel:
         _rounds(model, len(trees), n_outputs),
         attributes.member("best_iteration").integer() if stopped else None,
         attributes.has("scikit_learn"),
+        attributes.has("scikit_learn") and CLASSIFIER in attributes.member("scikit_learn").text(),
     )
 
 

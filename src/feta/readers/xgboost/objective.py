@@ -64,6 +64,33 @@ OBJECTIVES = {
 }
 
 
+# Objectives whose predictions XGBClassifier turns into classes as FETA does. It reads others as
+# probabilities too: it compares a margin or a count with 0.5.
+CLASSIFIERS = {
+    "binary:logistic": "binary:logistic",
+    "reg:logistic": "binary:logistic",  # the classifier decides by p > 0.5
+    "binary:hinge": "binary:hinge",
+    "multi:softmax": "multi:softmax",
+    "multi:softprob": "multi:softprob",
+}
+TWO = 2
+
+
+def classifier_objective(name: str, n_outputs: int) -> str:
+    """Return the objective that describes the decisions of a classifier; refuse others."""
+    if name not in CLASSIFIERS:
+        raise NetworkError(
+            f"a classifier with this objective decides in another way: got {name}, whose "
+            f"predictions XGBClassifier compares with 0.5; expected one of {', '.join(CLASSIFIERS)}"
+        )
+    if name == "multi:softprob" and n_outputs == TWO:
+        raise NetworkError(
+            "a classifier of two classes with multi:softprob gives two labels per person: "
+            "expected binary:logistic; train it with that objective"
+        )
+    return CLASSIFIERS[name]
+
+
 def find_objective(name: str, n_outputs: int, version: tuple[int, ...]) -> Objective:
     """Return a known objective; refuse others, and numbers of outputs that do not fit it."""
     if name not in OBJECTIVES:

@@ -1,6 +1,8 @@
 """Reader of XGBoost's tree ensembles: files in JSON and UBJSON, boosters and wrappers."""
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from feta.readers.xgboost.columns import bind_features
 from feta.readers.xgboost.comparison import compare_scores
 from feta.readers.xgboost.document import parse_document
 from feta.readers.xgboost.model import XgboostModel, parse_model
-from feta.readers.xgboost.objective import base_margins, find_objective
+from feta.readers.xgboost.objective import base_margins, classifier_objective, find_objective
 from feta.scorer.forest.forest import Forest
 from feta.scorer.forest.summation import Summation
 from feta.space.feature_space import FeatureSpace
@@ -28,6 +30,10 @@ WRAPPERS = (
     "xgboost.sklearn.XGBRFRegressor",
     "xgboost.sklearn.XGBRanker",
 )
+
+
+class RoundsWarning(UserWarning):
+    """A file whose training stopped early, so that wrappers and boosters use different trees."""
 
 
 def read_xgboost(
@@ -58,13 +64,14 @@ def read_xgboost(
         A .json or .ubj file, a Booster, XGBClassifier, XGBRegressor, XGBRFClassifier,
         XGBRFRegressor or XGBRanker. The library is needed for objects only; their scores are then
         compared bit for bit. A file is treated as a wrapper if a wrapper saved it. Cells equal to
-        the setting `missing` of a wrapper, if it is not NaN, are not supported.
+        the setting `missing` of a wrapper, if it is not NaN, are not supported; a file does not
+        contain this setting, so missing cells are always NaN for a file.
     space
         The columns, by the names of the features; in order if the model has no names. Features
         with native categories must be categories of the space.
     iterations
         The number of boosting rounds. By default, wrappers use those up to their best iteration,
-        and boosters use all.
+        and boosters use all. A warning says which of them is assumed for a file.
     categories
         The categories of columns in the order of their codes, for models that do not store them.
         Without them, integers are the codes themselves.
@@ -78,7 +85,8 @@ def read_xgboost(
     """
     if isinstance(source, str | Path):
         try:
-            model = parse_model(parse_document(read_bytes(Path(source))))
+            model = _decided(parse_model(parse_document(read_bytes(Path(source)))))
+            _warn_about_rounds(model, iterations)
             return _forest(model, space, iterations, categories or {}, model.from_wrapper)[0]
         except NetworkError as error:
             raise NetworkError(f"{source}: {error}") from None
@@ -92,7 +100,50 @@ def read_object(source: Any) -> tuple[XgboostModel, bool]:  # noqa: ANN401 - an 
     """Return the stored model of an object, and whether it is a wrapper."""
     wrapper = _is_wrapper(source)
     booster = source.get_booster() if wrapper else source
-    return parse_model(parse_document(bytes(booster.save_raw("ubj")))), wrapper
+    model = parse_model(parse_document(bytes(booster.save_raw("ubj"))))
+    classifier = wrapper and hasattr(source, "predict_proba")
+    return _decided(replace(model, classifier=classifier)), wrapper
+
+
+def _warn_about_rounds(model: XgboostModel, iterations: int | None) -> None:
+    note = "" if iterations is not None else rounds_note(model)
+    if note:
+        message = f"{note}; pass iterations=… for another number"
+        warnings.warn(message, RoundsWarning, stacklevel=3)
+
+
+def rounds_note(model: XgboostModel) -> str:
+    """Return which rounds of an early-stopped file are used; empty if there is no choice."""
+    available = len(model.rounds) - 1
+    best = available if model.best_iteration is None else model.best_iteration + 1
+    if best >= available:
+        return ""
+    if model.from_wrapper:
+        return (
+            f"training stopped early, and a wrapper saved the file: FETA uses the {best} rounds up "
+            f"to the best one, as wrappers do; Booster.predict uses all {available}"
+        )
+    return (
+        f"training stopped early, and a Booster saved the file: FETA uses all {available} rounds, "
+        f"as Booster.predict does; XGBClassifier and other wrappers use the {best} up to the best"
+    )
+
+
+def file_rounds_note(path: Path) -> str:
+    """Return which rounds of a file are used; empty if it is clear, or the file is damaged."""
+    try:
+        document = parse_document(read_bytes(path))
+        stopped = document.member("learner").member("attributes").has("best_iteration")
+        return rounds_note(parse_model(document)) if stopped else ""
+    except NetworkError:  # the reader names it
+        return ""
+
+
+def _decided(model: XgboostModel) -> XgboostModel:
+    """Return a model with the objective by which its wrapper decides."""
+    if not model.classifier:
+        return model
+    return replace(model, objective=classifier_objective(model.objective, model.n_outputs))
 
 
 def _is_wrapper(source: Any) -> bool:  # noqa: ANN401 - an object of any kind

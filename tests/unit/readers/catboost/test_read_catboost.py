@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import feta
-from feta import Categorical, FeatureSpace, NetworkError, Real, datasets
+from feta import Categorical, FeatureSpace, Integer, NetworkError, Real, datasets
 from feta.absorb.absorb import UnseenValueWarning
 from feta.readers.catboost.category_hash import category_hash
 from feta.readers.catboost.read import read_catboost
@@ -352,3 +352,21 @@ def test_real_tables_with_missing_cells(dataset: str, classes: int) -> None:
     rule = feta.Argmax(("a", "b", "c")) if classes == 3 else feta.Threshold(0.0)
     decided = feta.Model(space, forest, rule).decide(space.encode(rows)).astype(int)
     np.testing.assert_array_equal(decided, classifier.predict(rows).ravel())
+
+
+def test_one_sigmoid_per_class_is_no_link_of_a_difference() -> None:
+    """With MultiClassOneVsAll, p of the second class is σ of its own score."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"age": rng.integers(20, 30, 400), "income": rng.integers(0, 9, 400)})
+    y = ((rows["income"] + rows["age"] + rng.normal(0, 3, 400)) > 29).astype(int)
+    settings = {"iterations": 20, "depth": 3, "verbose": 0, "thread_count": 1}
+    model = catboost.CatBoostClassifier(
+        loss_function="MultiClassOneVsAll", allow_writing_files=False, **settings
+    ).fit(rows, y)
+    space = FeatureSpace((Integer("age", 20, 29, sensitive=True), Integer("income", 0, 8)))
+    scorer = feta.read_model(model, space, method="exact")
+    assert scorer.link == "identity"
+    audited = feta.Model(space, scorer)
+    decided = model.predict(rows).ravel() == 1
+    np.testing.assert_array_equal(audited.decide(space.encode(rows)), decided)
+    feta.audit(audited, rows.head(8), replay=feta.runtime_of(model, audited))

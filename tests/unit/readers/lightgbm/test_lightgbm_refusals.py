@@ -165,10 +165,6 @@ def test_an_empty_file_is_rejected(tmp_path: Path) -> None:
         ((X, Integer("c", 0, 5)), "'c' has different types .*: got an integer from 0 to 5 in the"),
         ((X, Categorical("c", ("y", "z"))), "'c' has no category of the model: got 'y'; expected"),
         ((X, Categorical("c", (0, 1))), "'c' has no category of the model: got 0; expected one of"),
-        (
-            (Categorical("x", ("low", "high")), C),
-            "the columns with categories are unknown: got 1 l",
-        ),
         ((X, C, Categorical("x y", ("a",)), Categorical("x_y", ("a",))), "ambiguous columns: got"),
     ],
 )
@@ -178,6 +174,13 @@ def test_columns_must_fit_the_model(
     file = write(tmp_path / "m.txt", model().model_to_string())
     with pytest.raises(SchemaError, match=message):
         read_lightgbm(file, FeatureSpace((*attributes, GROUP)))
+
+
+def test_lists_of_categories_that_fit_no_column_are_rejected(tmp_path: Path) -> None:
+    file = write(tmp_path / "m.txt", model().model_to_string())
+    space = FeatureSpace((Categorical("x", ("low", "high")), C, GROUP))
+    with pytest.raises(NetworkError, match=r"got 1 lists of .* the schema in no way; expected one"):
+        read_lightgbm(file, space)
 
 
 def test_categories_can_be_passed(tmp_path: Path) -> None:
@@ -193,6 +196,12 @@ def test_categories_can_be_passed(tmp_path: Path) -> None:
     assert passed.fingerprint == read_lightgbm(full, SPACE).fingerprint
     with pytest.raises(SchemaError, match="unknown column in categories: got 'd'; expected one of"):
         read_lightgbm(bare, SPACE, categories={"d": order})
+    with pytest.raises(SchemaError, match=r"the categories are not those of the model: got .* all"):
+        read_lightgbm(full, SPACE, categories={"c": order[::-1]})
+    with pytest.raises(
+        SchemaError, match="too few categories of 'c': got 4; expected one for each"
+    ):
+        read_lightgbm(bare, SPACE, categories={"c": order[:4]})
 
 
 def test_iterations_must_exist(tmp_path: Path) -> None:

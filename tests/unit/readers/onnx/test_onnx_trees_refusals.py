@@ -202,3 +202,31 @@ def test_random_damage_gives_an_error_or_a_forest(monkeypatch: pytest.MonkeyPatc
             messages.append(str(error))
     assert len(messages) > 125
     assert not [text for text in messages if "cannot be read" in text]  # all have a reason
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT16])
+def test_scores_that_are_converted_to_other_numbers_are_refused(kind: int, tmp_path: Path) -> None:
+    """An integer cuts a score off, so that 0.9 and 0.1 become equal."""
+    same = helper.make_node("Identity", ["scores"], ["same"])
+    cast = helper.make_node("Cast", ["same"], ["cut"], to=kind)
+    regressor = graph("TreeEnsembleRegressor", trees(), after=[same, cast], outputs=["cut"])
+    classifier = graph(
+        "TreeEnsembleClassifier",
+        positive(classes(2, [0, 1])),
+        after=[same, cast],
+        outputs=["label", "cut"],
+    )
+    for model in (regressor, classifier):
+        onnx.save(model, tmp_path / "m.onnx")
+        with pytest.raises(NetworkError, match=f"converts the scores of the trees to type {kind}:"):
+            read_onnx_trees(tmp_path / "m.onnx", SPACE)
+
+
+def test_labels_may_be_converted(tmp_path: Path) -> None:
+    cast = helper.make_node("Cast", ["label"], ["named"], to=TensorProto.INT64)
+    attributes = classes(3, [0, 1, 2])
+    onnx.save(
+        graph("TreeEnsembleClassifier", attributes, after=[cast], outputs=["named"]),
+        tmp_path / "m.onnx",
+    )
+    assert read_onnx_trees(tmp_path / "m.onnx", SPACE).outputs == 3

@@ -255,13 +255,20 @@ def test_wrappers_stop_at_the_best_iteration_and_boosters_do_not(tmp_path: Path)
     assert used < model.get_booster().num_boosted_rounds()
     expected = model.predict(people, output_margin=True)
     model.save_model(tmp_path / "wrapper.json")
-    for source in (model, tmp_path / "wrapper.json"):
-        forest = read_xgboost(source, SPACE)
+    with pytest.warns(UserWarning, match=f"a wrapper saved the file: FETA uses the {used} rounds"):
+        stored = read_xgboost(tmp_path / "wrapper.json", SPACE)
+    for forest in (read_xgboost(model, SPACE), stored):
         np.testing.assert_array_equal(forest(encoded(people))[:, 0], expected)
         assert len(forest.trees.roots) == used
     booster = model.get_booster()
     assert len(read_xgboost(booster, SPACE).trees.roots) == booster.num_boosted_rounds()
     assert len(read_xgboost(booster, SPACE, iterations=2).trees.roots) == 2
+    booster.save_model(tmp_path / "booster.json")
+    with pytest.warns(UserWarning, match=r"a Booster saved the file: FETA uses all .* iterations="):
+        forest = read_xgboost(tmp_path / "booster.json", SPACE)
+    assert len(forest.trees.roots) == booster.num_boosted_rounds()
+    passed = read_xgboost(tmp_path / "booster.json", SPACE, iterations=used)  # without a warning
+    assert passed.fingerprint == stored.fingerprint
 
 
 def test_features_without_names_are_matched_by_position() -> None:

@@ -295,7 +295,9 @@ def test_texts_that_are_not_ascii_are_restored_or_rejected() -> None:
     np.testing.assert_array_equal(forest(space.encode(rows))[:, 0], expected)
     # The last letters of the last category are lost: two values fit.
     ambiguous = FeatureSpace((X, GROUP, Categorical("c", ("Chile", "Chilx", "España"))))
-    with pytest.raises(SchemaError, match="texts that are not ASCII, which XGBoost does not store"):
+    with pytest.raises(
+        NetworkError, match="texts that are not ASCII, which XGBoost does not store"
+    ):
         read_xgboost(booster, ambiguous)
 
 
