@@ -133,7 +133,7 @@ def read_callable(
 
 def _gives_shares(source: object, chosen: Chosen) -> bool:
     """Return whether the answers are one probability per class."""
-    return bool(getattr(source, "gives_shares", chosen.name.endswith(".predict_proba")))
+    return bool(getattr(source, "gives_shares", chosen.shares))
 
 
 def _with_people(drawn: Matrix, people: Matrix | None) -> Matrix:

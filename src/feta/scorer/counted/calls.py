@@ -115,7 +115,7 @@ class ModelCalls:
         self.hangs = (
             f"the model does not answer: got no answer for {len(people):,} rows within "
             f"{self.options.timeout:g} s, the first row is ({self.describe(people[0])}); expected "
-            "an answer in that time; pass a larger timeout if the model is only slow"
+            "an answer in that time; pass a larger timeout (--timeout) if the model is only slow"
         )
         return ModelTimeout(self.hangs)
 
