@@ -100,7 +100,7 @@ class Request:
         last = split_pipeline(source)[1]
         name = type(last).__name__
         own: Any = getattr(last, "classes_", None)
-        known = own if self.classes is None else self.classes
+        known: Any = own if self.classes is None else self.classes
         if known is None or np.ndim(known) != 1:
             return self._without_classes(name)
         labels = _as_labels(known)

@@ -30,7 +30,8 @@ def _stored_categories(
     attributes: Sequence[Attribute],
 ) -> list[tuple[Categorical, Sequence[object]]]:
     """Return the columns with categories, and the model's list of each."""
-    texts = [attribute for attribute in attributes if _has_texts(attribute)]
+    categorical = [one for one in attributes if isinstance(one, Categorical)]
+    texts = [attribute for attribute in categorical if _has_texts(attribute)]
     booster = getattr(source, "booster_", source)
     lists = getattr(booster, "pandas_categorical", None) or ()  # of LightGBM, in order
     if lists and len(lists) == len(texts):
@@ -46,10 +47,8 @@ def _recodes(booster: Any) -> bool:  # noqa: ANN401 - of XGBoost
     return "c" in (booster.feature_types or ()) and stored is not None and not stored().empty()
 
 
-def _has_texts(attribute: Attribute) -> bool:
-    return isinstance(attribute, Categorical) and any(
-        isinstance(value, str) for value in attribute.values
-    )
+def _has_texts(attribute: Categorical) -> bool:
+    return any(isinstance(value, str) for value in attribute.values)
 
 
 def _check_known(attribute: Categorical, values: Sequence[object], space: FeatureSpace) -> None:

@@ -84,7 +84,9 @@ def test_predict_decides_and_scores_that_disagree_decide_nothing(tmp_path: Path)
         fair = is_fair(Ruled().predict, income)
         assert isinstance(verdict, Fair) == fair
         assert isinstance(verdict, Unfair) == (not fair and income != 40)
-    assert "predict answered 0, but the scores" in getattr(verdict, "detail", "")
+    unknown = feta.verify(FairAt(model, PEOPLE[40]))
+    assert isinstance(unknown, feta.Unknown)
+    assert "predict answered 0, but the scores" in unknown.detail
     with pytest.raises(Undecided):
         model.decide(SPACE.encode({"age": 30, "income": 40}))
     for labels in (
