@@ -129,7 +129,7 @@ def test_a_function_is_counted(folder: Path, feta_: Run, function: str) -> None:
     assert statuses(folder) == expected_statuses()
     assert f"scoring:{function} is counted: every counterpart is evaluated by the function" in err
     assert "will evaluate about 160 rows, repetitions included: 4 different people" in err
-    assert "Counted: every counterpart was evaluated by the function" in " ".join(out.split())
+    assert "Counted: fair means that the function" in " ".join(out.split())
     rows = rows_of(folder / "out" / "verdicts.csv")
     assert {row["provenance"] for row in rows} == {"counted"}
     gaps = [row["gap"] for row in rows if row["verdict"] == "unfair"]
@@ -139,6 +139,7 @@ def test_a_function_is_counted(folder: Path, feta_: Run, function: str) -> None:
     page = (folder / "out" / "report.html").read_text()
     assert "counted as fair" in page
     assert "proved fair" not in page
+    assert "The proof is about" not in page
     assert not (folder / "out" / "journal.sqlite").exists()
 
 
@@ -172,7 +173,8 @@ def test_the_doctor_says_that_a_function_is_counted(feta_: Run) -> None:
     assert code == 0
     assert "scoring:good can be audited." in out
     assert "Function: the function good; it is evaluated, not read." in out
-    assert "Counted: every counterpart was evaluated by the function good, repeatedly" in out
+    assert "Counted: fair means that the function good evaluated every counterpart of" in out
+    assert "was evaluated" not in out  # nothing was audited
 
 
 @pytest.mark.parametrize(
@@ -208,11 +210,32 @@ def test_a_name_that_is_no_function_is_explained(
     assert not (folder / "out").exists()
 
 
+def test_limits_apply_to_a_model_file(folder: Path, feta_: Run) -> None:
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    import joblib  # noqa: PLC0415 - comes with scikit-learn
+    import pandas as pd  # noqa: PLC0415
+
+    rows = [(age, income) for age in range(18, 28) for income in range(0, 60, 4)]
+    frame = pd.DataFrame(rows, columns=["age", "income"])
+    labels = ["yes" if income + age > 35 else "no" for age, income in rows]
+    joblib.dump(neighbors.KNeighborsClassifier(3).fit(frame, labels), folder / "knn.joblib")
+    command = ["audit", "knn.joblib", "--trust-pickle", *FILES]
+    code, _, _ = feta_(*command, "--max-rows", "1")
+    assert code != 1  # nobody can be decided with one row
+    code, _, err = feta_(*command, "--method", "labels")
+    assert code == 1
+    assert "knn.joblib is counted, as --method labels asks" in err
+    gaps = [row["gap"] for row in rows_of(folder / "out" / "verdicts.csv")]
+    assert set(gaps) == {""}
+
+
 def test_a_function_that_is_not_deterministic_stops_the_audit(folder: Path) -> None:
     done = run("audit", "--predict", "scoring:random", *FILES, cwd=folder)
     assert done.returncode == 3
     assert "the model is not deterministic: got different answers to the same row" in one_line(done)
     assert "row (age " in done.stdout
+    assert "every counterpart was evaluated" not in one_line(done)  # the audit stopped
+    assert "the model answered '" in one_line(done)  # labels, not their indicators
     assert set(statuses(folder)) == {"undecided"}
     content = json.loads((folder / "out" / "audit.json").read_text())
     assert content["partial"]
@@ -243,6 +266,8 @@ def test_a_function_that_fails_on_some_rows_leaves_people_undecided(
 ) -> None:
     done = run("audit", "--predict", f"scoring:{function}", *FILES, cwd=folder)
     rows = rows_of(folder / "out" / "verdicts.csv")
+    if function == "raises":  # for a row of the table
+        assert "No row of the table could be compared with the function raises" in one_line(done)
     # A counterexample among the other ages remains one.
     assert {row["verdict"] for row in rows} <= {"unfair", "undecided"}
     undecided = [row for row in rows if row["verdict"] == "undecided"]

@@ -196,14 +196,16 @@ def _stream(auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> Aud
 
 def _for_workers(options: AuditOptions, loaded: LoadedModel) -> AuditOptions:
     """Return the options of a worker: the same batches of a function, and a share of its rows."""
-    function = options.origin.function
-    if function is None:
+    scorer, origin = loaded.model.scorer, options.origin
+    if not isinstance(scorer, Counted):
         return options
-    scorer = loaded.model.scorer
-    batch = scorer.evaluator.batch if isinstance(scorer, Counted) else None
-    max_rows = None if function.max_rows is None else max(1, function.max_rows // options.jobs)
-    function = replace(function, batch=batch, max_rows=max_rows)
-    return replace(options, origin=replace(options.origin, function=function))
+    batch, function = scorer.evaluator.batch, origin.function
+    limits = origin.limits if function is None else function.options
+    max_rows = None if limits.max_rows is None else max(1, limits.max_rows // options.jobs)
+    limits = replace(limits, batch=batch, max_rows=max_rows)
+    if function is not None:
+        function = replace(function, batch=batch, max_rows=max_rows)
+    return replace(options, origin=replace(origin, function=function, limits=limits))
 
 
 def _open_journal(folder: Path, loaded: LoadedModel, options: AuditOptions) -> AuditJournal:

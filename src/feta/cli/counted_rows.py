@@ -32,7 +32,9 @@ def counted_progress(loaded: LoadedModel, *, jobs: int = 1) -> Iterator[None]:
     people = _people(loaded)
     n_rows = scorer.expect(people, loaded.model.relation)
     calls = scorer.evaluator.calls
-    seconds_per_row = (calls.seconds / calls.rows) if calls.rows else 0.0
+    seconds_per_row = calls.seconds_per_row
+    if seconds_per_row is None:
+        seconds_per_row = calls.seconds / max(1, calls.rows)
     time = duration(seconds_per_row * n_rows / jobs)
     notice(
         f"{plain(scorer.name)} will evaluate about {n_rows:,} rows, repetitions included: "

@@ -26,9 +26,11 @@ def origin_of(
     """Return where the model comes from: a file, or a function."""
     from feta.readers.callable.function_source import FunctionSource
     from feta.readers.load_function import ModelOrigin
+    from feta.scorer.counted.options import CountingOptions
 
     function = None if predict is None else FunctionSource(predict, timeout, max_rows)
-    return ModelOrigin(model, function, method)
+    limits = CountingOptions(timeout=timeout, max_rows=max_rows)
+    return ModelOrigin(model, function, method, limits)
 
 
 def load_model(

@@ -29,8 +29,11 @@ Predict = Annotated[
     ),
 ]
 Method = Annotated[
-    Literal["auto", "exact", "counted"],
-    typer.Option(help="exact refuses a model that can only be counted."),
+    Literal["auto", "exact", "counted", "labels"],
+    typer.Option(
+        help="exact refuses a model that can only be counted; counted evaluates it; labels counts "
+        "what predict decides, without scores."
+    ),
 ]
 Timeout = Annotated[
     float, typer.Option(min=0.001, help="Time limit of one call of a counted model (seconds).")

@@ -80,9 +80,10 @@ def compare_table(
                 )
                 numbers = rows[here].tolist()
                 total += compare(loaded.model, runtime, people[here], part, rows=numbers)
-    if total.rows != len(people):
+    found = total.rows + total.failed
+    if found != len(people):
         raise DomainError(
-            f"{table.path}: pandas and FETA read different rows: found {total.rows:,} of "
+            f"{table.path}: pandas and FETA read different rows: found {found:,} of "
             f"{len(people):,} compared rows in pandas' table; expected all of them; look for "
             "blank lines and stray quotes"
         )

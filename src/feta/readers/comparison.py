@@ -38,6 +38,7 @@ class Comparison:
     gap: float | None = None  # the largest difference between outputs
     first: str = ""  # a description of the first surprising row
     on_table: bool = True  # whether the rows are from the user's table, or drawn from the schema
+    failed: int = 0  # rows that could not be compared, because the function failed
 
     def __add__(self, other: "Comparison") -> "Comparison":
         gaps = [gap for gap in (self.gap, other.gap) if gap is not None]
@@ -48,6 +49,7 @@ class Comparison:
             surprising=self.surprising + other.surprising,
             gap=max(gaps, default=None),
             first=self.first or other.first,
+            failed=self.failed + other.failed,
         )
 
     def check(self) -> None:
@@ -71,9 +73,13 @@ class Comparison:
         origin = "of the table" if self.on_table else "drawn from the schema"
         what = f"{rows} {origin} compared with {self.runtime}: "
         gap = "" if self.gap is None else f"; outputs differ by {self.gap:.2g} at most"
+        failed = f"; {self.failed:,} more could not be compared: it failed" if self.failed else ""
+        if self.failed and not self.rows:
+            return f"No row {origin} could be compared with {self.runtime}, which failed."
         if not self.different:
-            return f"{what}the same decisions{gap}."
-        return f"{what}{self.different:,} differ, all within the model's own rounding{gap}."
+            return f"{what}the same decisions{gap}{failed}."
+        within = "all within the model's own rounding"
+        return f"{what}{self.different:,} differ, {within}{gap}{failed}."
 
 
 def compare(

@@ -25,6 +25,7 @@ from feta.readers.pickled import TORCH_PICKLES, load_pickle
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.source import SourceOptions, open_source
 from feta.readers.torch.function import is_module, torch_function
+from feta.scorer.counted.options import CountingOptions
 from feta.space.attribute import Derived
 
 # Opens a model; the parameters are those of `open_any`.
@@ -37,7 +38,9 @@ class ModelOrigin:
 
     path: Path | None = None
     function: FunctionSource | None = None
-    method: str = "auto"  # "exact" refuses a model that can only be counted, "counted" counts
+    # "exact" refuses a model that can only be counted, "counted" counts, "labels" without scores
+    method: str = "auto"
+    limits: CountingOptions = CountingOptions()  # noqa: RUF009 - frozen; of a file that is counted
 
     def __post_init__(self) -> None:
         if (self.path is None) == (self.function is None):
@@ -90,11 +93,11 @@ class Opening:
 def open_any(origin: ModelOrigin, opening: Opening, source: SourceOptions) -> LoadedModel:
     """Open a model file, or a function; a file that cannot be read exactly is counted."""
     if origin.function is not None:
-        return _open_function(origin.function, opening)
+        return _open_function(origin, origin.function, opening)
     path = origin.path
     assert path is not None
-    if origin.method == "counted":
-        return _open_counted(path, opening, source, None)
+    if origin.method in ("counted", "labels"):
+        return _open_counted(origin, opening, source, None)
     try:
         return open_model(
             path,
@@ -109,10 +112,10 @@ def open_any(origin: ModelOrigin, opening: Opening, source: SourceOptions) -> Lo
     except NetworkError as error:
         if origin.method == "exact":
             raise
-        return _open_counted(path, opening, source, error)
+        return _open_counted(origin, opening, source, error)
 
 
-def _open_function(function: FunctionSource, opening: Opening) -> LoadedModel:
+def _open_function(origin: ModelOrigin, function: FunctionSource, opening: Opening) -> LoadedModel:
     if opening.schema is None:
         raise SchemaError(
             f"{function.name} needs a schema: got no --schema; expected a file that names the "
@@ -122,7 +125,10 @@ def _open_function(function: FunctionSource, opening: Opening) -> LoadedModel:
 
     def make(schema: Schema, formats: Formats, table: TableFile | None) -> Model:
         made = _table(source, schema, formats, table)
-        return counted_model(source, schema, table=made, options=function.options)
+        labels_only = origin.method == "labels"
+        return counted_model(
+            source, schema, table=made, options=function.options, labels_only=labels_only
+        )
 
     note = (
         f"{function.name} is counted: every counterpart is evaluated by the function itself, and "
@@ -132,9 +138,11 @@ def _open_function(function: FunctionSource, opening: Opening) -> LoadedModel:
 
 
 def _open_counted(
-    path: Path, opening: Opening, source: SourceOptions, obstacle: NetworkError | None
+    origin: ModelOrigin, opening: Opening, source: SourceOptions, obstacle: NetworkError | None
 ) -> LoadedModel:
     """Count an estimator that cannot be read; raise the obstacle of its reader if that fails."""
+    path = origin.path
+    assert path is not None
     try:
         estimator = _function_in(path, source)
         if opening.schema is None or estimator is None:
@@ -142,9 +150,11 @@ def _open_counted(
                 f"{path} cannot be counted: got a file without predict; expected a fitted "
                 "estimator, or --predict module:function"
             )
-        reason = "as --method counted asks" if obstacle is None else f"not proved: {obstacle}"
+        reason = (
+            f"as --method {origin.method} asks" if obstacle is None else f"not proved: {obstacle}"
+        )
         note = f"{path.name} is counted, {reason}"
-        return opening.counted(partial(_counted_estimator, estimator), (note,))
+        return opening.counted(partial(_counted_estimator, origin, estimator), (note,))
     except ValueMismatch:
         raise
     except MissingExtra as error:
@@ -166,23 +176,30 @@ def _function_in(path: Path, options: SourceOptions) -> Any:  # noqa: ANN401 - a
 
 
 def _counted_estimator(
+    origin: ModelOrigin,
     estimator: Any,  # noqa: ANN401 - scikit-learn ships no types
     schema: Schema,
     formats: Formats,
     table: TableFile | None,
 ) -> Model:
     del table
+    count = partial(
+        counted_model,
+        schema=schema,
+        options=origin.limits,
+        labels_only=origin.method == "labels",
+    )
     if getattr(estimator, "reads_encoded_rows", False):
         function = estimator
         if schema.scaled:
             function = estimator.scaled(np.array(schema.centers), np.array(schema.scales))
-        return counted_model(function, schema)
+        return count(function)
     steps = split_pipeline(estimator)[0]
     if steps is None:
-        return counted_model(estimator, schema)
+        return count(estimator)
     made = raw_table(estimator, schema.space, formats)
     check_encoders(steps, schema.space, made)
-    return counted_model(estimator, schema, table=made)
+    return count(estimator, table=made)
 
 
 def _table(

@@ -117,9 +117,9 @@ def counted_words(model: Model) -> str:
     name = plain(getattr(model.scorer, "name", "the model's own predict"))
     gaps = "" if has_scores(model.scorer) else " It returns labels only, so there are no gaps."
     return (
-        f"Counted: every counterpart was evaluated by {name}, repeatedly, in other batches and "
-        "another order, with equal answers. This states what the model decided during the audit; "
-        f"nothing is proved about its code.{gaps}"
+        f"Counted: fair means that {name} evaluated every counterpart of the person, repeatedly, "
+        "in other batches and another order, with equal answers. This states what the model "
+        f"decided during the audit; nothing is proved about its code.{gaps}"
     )
 
 

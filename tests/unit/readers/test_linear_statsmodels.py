@@ -142,6 +142,37 @@ def test_other_codings_and_functions_of_finite_columns_are_read() -> None:
     np.testing.assert_allclose(network(PEOPLE)[:, 0], results.predict(FRAME), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("value", [1, 2])
+@pytest.mark.parametrize("constant", ["none", "added"])
+def test_a_column_with_one_value_in_training_is_not_the_constant(value: int, constant: str) -> None:
+    space = FeatureSpace((Integer("sex", 0, 2, sensitive=True), Integer("income", 0, 9)))
+    table = pd.DataFrame({"sex": value, "income": np.arange(200) % 10})
+    if constant == "added":
+        table = sm.add_constant(table, has_constant="add")
+    results = sm.OLS(3.0 + 0.5 * table["income"], table).fit()
+    model = Model(space, feta.read_model(results, space, method="exact"), threshold=4.75)
+    everybody = [{"sex": sex, "income": income} for sex in range(3) for income in range(10)]
+    frame = pd.DataFrame(everybody)
+    if constant == "added":
+        frame = sm.add_constant(frame, has_constant="add")
+    expected = results.predict(frame[list(table.columns)]).to_numpy() > 4.75
+    assert model.decide(space.encode(everybody)).tolist() == expected.tolist()
+    by_income = expected.reshape(3, 10)
+    for income, person in enumerate(space.encode(everybody[:10])):
+        verdict = feta.verify(feta.FairAt(model, person))
+        assert isinstance(verdict, feta.Fair) == (len(set(by_income[:, income])) == 1)
+    assert any(len(set(column)) == 2 for column in by_income.T)  # the column decides somebody
+
+
+def test_an_array_with_a_column_of_one_value_has_no_other_constant() -> None:
+    rows = np.column_stack([np.full(200, 2.0), np.arange(200) % 7, np.arange(200) % 10])
+    results = sm.OLS(rows @ [1.0, 0.25, 0.5], rows).fit()
+    model = Model(NUMERIC, feta.read_statsmodels(results, NUMERIC), threshold=32.0)
+    expected = results.predict(NUMBERS) > 32.0
+    assert 0 < expected.mean() < 1
+    assert model.decide(NUMBERS).tolist() == expected.tolist()
+
+
 def test_an_array_without_names_has_encoded_people_in_order() -> None:
     exog = sm.add_constant(PEOPLE[:, [0, 1, 3, 4]])
     results = sm.Logit(DATA["y"], exog).fit(disp=0)

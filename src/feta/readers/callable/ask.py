@@ -6,21 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from feta.arrays import Array, Counts, Flags, Matrix
-from feta.readers.callable.parse import Parser, as_array
+from feta.arrays import Array, Counts, Matrix, Vector
+from feta.readers.callable.parse import Labels, Parser
 from feta.readers.callable.tables import ModelTable
 from feta.scorer.counted.answers import RawAnswers
-
-# Scores of two classes that are closer, relative to 1 + their size, may be a tie for `predict`.
-NEAR_TIE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AskCallable:
     """A function, its table and its parser.
 
-    With `predict` and its `classes`, near ties of scores are compared with what `predict` decides:
-    a row on which both disagree has no valid answer.
+    With `predict` and its `classes`, the function gives scores, and `predict` decides: a row on
+    which both disagree has no valid answer.
     """
 
     table: ModelTable
@@ -46,25 +43,35 @@ class AskCallable:
 
     def answer(self, table: Any, n_rows: int) -> RawAnswers:  # noqa: ANN401 - a frame or an array
         """Evaluate the rows of a table."""
-        answers = self.parser.parse(self.function(table), n_rows)
         if self.predict is None or self.classes is None:
-            return answers
-        near = np.flatnonzero(_near_ties(answers.values))
-        near = near[~np.isin(near, list(answers.problems))]
-        if not near.size:
-            return answers
-        problems = dict(answers.problems)
-        part = table.iloc[near] if hasattr(table, "iloc") else table[near]
-        labels = as_array(self.predict(part)).reshape(-1)
-        implied = self.classes[implied_classes(answers.values[near])]
-        decided = zip(near.tolist(), labels.tolist(), implied.tolist(), strict=True)
-        for row, label, other in decided:
-            if label != other:
-                problems[row] = (
-                    f"predict answered {label!r}, but the scores {answers.values[row].tolist()} "
-                    f"mean {other!r}"
-                )
+            return self.parser.parse(self.function(table), n_rows)
+        # Each function gets its own rows, because it may change them.
+        answers = self.parser.parse(self.function(copied(table)), n_rows)
+        decided = Labels(self.classes).parse(self.predict(table), n_rows)
+        chosen, implied = np.argmax(decided.values, axis=1), implied_classes(answers.values)
+        problems = {**decided.problems, **answers.problems}
+        for row in np.flatnonzero(chosen != implied).tolist():
+            if row not in problems:
+                problems[row] = self._conflict(answers.values[row], chosen[row], implied[row])
         return RawAnswers(answers.values, problems, answers.rounding)
+
+    def show(self, values: Vector) -> str:
+        """Return the answer to one row, for messages."""
+        return self.parser.show(values)
+
+    def _conflict(self, scores: Vector, chosen: int, implied: int) -> str:
+        assert self.classes is not None  # `predict` decides
+        labels = self.classes.tolist()
+        return (
+            f"predict answered {labels[chosen]!r}, but the scores {self.show(scores)} mean "
+            f"{labels[implied]!r}; count the labels of predict alone (--method labels, or "
+            "function='predict' in Python), or compare the scores with a level"
+        )
+
+
+def copied(table: Any) -> Any:  # noqa: ANN401 - a frame or an array
+    """Return rows that a function may change."""
+    return table.copy() if hasattr(table, "copy") else table
 
 
 def implied_classes(values: Matrix) -> Counts:
@@ -72,10 +79,3 @@ def implied_classes(values: Matrix) -> Counts:
     if values.shape[1] == 1:
         return np.asarray(values[:, 0] > 0).astype(np.int64)
     return np.argmax(values, axis=1)
-
-
-def _near_ties(values: Matrix) -> Flags:
-    if values.shape[1] == 1:
-        return np.asarray(np.abs(values[:, 0]) <= NEAR_TIE)
-    second, first = np.sort(values, axis=1)[:, -2:].T
-    return np.asarray(first - second <= NEAR_TIE * (1 + np.abs(first)))

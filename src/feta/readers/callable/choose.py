@@ -11,7 +11,15 @@ import numpy as np
 from feta.arrays import Array, Matrix
 from feta.errors import ModelTimeout, NetworkError, SchemaError, unknown_choice
 from feta.readers.callable.ask import AskCallable, implied_classes
-from feta.readers.callable.parse import Labels, Parser, Scores, as_array, to_floats
+from feta.readers.callable.parse import (
+    Labels,
+    Parser,
+    Scores,
+    answered,
+    as_array,
+    label_name,
+    to_floats,
+)
 from feta.readers.callable.tables import ModelTable
 from feta.readers.sklearn.pipeline import split_pipeline
 from feta.scorer.counted.answers import RawAnswers
@@ -25,12 +33,15 @@ Function = Literal["auto", "predict", "predict_proba", "decision_function"]
 Kind = Literal["auto", "scores", "labels"]
 Call = Callable[[Any], Any]
 
-# In the order in which "auto" tries them; with a level, probabilities come first.
+# In the order in which "auto" tries them; a level is compared with probabilities only.
 SCORING = ("decision_function", "predict_proba")
 
 # If a function fails on the sample, it is called on smaller parts of it, a few of each size.
 FIRST_SIZES = (1024, 64, 8, 1)
 FIRST_CALLS = 8
+
+# As few different whole numbers are labels rather than scores.
+FEW_LABELS = 2
 
 # Decisions are int8.
 MAX_CLASSES = 127
@@ -46,8 +57,9 @@ class Chosen:
     classes: tuple[str, ...] = ()
     equality: Side | None = None
     has_scores: bool = True
-    predict: Call | None = None  # decides near ties of scores
+    predict: Call | None = None  # decides; the function gives scores only
     labels: Array | None = None  # that `predict` returns
+    shares: bool = False  # whether the scores are probabilities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,14 +99,32 @@ class Request:
             return self._of_function(label, source)
         last = split_pipeline(source)[1]
         name = type(last).__name__
-        known: Any = getattr(last, "classes_", None) if self.classes is None else self.classes
+        own: Any = getattr(last, "classes_", None)
+        known: Any = own if self.classes is None else self.classes
         if known is None or np.ndim(known) != 1:
-            return self._of_function(f"{name}.predict", source.predict)
+            return self._without_classes(name)
         labels = _as_labels(known)
         labels_only = self.function == "auto" and self.answers == "labels"
-        if self.function == "predict" or labels_only:
+        ordered = own is None or list(own) == labels.tolist()
+        if not ordered and self.function != "predict" and self.level is not None:
+            raise NetworkError(
+                f"the classes have another order than those of {name}: got {labels.tolist()!r}; "
+                f"expected {list(own)!r}, the order of its scores; leave out classes=…"
+            )
+        if self.function == "predict" or labels_only or not ordered:
             return _of_labels(f"{name}.predict", source.predict, labels)
         return self._of_classifier(name, labels)
+
+    def _without_classes(self, name: str) -> Chosen:
+        """Choose a function of an object that states no classes."""
+        wanted: str = self.function
+        if wanted == "auto":
+            probable = self.level is not None and hasattr(self.source, "predict_proba")
+            wanted = "predict_proba" if probable else "predict"
+        function = getattr(self.source, wanted, None)
+        if function is None:
+            raise NetworkError(f"{name} has no {wanted}: got function={wanted!r}; expected another")
+        return self._of_function(f"{name}.{wanted}", function)
 
     def _of_classifier(self, name: str, labels: Array) -> Chosen:
         """Choose scores of a classifier that imply the decisions of `predict` on the sample."""
@@ -106,15 +136,16 @@ class Request:
                 return chosen
             if self.function != "auto":
                 raise NetworkError(
-                    f"{chosen.name} does not decide as {name}.predict: got different classes on a "
-                    "sample; expected the same; pass function='predict', or the level with which "
-                    "your program compares the scores"
+                    f"{name}.{candidate} does not decide as {name}.predict: got different classes "
+                    "on a sample; expected the same; pass function='predict', or the level with "
+                    "which your program compares the scores"
                 )
         if self.function != "auto" or self.level is not None:
             wanted = " or ".join(self._candidates)
             raise NetworkError(
                 f"{name} has no scores that fit: got no {wanted} with one score per class; "
-                "expected one; pass function='predict' without a level"
+                "expected one; pass function='predict' without a level, or "
+                "function='decision_function' and a level of its scores"
             )
         return _of_labels(f"{name}.predict", self.source.predict, labels)
 
@@ -122,7 +153,7 @@ class Request:
     def _candidates(self) -> tuple[str, ...]:
         if self.function != "auto":
             return (self.function,)
-        return SCORING if self.level is None else SCORING[::-1]
+        return SCORING if self.level is None else ("predict_proba",)
 
     def _scores_of(self, name: str, candidate: str, labels: Array) -> Chosen | None:
         """Return a scoring function of a classifier; None if it has none that fits."""
@@ -133,14 +164,17 @@ class Request:
         n_answers = 1 if array.ndim == 1 else array.shape[-1]
         if n_answers != len(labels) and (n_answers, len(labels)) != (1, 2):
             return None
+        decides = self.level is None
+        names = tuple(str(label) for label in labels.tolist())
         return Chosen(
-            f"{name}.{candidate}",
+            f"{name}.predict and {candidate}" if decides else f"{name}.{candidate}",
             function,
-            Scores(n_answers),
-            tuple(str(label) for label in labels.tolist()),
-            None if self.level is not None else "below",
-            predict=self.source.predict if self.level is None else None,
+            Scores(n_answers, tuple(label_name(label) for label in labels.tolist())),
+            names,
+            "below" if decides else None,
+            predict=self.source.predict if decides else None,
             labels=labels,
+            shares=candidate == "predict_proba",
         )
 
     def _implies_predict(self, chosen: Chosen, labels: Array) -> bool:
@@ -161,16 +195,18 @@ class Request:
         """Find out what a function returns, from the sample."""
         array = self.first_answers(function)
         if array.ndim == 2:  # noqa: PLR2004 - one score per class
-            names = () if self.classes is None else tuple(str(label) for label in self.classes)
-            return Chosen(name, function, self._parser(array.shape[1]), names)
+            classes = () if self.classes is None else tuple(self.classes)
+            parser = self._parser(array.shape[1], tuple(label_name(label) for label in classes))
+            shares = name.endswith(".predict_proba")
+            return Chosen(name, function, parser, tuple(map(str, classes)), shares=shares)
         labels = self._labels_in(name, array)
         if labels is not None:
             return _of_labels(name, function, labels)
         self._warn_about_probabilities(name, to_floats(array))
         return Chosen(name, function, self._parser(1))
 
-    def _parser(self, n_answers: int) -> Scores:
-        return Scores(n_answers, getattr(self.source, "rounding", None))
+    def _parser(self, n_answers: int, names: tuple[str, ...] = ()) -> Scores:
+        return Scores(n_answers, names, getattr(self.source, "rounding", None))
 
     def _labels_in(self, name: str, array: Array) -> Array | None:
         """Return the labels that a function returns; None if it returns scores."""
@@ -178,17 +214,29 @@ class Request:
             return None
         if self.classes is not None:
             return _as_labels(self.classes)
-        if array.dtype.kind == "b" or all(type(value) is bool for value in array.tolist()):
+        given = array[answered(array)]
+        if given.size and all(type(value) is bool for value in given.tolist()):
             return np.array([False, True])
-        numbers = to_floats(array)
-        if self.answers == "labels" or np.isnan(numbers).all():
-            shown = ", ".join(repr(label) for label in array[:3].tolist())
+        cells = to_floats(given)
+        numbers = cells[~np.isnan(cells)]
+        whole = bool((numbers == np.floor(numbers)).all())
+        binary = whole and bool(np.isin(numbers, (0.0, 1.0)).all())
+        few = whole and len(np.unique(numbers)) <= FEW_LABELS and self.level is None
+        unnamed = few and (not binary or len(numbers) < len(cells))
+        if self.answers == "labels" or not numbers.size or unnamed:
+            shown = ", ".join(
+                repr(label) for label in (given if given.size else array)[:3].tolist()
+            )
             raise NetworkError(
                 f"{name} returns labels: got {shown}, …; expected to know all of them; pass "
-                "classes=[…], the unfavorable one first"
+                "classes=[…], the unfavorable one first, or answers='scores' if they are numbers"
             )
-        binary = self.level is None and bool(np.isin(numbers, (0.0, 1.0)).all())
-        return np.array([0, 1]) if binary else None
+        if binary and self.level is not None and array.dtype.kind != "f":
+            raise NetworkError(
+                f"{name} returns labels: got 0 and 1, and level={self.level!r}; expected "
+                "probabilities or scores; leave out the level, or pass answers='scores'"
+            )
+        return np.array([0, 1]) if binary and self.level is None else None
 
     def _warn_about_probabilities(self, name: str, numbers: Array) -> None:
         finite = numbers[np.isfinite(numbers)]

@@ -7,7 +7,7 @@ import numpy as np
 
 from feta.arrays import Flags, Matrix
 from feta.errors import ModelTimeout
-from feta.readers.callable.ask import AskCallable
+from feta.readers.callable.ask import AskCallable, copied
 from feta.readers.comparison import Comparison
 from feta.scorer.counted.answers import RawAnswers
 from feta.scorer.counted.counted import Counted
@@ -49,9 +49,9 @@ class RowComparison:
         given: Any = original if table.as_frame else original.to_numpy()
         built = table.make(people)
         first, second = self._answers(given, people), self._answers(built, people)
-        nothing = Comparison(self.name, len(people), on_table=True)
         if first is None or second is None:
-            return nothing
+            return Comparison(self.name, on_table=True, failed=len(people))
+        nothing = Comparison(self.name, len(people), on_table=True)
         differs = _different(first, second)
         if differs.any():
             again = (self._answers(given, people), self._answers(built, people))
@@ -73,7 +73,9 @@ class RowComparison:
         """Evaluate a table; None if the function fails, which an audit shows person by person."""
         calls = self.scorer.evaluator.calls
         try:
-            return call_within(calls.options.timeout, lambda: self.ask.answer(table, len(people)))
+            return call_within(
+                calls.options.timeout, lambda: self.ask.answer(copied(table), len(people))
+            )
         except TookTooLong:
             raise ModelTimeout(
                 f"the model does not answer: got no answer for {len(people):,} rows of the table "

@@ -30,11 +30,8 @@ def _stored_categories(
     attributes: Sequence[Attribute],
 ) -> list[tuple[Categorical, Sequence[object]]]:
     """Return the columns with categories, and the model's list of each."""
-    texts = [
-        attribute
-        for attribute in attributes
-        if isinstance(attribute, Categorical) and _has_texts(attribute)
-    ]
+    categorical = [attribute for attribute in attributes if isinstance(attribute, Categorical)]
+    texts = [attribute for attribute in categorical if _has_texts(attribute)]
     booster = getattr(source, "booster_", source)
     lists = getattr(booster, "pandas_categorical", None) or ()  # of LightGBM, in order
     if lists and len(lists) == len(texts):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from feta.arrays import Array, Matrix
+from feta.arrays import Array, Flags, Matrix, Vector
 from feta.errors import MAX_SHOWN_NAMES
 from feta.rounding import AGREEMENT, AGREEMENT_FLOAT32
 from feta.scorer.counted.answers import InvalidAnswers, RawAnswers
@@ -17,14 +17,23 @@ MAX_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """A function that returns numbers, one per output."""
+    """A function that returns numbers, one per output.
+
+    `names` are the classes of several outputs: the columns of a frame are found by them.
+    """
 
     n_answers: int
+    names: tuple[str, ...] = ()
     rounding: float | None = None  # the relative error of the function, if it is known
+
+    def show(self, values: Vector) -> str:
+        """Return the numbers of one row, for messages."""
+        texts = [repr(value) for value in values.tolist()]
+        return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
     def parse(self, answers: Any, n_rows: int) -> RawAnswers:  # noqa: ANN401 - anything
         """Return the numbers; rows with others than finite ones have a problem."""
-        array = as_array(answers)
+        array = as_array(_ordered(answers, self.names) if self.n_answers > 1 else answers)
         if not _fits(array, n_rows, self.n_answers):
             expected = "1 number" if self.n_answers == 1 else f"{self.n_answers} numbers"
             raise _wrong_length(array, n_rows, expected)
@@ -51,6 +60,10 @@ class Labels:
         """One indicator per class."""
         return len(self.classes)
 
+    def show(self, values: Vector) -> str:
+        """Return the label of one row, for messages."""
+        return repr(self.classes[int(np.argmax(values))])
+
     def parse(self, answers: Any, n_rows: int) -> RawAnswers:  # noqa: ANN401 - anything
         """Return 1 for the label and 0 for the others; unknown labels are a problem."""
         array = as_array(answers)
@@ -71,7 +84,14 @@ Parser = Scores | Labels
 
 
 def as_array(answers: Any) -> Array:  # noqa: ANN401 - anything that a function returns
-    """Return answers as an array; one of objects if they have different types or lengths."""
+    """Return answers as an array; one of objects if they have different types or lengths.
+
+    A masked answer is no answer.
+    """
+    if isinstance(answers, np.ma.MaskedArray):
+        missing: Any = np.nan if answers.dtype.kind == "f" else None
+        given = answers.data if answers.dtype.kind == "f" else answers.data.astype(object)
+        return np.where(np.ma.getmaskarray(answers), np.array(missing, given.dtype), given)
     try:
         array = np.asarray(answers)
     except (TypeError, ValueError):
@@ -85,8 +105,41 @@ def to_floats(array: Array) -> Matrix:
     """Return numbers as float64; NaN where an answer is not a number."""
     if array.dtype.kind in "iufb":
         return array.astype(np.float64)
+    if array.dtype.kind in "mM":  # times are no numbers
+        return np.full(array.shape, np.nan)
     flat = [to_number(value) for value in array.reshape(-1).tolist()]
     return np.array(flat, dtype=np.float64).reshape(array.shape)
+
+
+def answered(array: Array) -> Flags:
+    """Return which cells are answers; None, NaN and pandas' NA are none."""
+    if array.dtype.kind in "iubUS":
+        return np.ones(array.shape, dtype=bool)
+    import pandas as pd  # noqa: PLC0415 - import feta stays light
+
+    return np.asarray(pd.notna(array), dtype=bool)
+
+
+def label_name(label: object) -> str:
+    """Return a label as a schema writes it: 1.0 is "1"."""
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label)) if whole and isinstance(label, float) else str(label)
+
+
+def _ordered(answers: Any, names: tuple[str, ...]) -> Any:  # noqa: ANN401 - anything
+    """Return the columns of a frame in the order of the classes; anything else as it is."""
+    columns = list(getattr(answers, "columns", ()))
+    if not columns or columns == list(range(len(columns))):  # no frame, or one without names
+        return answers
+    found = {label_name(column): column for column in columns}
+    if set(found) != set(names) or len(found) != len(columns):
+        shown = ", ".join(repr(column) for column in columns[:MAX_SHOWN_NAMES])
+        expected = ", ".join(repr(name) for name in names) or "classes=[…] that names them"
+        raise InvalidAnswers(
+            f"the model returned the columns {shown}; expected {expected}; return the columns of "
+            "all classes, or an array in their order"
+        )
+    return answers[[found[name] for name in names]]
 
 
 def _equal(labels: Array, label: object) -> Matrix:

@@ -58,17 +58,21 @@ def read_callable(
         Converts encoded people to the input of the function, if that is not a frame of all raw
         columns, or of the columns on which an estimator was fitted.
     function
-        The function of an object that decides. "auto" takes scores that imply what `predict`
-        decides, and `predict` itself if there are none.
+        The function of an object that decides. With "auto", `predict` decides; `decision_function`
+        or `predict_proba` gives the scores of gaps, if it implies what `predict` decides on a
+        sample. A row on which both disagree is undecided; "predict" counts the labels alone.
     answers
         What a function returns: "scores" (numbers; one per class for several classes) or "labels".
-        "auto" looks at a sample: numbers other than 0 and 1 are scores.
+        "auto" looks at a sample: numbers other than 0 and 1 are scores, unless there are only one
+        or two different whole ones, which need `classes`.
     classes
-        The labels, the unfavorable one first. An estimator has them itself.
+        The labels, the unfavorable one first. An estimator has them itself. The columns of an
+        answered frame are found by these names.
     level
-        The number above which a probability or a score is favorable; the score is the distance
-        from it. None: a score is compared with the threshold of the rule, 0 by default, and the
-        probabilities of two classes are compared with each other.
+        The number from which on a probability or a score is favorable: a tie is favorable, unless
+        the rule has another `equality`. The score is the distance from it. A classifier's
+        `predict_proba` is compared with it, or the `function` that is named, and `predict` is
+        not called. None: a score is compared with the threshold of the rule, 0 by default.
     people
         Rows of the user's table, encoded; they are part of the sample.
     version
@@ -133,7 +137,7 @@ def read_callable(
 
 def _gives_shares(source: object, chosen: Chosen) -> bool:
     """Return whether the answers are one probability per class."""
-    return bool(getattr(source, "gives_shares", chosen.name.endswith(".predict_proba")))
+    return bool(getattr(source, "gives_shares", chosen.shares))
 
 
 def _with_people(drawn: Matrix, people: Matrix | None) -> Matrix:

@@ -32,7 +32,8 @@ def counted_runtime(model: Model) -> Runtime:
     def run(rows: Any) -> SourceAnswers:  # noqa: ANN401 - a frame or an array
         return SourceAnswers(_decide(model, scorer, ask, rows))
 
-    table, name = ask.table, f"{scorer.name} itself"
+    table = ask.table
+    name = f"{scorer.name} {'itself' if ask.predict is None else 'themselves'}"
     compare = RowComparison(scorer, ask, name)
     return Runtime(name, run, table.make, table.names, table.as_frame, compare)
 

@@ -128,11 +128,11 @@ class _Named:
     def __call__(self, people: Matrix) -> Any:  # noqa: ANN401 - a frame
         import pandas as pd  # noqa: PLC0415 - import feta stays light
 
-        return pd.DataFrame(people, columns=list(self.names))
+        return pd.DataFrame(people.copy(), columns=list(self.names))
 
 
 def _as_it_is(people: Matrix) -> Matrix:
-    return people
+    return people.copy()  # the model may change its rows
 
 
 def _of_table(table: TableMaker, space: FeatureSpace) -> ModelTable:

@@ -8,7 +8,8 @@ from feta.absorb.absorb import absorb
 from feta.arrays import Matrix
 from feta.errors import FetaError, NetworkError
 from feta.io.raw_table import TableMaker
-from feta.readers.statsmodels.results import LinearResults, encoded_design, linear_results
+from feta.readers.statsmodels.design import NamedColumns
+from feta.readers.statsmodels.results import LinearResults, linear_results
 from feta.scorer.network.agreement import check_agreement, with_inverse_link
 from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
@@ -81,12 +82,13 @@ def _network(read: LinearResults, space: FeatureSpace) -> Network:
 def _over_columns(read: LinearResults, space: FeatureSpace) -> Network:
     """Return the linear predictor over encoded people."""
     sigmoid = read.kind == "logit"
-    if read.step is not None and read.table is not None:
+    design = read.step
+    if read.table is not None or not isinstance(design, NamedColumns):
         linear = Network.from_layers(
             [(read.parameters[None, :], [0.0])], source="float64", sigmoid=sigmoid
         )
-        return absorb(linear, read.step, space, read.table)
-    design = encoded_design(read.source)
+        assert read.table is not None  # only encoded people have none
+        return absorb(linear, design, space, read.table)
     slopes, bias = read.parameters, 0.0
     if design.constant is not None:
         bias = float(slopes[design.constant] * design.value)

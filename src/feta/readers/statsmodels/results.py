@@ -1,5 +1,6 @@
 """Fitted results of statsmodels: parameters, link, design matrix, and their own predictions."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -47,9 +48,9 @@ class LinearResults:
 
     source: Results
     kind: Kind
-    step: NamedColumns | FormulaTerms | None  # None: encoded people, in order
+    step: NamedColumns | FormulaTerms  # makes the design matrix of the table's rows
     columns: tuple[str, ...]  # the raw columns that are read
-    table: TableMaker | None  # makes them; None for encoded people
+    table: TableMaker | None  # makes them; None for encoded people, in order
 
     @property
     def parameters(self) -> Vector:
@@ -73,11 +74,7 @@ class LinearResults:
 
     def _exogenous(self, rows: Any) -> Any:  # noqa: ANN401 - a frame or an array
         """Return what `predict` takes: raw columns for a formula, else the design matrix."""
-        if isinstance(self.step, FormulaTerms):
-            return rows
-        if self.step is not None:
-            return self.step.transform(rows)
-        return encoded_design(self.source).transform(rows)
+        return rows if isinstance(self.step, FormulaTerms) else self.step.transform(rows)
 
 
 def linear_results(
@@ -86,10 +83,9 @@ def linear_results(
     """Read the structure of results; `table` makes the raw table, if that is not the default."""
     kind = _kind(source.model)
     _check(source)
-    known = tuple(attribute.name for attribute in space.attributes)
-    step = _step(source, known)
+    step = _step(source, tuple(attribute.name for attribute in space.attributes))
     if step is None:
-        return LinearResults(source, kind, None, (), None)
+        return LinearResults(source, kind, _encoded_design(source, space), (), None)
     columns = step.columns
     made = table or RawTable(space, columns)
     if tuple(made.names) != columns:
@@ -100,11 +96,22 @@ def linear_results(
     return LinearResults(source, kind, step, columns, made)
 
 
-def encoded_design(source: Results) -> NamedColumns:
-    """Return the design matrix over columns in order, whatever their names."""
+def _encoded_design(source: Results, space: FeatureSpace) -> NamedColumns:
+    """Return the design matrix over encoded people: as many columns are no constant."""
+    columns = range(space.width) if np.shape(source.model.exog)[1] == space.width else ()
+    return _design(source, columns)
+
+
+def _design(source: Results, columns: Collection[int]) -> NamedColumns:
+    """Return the design matrix; its constant is a column of one value, unless it is a person's.
+
+    A column that had one value in training is still a column of the model.
+    """
     model = source.model
-    index = getattr(model.data, "const_idx", None)
-    value = 1.0 if index is None else float(np.asarray(model.exog)[0, index])
+    rows = np.asarray(model.exog, dtype=np.float64)
+    single = np.flatnonzero((rows == rows[:1]).all(axis=0)).tolist()
+    index = next((column for column in single if column not in columns), None)
+    value = 1.0 if index is None else float(rows[0, index])
     return NamedColumns(tuple(str(name) for name in model.exog_names), index, value)
 
 
@@ -150,7 +157,8 @@ def _step(source: Results, known: tuple[str, ...]) -> NamedColumns | FormulaTerm
     design = _design_info(source.model)
     if design is not None:
         return FormulaTerms(design, formula_columns(design, known))
-    named = encoded_design(source)
+    names = [str(name) for name in source.model.exog_names]
+    named = _design(source, [index for index, name in enumerate(names) if name in known])
     if set(named.columns) <= set(known):
         return named
     if all(name == f"x{index}" for index, name in enumerate(named.columns, start=1)):

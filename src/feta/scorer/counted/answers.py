@@ -69,6 +69,10 @@ class AskModel(Protocol):
         """Evaluate people in one call of the model; it may raise anything."""
         ...
 
+    def show(self, values: Vector) -> str:
+        """Return the answer to one person, for messages."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:

@@ -34,6 +34,7 @@ class ModelCalls:
     rows: int = 0
     calls: int = 0
     seconds: float = 0.0  # inside the model
+    seconds_per_row: float | None = None  # in full batches, if it was measured
     expected: int | None = None
     hangs: str = ""  # the message of a call that did not return: no more calls are made
 
@@ -115,7 +116,7 @@ class ModelCalls:
         self.hangs = (
             f"the model does not answer: got no answer for {len(people):,} rows within "
             f"{self.options.timeout:g} s, the first row is ({self.describe(people[0])}); expected "
-            "an answer in that time; pass a larger timeout if the model is only slow"
+            "an answer in that time; pass a larger timeout (--timeout) if the model is only slow"
         )
         return ModelTimeout(self.hangs)
 
@@ -142,30 +143,34 @@ def other_sizes(n_rows: int, batch: int) -> list[int]:
 
 
 def fastest_batch(calls: ModelCalls, people: Matrix, *, largest: int) -> int:
-    """Double the batch until the model evaluates no more rows per second, two times in succession.
+    """Return a batch in which the cost of the call itself is small, from two timed calls.
 
-    A batch is worth doubling if the time per row falls by a tenth. The search ends early for slow
-    models.
+    A call costs a part per row and a part of its own. The batch is large enough that its own part
+    is a tenth, and small enough that a call takes no longer than `SLOW_SECONDS`.
     """
-    size = fastest = min(FIRST_BATCH, largest)
-    cheapest, failures = float("inf"), 0
-    while size <= largest and failures < 2 and not calls.spent:  # noqa: PLR2004 - twice
-        rows = np.resize(people, (size, people.shape[1]))
-        begun = time.perf_counter()
-        calls.evaluate(rows, [size])
-        seconds = time.perf_counter() - begun
-        if seconds / size < WORTH_DOUBLING * cheapest:
-            cheapest, fastest, failures = seconds / size, size, 0
-        else:
-            failures += 1
-        if seconds > SLOW_SECONDS:
-            break
-        size *= 2
-    return fastest
+    small, large = (min(size, largest) for size in TIMED_ROWS)
+    if small == large or calls.spent:
+        return small
+    before, after = (_seconds(calls, people, size) for size in (small, large))
+    per_row = max((after - before) / (large - small), after * NEGLIGIBLE)
+    own = max(0.0, before - small * per_row)
+    wanted = min(own / (OWN_SHARE * per_row), (SLOW_SECONDS - own) / per_row)
+    batch = small
+    while batch < wanted and 2 * batch <= largest:
+        batch *= 2
+    calls.seconds_per_row = per_row + own / batch
+    return batch
 
 
-# The first batch that is timed, the cost of a row that is worth a larger batch, relative to the
-# cost before, and the time of a call that is not doubled.
-FIRST_BATCH = 64
-WORTH_DOUBLING = 0.9
+def _seconds(calls: ModelCalls, people: Matrix, n_rows: int) -> float:
+    begun = time.perf_counter()
+    calls.evaluate(np.resize(people, (n_rows, people.shape[1])), [n_rows])
+    return time.perf_counter() - begun
+
+
+# The rows of the two calls that are timed, the part of a call's time that may be its own, the time
+# of a call that is long enough, and the part of a call's time that a row takes at least.
+TIMED_ROWS = (64, 256)
+OWN_SHARE = 0.1
 SLOW_SECONDS = 0.25
+NEGLIGIBLE = 1e-6

@@ -132,7 +132,9 @@ class Evaluator:
             second = self.calls.evaluate(rows[order], sizes)
             self.repeated += len(order)
             rounding = self.calls.options.rounding
-            repetition = Repetition(rows, answers, second, order, self.calls.describe, rounding)
+            repetition = Repetition(
+                rows, answers, second, order, self.calls.describe, rounding, self.calls.ask.show
+            )
             checked = checked.and_repeated(repetition.answers(together=together))
         return checked.rows(inverse)
 

@@ -24,6 +24,7 @@ class Repetition:
     order: Counts
     describe: Callable[[Vector], str]
     rounding: float | None = None
+    show: Callable[[Vector], str] = str  # an answer, for messages
 
     def answers(self, *, together: bool) -> Answers:
         """Return the answers of the first time with error bounds.
@@ -95,14 +96,9 @@ class Repetition:
         return tuple(doubts)
 
     def _contradiction(self, row: int, place: int) -> str:
-        before = _shown(self.first.values[row])
-        after = self.second.problems.get(place) or _shown(self.second.values[place])
+        before = self.show(self.first.values[row])
+        after = self.second.problems.get(place) or self.show(self.second.values[place])
         return (
             f"row ({self.describe(self.people[row])}): the model answered {before}, and then "
             f"{after} for the same row in another batch"
         )
-
-
-def _shown(values: Vector) -> str:
-    texts = [f"{float(value)!r}" for value in values]
-    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"

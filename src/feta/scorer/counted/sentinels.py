@@ -86,7 +86,7 @@ def _different(
     if NOT_EVALUATED in second.problems.values():
         return ""
     rounding = calls.options.rounding
-    repetition = Repetition(people, first, second, order, calls.describe, rounding)
+    repetition = Repetition(people, first, second, order, calls.describe, rounding, calls.ask.show)
     doubts = repetition.answers(together=False).doubts
     found = [doubt.message for doubt in doubts if doubt.kind == "nondeterministic"]
     return found[0] if found else ""

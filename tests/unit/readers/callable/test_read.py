@@ -116,7 +116,7 @@ def test_an_audit_replays_pairs_and_compares_the_frame_with_the_model_itself() -
     model = Model(SPACE, read_callable(pipeline, SPACE, table=table, options=options))
     runtime = counted_runtime(model)
     result = feta.audit(model, FRAME.iloc[:15], replay=runtime)
-    assert runtime.name == "DecisionTreeClassifier.predict_proba itself"
+    assert runtime.name == "DecisionTreeClassifier.predict and predict_proba themselves"
     assert result.compared is not None
     assert (result.compared.rows, result.compared.different) == (15, 0)
     assert result.pairs
@@ -209,7 +209,7 @@ def test_predict_decides_ties_of_scores_or_nobody_does(monkeypatch: pytest.Monke
         model.decide(people_of_tie)
     doubt = doubt_at(model.restricted, people_of_tie[0])
     assert doubt is not None
-    assert "predict answered 'yes', but the scores [0.5, 0.5] mean 'no'" in doubt.message
+    assert "predict answered 'yes', but the scores (0.5, 0.5) mean 'no'" in doubt.message
 
 
 @pytest.mark.parametrize(

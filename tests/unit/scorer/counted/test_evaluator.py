@@ -194,6 +194,7 @@ def test_the_batch_grows_up_to_the_largest_one() -> None:
     scorer = read_callable(merit, SPACE, options=CountingOptions(timeout=None))
     calls = scorer.evaluator.calls
     assert 64 <= scorer.evaluator.batch <= 2**14
+    assert calls.rows < 500  # the search is a small part of the work
     assert fastest_batch(calls, PEOPLE, largest=10) == 10
     assert fastest_batch(calls, PEOPLE, largest=128) in (64, 128)
 
