@@ -518,11 +518,6 @@ def infinite_weights(folder: Folder) -> list[str]:
     return folder.model(good_model(b2=np.array([np.inf])))
 
 
-@bad("model.onnx: operator 1 (Tan) is not supported; expected Abs, Add, ")
-def unsupported_operator(folder: Folder) -> list[str]:
-    return folder.nodes(NODES[0], helper.make_node("Tan", ["h1"], ["a1"]), *NODES[2:])
-
-
 @bad("model.onnx: operator 'evil' (Relu) of the domain 'com.evil' is not supported")
 def custom_operator(folder: Folder) -> list[str]:
     node = helper.make_node("Relu", ["h1"], ["a1"], domain="com.evil", name="evil")
@@ -544,19 +539,6 @@ def redefined_operator(folder: Folder) -> list[str]:
 )
 def opset_999(folder: Folder) -> list[str]:
     return folder.nodes(*NODES, opset=999)
-
-
-@bad("operator 1 (Sigmoid) is not piecewise-linear", "retrain with 'hardsigmoid'")
-def inner_sigmoid(folder: Folder) -> list[str]:
-    return folder.nodes(NODES[0], helper.make_node("Sigmoid", ["h1"], ["a1"]), *NODES[2:])
-
-
-@bad(
-    "model.onnx: operator 2 (Add) does not read the value before it",
-    "branches and skip connections are not supported",
-)
-def skip_connection(folder: Folder) -> list[str]:
-    return folder.nodes(*NODES[:2], helper.make_node("Add", ["a1", "h1"], ["y"]))
 
 
 def _external(folder: Folder, location: str, *options: str, **fields: str) -> list[str]:

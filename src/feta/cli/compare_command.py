@@ -10,9 +10,7 @@ from feta.cli.options import AsJson, Data, External, Layers, SchemaPath, TrustPi
 
 
 def compare(
-    models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL", help="Models, as for feta audit.")
-    ],
+    models: Annotated[list[Path], typer.Argument(help="Models, as for feta audit.")],
     data: Data,
     label: Annotated[str, typer.Option(help="Column with the correct decision.")],
     schema: SchemaPath = None,

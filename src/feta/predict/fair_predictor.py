@@ -220,11 +220,15 @@ class FairPredictor:
             if model is self.model:
                 continue
             try:
-                choose(CountOf(model) if self._mean is None else MeanOf(model), self.engine)
+                choose(self._query(model), self.engine)
             except EngineError as error:
                 row = int(rows[0])
                 column = widest(self.model, people, row)
                 raise refusal(self.model, people, row, column=column, reason=str(error)) from None
+
+    def _query(self, model: Model) -> CountOf | MeanOf:
+        """Return what is asked about people: counts, or means."""
+        return CountOf(model) if self._mean is None else MeanOf(model)
 
     def _decide_compiled(self, people: Matrix) -> Answers | None:
         """Decide in compiled code alone, the fastest way; return None if it does not apply."""
@@ -242,7 +246,7 @@ class FairPredictor:
 
     def _decide_means(self, people: Matrix, mean: MeanDecision) -> Answers | None:
         """Decide by means in compiled code, and exactly where that leaves people undecided."""
-        engine = choose(MeanOf(self.model), self.engine)
+        engine = choose(self._query(self.model), self.engine)
         decisions = engine.mean_decisions(self.model, people, mean, weights=self.weights)
         if decisions is None:
             return None

@@ -145,7 +145,7 @@ def test_thresholds_that_cannot_be_read_are_refused() -> None:
         feta.read_sklearn(unfitted, LINE)
     tree = FixedThresholdClassifier(DecisionTreeClassifier(max_depth=2), threshold=0.3)
     tree.fit(NINE, NINE[:, 0] > 4)
-    with pytest.raises(NetworkError, match="not supported: got DecisionTreeClassifier"):
+    with pytest.raises(NetworkError, match="is not read exactly: got DecisionTreeClassifier"):
         feta.read_sklearn(tree, LINE)
     with pytest.raises(NetworkError, match="no tree ensemble: got FixedThresholdClassifier"):
         read_sklearn_trees(tree, LINE)

@@ -40,7 +40,7 @@ SCORING = ("decision_function", "predict_proba")
 FIRST_SIZES = (1024, 64, 8, 1)
 FIRST_CALLS = 8
 
-# As few different whole numbers are labels rather than scores.
+# As few different integers are labels rather than scores.
 FEW_LABELS = 2
 
 # Decisions are int8.

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from feta.errors import MissingExtra, NetworkError
 from feta.readers.network_function import End, NetworkFunction
 from feta.readers.onnx.load import decode
 from feta.readers.onnx.runtime import onnx_scores
-from feta.readers.onnx.tensor_data import DOUBLE
+from feta.readers.onnx.tensor_data import DOUBLE, read_tensor
 
 if TYPE_CHECKING:
     import onnx
@@ -19,6 +21,12 @@ ENDS: dict[str, End] = {
     "Sigmoid": "sigmoid",
     "Softmax": "softmax",
 }
+# Operators whose results may be far larger than the file.
+GROWING = frozenset({"ConstantOfShape", "Expand", "Loop", "Range", "Scan", "Tile"})
+
+# The domains of operators that onnxruntime itself defines.
+DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
+
 SHAPES = ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 
 
@@ -36,6 +44,7 @@ def onnx_function(path: Path) -> NetworkFunction:
         import onnxruntime  # noqa: F401, PLC0415 - an extra
     except ImportError:
         raise MissingExtra("onnxruntime", "onnxruntime") from None
+    _check_content(path)
     outputs = onnx_scores(path)
     if outputs is None:
         raise NetworkError(
@@ -50,6 +59,26 @@ def onnx_function(path: Path) -> NetworkFunction:
         )
     single = graph.output[0].type.tensor_type.elem_type != DOUBLE
     return NetworkFunction(f"the graph {path.name} in onnxruntime", outputs, _end(graph), single)
+
+
+def _check_content(path: Path) -> None:
+    """Reject what a file must not contain, whoever evaluates it."""
+    model = decode(path)
+    nodes = model.graph.node
+    growing = sorted({node.op_type for node in nodes} & GROWING)
+    domains = sorted({node.domain for node in nodes} - DOMAINS)
+    if model.functions or growing or domains:
+        names = [function.name for function in model.functions] + growing + domains
+        raise NetworkError(
+            f"{path}: the graph is not evaluated: got {names[0]!r}; expected operators of ONNX "
+            "whose results are not much larger than their inputs"
+        )
+    attributes = [attribute for node in nodes for attribute in node.attribute]
+    tensors = [attribute.t for attribute in attributes if attribute.HasField("t")]
+    for tensor in [*model.graph.initializer, *tensors]:
+        values = read_tensor(tensor, None)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise NetworkError(f"{path}: the stored array {tensor.name!r} is not finite")
 
 
 def _end(graph: "onnx.GraphProto") -> End:
