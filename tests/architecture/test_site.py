@@ -113,7 +113,8 @@ def test_every_command_and_option_is_on_the_reference_page(site: Path) -> None:
         for parameter in command.params:
             for option in parameter.opts:
                 kind = "" if option.startswith("-") else "arg-"
-                anchor = f"cmdoption-feta-{name}-{kind}{option.lstrip('-')}"
+                several = "..." if parameter.nargs == -1 else ""
+                anchor = f"cmdoption-feta-{name}-{kind}{option.lstrip('-')}{several}"
                 assert f'id="{anchor}"' in page, anchor
 
 
