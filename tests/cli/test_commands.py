@@ -258,6 +258,15 @@ def test_an_inferred_schema_can_be_audited(folder: Folder) -> None:
     assert done.stderr == "note: 1 column is not in the schema and ignored: id\n"
 
 
+def test_a_repeated_option_adds_to_the_sensitive_columns(folder: Folder) -> None:
+    files = [str(folder.path / name) for name in ("model.onnx", "data.csv")]
+    out = folder.path / "guessed.toml"
+    repeated = ["--sensitive", "age", "--sensitive", "sex", "--out", str(out)]
+    done = run("init", *files, *repeated)
+    assert done.returncode == 0, done.stderr
+    assert [a.name for a in feta.read_schema(out).space.sensitive] == ["age", "sex"]
+
+
 def test_an_inferred_schema_that_does_not_fit_the_network_is_noted(folder: Folder) -> None:
     files = [str(folder.path / name) for name in ("model.onnx", "data.csv")]
     out = str(folder.path / "guessed.toml")

@@ -85,10 +85,14 @@ def demo(
 def init(
     model: ModelFile,
     data: TableArgument,
-    sensitive: Annotated[str, typer.Option(help="Sensitive columns: age,sex.")] = "",
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(help="Sensitive columns: age,sex. May be repeated."),
+    ] = None,
     leave_out: Annotated[
-        str, typer.Option(help="Columns the network does not read: id,label.")
-    ] = "",
+        list[str] | None,
+        typer.Option(help="Columns the network does not read: id,label. May be repeated."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Schema file to write.")] = Path("schema.toml"),
     strip: Annotated[
         bool, typer.Option("--strip", help="Strip spaces around texts before listing values.")

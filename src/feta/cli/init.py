@@ -225,6 +225,7 @@ def _decision_check(decision: Decision) -> str:
     return f"{guess}; it must state the threshold; a regression has tolerance = … instead."
 
 
-def split_names(names: str | None) -> list[str]:
-    """Split a comma-separated list of names."""
-    return [name for name in (names or "").split(",") if name]
+def split_names(options: list[str] | None) -> list[str]:
+    """Split comma-separated lists of names; an option that is repeated adds to the list."""
+    names = (name for option in options or [] for name in option.split(","))
+    return list(dict.fromkeys(name for name in names if name))
