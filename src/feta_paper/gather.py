@@ -25,7 +25,10 @@ def gather(run: Run, journal: RunJournal) -> Measurements:
     times: dict[str, list[float]] = {}
     missing: dict[str, str] = {}
     settings = run.protocol.settings()
-    versions = _versions() | {"data": people.checksum, "source of the data": people.dataset.source}
+    versions = installed_versions() | {
+        "data": people.checksum,
+        "source of the data": people.dataset.source,
+    }
     for unit in run.units:
         result, seconds = done[unit.key]
         variant, fold = unit.variant, f"fold{unit.fold_number}"
@@ -83,7 +86,8 @@ def _absent(run: Run, figures: dict[str, list[float]]) -> dict[str, str]:
     return reasons
 
 
-def _versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
+    """Return the versions of everything that the figures may depend on."""
     versions = {"python": platform.python_version(), "machine": platform.machine()}
     for package in PACKAGES:
         try:

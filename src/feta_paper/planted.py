@@ -24,6 +24,9 @@ LIMIT = 5.0
 # Log-odds at average merit outside the group; half of all people are favorable, roughly.
 BASE = 0.5
 
+# The probability from which on a decision is favorable.
+HALF = 0.5
+
 SPACE = FeatureSpace(
     (
         Categorical("group", ("majority", "minority"), sensitive=True),
@@ -42,6 +45,7 @@ class Planted:
     minority: Flags
     fair: Vector  # the probability averaged over the group, independent of the person's own
     effect: Vector  # how much the group changes the probability
+    favored: Vector  # the probability of a person outside the group
 
     @classmethod
     def of(
@@ -86,6 +90,7 @@ class Planted:
             minority,
             (1 - minority_share) * favored + minority_share * disadvantaged,
             favored - disadvantaged,
+            favored,
         )
 
     def relearned(self, probabilities: Vector) -> float:
@@ -98,9 +103,20 @@ class Planted:
         gap = beyond[~self.minority].mean() - beyond[self.minority].mean()
         return float(gap / self.effect.mean())
 
+    def relearned_by(self, favorable: Flags) -> float:
+        """Return the share of the planted discrimination that decisions contain.
+
+        It is the gap between the groups beyond that of the fair decisions, divided by the share of
+        people whose decision depends on the group if everybody has the true probability; decisions
+        are made at one half.
+        """
+        beyond = favorable.astype(np.float64) - (self.fair >= HALF)
+        gap = beyond[~self.minority].mean() - beyond[self.minority].mean()
+        return float(gap / np.mean((self.favored >= HALF) & (self.favored - self.effect < HALF)))
+
     def agreement(self, favorable: Flags) -> float:
         """Return the share of decisions that the fair probability would make at one half."""
-        return float(np.mean(favorable == (self.fair >= 0.5)))  # noqa: PLR2004 - one half
+        return float(np.mean(favorable == (self.fair >= HALF)))
 
 
 def _sigmoid(scores: Vector) -> Vector:

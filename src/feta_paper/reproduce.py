@@ -1,7 +1,5 @@
 """The work of `feta reproduce`: run the protocol on one data set, then write and print results."""
 
-import shlex
-import sys
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -10,11 +8,10 @@ import typer
 
 from feta.cli.exit_code import ExitCode
 from feta.cli.output_path import check_folder
-from feta.cli.progress import progress_bar
-from feta.cli.signals import terminable
 from feta.errors import SchemaError
 from feta.io.sanitize import plain
 from feta.train.ensemble_stack import import_torch
+from feta_paper.command import SEED
 from feta_paper.fold import DatasetPeople, load_people
 from feta_paper.gather import gather
 from feta_paper.journal import RunJournal
@@ -23,9 +20,12 @@ from feta_paper.markdown import markdown
 from feta_paper.measurements import Measurements
 from feta_paper.page import write_page
 from feta_paper.protocol import FOLDS, protocol_of
-from feta_paper.run import Run, carry_out
+from feta_paper.proxies.reproduce_proxies import NAME as PROXIES
+from feta_paper.proxies.reproduce_proxies import reproduce_proxies
+from feta_paper.resumable import JOURNAL, RESULTS, carry_out_resumably
+from feta_paper.run import Run
 
-JOURNAL, RESULTS, TABLES = "journal.sqlite", "results.json", "reproduction.md"
+TABLES = "reproduction.md"
 
 # Folds of a quick run by default.
 QUICK_FOLDS = 2
@@ -53,6 +53,8 @@ class ReproduceOptions:
 
 def run_reproduce(options: ReproduceOptions) -> ExitCode:
     """Run the protocol, or the rest of it; an interruption keeps finished steps."""
+    if options.dataset == PROXIES:
+        return _run_proxies(options)
     protocol = protocol_of(options.dataset, quick=options.quick)
     folds = options.folds
     if folds is None:
@@ -66,19 +68,11 @@ def run_reproduce(options: ReproduceOptions) -> ExitCode:
     out.mkdir(parents=True, exist_ok=True)
     run = Run(protocol, options.seed, out, folds)
     with RunJournal(out / JOURNAL, _settings(run, people)) as journal:
-        _start(run, journal)
         typer.echo(
             f"{people.dataset.title}: {len(people.rows):,} rows, {folds} fold{'s' * (folds > 1)}, "
             f"{people.dataset.space.lattice.size:,} counterparts per person"
         )
-        try:
-            _carry_out(run, journal, options.jobs)
-        except KeyboardInterrupt:
-            command = shlex.join(["feta", *sys.argv[1:]])
-            typer.echo(
-                f"finished steps are saved in {plain(out)}; resume with: {command}", err=True
-            )
-            raise
+        carry_out_resumably(run, journal, options.jobs)
         measured = gather(run, journal)
     measured.write(out / RESULTS)
     page = write_page(measured, out)
@@ -86,6 +80,16 @@ def run_reproduce(options: ReproduceOptions) -> ExitCode:
     _print_rates(measured)
     typer.echo(f"written: {plain(page)}, {plain(out / RESULTS)} and {plain(out / TABLES)}")
     return ExitCode.DONE
+
+
+def _run_proxies(options: ReproduceOptions) -> ExitCode:
+    """Run the experiments on proxies, whose folds and seeds are fixed."""
+    for name, value, usual in (("folds", options.folds, None), ("seed", options.seed, SEED)):
+        if value != usual:
+            raise SchemaError(
+                f"--{name} is fixed for {PROXIES}: got {value}; expected none; omit --{name}"
+            )
+    return reproduce_proxies(quick=options.quick, jobs=options.jobs, out=options.out)
 
 
 def _settings(run: Run, people: DatasetPeople) -> dict[str, object]:
@@ -98,25 +102,6 @@ def _settings(run: Run, people: DatasetPeople) -> dict[str, object]:
         "seed": run.seed,
         "version of FETA": version("feta-fair"),
     }
-
-
-def _start(run: Run, journal: RunJournal) -> None:
-    """Report a journal that cannot be used; remove checkpoints that have no journal."""
-    note = journal.damage_note("steps")
-    if note:
-        typer.echo(f"note: {note}", err=True)
-    if journal.new:
-        run.tidy()  # they are of another run, whose journal was deleted
-
-
-def _carry_out(run: Run, journal: RunJournal, jobs: int) -> None:
-    with terminable(), progress_bar() as bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def watch(share: float, current: str) -> None:
-            bar.update(task, completed=share, description=current or "done")
-
-        carry_out(run, journal, jobs=jobs, watch=watch)
 
 
 def _print_rates(measured: Measurements) -> None:

@@ -2,14 +2,14 @@
 
 import multiprocessing
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from feta.auditing.workers import become_worker
 from feta.engine.lattice import LatticeEngine
@@ -19,7 +19,7 @@ from feta.io.model_file import save_model
 from feta.model import Model
 from feta_paper.fold import load_fold, model_path
 from feta_paper.journal import Key, RunJournal
-from feta_paper.protocol import Protocol
+from feta_paper.protocol import Protocol as PaperProtocol
 from feta_paper.steps import Unit, units_of
 
 # Seconds between two progress updates of the workers.
@@ -36,11 +36,62 @@ Done = dict[Key, dict[str, Any]]
 ReportShares = Callable[[dict[int, float]], None]
 
 
+class WorkUnit(Protocol):
+    """A part of a run with its own result."""
+
+    @property
+    def key(self) -> Key:
+        """The key in the journal."""
+        ...
+
+    @property
+    def needs(self) -> set[Key]:
+        """The keys of the units that must be done before."""
+        ...
+
+    @property
+    def weight(self) -> float:
+        """An estimate of its seconds, for the progress bar only."""
+        ...
+
+    @property
+    def alone(self) -> bool:
+        """Whether it measures times, so that nothing else may run."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Its name in the progress bar."""
+        ...
+
+
+class Work(Protocol):
+    """A run that can be divided among processes; it must be picklable."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the results."""
+        ...
+
+    @property
+    def units(self) -> Sequence[WorkUnit]:
+        """All units, each after those that it needs."""
+        ...
+
+    def tidy(self) -> None:
+        """Remove files that only an unfinished run needs."""
+        ...
+
+    def carry_out(self, index: int, known: Known, progress: Callable[[float], None]) -> UnitResult:
+        """Run one unit."""
+        ...
+
+
 @dataclass(frozen=True)
 class Run:
     """A protocol with a seed and a number of folds, and the folder of its networks."""
 
-    protocol: Protocol
+    protocol: PaperProtocol
     seed: int
     folder: Path
     folds: int
@@ -58,12 +109,10 @@ class Run:
 
     def carry_out(self, index: int, known: Known, progress: Callable[[float], None]) -> UnitResult:
         """Run one unit and save its networks; `known` has the figures of the units it needs."""
-        from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with scikit-learn
-
         unit, started = self.units[index], time.perf_counter()
+        (self.folder / "models").mkdir(parents=True, exist_ok=True)
         checkpoint = self.folder / "models" / f"{unit.name}-{unit.fold_number}.training"
-        # With one thread, floats are summed in the same order on every machine.
-        with _one_thread(), threadpool_limits(1):
+        with one_thread():
             fold = load_fold(
                 self.protocol,
                 seed=self.seed,
@@ -89,37 +138,42 @@ class Run:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Limit the lattice engine to one thread: the same work in one process as in several."""
+def one_thread() -> Iterator[None]:
+    """Limit everything to one thread: the same work in one process as in several.
+
+    Floats are then summed in the same order on every machine.
+    """
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with scikit-learn
+
     lattice = engines()[LatticeEngine.name]
     assert isinstance(lattice, LatticeEngine)
     before, lattice.threads = lattice.threads, 1
     try:
-        yield
+        with threadpool_limits(1):
+            yield
     finally:
         lattice.threads = before
 
 
-def carry_out(run: Run, journal: RunJournal, *, jobs: int, watch: Watch) -> None:
+def carry_out(run: Work, journal: RunJournal, *, jobs: int, watch: Watch) -> None:
     """Run the units that the journal does not have; those that measure times run last, alone."""
-    (run.folder / "models").mkdir(parents=True, exist_ok=True)
     begun, units = time.monotonic(), run.units
     keys = {unit.key for unit in units}
     done: Done = {key: result for key, (result, _) in journal.done().items() if key in keys}
-    total = sum(unit.step.weight for unit in units)
+    total = sum(unit.weight for unit in units)
 
     def report(shares: dict[int, float]) -> None:
-        finished = sum(unit.step.weight for unit in units if unit.key in done)
-        running = sum(units[index].step.weight * share for index, share in shares.items())
-        current = [units[index] for index in sorted(shares)]
-        names = ", ".join(f"{unit.name} on fold {unit.fold_number + 1}" for unit in current)
-        watch((finished + running) / total, names)
+        finished = sum(unit.weight for unit in units if unit.key in done)
+        running = sum(units[index].weight * share for index, share in shares.items())
+        watch(
+            (finished + running) / total, ", ".join(units[index].title for index in sorted(shares))
+        )
 
     for alone in (False, True):
         pending = [
             index
             for index, unit in enumerate(units)
-            if unit.step.alone == alone and unit.key not in done
+            if unit.alone == alone and unit.key not in done
         ]
         execute = _sequential if jobs == 1 or alone else _parallel
         # Closed at once on an error, so that no worker is waited for.
@@ -130,13 +184,13 @@ def carry_out(run: Run, journal: RunJournal, *, jobs: int, watch: Watch) -> None
     run.tidy()
 
 
-def _needed(unit: Unit, done: Done) -> Known:
+def _needed(unit: WorkUnit, done: Done) -> Known:
     """Collect the figures of the units that this one needs."""
     return {key: figure for need in unit.needs for key, figure in done[need]["figures"].items()}
 
 
 def _sequential(
-    run: Run, pending: list[int], done: Done, jobs: int, report: ReportShares
+    run: Work, pending: list[int], done: Done, jobs: int, report: ReportShares
 ) -> Generator[tuple[int, UnitResult]]:
     """Run one unit after another in this process."""
     del jobs  # each unit comes after those that it needs
@@ -151,7 +205,7 @@ def _report_one(report: ReportShares, index: int, share: float) -> None:
 
 
 def _parallel(
-    run: Run, pending: list[int], done: Done, jobs: int, report: ReportShares
+    run: Work, pending: list[int], done: Done, jobs: int, report: ReportShares
 ) -> Generator[tuple[int, UnitResult]]:
     """Run units in several processes, each as soon as the units that it needs are done."""
     units, waiting = run.units, list(pending)
@@ -183,11 +237,11 @@ def _parallel(
         pool.shutdown(cancel_futures=True)
 
 
-_run: Run | None = None  # of this worker process
+_run: Work | None = None  # of this worker process
 _shares: Any = None
 
 
-def _start_worker(run: Run, shares: Any) -> None:  # noqa: ANN401 - shared memory
+def _start_worker(run: Work, shares: Any) -> None:  # noqa: ANN401 - shared memory
     global _run, _shares  # a process pool has no other place for the state of a worker
     become_worker()
     _run, _shares = run, shares

@@ -41,6 +41,21 @@ class Unit:
         return self.name, self.fold_number
 
     @property
+    def title(self) -> str:
+        """The name in the progress bar."""
+        return f"{self.name} on fold {self.fold_number + 1}"
+
+    @property
+    def weight(self) -> float:
+        """The estimated seconds of the step."""
+        return self.step.weight
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else may run."""
+        return self.step.alone
+
+    @property
     def needs(self) -> set[tuple[str, int]]:
         """The keys of the units that must be done before."""
         return {(f"{self.variant}{name}", self.fold_number) for name in self.step.needs}

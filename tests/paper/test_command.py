@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from feta.errors import SchemaError
-from feta_paper import reproduce
+from feta_paper import reproduce, resumable
 from feta_paper.fold import load_people
 from feta_paper.protocol import protocol_of
 from feta_paper.reproduce import ReproduceOptions, run_reproduce
@@ -111,7 +111,7 @@ def test_a_folder_is_resumed_only_with_the_same_rows_and_settings(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(reproduce, "carry_out", interrupted)
+    monkeypatch.setattr(resumable, "carry_out", interrupted)
     options = ReproduceOptions("german", 1, True, 0, 1, tmp_path)
     checkpoint = tmp_path / "models" / "nn_b-0-64.training"
     checkpoint.parent.mkdir()

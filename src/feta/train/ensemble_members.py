@@ -48,7 +48,8 @@ class Members:
         seeds = [[trainer.seed, fold] for fold in range(len(splits))]
         starts = [trainer.shape.initial(np.random.default_rng(seed)) for seed in seeds]
         rates = list(trainer.learning_rates) * len(splits)
-        self.stack = Stack(trainer.shape, list(np.repeat(starts, self.n_rates, axis=0)), rates)
+        members = list(np.repeat(starts, self.n_rates, axis=0))
+        self.stack = Stack(trainer.shape, members, rates, weight_decay=trainer.weight_decay)
         self.random = [np.random.default_rng([*seed, 1]) for seed in seeds]
         self.best = self.stack.rows()
         self.losses, self.epochs = np.full(len(rates), np.inf), np.zeros(len(rates))

@@ -53,7 +53,8 @@ class PlainTrainer:
 
     A `sensitive_scale` above 1 enlarges the sensitive columns during training; the network still
     takes raw units. It then attributes more to them and less to their proxies, so that a vote over
-    the counterparts removes more.
+    the counterparts removes more. `weight_decay` times each parameter is added to its gradient (an
+    L2 penalty); it moves effects of the sensitive columns to their proxies.
     """
 
     space: FeatureSpace
@@ -70,12 +71,17 @@ class PlainTrainer:
     standardize: bool = True
     seed: int = 0
     sensitive_scale: float = 1.0
+    weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
         check_positive_integer("epochs", self.epochs)
         if not is_finite_number(self.sensitive_scale) or self.sensitive_scale <= 0:
             raise SchemaError(
                 f"invalid sensitive_scale: got {self.sensitive_scale!r}; expected a number above 0"
+            )
+        if not is_finite_number(self.weight_decay) or self.weight_decay < 0:
+            raise SchemaError(
+                f"invalid weight_decay: got {self.weight_decay!r}; expected a number, 0 or more"
             )
         check_fraction("sample_fraction", self.sample_fraction)
         if self.epoch not in ("best", "last"):

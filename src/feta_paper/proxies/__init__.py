@@ -1,0 +1,1 @@
+"""What proxies carry: dropped columns, votes and fair training on people with a known answer."""
