@@ -54,7 +54,7 @@ class PlainTrainer:
     A `sensitive_scale` above 1 enlarges the sensitive columns during training; the network still
     takes raw units. It then attributes more to them and less to their proxies, so that a vote over
     the counterparts removes more. `weight_decay` times each parameter is added to its gradient (an
-    L2 penalty); it moves effects of the sensitive columns to their proxies.
+    L2 penalty); it can move effects of the sensitive columns to their proxies.
     """
 
     space: FeatureSpace
