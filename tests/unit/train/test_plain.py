@@ -115,6 +115,19 @@ def test_a_sensitive_scale_is_a_change_of_units_in_training() -> None:
 
 
 @needs("torch")
+def test_weight_decay_makes_the_parameters_smaller() -> None:
+    without, decayed = (
+        replace(TRAINER, weight_decay=decay, standardize=False, epoch="last").train(PEOPLE, LABELS)
+        for decay in (0.0, 1.0)
+    )
+    sizes = [
+        sum(float((layer.weight**2).sum()) for layer in run.network.layers)
+        for run in (without, decayed)
+    ]
+    assert sizes[1] < 0.9 * sizes[0]
+
+
+@needs("torch")
 def test_a_fixed_subset_is_the_same_each_epoch_and_a_fresh_one_is_not() -> None:
     fixed = replace(TRAINER, sample_fraction=0.05, subset="fixed", epoch="last", epochs=30)
     fresh = replace(fixed, subset="fresh")
@@ -184,6 +197,8 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
             {"sensitive_scale": "4"},
             "invalid sensitive_scale: got '4'; expected a number above 0",
         ),
+        ({"weight_decay": -0.1}, "invalid weight_decay: got -0.1; expected a number, 0 or more"),
+        ({"weight_decay": None}, "invalid weight_decay: got None; expected a number, 0 or more"),
         ({"learning_rates": ()}, r"invalid learning_rates: got \(\); expected numbers above 0"),
         ({"learning_rates": (-1.0,)}, "invalid learning_rates: got .*; expected numbers above 0"),
         ({"batch_sizes": ()}, "invalid batch size: got .*; expected an integer above 0"),
