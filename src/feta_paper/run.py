@@ -2,7 +2,7 @@
 
 import multiprocessing
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
@@ -45,7 +45,7 @@ class WorkUnit(Protocol):
         ...
 
     @property
-    def needs(self) -> set[Key]:
+    def needs(self) -> Set[Key]:
         """The keys of the units that must be done before."""
         ...
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.comparing.candidate import Candidate
 from feta.metrics.proxy_measures import evenly
 from feta.metrics.reinference import AwareScores, Score, SensitiveValues, reinference
 from feta.rule import Threshold
+from feta.space.attribute import Categorical, Derived
 from feta.space.feature_space import FeatureSpace
 from feta.train.split import HELD_OUT, Split
 from feta.train.task import Task
@@ -29,7 +30,7 @@ def measure_real(
     rest, test = list(folds)[number]
     rng = np.random.default_rng([seed, number])
     test = rng.permutation(test)[: real.max_tested]
-    tested = TestPeople(space, people.rows[test], people.labels[test], real, settings.n_scored)
+    tested = TestedPeople(space, people.rows[test], people.labels[test], real, settings.n_scored)
     arms = ArmTraining(
         space,
         _split(space, people.rows, people.labels, rng.permutation(rest)),
@@ -48,23 +49,23 @@ def space_of(space: FeatureSpace, real: RealPeople) -> FeatureSpace:
         return space
     return FeatureSpace(
         tuple(
-            replace(attribute, sensitive=attribute.name in real.sensitive)
+            attribute
+            if isinstance(attribute, Derived)
+            else replace(attribute, sensitive=attribute.name in real.sensitive)
             for attribute in space.attributes
         )
     )
 
 
-def _split(space: FeatureSpace, rows: Matrix, labels: Flags, shuffled: Vector) -> Split:
+def _split(space: FeatureSpace, rows: Matrix, labels: Flags, shuffled: Counts) -> Split:
     held, learn = np.split(shuffled, [round(HELD_OUT * len(shuffled))])
     validation = (rows[held], labels[held])
     task = Task(Threshold(0.0))
     return Split.of(space, task, rows[learn], labels[learn], validation=validation, seed=0)
 
 
-class TestPeople:
+class TestedPeople:
     """The test people of a fold, and what is measured on them."""
-
-    __test__ = False  # not a test
 
     def __init__(
         self, space: FeatureSpace, people: Matrix, labels: Flags, real: RealPeople, n_scored: int
@@ -105,6 +106,7 @@ class TestPeople:
 def members_of(space: FeatureSpace, people: Matrix, real: RealPeople) -> Flags:
     """Return who belongs to the group of interest."""
     attribute = next(one for one in space.attributes if one.name == real.attribute)
+    assert isinstance(attribute, Categorical)  # a frozen setting
     columns = people[:, space.columns_of(attribute)]
     chosen = [attribute.values.index(member) for member in real.members]
     return np.asarray(columns[:, chosen].any(axis=1))
