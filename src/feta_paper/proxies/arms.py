@@ -47,6 +47,7 @@ class ArmTraining:
     fair: FairTraining | None  # None: without CE-Fair and span training
     scale: float | None  # None: without a separate arm of scaled columns
     distil_epochs: int | None
+    least: int  # of the vote weights
     seed: int
 
     def arms(self) -> Iterator[Candidate]:
@@ -93,7 +94,7 @@ class ArmTraining:
 
     def _votes(self, model: Model) -> FairPredictor:
         """Return the recommended vote: mean probability, empirical weights, kept level."""
-        return FairPredictor.fitted(model, self.people)
+        return FairPredictor.fitted(model, self.people, least=self.least)
 
     def _voting(self, name: str, network: Network, plain: CountedModel) -> Candidate:
         """Return the vote over a network, to be measured against the plain network."""

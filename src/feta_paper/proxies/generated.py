@@ -22,7 +22,7 @@ def measure_generated(
     task = Task(Threshold(0.0))
     split = Split.of(SPACE, task, trained.people, trained.labels, validation=None, seed=seed)
     arms = ArmTraining(
-        SPACE, split, training, settings.fair, None, settings.distil_epochs, seed
+        SPACE, split, training, settings.fair, None, settings.distil_epochs, settings.least, seed
     ).arms()
     figures = {}
     for arm in arms:

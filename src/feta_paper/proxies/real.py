@@ -38,6 +38,7 @@ def measure_real(
         real.fair if number < real.fair_folds else None,
         settings.scale,
         settings.distil_epochs,
+        settings.least,
         int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
     ).arms()
     return tested.figures(list(arms))

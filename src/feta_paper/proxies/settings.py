@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from feta.train.chooser import SPAN
+from feta.vote.settings import LEAST
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class ProxySettings:
     folds: int = 5
     scale: float = 4.0  # of the sensitive columns, for the arm "soft vote, scaled"
     distil_epochs: int | None = None
+    least: int = LEAST  # the fewest people of a combination with its own vote weight
     n_scored: int = 2000  # test people per fold on whom the slope is measured
     rows: int | None = None  # of each data set
     quick: bool = False
@@ -165,6 +167,7 @@ QUICK = replace(
     real=tuple(_quick_people(people) for people in FULL.real),
     folds=2,
     distil_epochs=2,
+    least=1,  # in few rows, no combination has five people
     n_scored=40,
     rows=600,
     quick=True,
