@@ -143,3 +143,10 @@ def test_intervals_are_those_of_students_t() -> None:
     assert interval.mean == 2
     assert interval.radius == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert math.isnan(MeanInterval.of([1.0]).radius)
+
+
+def test_a_mean_that_rounds_to_zero_has_no_sign() -> None:
+    figures = {"real.german": {0: {"blind.accuracy": 0.5, "soft.accuracy": 0.49999}}}
+    results = ProxyResults(GERMAN, figures, 1.0, {})
+    row = next(line for line in proxy_markdown(results).splitlines() if "plain, soft" in line)
+    assert row.split(" | ")[1:4] == ["1", "50.00", "0.00"]

@@ -117,7 +117,7 @@ def _number(mean: MeanInterval | None) -> str:
 
 def _with_radius(mean: float, radius: float, digits: int) -> str:
     """Write a mean and its radius; a single draw has none."""
-    text = f"{mean:.{digits}f}".replace("-", "−")
+    text = f"{mean:z.{digits}f}".replace("-", "−")
     return text if math.isnan(radius) else f"{text} ± {radius:.{digits}f}"
 
 
