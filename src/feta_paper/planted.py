@@ -5,6 +5,7 @@ correlates with the group. A model without the group can guess it from the proxy
 share of the discrimination.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
 from feta.errors import SchemaError
-from feta.space.attribute import Categorical, Integer, Real
+from feta.space.attribute import Attribute, Categorical, Integer, Real
 from feta.space.feature_space import FeatureSpace
 
 # Log-odds per standard deviation of each merit column.
@@ -27,13 +28,14 @@ BASE = 0.5
 # The probability from which on a decision is favorable.
 HALF = 0.5
 
-SPACE = FeatureSpace(
-    (
-        Categorical("group", ("majority", "minority"), sensitive=True),
-        *(Real(f"merit{number}", -LIMIT, LIMIT) for number in range(1, len(MERIT) + 1)),
-        Integer("proxy", 0, 1),
-    )
-)
+
+def space_with(merits: Sequence[Attribute]) -> FeatureSpace:
+    """Return the space of people with these columns: the group is first, the proxy last."""
+    group = Categorical("group", ("majority", "minority"), sensitive=True)
+    return FeatureSpace((group, *merits, Integer("proxy", 0, 1)))
+
+
+SPACE = space_with([Real(f"merit{number}", -LIMIT, LIMIT) for number in range(1, len(MERIT) + 1)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,18 +74,50 @@ class Planted:
         log_odds
             By how much the minority is put at a disadvantage.
         """
+        rng = np.random.default_rng([seed, 6])
+        merits = np.clip(rng.normal(size=(n_people, len(MERIT))), -LIMIT, LIMIT)
+        odds = BASE + merits @ np.array(MERIT)
+        return cls.among(
+            merits, odds, correlation, rng=rng, minority_share=minority_share, log_odds=log_odds
+        )
+
+    @classmethod
+    def among(
+        cls,
+        merits: Matrix,
+        odds: Vector,
+        correlation: float,
+        *,
+        rng: np.random.Generator,
+        minority_share: float = 0.3,
+        log_odds: float = 1.5,
+    ) -> Self:
+        """Draw the group, the proxy and the labels of people whose other columns are known.
+
+        Parameters
+        ----------
+        merits
+            The columns that decide, one row per person.
+        odds
+            The log-odds of the favorable label outside the group.
+        correlation
+            The correlation of the proxy with the group, from 0 to 1; both have the same mean.
+        rng
+            The source of randomness.
+        minority_share
+            The probability of belonging to the minority.
+        log_odds
+            By how much the minority is put at a disadvantage.
+        """
         if not 0 <= correlation <= 1:
             raise SchemaError(
                 f"invalid correlation: got {correlation!r}; expected a number from 0 to 1"
             )
-        rng = np.random.default_rng([seed, 6])
-        merits = np.clip(rng.normal(size=(n_people, len(MERIT))), -LIMIT, LIMIT)
-        minority = rng.random(n_people) < minority_share
+        minority = rng.random(len(odds)) < minority_share
         chance = (1 - correlation) * minority_share + correlation * minority
-        proxy = rng.random(n_people) < chance
-        odds = BASE + merits @ np.array(MERIT)
+        proxy = rng.random(len(odds)) < chance
         favored, disadvantaged = _sigmoid(odds), _sigmoid(odds - log_odds)
-        labels = rng.random(n_people) < np.where(minority, disadvantaged, favored)
+        labels = rng.random(len(odds)) < np.where(minority, disadvantaged, favored)
         return cls(
             np.column_stack([~minority, minority, merits, proxy]).astype(np.float64),
             labels,

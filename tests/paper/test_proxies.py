@@ -18,6 +18,7 @@ from feta_paper.proxies.proxy_results import MeanInterval, ProxyResults
 from feta_paper.proxies.proxy_run import ProxyRun
 from feta_paper.proxies.proxy_tables import proxy_markdown
 from feta_paper.proxies.real import approvals, group_gap, members_of, space_of
+from feta_paper.proxies.semi_synthetic import fitted_merits
 from feta_paper.proxies.settings import FULL, QUICK
 from feta_paper.reproduce import ReproduceOptions, run_reproduce
 from feta_paper.run import carry_out
@@ -25,6 +26,7 @@ from tests.extras import needs
 
 GERMAN = replace(
     QUICK,
+    merits=replace(QUICK.merits, dataset="german", n_fitted=200, rows=None),
     trainings=QUICK.trainings[-1:],
     n_people=200,
     real=tuple(people for people in QUICK.real if people.dataset == "german"),
@@ -56,10 +58,10 @@ def test_an_interrupted_run_resumes_with_the_same_figures_and_tables(tmp_path: P
     with pytest.raises(Killed):
         measure(tmp_path / "part", stop_at="real.german")
     assert measure(tmp_path / "part").figures == whole.figures
-    generated, real = whole.figures["generated.scaled.0.9"], whole.figures["real.german"]
-    assert list(generated) == [1000, 1001]
+    planted, real = whole.figures["planted.scaled.0.9"], whole.figures["real.german"]
+    assert list(planted) == [1000, 1001]
     assert list(real) == [2000, 2001]  # seed 1000, two folds
-    assert {key.partition(".")[0] for key in generated[1000]} == TITLES.keys() - {"scaled"}
+    assert {key.partition(".")[0] for key in planted[1000]} == TITLES.keys() - {"scaled"}
     assert {key.partition(".")[0] for key in real[2000]} == set(TITLES)
     assert "ce_fair.accuracy" not in real[2001]  # CE-Fair and span on one fold only
     for figures in real.values():
@@ -80,7 +82,7 @@ def test_the_command_writes_results_and_tables(
     assert run_reproduce(options) == 0
     content = json.loads((tmp_path / "results.json").read_text("utf-8"))
     assert content["digest"] == small.digest
-    assert set(content["figures"]) == {"generated.scaled.0.9", "real.german"}
+    assert set(content["figures"]) == {"planted.scaled.0.9", "real.german"}
     assert "Processor time" in (tmp_path / "proxies.md").read_text("utf-8")
     monkeypatch.setattr(command, "QUICK", replace(small, n_people=201))
     with pytest.raises(SchemaError, match="the settings w"):
@@ -114,6 +116,29 @@ def test_decisions_contain_the_share_that_was_put_into_them() -> None:
     random = np.random.default_rng(0).random(len(own)) < 0.5
     half = np.where(random, own, planted.fair) >= 0.5
     assert planted.relearned_by(half) == pytest.approx(0.5, abs=0.05)
+
+
+def test_semi_synthetic_people_have_real_columns_and_a_planted_group() -> None:
+    merits = fitted_merits(GERMAN.merits)
+    trained, others = merits.draw(300, 0.9, seed=4)
+    merits.space.check(trained.people)
+    assert [attribute.name for attribute in merits.space.sensitive] == ["group"]
+    real = {row.tobytes() for row in merits.rows}
+    taken = [row[2:-1].tobytes() for people in (trained, others) for row in people.people]
+    assert set(taken) <= real
+    assert len(set(taken)) > 590  # everybody once; a few rows of the data set are equal
+    assert np.corrcoef(trained.people[:, -1], trained.minority)[0, 1] == pytest.approx(0.9, abs=0.1)
+    assert not np.array_equal(trained.people, merits.draw(300, 0.9, seed=5)[0].people)
+    with pytest.raises(SchemaError, match="too many people: got 501 to train on"):
+        merits.draw(501, 0.9, seed=0)
+
+
+def test_the_odds_of_semi_synthetic_people_follow_the_real_labels() -> None:
+    settings = replace(GERMAN.merits, training=replace(GERMAN.merits.training, epochs=12))
+    merits = fitted_merits(settings)
+    labels = load_people("german", None, 0).labels
+    assert merits.odds[labels].mean() > merits.odds[~labels].mean() + 0.5
+    assert np.abs(merits.odds - settings.intercept).max() <= settings.limit
 
 
 def test_people_at_the_cut_share_the_remaining_approvals() -> None:

@@ -7,13 +7,13 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from feta_paper.journal import Key
-from feta_paper.proxies.generated import measure_generated
+from feta_paper.proxies.planted_arms import measure_planted
 from feta_paper.proxies.real import measure_real
 from feta_paper.proxies.settings import ProxySettings
 from feta_paper.run import UnitResult, one_thread
 
-# Estimated seconds per epoch of plain training, and of everything else, on generated people.
-EPOCH_SECONDS, REST_SECONDS = 0.2, 10.0
+# Estimated seconds per epoch of plain training, and of everything else, on semi-synthetic people.
+EPOCH_SECONDS, REST_SECONDS = 0.05, 10.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ProxyRun:
     @cached_property
     def units(self) -> list[ProxyUnit]:
         """All units; none needs another."""
-        return [*_generated_units(self.settings), *_real_units(self.settings)]
+        return [*_planted_units(self.settings), *_real_units(self.settings)]
 
     def tidy(self) -> None:
         """Do nothing: no unit leaves files."""
@@ -65,9 +65,9 @@ class ProxyRun:
         return result, time.perf_counter() - started
 
 
-def generated_name(training: str, correlation: float) -> str:
-    """Return the name of the units on generated people."""
-    return f"generated.{training}.{correlation:g}"
+def planted_name(training: str, correlation: float) -> str:
+    """Return the name of the units on semi-synthetic people."""
+    return f"planted.{training}.{correlation:g}"
 
 
 def real_name(people: str) -> str:
@@ -75,13 +75,13 @@ def real_name(people: str) -> str:
     return f"real.{people}"
 
 
-def _generated_units(settings: ProxySettings) -> list[ProxyUnit]:
+def _planted_units(settings: ProxySettings) -> list[ProxyUnit]:
     return [
         ProxyUnit(
-            generated_name(training.name, correlation),
+            planted_name(training.name, correlation),
             seed,
             REST_SECONDS + 2 * EPOCH_SECONDS * training.epochs,
-            partial(measure_generated, settings, training, correlation, seed),
+            partial(measure_planted, settings, training, correlation, seed),
         )
         for seed in settings.seeds
         for training in settings.trainings

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from feta_paper.proxies.arms import BLIND, SCALED, TITLES
 from feta_paper.proxies.proxy_results import MeanInterval, ProxyResults
-from feta_paper.proxies.proxy_run import generated_name, real_name
+from feta_paper.proxies.proxy_run import planted_name, real_name
 from feta_paper.proxies.settings import NetworkTraining, RealPeople
 
 ABSENT = "–"
@@ -14,11 +14,11 @@ INTRODUCTION = """\
 Intervals are 95 % intervals of the mean over draws, by Student's t. On real data the draws are
 folds. Folds of one seed share training people, so these intervals are too narrow."""
 
-GENERATED = """\
-The people are generated: four merits and the group decide, and a proxy correlates with the group
-and has no effect. The share of the planted discrimination in what is predicted for other people, in
-percent: 0 is none, 100 is all. The best prediction without the group contains the squared
-correlation."""
+PLANTED = """\
+The columns that are not sensitive are those of real people. The group, the proxy and the labels
+are drawn: these columns and the group decide, and the proxy correlates with the group and has no
+effect. The share of the planted discrimination in what is predicted for other people, in percent: 0
+is none, 100 is all. The best prediction without the group contains the squared correlation."""
 
 REAL = """\
 "Minus blind" is the paired difference in accuracy on recorded labels, in points. "Gap" is the
@@ -39,15 +39,19 @@ def _parts(results: ProxyResults) -> Iterator[str]:
         yield "A quick run. Its figures only show that every step runs."
     hours = results.processor_seconds / 3600
     yield f"{INTRODUCTION} Settings: {settings.digest}. Processor time: {hours:.2f} hours."
-    yield "## Generated people"
-    yield GENERATED
+    yield f"## Semi-synthetic people: columns of {settings.merits.dataset.capitalize()}"
+    yield PLANTED
     for training in settings.trainings:
         yield f"### Training: {_about(training)}"
-        yield _generated_table(results, training, "relearned")
+        yield _planted_table(results, training, "relearned")
         yield "By decisions instead of probabilities:"
-        yield _generated_table(results, training, "relearned_by_decisions")
+        yield _planted_table(results, training, "relearned_by_decisions")
         yield "Agreement with the decisions of the true fair probability, in percent:"
-        yield _generated_table(results, training, "agreement")
+        yield _planted_table(results, training, "agreement")
+        yield "Accuracy on the labels, which contain the discrimination, minus blind, in points:"
+        yield _planted_table(results, training, "accuracy", minus=BLIND)
+        yield "Share of favorable decisions, in percent:"
+        yield _planted_table(results, training, "favorable")
     yield "## Real people"
     yield REAL
     for people in settings.real:
@@ -68,18 +72,24 @@ def _about_people(people: RealPeople, folds: int) -> str:
     return f"{people.name.capitalize()}: {people.attribute} {' or '.join(people.members)}; {seeds}"
 
 
-def _generated_table(results: ProxyResults, training: NetworkTraining, figure: str) -> str:
+def _planted_table(
+    results: ProxyResults, training: NetworkTraining, figure: str, *, minus: str = ""
+) -> str:
+    """Write one row per arm and one column per correlation; `minus` is an arm to compare with."""
     correlations = results.settings.correlations
     rows = []
     for arm, title in TITLES.items():
-        if arm == SCALED:  # a training of its own here
+        if arm in (SCALED, minus):  # scaled columns are a training of their own here
             continue
+        names = [planted_name(training.name, correlation) for correlation in correlations]
         means = [
-            results.mean(generated_name(training.name, correlation), f"{arm}.{figure}")
-            for correlation in correlations
+            results.difference(name, f"{arm}.{figure}", f"{minus}.{figure}")
+            if minus
+            else results.mean(name, f"{arm}.{figure}")
+            for name in names
         ]
         if any(means):
-            rows.append([title, *(_percent(mean) for mean in means)])
+            rows.append([title, *(_percent(mean, 2 if minus else 0) for mean in means)])
     return _table(["", *(f"correlation {number:g}" for number in correlations)], rows)
 
 

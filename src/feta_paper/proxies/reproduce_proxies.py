@@ -46,9 +46,12 @@ def reproduce_proxies(*, quick: bool, jobs: int, out: Path | None) -> ExitCode:
 
 def data_checksums(settings: ProxySettings) -> dict[str, str]:
     """Return the checksum of the rows of every data set."""
-    names = dict.fromkeys(people.dataset for people in settings.real)
+    merits = settings.merits
+    needed = {(people.dataset, settings.rows) for people in settings.real}
+    needed.add((merits.dataset, merits.rows))
     return {
-        f"rows of {name}": load_people(name, settings.rows, FIRST_SEED).checksum for name in names
+        f"{rows or 'all'} rows of {name}": load_people(name, rows, FIRST_SEED).checksum
+        for name, rows in sorted(needed, key=str)
     }
 
 

@@ -51,9 +51,22 @@ class RealPeople:
 
 
 @dataclass(frozen=True)
+class MeritSettings:
+    """The real columns of semi-synthetic people, and how their odds are fitted."""
+
+    dataset: str
+    training: NetworkTraining
+    n_fitted: int = 12_000  # people
+    limit: float = 4.0  # the largest odds; larger ones would make labels certain
+    intercept: float = 1.0  # added to the odds, so that about half of the labels are favorable
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class ProxySettings:
     """Everything that the results depend on, apart from the data."""
 
+    merits: MeritSettings
     trainings: tuple[NetworkTraining, ...]
     correlations: tuple[float, ...]
     seeds: tuple[int, ...]
@@ -85,7 +98,10 @@ def _seeds(number: int) -> tuple[int, ...]:
 
 _ADULT = NetworkTraining("adult", 20, learning_rates=(3e-3,), batch_size=256, hidden=WIDE)
 
+_MERITS = NetworkTraining("merits", 12, learning_rates=(1e-2,))
+
 FULL = ProxySettings(
+    merits=MeritSettings("law", _MERITS),
     trainings=(
         NetworkTraining("short", 15),
         NetworkTraining("long", 120),
@@ -159,6 +175,7 @@ def _quick_people(people: RealPeople) -> RealPeople:
 # Everything runs once; the figures mean nothing.
 QUICK = replace(
     FULL,
+    merits=replace(FULL.merits, training=replace(_MERITS, epochs=2), n_fitted=300, rows=800),
     trainings=tuple(replace(training, epochs=2) for training in FULL.trainings),
     seeds=FULL.seeds[:2],
     correlations=FULL.correlations[-1:],

@@ -1,28 +1,32 @@
-"""The experiment on generated people, for whom the planted discrimination is known."""
+"""The experiment on semi-synthetic people, for whom the planted discrimination is known."""
 
 import numpy as np
 
-from feta.rule import Threshold
 from feta.train.split import Split
 from feta.train.task import Task
-from feta_paper.planted import SPACE, Planted
 from feta_paper.proxies.arms import WITH_PROBABILITIES, ArmTraining
+from feta_paper.proxies.semi_synthetic import RULE, fitted_merits
 from feta_paper.proxies.settings import NetworkTraining, ProxySettings
 
-# Test people have other seeds than training people.
-TEST_SEEDS = 10_000
 
-
-def measure_generated(
+def measure_planted(
     settings: ProxySettings, training: NetworkTraining, correlation: float, seed: int
 ) -> dict[str, float]:
-    """Train all arms on people of one seed, and measure them on people of another seed."""
-    trained = Planted.of(settings.n_people, correlation, seed=seed)
-    others = Planted.of(settings.n_people, correlation, seed=TEST_SEEDS + seed)
-    task = Task(Threshold(0.0))
-    split = Split.of(SPACE, task, trained.people, trained.labels, validation=None, seed=seed)
+    """Train all arms on people of one draw, and measure them on others of the same draw."""
+    merits = fitted_merits(settings.merits)
+    trained, others = merits.draw(settings.n_people, correlation, seed=seed)
+    split = Split.of(
+        merits.space, Task(RULE), trained.people, trained.labels, validation=None, seed=seed
+    )
     arms = ArmTraining(
-        SPACE, split, training, settings.fair, None, settings.distil_epochs, settings.least, seed
+        merits.space,
+        split,
+        training,
+        settings.fair,
+        None,
+        settings.distil_epochs,
+        settings.least,
+        seed,
     ).arms()
     figures = {}
     for arm in arms:
@@ -30,6 +34,7 @@ def measure_generated(
         figures[f"{arm.name}.relearned_by_decisions"] = others.relearned_by(favorable)
         figures[f"{arm.name}.agreement"] = others.agreement(favorable)
         figures[f"{arm.name}.accuracy"] = float(np.mean(favorable == others.labels))
+        figures[f"{arm.name}.favorable"] = float(np.mean(favorable))
         if arm.name in WITH_PROBABILITIES:
             figures[f"{arm.name}.relearned"] = others.relearned(arm.score(others.people))
     return figures
