@@ -33,26 +33,40 @@ template <class T> struct Activation {
         offset.assign(width, T(0));
         relu = pieces == 2;
         identity = pieces == 1;
+        // Compare and bound the float64 values: one that is rounded to 0 in format T is not 0.
+        const size_t stride = size_t(from.width);
+        const auto source = [&](int p, int n) {
+            return size_t(p) * stride + (stride > 1 ? size_t(n) : 0);
+        };
         for (int p = 0; p < pieces; ++p)
             for (int n = 0; n < neurons; ++n) {
-                const T slope = slopes[size_t(p) * width + n],
-                        shift = intercepts[size_t(p) * width + n];
-                steepest[n] = std::max(steepest[n], std::abs(slope));
-                offset[n] = std::max(offset[n], std::abs(shift));
-                // Compare the float64 values: one that only rounds to 0 in format T is not 0.
-                const size_t source = size_t(p) * from.width + (from.width > 1 ? n : 0);
-                relu &= from.slopes[source] == p && from.intercepts[source] == 0;
-                identity &= from.slopes[source] == 1 && from.intercepts[source] == 0;
-                rounds |= !(slope == 0 || slope == 1 || slope == -1) || shift != 0;
+                const double slope = from.slopes[source(p, n)],
+                             shift = from.intercepts[source(p, n)];
+                steepest[n] = std::max(steepest[n], bound_of(slope));
+                offset[n] = std::max(offset[n], bound_of(shift));
+                relu &= slope == p && shift == 0;
+                identity &= slope == 1 && shift == 0;
+                rounds |= !is_copied(slope) || shift != 0;
             }
         for (int p = 0; p + 1 < pieces; ++p)
             for (int n = 0; n < neurons; ++n) {
-                const T at = breaks[size_t(p) * width + n];
-                relu &= from.breaks[size_t(p) * from.width + (from.width > 1 ? n : 0)] == 0;
+                const double at = from.breaks[source(p, n)];
+                relu &= at == 0;
                 // A break is rounded to the format, which shifts the kink.
                 rounds |= at != 0;
-                offset[n] = std::max(offset[n], T(2) * steepest[n] * std::abs(at));
+                const double shifted = 2.0 * double(steepest[n]) * double(bound_of(at));
+                offset[n] = std::max(offset[n], T(shifted * (1 + 0x1p-20)));
             }
+    }
+
+    // Return whether a product with the slope is exact.
+    static bool is_copied(double slope) { return slope == 0 || slope == 1 || slope == -1; }
+
+    // Bound a number that is rounded to the format: a unit of the bound covers the rounding, also of
+    // a number below the smallest normal one.
+    static T bound_of(double number) {
+        const double size = std::abs(number);
+        return T(is_copied(size) ? size : size * (1 + 0x1p-20) + underflow_floor);
     }
 
     // Return the activation of one neuron at z, per lane.

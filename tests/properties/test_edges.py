@@ -10,6 +10,7 @@ import feta
 from feta import Categorical, FeatureSpace, Integer, Model, Network, Real, Threshold
 from feta.arrays import Counts
 from feta.dyadic import Dyadic
+from feta.scorer.network.activation import piecewise
 from feta.scorer.network.exact import ExactRestriction
 from tests import oracle
 from tests.examples import PERSON, SPACE, linear
@@ -108,6 +109,36 @@ def test_subnormal_weights_get_the_exact_answer() -> None:
     assert SPACE.decode(verdict.counterexample.counterpart)["age"] == 18
     assert verdict.runtime == "sensitive"
     assert not oracle.is_fair(model, PERSON)
+
+
+@pytest.mark.parametrize("engine", ["exhaustive", "lattice"])
+@pytest.mark.parametrize(
+    ("slope", "bend", "weight", "threshold"),
+    [
+        (3e-42, 0.0, 1e25, 3000.09),  # float32 rounds this slope by a thousandth
+        (1.3e-45, 0.0, 1e25, 1.30002),
+        (6e-46, 0.0, 1e25, 0.60002),  # float32 rounds it to 0
+        (0.1, 0.0, 1e-17, 100.0025),
+        (1e10, 2.0**-150, 1e-28, 100.003),
+    ],
+)
+def test_activations_that_float32_cannot_represent_get_the_exact_answer(
+    engine: str, slope: float, bend: float, weight: float, threshold: float
+) -> None:
+    pytest.importorskip("feta._native")
+    space = FeatureSpace((Integer("age", 0, 2, sensitive=True), Real("x", 0, 2e20)))
+    network = Network.from_layers(
+        [([[2e15, 1.0]], [0.0]), ([[weight]], [0.0])],
+        activation=piecewise("steep", [bend], [0, slope], [0, -slope * bend]),
+    )
+    person = space.encode({"age": 1, "x": 1e20})[0]
+    tie = float(oracle.score(Model(space, network, Threshold(0)), person))
+    for limit in (threshold, tie, float(np.nextafter(tie, 0)), float(np.nextafter(tie, np.inf))):
+        model = Model(space, network, Threshold(limit))
+        verdict = feta.verify(feta.FairAt(model, person), engine=engine)
+        assert isinstance(verdict, feta.Fair) == oracle.is_fair(model, person)
+        decided = feta.FairPredictor(model, engine=engine).decide(person[None])
+        assert decided.tolist() == [oracle.fair_decision(model, person)]
 
 
 def test_weights_beyond_float32_get_the_exact_answer_and_a_warning() -> None:

@@ -56,7 +56,7 @@ def activate(activation: Activation, bounded: Enclosure, arithmetic: Arithmetic)
     if (activation.steepest != 1.0).any():
         errors = errors * (activation.steepest * (1 + 4 * arithmetic.unit))
     if activation.rounds:
-        radius = activation.steepest * (np.abs(bounded.values) + bounded.errors)
+        radius = (activation.steepest + FLOOR) * (np.abs(bounded.values) + bounded.errors)
         radius += activation.lift
         errors = errors + arithmetic.gamma(1) * radius + 5 * arithmetic.tiny
     return Enclosure(values, errors)
@@ -120,7 +120,7 @@ def largest_error(network: "Network", magnitudes: Vector, arithmetic: Arithmetic
     error *= upward(first.width)
     for activation, layer in network.steps:
         steepest, n_terms = float(activation.steepest.max()), layer.weight.shape[1]
-        size = steepest * (size + error) + float(activation.lift.max())
+        size = (steepest + FLOOR) * (size + error) + float(activation.lift.max())
         error *= steepest * (1 + 4 * arithmetic.unit)
         if activation.rounds:
             error += arithmetic.gamma(1) * size + 5 * arithmetic.tiny
