@@ -30,7 +30,9 @@ constexpr int rounded_bits = 58;
 
 std::unique_ptr<LaneSums> make_lanes() {
 #if defined(FETA_HAVE_AVX2)
-    if (__builtin_cpu_supports("avx2")) return make_lanes_avx2();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
+        __builtin_cpu_supports("bmi"))
+        return make_lanes_avx2();
 #endif
     return make_lanes_portable();
 }

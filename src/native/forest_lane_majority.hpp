@@ -48,10 +48,10 @@ class LaneForest {
 class LaneMajority {
   public:
     explicit LaneMajority(const LaneForest& from)
-        : forest(from), plan(from.plan), seen(from.n_boxes, 0), totals(from.n_boxes, 0),
+        : forest(from), plan(from.plan), boxes(from.n_boxes),
           base((plan.shape.rows + 1) * plan.shape.blocks),
-          changes((plan.shape.rows + 1) * plan.shape.blocks), terms(plan.n_slices),
-          n_terms(plan.n_slices, 0) {
+          changes((plan.shape.rows + 1) * plan.shape.blocks), terms(plan.n_slices + 1),
+          n_terms(plan.n_slices + 1, 0) {
         different.resize(from.n_boxes + 1);  // one is written before it is known to be new
         base_terms.resize(from.n_boxes + 1);
         for (size_t s = 0; s < terms.size(); ++s) terms[s].resize(plan.slice_terms[s] + 1);
@@ -84,10 +84,12 @@ class LaneMajority {
   private:
     const LaneForest& forest;
     const LanePlan& plan;
+    struct Total {  // of the reached leaves of a box
+        uint32_t epoch = 0, sum = 0;
+    };
     std::vector<uint32_t> numbers;    // of reached leaves, ascending
     std::vector<uint32_t> different;  // boxes, each once
-    std::vector<uint32_t> seen;       // by box: the last epoch
-    std::vector<uint32_t> totals;     // by box: the sum of its reached leaves
+    std::vector<Total> boxes;
     uint32_t epoch = 0;
     size_t n_leaves = 0, n_different = 0, n_base_terms = 0;
     std::vector<LaneBlock> base, changes;
@@ -107,7 +109,7 @@ class LaneMajority {
     void list_boxes(const std::vector<uint64_t>& reached) {
         list_leaves(reached);
         if (++epoch == 0) {
-            std::fill(seen.begin(), seen.end(), 0);
+            std::fill(boxes.begin(), boxes.end(), Total{});
             epoch = 1;
         }
         constexpr size_t ahead = 24;
@@ -115,22 +117,22 @@ class LaneMajority {
         for (size_t n = 0; n < n_leaves; ++n) {
             if (n + ahead < n_leaves) __builtin_prefetch(&forest.leaves[numbers[n + ahead]]);
             const auto [box, value] = forest.leaves[numbers[n]];
-            const bool is_new = seen[box] != epoch;
-            totals[box] = value + (is_new ? 0 : totals[box]);
-            seen[box] = epoch;
+            Total& total = boxes[box];
+            const bool is_new = total.epoch != epoch;
+            total = {epoch, value + (is_new ? 0 : total.sum)};
             different[n_different] = box;
             n_different += is_new;
         }
     }
 
     void list_leaves(const std::vector<uint64_t>& reached) {
+        constexpr size_t words = 64;
         n_leaves = 0;
-        for (size_t w = 0; w < reached.size(); ++w) {
-            if (numbers.size() < n_leaves + 64) numbers.resize(2 * (n_leaves + 64));
-            uint32_t* to = &numbers[n_leaves];
-            for (uint64_t word = reached[w]; word; word &= word - 1)
-                *to++ = uint32_t(64 * w) + uint32_t(std::countr_zero(word));
-            n_leaves = size_t(to - numbers.data());
+        for (size_t w = 0; w < reached.size(); w += words) {
+            const size_t room = n_leaves + 64 * words + list_padding;
+            if (numbers.size() < room) numbers.resize(2 * room);
+            const size_t end = std::min(w + words, reached.size());
+            n_leaves += forest.arithmetic->list(reached.data(), w, end, &numbers[n_leaves]);
         }
     }
 
@@ -139,13 +141,17 @@ class LaneMajority {
         n_base_terms = 0;
         std::fill(n_terms.begin(), n_terms.end(), 0);
         for (size_t n = 0; n < n_different; ++n) {
-            const uint32_t box = different[n], value = totals[box];
-            const LanePlan::SliceSet& slices = plan.slices_of(box);
+            const uint32_t value = boxes[different[n]].sum;
+            const LanePlan::PlannedBox& planned = plan[different[n]];
+            const LaneBox& box = planned.box;
+            const LanePlan::SliceSet& slices = plan.slices_of(planned);
             base_terms[n_base_terms] = {box, value};
             n_base_terms += slices.in_base;
             const uint32_t own = slices.in_base ? 0 - value : value;
             const uint16_t* numbers_of = plan.slices(slices);
-            for (uint32_t s = 0; s < slices.count; ++s) {
+            // Most boxes have at most one slice; a box without slices has one that is not used.
+            terms[numbers_of[0]][n_terms[numbers_of[0]]++] = {box, own};
+            for (uint32_t s = 1; s < slices.count; ++s) {
                 const size_t slice = numbers_of[s];
                 terms[slice][n_terms[slice]++] = {box, own};
             }

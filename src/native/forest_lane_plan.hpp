@@ -25,7 +25,6 @@ class LanePlan {
         list_sizes();
         plan_boxes();
         shape.masks = masks.data();
-        shape.boxes = planned.data();
         shape.more_runs = more_runs.data();
         shape.row_sizes = row_sizes.data();
         shape.lane_sizes = lane_sizes.data();
@@ -45,8 +44,15 @@ class LanePlan {
     std::vector<uint64_t> slice_sizes;  // values by slice
     std::vector<uint32_t> slice_terms;  // by slice: the number of boxes that belong to it
 
-    const SliceSet& slices_of(uint32_t box) const { return slice_sets[set_of_slices[box]]; }
-    const uint16_t* slices(const SliceSet& of) const { return slice_numbers.data() + of.first; }
+    // A box of the ensemble, and its set of slices.
+    struct PlannedBox {
+        LaneBox box;
+        uint32_t slices = 0;
+    };
+    const PlannedBox& operator[](uint32_t box) const { return planned[box]; }
+    const SliceSet& slices_of(const PlannedBox& box) const { return slice_sets[box.slices]; }
+    // The numbers of slices, at least one: after the last one follows `n_slices`.
+    const uint16_t* slices(const SliceSet& of) const { return &slice_numbers[of.first]; }
 
   private:
     const ForestSpec& spec;
@@ -56,11 +62,10 @@ class LanePlan {
     std::vector<size_t> lane_axes;
     std::vector<uint32_t> row_sizes;
     std::vector<uint64_t> lane_sizes;
-    std::vector<LaneBlock> masks;
-    std::vector<LaneBox> planned;
+    std::vector<uint32_t> masks;
+    std::vector<PlannedBox> planned;
     std::vector<RowRun> more_runs;
     std::vector<SliceSet> slice_sets;
-    std::vector<uint32_t> set_of_slices;  // by box
     std::vector<uint16_t> slice_numbers;
 
     size_t groups(size_t axis) const { return size_t(spec.axes[axis].groups()); }
@@ -88,6 +93,7 @@ class LanePlan {
         }
         shape.rows = has_rows ? groups(row_axis) : 1;
         shape.blocks = (n_lanes + lanes_per_block - 1) / lanes_per_block;
+        shape.mask_words = (n_lanes + 31) / 32;
     }
 
     // Count combinations, at least up to one more than all limits.
@@ -115,7 +121,7 @@ class LanePlan {
         }
         slice_sizes.assign(1, 1);
         if (has_slices) slice_sizes = spec.axes[slice_axis].sizes;
-        slice_terms.assign(n_slices, 0);
+        slice_terms.assign(n_slices + 1, 0);
     }
 
     // Call visit(axis, group) for the groups of a lane.
@@ -131,11 +137,12 @@ class LanePlan {
         std::map<uint32_t, LaneBox> known_rows;
         std::map<uint32_t, uint32_t> known_slices;
         planned.resize(boxes.count());
-        set_of_slices.assign(boxes.count(), 0);
+        more_runs.emplace_back();
         slice_sets.emplace_back();
+        slice_numbers.push_back(uint16_t(n_slices));
         std::vector<uint64_t> sets(lane_axes.size());
         for (size_t box = 0; box < boxes.count(); ++box) {
-            LaneBox& to = planned[box];
+            LaneBox& to = planned[box].box;
             to.run.end = uint16_t(shape.rows);
             if (has_rows) {
                 const uint32_t set = boxes.set_of(box, row_axis);
@@ -149,6 +156,7 @@ class LanePlan {
             to.mask = known->second;
             if (has_slices) plan_slices(box, known_slices);
         }
+        slice_terms[n_slices] = uint32_t(boxes.count());
     }
 
     static bool has(const uint64_t* set, size_t group) { return set[group / 64] >> group % 64 & 1; }
@@ -162,23 +170,23 @@ class LanePlan {
         }
         LaneBox box;
         box.run = runs.at(0);
-        box.first_more = uint32_t(more_runs.size());
-        box.n_more = uint32_t(runs.size() - 1);
+        if (runs.size() == 1) return box;
+        box.more_runs = uint32_t(more_runs.size());
+        more_runs.push_back({uint16_t(runs.size() - 1), 0});
         more_runs.insert(more_runs.end(), runs.begin() + 1, runs.end());
         return box;
     }
 
     void add_mask(const std::vector<uint64_t>& sets) {
         const size_t first = masks.size();
-        masks.resize(first + shape.blocks, LaneBlock{});
+        masks.resize(first + shape.mask_words, 0);
         for (size_t lane = 0; lane < n_lanes; ++lane) {
             bool inside = true;
             size_t index = 0;
             for_each_group(lane, [&](size_t, size_t group) {
                 inside &= has(boxes.set(uint32_t(sets[index++])), group);
             });
-            if (inside)
-                masks[first + lane / lanes_per_block].lanes[lane % lanes_per_block] = UINT32_MAX;
+            masks[first + lane / 32] |= uint32_t(inside) << lane % 32;
         }
     }
 
@@ -186,7 +194,7 @@ class LanePlan {
         const uint32_t set = boxes.set_of(box, slice_axis);
         const auto [known, is_new] = known_slices.try_emplace(set, uint32_t(slice_sets.size()));
         if (is_new) add_slices(boxes.set(set));
-        set_of_slices[box] = known->second;
+        planned[box].slices = known->second;
         const SliceSet& of = slice_sets[known->second];
         for (size_t s = 0; s < of.count; ++s) ++slice_terms[slices(of)[s]];
     }
@@ -198,6 +206,7 @@ class LanePlan {
         for (size_t slice = 0; slice < n_slices; ++slice)
             if (has(set, slice) != to.in_base) slice_numbers.push_back(uint16_t(slice));
         to.count = uint32_t(slice_numbers.size()) - to.first;
+        slice_numbers.push_back(uint16_t(n_slices));
         slice_sets.push_back(to);
     }
 };

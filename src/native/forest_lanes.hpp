@@ -12,7 +12,7 @@
 namespace feta {
 namespace forest {
 
-constexpr size_t lanes_per_block = 8;
+constexpr size_t lanes_per_block = 8, list_padding = 64;
 
 struct alignas(32) LaneBlock {
     uint32_t lanes[lanes_per_block];
@@ -27,19 +27,20 @@ struct RowRun {
 struct LaneBox {
     uint32_t mask = 0;  // the number of a set of lanes
     RowRun run;
-    uint32_t first_more = 0, n_more = 0;  // further runs
+    uint32_t more_runs = 0;  // further runs: the place of their number; 0 for none
 };
 
 // A box and the value it adds.
 struct LaneTerm {
-    uint32_t box = 0, value = 0;
+    LaneBox box;
+    uint32_t value = 0;
 };
 
 // The arrays of a plan, as the implementations read them.
 struct LaneShape {
     size_t rows = 1, blocks = 1;       // blocks of lanes
-    const LaneBlock* masks = nullptr;  // (masks, blocks): all bits of a lane, or none
-    const LaneBox* boxes = nullptr;
+    size_t mask_words = 1;
+    const uint32_t* masks = nullptr;  // (masks, words): one bit per lane
     const RowRun* more_runs = nullptr;
     const uint32_t* row_sizes = nullptr;   // values by group of the row axis
     const uint64_t* lane_sizes = nullptr;  // (blocks × lanes): values by lane; 0 for no lane
@@ -58,6 +59,9 @@ struct LaneLimits {
 class LaneSums {
   public:
     virtual ~LaneSums() = default;
+    // Write the places of the bits of the words from `begin` to before `end`; return their number.
+    // There is room for `list_padding` more.
+    virtual size_t list(const uint64_t* words, size_t begin, size_t end, uint32_t* to) const = 0;
     // Add boxes to a table of differences, (rows + 1, blocks).
     virtual void add(const LaneShape&, const LaneTerm*, size_t count, LaneBlock* table) const = 0;
     // Replace differences by sums.
