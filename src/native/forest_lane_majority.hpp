@@ -118,10 +118,10 @@ class LaneMajority {
             if (n + ahead < n_leaves) __builtin_prefetch(&forest.leaves[numbers[n + ahead]]);
             const auto [box, value] = forest.leaves[numbers[n]];
             Total& total = boxes[box];
-            const bool is_new = total.epoch != epoch;
-            total = {epoch, value + (is_new ? 0 : total.sum)};
+            const uint32_t known = total.epoch == epoch;
+            total = {epoch, value + (total.sum & (0 - known))};
             different[n_different] = box;
-            n_different += is_new;
+            n_different += 1 - known;
         }
     }
 
