@@ -138,9 +138,8 @@ template <class Int> class SizedKernel final : public Kernel {
     std::unique_ptr<Search<Int>> acquire() {
         const std::lock_guard<std::mutex> guard(lock);
         if (idle.empty())
-            return std::make_unique<Search<Int>>(layout, leaf_sets, sums,
-                                                 rounded ? &*rounded : nullptr,
-                                                 lanes ? &*lanes : nullptr);
+            return std::make_unique<Search<Int>>(
+                layout, leaf_sets, sums, rounded ? &*rounded : nullptr, lanes ? &*lanes : nullptr);
         std::unique_ptr<Search<Int>> search = std::move(idle.back());
         idle.pop_back();
         return search;

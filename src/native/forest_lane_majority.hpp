@@ -24,8 +24,8 @@ class LaneForest {
         limits = {rounded.comparison.largest_below(), rounded.comparison.smallest_above()};
         above_number = size_t(rounded.comparison.above_number());
         for (size_t n = 0; n < layout.leaves.size(); ++n)
-            leaves.push_back({layout.leaves[n].box,
-                              uint32_t(rounded.leaves[size_t(layout.sources[n])])});
+            leaves.push_back(
+                {layout.leaves[n].box, uint32_t(rounded.leaves[size_t(layout.sources[n])])});
         n_boxes = layout.boxes.count();
         for (const Axis& axis : layout.spec.axes)
             total *= std::accumulate(axis.sizes.begin(), axis.sizes.end(), uint64_t(0));

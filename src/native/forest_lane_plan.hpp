@@ -99,7 +99,8 @@ class LanePlan {
     // Count combinations, at least up to one more than all limits.
     size_t count_lanes() const {
         size_t count = 1;
-        for (const size_t axis : lane_axes) count = std::min(count * groups(axis), 2 * max_lane_cells);
+        for (const size_t axis : lane_axes)
+            count = std::min(count * groups(axis), 2 * max_lane_cells);
         return count;
     }
 
@@ -151,7 +152,8 @@ class LanePlan {
                 to = known->second;
             }
             for (size_t a = 0; a < sets.size(); ++a) sets[a] = boxes.set_of(box, lane_axes[a]);
-            const auto [known, is_new] = known_masks.try_emplace(sets, uint32_t(known_masks.size()));
+            const auto [known, is_new] =
+                known_masks.try_emplace(sets, uint32_t(known_masks.size()));
             if (is_new) add_mask(sets);
             to.mask = known->second;
             if (has_slices) plan_slices(box, known_slices);

@@ -38,7 +38,7 @@ struct LaneTerm {
 
 // The arrays of a plan, as the implementations read them.
 struct LaneShape {
-    size_t rows = 1, blocks = 1;       // blocks of lanes
+    size_t rows = 1, blocks = 1;  // blocks of lanes
     size_t mask_words = 1;
     const uint32_t* masks = nullptr;  // (masks, words): one bit per lane
     const RowRun* more_runs = nullptr;
@@ -69,8 +69,8 @@ class LaneSums {
     // Count the sums of a table.
     virtual LaneSides count(const LaneShape&, const LaneBlock* sums, const LaneLimits&) const = 0;
     // Count the sums of a table plus differences, and clear the differences.
-    virtual LaneSides count_changed(const LaneShape&, const LaneBlock* sums,
-                                    LaneBlock* differences, const LaneLimits&) const = 0;
+    virtual LaneSides count_changed(const LaneShape&, const LaneBlock* sums, LaneBlock* differences,
+                                    const LaneLimits&) const = 0;
 };
 
 // forest_lanes.inc is compiled once per instruction set; each copy defines one of these.
