@@ -25,13 +25,29 @@ template <class Int> std::vector<Int> integers(const Pair* pairs, size_t count) 
     return numbers;
 }
 
+// Bounds add up to three times the largest leaves of all trees, so four bits remain.
+constexpr int rounded_bits = 58;
+
+std::unique_ptr<LaneSums> make_lanes() {
+#if defined(FETA_HAVE_AVX2)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
+        __builtin_cpu_supports("bmi"))
+        return make_lanes_avx2();
+#endif
+    return make_lanes_portable();
+}
+
 template <class Int> class SizedKernel final : public Kernel {
   public:
     explicit SizedKernel(ForestSpec from)
         : spec(std::move(from)), layout(spec), leaf_sets(layout), sums(layout, 0), check(spec) {
         if (spec.wide && spec.outputs == 1 && spec.rule.kind == RuleKind::threshold)
-            rounded.emplace(layout, narrow_shift(layout));
+            rounded.emplace(layout, shift_to_fit(layout, rounded_bits));
         if (spec.outputs == 1) store_values();
+        if (spec.outputs == 1 && spec.rule.kind == RuleKind::threshold) {
+            lanes.emplace(layout, make_lanes());
+            if (!lanes->usable) lanes.reset();
+        }
     }
 
     Results tally(const Rows& rows, const Votes* votes, bool majority,
@@ -50,12 +66,12 @@ template <class Int> class SizedKernel final : public Kernel {
         std::atomic<bool> valid{true};
         Options options;
         options.threads = threads;
-        work_on(rows, options, [&](auto& search, size_t row, auto& out, auto& limits) {
+        work_on(rows, options, [&](auto& search, size_t row, auto& out, auto&) {
             if (!valid || (check.usable() && !check.passes(person(rows, row)))) {
                 valid = false;
                 return;
             }
-            search.tally(person(rows, row), out, false, true, limits);
+            search.majority(person(rows, row), out);
             const auto first = out.counts.begin(), last = out.counts.end();
             const auto best = std::max_element(first, last);
             winners[row] = int32_t(best - first);
@@ -101,6 +117,7 @@ template <class Int> class SizedKernel final : public Kernel {
     LeafSets leaf_sets;
     Sums<Int> sums;
     std::optional<Sums<int64_t>> rounded;
+    std::optional<LaneForest> lanes;
     RowCheck check;
     std::mutex lock;
     std::vector<std::unique_ptr<Search<Int>>> idle;  // reused, because they keep their memory
@@ -121,8 +138,8 @@ template <class Int> class SizedKernel final : public Kernel {
     std::unique_ptr<Search<Int>> acquire() {
         const std::lock_guard<std::mutex> guard(lock);
         if (idle.empty())
-            return std::make_unique<Search<Int>>(layout, leaf_sets, sums,
-                                                 rounded ? &*rounded : nullptr);
+            return std::make_unique<Search<Int>>(
+                layout, leaf_sets, sums, rounded ? &*rounded : nullptr, lanes ? &*lanes : nullptr);
         std::unique_ptr<Search<Int>> search = std::move(idle.back());
         idle.pop_back();
         return search;

@@ -14,10 +14,19 @@ class Boxes {
 
     // Find the leaves of all counterparts, tree by tree.
     void collect(const double* person) {
+        reach(person);
+        list();
+    }
+
+    // The same in two steps. `reached` has one bit per leaf.
+    void reach(const double* person) {
         row = person;
         has_slots = false;
         if (!leaf_sets.intersect(person, chosen, bits)) follow();
-        list();
+    }
+    const std::vector<uint64_t>& reached() const { return bits; }
+    void list() {
+        list_leaves();
         find_splits();
     }
 
@@ -110,7 +119,7 @@ class Boxes {
     }
 
     // List the leaves in ascending order, and their boxes.
-    void list() {
+    void list_leaves() {
         if (++epoch == 0) {
             std::fill(seen.begin(), seen.end(), 0);
             std::fill(seen_sets.begin(), seen_sets.end(), 0);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 
+#include "forest_lane_majority.hpp"
 #include "forest_majority.hpp"
 #include "forest_replay.hpp"
 
@@ -22,15 +23,17 @@ struct Listed {
     std::vector<uint64_t> votes;
 };
 
-// `rounded` are sums of 64 bits that decide most people before exact ones are computed.
+// `rounded` are sums of 64 bits that decide most people before exact ones are computed. `lanes`
+// decide most majorities before either.
 template <class Int> class Search {
   public:
     Search(const Layout& from, const LeafSets& leaf_sets, const Sums<Int>& with,
-           const Sums<int64_t>* rounded)
+           const Sums<int64_t>* rounded, const LaneForest* lanes)
         : spec(from.spec), sums(with), rounded_sums(rounded), boxes(from, leaf_sets),
           slices(from, with), replayed(from.spec), comparison(with.comparison),
           groups(from.spec.axes.size()) {
         if (rounded) rounded_slices.emplace(from, *rounded);
+        if (lanes) lane_majority.emplace(*lanes);
         for (const Axis& axis : spec.axes)
             total *= std::accumulate(axis.sizes.begin(), axis.sizes.end(), uint64_t(0));
     }
@@ -38,11 +41,16 @@ template <class Int> class Search {
     void tally(const double* person, Outcome& out, bool label, bool majority,
                const Limits& limits) {
         boxes.collect(person);
-        if (rounded_sums && count(*rounded_sums, *rounded_slices, rounded_range, rounded_unsure,
-                                  out, label, majority, limits))
-            return;
-        count(sums, slices, range, unsure, out, label, majority, limits);
-        if (label) replay(out, 0, 0);
+        tally_boxes(out, label, majority, limits);
+    }
+
+    // Count until the majority is certain.
+    void majority(const double* person, Outcome& out) {
+        boxes.reach(person);
+        if (lane_majority && lane_majority->decide(boxes.reached(), out.counts)) return;
+        std::fill(out.counts.begin(), out.counts.end(), 0);
+        boxes.list();
+        tally_boxes(out, false, true, Limits{});
     }
 
     void tally_listed(const double* person, Outcome& out, const Listed& listed,
@@ -107,6 +115,7 @@ template <class Int> class Search {
     Boxes boxes;
     Slices<Int> slices;
     std::optional<Slices<int64_t>> rounded_slices;
+    std::optional<LaneMajority> lane_majority;
     Range<Int> range;
     Range<int64_t> rounded_range;
     UnsureCells<Int> unsure;
@@ -117,6 +126,14 @@ template <class Int> class Search {
     std::vector<int32_t> groups;
     std::vector<double> scores;
     uint64_t total = 1;  // counterparts
+
+    void tally_boxes(Outcome& out, bool label, bool majority, const Limits& limits) {
+        if (rounded_sums && count(*rounded_sums, *rounded_slices, rounded_range, rounded_unsure,
+                                  out, label, majority, limits))
+            return;
+        count(sums, slices, range, unsure, out, label, majority, limits);
+        if (label) replay(out, 0, 0);
+    }
 
     // Count decisions; return false if the sums are rounded and do not decide everything.
     template <class T> bool count(const Sums<T>& values, Slices<T>& rows, Range<T>& ends,

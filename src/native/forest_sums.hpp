@@ -35,9 +35,8 @@ template <class Int> struct Sums {
     }
 };
 
-// Return the shift for sums of 64 bits. Bounds add up to three times the largest leaves of all
-// trees, so four bits remain.
-inline int narrow_shift(const Layout& layout) {
+// Return the shift with which the largest leaves of all trees add up to less than 2^bits.
+inline int shift_to_fit(const Layout& layout, int bits) {
     std::vector<Wide> largest(layout.roots.size(), 0);
     for (size_t tree = 0; tree < largest.size(); ++tree)
         for (size_t n = layout.leaves_before[tree]; n < layout.leaves_before[tree + 1]; ++n) {
@@ -47,7 +46,7 @@ inline int narrow_shift(const Layout& layout) {
     Wide sum = layout.spec.base[0] < 0 ? -layout.spec.base[0] : layout.spec.base[0];
     for (const Wide value : largest) sum += value;
     int shift = 0;
-    while (sum >> shift >> 58) ++shift;
+    while (sum >> shift >> bits) ++shift;
     return shift;
 }
 

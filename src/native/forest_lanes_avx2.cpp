@@ -1,0 +1,3 @@
+#define FETA_ISA avx2
+#define FETA_MAKE make_lanes_avx2
+#include "forest_lanes.inc"

@@ -1,0 +1,3 @@
+#define FETA_ISA portable
+#define FETA_MAKE make_lanes_portable
+#include "forest_lanes.inc"
