@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from feta.arrays import Counts, Flags, Matrix
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.comparing.candidate import Candidate
 from feta.comparing.candidates import FitPeople, NamedModel, planned
 from feta.errors import (
@@ -18,6 +18,7 @@ from feta.errors import (
     Undecided,
 )
 from feta.metrics.decision_figures import DecisionFigures, GroupPair, widest_pairs
+from feta.metrics.equal_approval import equal_approval_gap
 from feta.metrics.estimate import Estimate
 from feta.metrics.overlap import Overlap, overlaps
 from feta.metrics.proxy_measures import evenly
@@ -51,6 +52,7 @@ class ComparedRow:
     name: str
     about: str
     decisions: DecisionFigures
+    equal_gaps: tuple[Estimate, ...]  # the gaps if it approves as many as the first model
     unfair: Estimate  # the share of people with a counterexample
     reinference: Reinference
 
@@ -135,13 +137,13 @@ class Comparing:
         self.scored = self.people[rows]
         self.values = SensitiveValues.of(space, self.scored)
         self.by_group: dict[Score, Matrix] = {}  # several candidates have the same aware score
-        own = np.asarray(models[0].model.decide(self.people), dtype=bool)
+        self.approved = np.asarray(models[0].model.decide(self.people), dtype=bool)
         self.result = ModelComparison(
             len(self.fit.people),
             len(self.people),
             len(self.scored),
             seed,
-            widest_pairs(space, self.people, own),
+            widest_pairs(space, self.people, self.approved),
             overlaps(space, self.scored),
         )
 
@@ -174,8 +176,16 @@ class Comparing:
             candidate.name,
             candidate.about,
             DecisionFigures.of(decisions, self.labels, self.result.pairs),
+            self._equal_gaps(candidate.score(self.people)),
             Estimate.share(candidate.unfair(self.people)),
             reinference(candidate.score(self.scored), aware),
+        )
+
+    def _equal_gaps(self, scores: Vector) -> tuple[Estimate, ...]:
+        """Return the gap of each pair if the first model's number of people are approved."""
+        return tuple(
+            equal_approval_gap(scores, self.approved, first=pair.first, second=pair.second)
+            for pair in self.result.pairs
         )
 
 

@@ -22,7 +22,9 @@ EXPLANATIONS = (
     "the same kind that reads the sensitive columns. proxy discrimination: share of the score's "
     "variance that no fixed mean over the sensitive values explains.",
     "gap: favorable share of one group minus that of another. The groups are the two that are "
-    "farthest apart by the first model, so its own gap is somewhat too large.",
+    "farthest apart by the first model, so its own gap is somewhat too large. gap at equal approval: "
+    "the same if everybody approved as many people as the first model does, those with the highest "
+    "scores; people with the same score at the cut-off share the remaining approvals.",
 )
 
 
@@ -77,11 +79,24 @@ def measures(comparison: ModelComparison) -> list[Measure]:
             Measure(f"gap {pair.attribute}", f"gap, points, {pair.title}", True, _gap(index))
             for index, pair in enumerate(comparison.pairs)
         ),
+        *(
+            Measure(
+                f"gap_at_equal_approval {pair.attribute}",
+                f"gap at equal approval, points, {pair.title}",
+                True,
+                _equal_gap(index),
+            )
+            for index, pair in enumerate(comparison.pairs)
+        ),
     ]
 
 
 def _gap(index: int) -> Callable[[ComparedRow], Estimate | None]:
     return lambda row: row.decisions.gaps[index]
+
+
+def _equal_gap(index: int) -> Callable[[ComparedRow], Estimate | None]:
+    return lambda row: row.equal_gaps[index]
 
 
 def remarks(comparison: ModelComparison) -> list[str]:
