@@ -1,7 +1,7 @@
 """The comparison: candidates are fitted to one part of a table and measured on the other."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -125,11 +125,12 @@ class Comparing:
     """Work in progress: one candidate after the other."""
 
     def __init__(
-        self, models: list[NamedModel], data: LabeledPeople, *, epochs: int, seed: int
+        self, models: list[NamedModel], data: LabeledPeople, *, epochs: int | None, seed: int
     ) -> None:
         for named in models:
             _check(named.model)
         self.models = models
+        epochs = FitPeople.enough_epochs(len(data.first)) if epochs is None else epochs
         self.fit = FitPeople(data.people[data.first], data.labels[data.first], epochs, seed)
         self.people, self.labels = data.people[data.second], data.labels[data.second]
         space = models[0].model.space
@@ -169,17 +170,23 @@ class Comparing:
 
     def _measured(self, candidate: Candidate) -> ComparedRow:
         decisions = candidate.decide(self.people)
-        if candidate.aware not in self.by_group:
-            self.by_group[candidate.aware] = self.values.scores(candidate.aware, self.scored)
-        aware = AwareScores(self.by_group[candidate.aware], self.values)
         return ComparedRow(
             candidate.name,
             candidate.about,
             DecisionFigures.of(decisions, self.labels, self.result.pairs),
             self._equal_gaps(candidate.score(self.people)),
             Estimate.share(candidate.unfair(self.people)),
-            reinference(candidate.score(self.scored), aware),
+            self._reinference(candidate),
         )
+
+    def _reinference(self, candidate: Candidate) -> Reinference:
+        if candidate.aware is None:
+            return Reinference(None, None)
+        if candidate.aware not in self.by_group:
+            self.by_group[candidate.aware] = self.values.scores(candidate.aware, self.scored)
+        aware = AwareScores(self.by_group[candidate.aware], self.values)
+        measured = reinference(candidate.score(self.scored), aware)
+        return measured if candidate.has_slope else replace(measured, slope=None)
 
     def _equal_gaps(self, scores: Vector) -> tuple[Estimate, ...]:
         """Return the gap of each pair if the first model's number of people are approved."""

@@ -24,9 +24,7 @@ def approvals(scores: Vector, n_favorable: int) -> Vector:
     return np.asarray(above + at_cut * (n_favorable - above.sum()) / at_cut.sum())
 
 
-def equal_approval_gap(
-    scores: Vector, approved: Flags, *, first: Flags, second: Flags
-) -> Estimate:
+def equal_approval_gap(scores: Vector, approved: Flags, *, first: Flags, second: Flags) -> Estimate:
     """Return the approval rate of one group minus another's, at the level of other decisions.
 
     As many people as in `approved` are favorable, those with the highest scores. The interval

@@ -66,7 +66,9 @@ def test_intervals_cover_the_gap_of_many_people(score: Score) -> None:
         return found, found.minus(rate_difference(approved, ~group, group))
 
     truths = gap(1_000_000)
-    for truth, found in zip(truths, zip(*(gap(400) for _ in range(1000)), strict=True), strict=True):
+    for truth, found in zip(
+        truths, zip(*(gap(400) for _ in range(1000)), strict=True), strict=True
+    ):
         intervals = [estimate.interval for estimate in found]
         covered = np.mean([low <= truth.value <= high for low, high in intervals])
         assert 0.92 <= covered <= 0.98  # 95 %, give or take four standard errors
