@@ -20,6 +20,7 @@ from feta import (
     Tolerance,
     save_model,
 )
+from feta.arrays import Flags
 from feta.cli.run_command import run_command
 from feta.comparing.candidate import Candidate
 from feta.comparing.model_comparison import ComparedRow, Comparing
@@ -73,6 +74,7 @@ def compared(folder: Path) -> dict[str, object]:
     done = compare(folder, "--out", "out")
     assert done.returncode == 0, done.stderr
     assert "Written to out: comparison.html, comparison.json" in done.stdout
+    assert "…" not in done.stdout  # no figure is cut off at 80 characters
     content: dict[str, object] = json.loads((folder / "out" / "comparison.json").read_text())
     return content
 
@@ -124,6 +126,38 @@ def test_figures_equal_those_of_the_model_itself(folder: Path, compared: dict[st
     assert figure(compared, "model.joblib", "counterexamples") == pytest.approx(unfair.mean())
 
 
+def test_at_equal_approval_the_people_with_the_highest_scores_are_approved(
+    folder: Path, compared: dict[str, object]
+) -> None:
+    frame = pd.read_csv(folder / "people.csv")
+    order = np.random.default_rng([0, 5]).permutation(1200)
+    fitted, measured = frame.iloc[order[:600]], frame.iloc[order[600:]]
+    model = joblib.load(folder / "model.joblib")
+    own = model.predict(measured[["sex", "town", "merit"]]) == "yes"
+    means = np.zeros(600)
+    for sex, share in fitted["sex"].value_counts(normalize=True).items():
+        counterparts = measured.assign(sex=sex)[["sex", "town", "merit"]]
+        means += share * model.predict_proba(counterparts)[:, 1]
+    approved = means >= np.sort(means)[-own.sum()]
+    men = (measured["sex"] == "m").to_numpy()
+
+    def gap(decisions: Flags) -> float:
+        return float(decisions[men].mean() - decisions[~men].mean())
+
+    key = "gap_at_equal_approval sex"
+    assert figure(compared, "model.joblib", key) == pytest.approx(gap(own))
+    vote = figure(compared, "model.joblib, fitted vote", key)
+    assert vote == pytest.approx(gap(approved), abs=0.02)  # the vote is graded
+    change = figure(compared, "model.joblib, fitted vote", key, "differences")
+    assert change == pytest.approx(vote - gap(own))
+    rows = compared["rows"]
+    assert isinstance(rows, list)
+    for row in rows:
+        distilled, majority = (row["name"].endswith(kind) for kind in ("distilled", "majority"))
+        assert (row["figures"]["proxy_discrimination"] is None) == distilled
+        assert (row["figures"]["slope"] is None) == (distilled or majority)
+
+
 def test_the_page_has_a_picture_and_no_script(folder: Path, compared: dict[str, object]) -> None:
     page = (folder / "out" / "comparison.html").read_text(encoding="utf-8")
     rows = compared["rows"]
@@ -132,7 +166,9 @@ def test_the_page_has_a_picture_and_no_script(folder: Path, compared: dict[str, 
         figure is not None for row in rows for figure in row["figures"].values()
     )
     assert "<script" not in page
-    assert "gap, points, sex: m minus f" in page
+    assert "sex: m minus f" in page
+    assert page.count("<figure") == 7  # a panel for each measure
+    assert page.count('class="first"') == 7  # the figure of the first row
 
 
 @needs("torch")
@@ -144,7 +180,7 @@ def test_several_models_are_compared_and_names_are_escaped(folder: Path) -> None
     content = json.loads(done.stdout)
     assert (content["format"], content["finished"], content["seed"]) == ("feta-comparison", True, 3)
     for kind in ("", ", majority", ", fitted vote"):  # both are the same model
-        for key in ("accuracy", "slope", "gap sex"):
+        for key in ("accuracy", "proxy_discrimination", "gap sex"):
             first, second = (f"{name}{kind}" for name in arguments[:2])
             assert figure(content, first, key) == figure(content, second, key)
     page = (folder / "two" / "comparison.html").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from feta.errors import SchemaError
+from feta.metrics.equal_approval import approvals
 from feta_paper.fold import load_people
 from feta_paper.journal import RunJournal
 from feta_paper.planted import Planted
@@ -17,7 +18,7 @@ from feta_paper.proxies.arms import TITLES
 from feta_paper.proxies.proxy_results import MeanInterval, ProxyResults
 from feta_paper.proxies.proxy_run import ProxyRun
 from feta_paper.proxies.proxy_tables import proxy_markdown
-from feta_paper.proxies.real import approvals, group_gap, members_of, space_of
+from feta_paper.proxies.real import group_gap, members_of, space_of
 from feta_paper.proxies.semi_synthetic import fitted_merits
 from feta_paper.proxies.settings import FULL, QUICK
 from feta_paper.reproduce import ReproduceOptions, run_reproduce

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,12 @@ from feta.readers.check_reading import check_reading
 from feta.readers.load import LoadedModel
 from feta.readers.pickled import PICKLES
 from feta.readers.source import SourceOptions, open_source
-from feta.report.compared_figures import comparison_json, measures, remarks
+from feta.report.compared_figures import (
+    MeasureGroup,
+    comparison_json,
+    measure_groups,
+    remarks,
+)
 from feta.report.comparison_html import comparison_html
 from feta.report.proxy_words import extrapolations
 
@@ -50,7 +56,7 @@ class CompareOptions:
     data: Path
     label: str
     out: Path | None
-    epochs: int
+    epochs: int | None
     seed: int
     as_json: bool
 
@@ -76,21 +82,30 @@ def run_compare(options: CompareOptions) -> ExitCode:
 
 
 def _run(work: Comparing) -> None:
-    """Compare, and note each warning of a fit once."""
+    """Compare, and note each warning of a fit once, with the candidate."""
+    names: list[str] = []  # of each warning so far
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            _show_work(work)
+            _show_work(work, lambda name: names.extend([name] * (len(caught) - len(names))))
         finally:
-            for message in dict.fromkeys(str(warning.message) for warning in caught):
-                notice(plain(shortened(" ".join(message.split()), 300)))
+            texts = [" ".join(str(warning.message).split()) for warning in caught]
+            for text, name in dict(zip(texts[::-1], names[::-1], strict=True)).items():
+                notice(plain(shortened(f"{name}: {text}", 400)))
 
 
-def _show_work(work: Comparing) -> None:
+def _show_work(work: Comparing, measured: Callable[[str], None]) -> None:
+    """Compare with a progress bar; report each candidate when it is measured."""
+    name = work.models[0].name
     with progress_bar() as progress:
         task = progress.add_task("comparing", total=1.0)
-        for name in work.run(lambda share: progress.update(task, completed=share)):
-            progress.update(task, description=f"comparing {plain(name)}")
+        try:
+            for following in work.run(lambda share: progress.update(task, completed=share)):
+                measured(name)
+                name = following
+                progress.update(task, description=f"comparing {plain(name)}")
+        finally:
+            measured(name)
 
 
 def _load(options: CompareOptions, path: Path) -> LoadedModel:
@@ -160,7 +175,9 @@ def _show(options: CompareOptions, comparison: ModelComparison) -> None:
         sys.stdout.write(json_text(comparison_json(comparison), indent=2))
         return
     console = Console()
-    console.print(_table(comparison))
+    for group in measure_groups(comparison):
+        console.print(Text(f"{plain(group.title)}\n", style="bold"))
+        console.print(_table(comparison, group), Text())
     for line in remarks(comparison):
         console.print(Text(plain(line)))
     for line in extrapolations(comparison.overlaps):
@@ -169,12 +186,13 @@ def _show(options: CompareOptions, comparison: ModelComparison) -> None:
         console.print(Text(f"Written to {plain(options.out)}: comparison.html, comparison.json"))
 
 
-def _table(comparison: ModelComparison) -> Table:
-    """Return the table: below each figure, the difference to the first row."""
-    columns = measures(comparison)
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ["", *(column.heading for column in columns)]:
-        table.add_column(Text(plain(heading)))
+def _table(comparison: ModelComparison, group: MeasureGroup) -> Table:
+    """Return the table of some measures: below each figure, the difference to the first row."""
+    columns = group.measures
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(overflow="fold")
+    for column in columns:
+        table.add_column(Text(plain(column.heading)), no_wrap=True)
     for row in comparison.rows:
         cells = [
             Text("\n".join(filter(None, (c.text(row), c.difference(row, comparison.baseline)))))

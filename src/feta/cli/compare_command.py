@@ -18,8 +18,9 @@ def compare(
         Path | None, typer.Option(help="Folder for comparison.html and comparison.json.")
     ] = None,
     epochs: Annotated[
-        int, typer.Option(min=1, help="Epochs of the networks that are trained.")
-    ] = 50,
+        int | None,
+        typer.Option(min=1, help="Epochs of the networks that are trained; by default enough."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the trainings.")] = 0,
     layers: Layers = None,
     external_data: External = False,

@@ -20,7 +20,9 @@ class Candidate:
     """A way to decide people.
 
     `aware` is a score of the same kind that reads the sensitive columns: re-inference is measured
-    against it, since a difference between kinds of models would count as re-inference.
+    against it, since a difference between kinds of models would count as re-inference. Without such
+    a score, re-inference is not measured. The slope is about the mean with the weights of the
+    people, so a mean with other weights has none.
     """
 
     name: str
@@ -28,7 +30,8 @@ class Candidate:
     decide: Callable[[Matrix], Flags]
     score: Score
     unfair: Callable[[Matrix], Flags]  # whether a person has a counterexample
-    aware: Score
+    aware: Score | None
+    has_slope: bool = True
 
 
 class CountedModel:
@@ -75,7 +78,7 @@ class CountedModel:
         return np.asarray(self.side * scores >= self.side * threshold, dtype=np.float64)
 
 
-def of_model(name: str, about: str, model: CountedModel, aware: Score) -> Candidate:
+def of_model(name: str, about: str, model: CountedModel, aware: Score | None) -> Candidate:
     """Return a model as a candidate."""
     return Candidate(name, about, model.decide, model.score, model.unfair, aware)
 
@@ -90,6 +93,7 @@ def of_majority(name: str, model: CountedModel) -> Candidate:
         model.favorable_share,
         _nobody,
         model.decision_score,
+        has_slope=False,
     )
 
 

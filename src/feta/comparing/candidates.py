@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 # With more counterparts, an epoch of CE-Fair training uses a tenth of the people.
 MANY_COUNTERPARTS = 10_000
 
+# Steps of Adam and epochs of a network that is trained here, unless the user states the epochs.
+STEPS, MIN_EPOCHS = 2000, 50
+BATCH_SIZE = 128
+
 # Training on counterexamples continues a trained network, so it needs fewer epochs.
 FAIR_EPOCHS = 0.4
 
@@ -55,6 +60,11 @@ class FitPeople:
     labels: Flags
     epochs: int
     seed: int
+
+    @staticmethod
+    def enough_epochs(n_people: int) -> int:
+        """Return the epochs in which a network makes enough steps."""
+        return max(MIN_EPOCHS, ceil(STEPS * BATCH_SIZE / n_people))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +94,7 @@ def _of_one_model(named: NamedModel, fit: FitPeople) -> Iterator[PlannedCandidat
         f"{name}, fitted vote", lambda _: of_votes(f"{name}, fitted vote", votes(), counted)
     )
     if hasattr(FairPredictor, "distil"):
-        yield PlannedCandidate(f"{name}, distilled", partial(_distilled, name, votes, counted))
+        yield PlannedCandidate(f"{name}, distilled", partial(_distilled, name, votes))
 
 
 class _FittedVotes:
@@ -108,12 +118,13 @@ def _vote_of(model: Model) -> VoteName:
     return "mean_probability" if model.scorer.link in PROBABILITY_LINKS else "mean_score"
 
 
-def _distilled(name: str, votes: _FittedVotes, counted: CountedModel, _: Advance) -> Candidate:
+def _distilled(name: str, votes: _FittedVotes, _: Advance) -> Candidate:
     predictor, fit = votes(), votes.fit
     distil: Callable[..., Model] = getattr(predictor, "distil")  # noqa: B009 - checked before
     model = CountedModel(distil(fit.people, seed=fit.seed))
     about = "one network that imitates the fitted vote and reads no sensitive column"
-    return of_model(f"{name}, distilled", about, model, counted.score)
+    # Its scores are distances from the cut-off: no other score is of that kind.
+    return of_model(f"{name}, distilled", about, model, None)
 
 
 def _blind_copy(named: NamedModel, counted: CountedModel, fit: FitPeople, _: Advance) -> Candidate:
@@ -186,7 +197,7 @@ class _TrainedNetworks:
             rule=self.rule,
             blind=blind,
             learning_rates=(1e-2, 1e-3),
-            batch_sizes=(128,),
+            batch_sizes=(BATCH_SIZE,),
             epochs=self.fit.epochs,
             seed=self.fit.seed,
         )

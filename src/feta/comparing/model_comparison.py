@@ -1,12 +1,12 @@
 """The comparison: candidates are fitted to one part of a table and measured on the other."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
-from feta.arrays import Counts, Flags, Matrix
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.comparing.candidate import Candidate
 from feta.comparing.candidates import FitPeople, NamedModel, planned
 from feta.errors import (
@@ -18,6 +18,7 @@ from feta.errors import (
     Undecided,
 )
 from feta.metrics.decision_figures import DecisionFigures, GroupPair, widest_pairs
+from feta.metrics.equal_approval import equal_approval_gap
 from feta.metrics.estimate import Estimate
 from feta.metrics.overlap import Overlap, overlaps
 from feta.metrics.proxy_measures import evenly
@@ -51,6 +52,7 @@ class ComparedRow:
     name: str
     about: str
     decisions: DecisionFigures
+    equal_gaps: tuple[Estimate, ...]  # the gaps if it approves as many as the first model
     unfair: Estimate  # the share of people with a counterexample
     reinference: Reinference
 
@@ -123,11 +125,12 @@ class Comparing:
     """Work in progress: one candidate after the other."""
 
     def __init__(
-        self, models: list[NamedModel], data: LabeledPeople, *, epochs: int, seed: int
+        self, models: list[NamedModel], data: LabeledPeople, *, epochs: int | None, seed: int
     ) -> None:
         for named in models:
             _check(named.model)
         self.models = models
+        epochs = FitPeople.enough_epochs(len(data.first)) if epochs is None else epochs
         self.fit = FitPeople(data.people[data.first], data.labels[data.first], epochs, seed)
         self.people, self.labels = data.people[data.second], data.labels[data.second]
         space = models[0].model.space
@@ -135,13 +138,13 @@ class Comparing:
         self.scored = self.people[rows]
         self.values = SensitiveValues.of(space, self.scored)
         self.by_group: dict[Score, Matrix] = {}  # several candidates have the same aware score
-        own = np.asarray(models[0].model.decide(self.people), dtype=bool)
+        self.approved = np.asarray(models[0].model.decide(self.people), dtype=bool)
         self.result = ModelComparison(
             len(self.fit.people),
             len(self.people),
             len(self.scored),
             seed,
-            widest_pairs(space, self.people, own),
+            widest_pairs(space, self.people, self.approved),
             overlaps(space, self.scored),
         )
 
@@ -167,15 +170,29 @@ class Comparing:
 
     def _measured(self, candidate: Candidate) -> ComparedRow:
         decisions = candidate.decide(self.people)
-        if candidate.aware not in self.by_group:
-            self.by_group[candidate.aware] = self.values.scores(candidate.aware, self.scored)
-        aware = AwareScores(self.by_group[candidate.aware], self.values)
         return ComparedRow(
             candidate.name,
             candidate.about,
             DecisionFigures.of(decisions, self.labels, self.result.pairs),
+            self._equal_gaps(candidate.score(self.people)),
             Estimate.share(candidate.unfair(self.people)),
-            reinference(candidate.score(self.scored), aware),
+            self._reinference(candidate),
+        )
+
+    def _reinference(self, candidate: Candidate) -> Reinference:
+        if candidate.aware is None:
+            return Reinference(None, None)
+        if candidate.aware not in self.by_group:
+            self.by_group[candidate.aware] = self.values.scores(candidate.aware, self.scored)
+        aware = AwareScores(self.by_group[candidate.aware], self.values)
+        measured = reinference(candidate.score(self.scored), aware)
+        return measured if candidate.has_slope else replace(measured, slope=None)
+
+    def _equal_gaps(self, scores: Vector) -> tuple[Estimate, ...]:
+        """Return the gap of each pair if the first model's number of people are approved."""
+        return tuple(
+            equal_approval_gap(scores, self.approved, first=pair.first, second=pair.second)
+            for pair in self.result.pairs
         )
 
 

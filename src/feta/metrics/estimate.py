@@ -55,13 +55,13 @@ class Estimate:
         return {"value": self.value, "low": low, "high": high}
 
 
-def rate_difference(answers: Flags, first: Flags, second: Flags) -> Estimate:
+def rate_difference(answers: Flags | Vector, first: Flags, second: Flags) -> Estimate:
     """Return the rate of an answer in one group of people minus the rate in another."""
     rates = [_rate(answers, members) for members in (first, second)]
     return rates[0].minus(rates[1])
 
 
-def _rate(answers: Flags, members: Flags) -> Estimate:
+def _rate(answers: Flags | Vector, members: Flags) -> Estimate:
     numbers = np.asarray(answers, dtype=np.float64)
     rate = float(numbers[members].mean())
     return Estimate(rate, np.where(members, numbers - rate, 0.0) / members.mean())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from feta.comparing.model_comparison import ComparedRow, ModelComparison
+from feta.metrics.decision_figures import GroupPair
 from feta.metrics.estimate import Estimate
 from feta.report.proxy_words import INTERVALS
 
@@ -19,10 +20,14 @@ EXPLANATIONS = (
     "decision.",
     "slope: how much of what a guess of the sensitive values adds is in the score; 0 as in a mean "
     "over the sensitive values, 1 as in a score that guesses. It is measured against a score of "
-    "the same kind that reads the sensitive columns. proxy discrimination: share of the score's "
-    "variance that no fixed mean over the sensitive values explains.",
+    "the same kind that reads the sensitive columns. The majority has none: with equal weights, it "
+    "is another mean. proxy discrimination: share of the score's "
+    "variance that no fixed mean over the sensitive values explains. A distilled network has "
+    "neither: its scores are distances from the cut-off, and no other score is of that kind.",
     "gap: favorable share of one group minus that of another. The groups are the two that are "
-    "farthest apart by the first model, so its own gap is somewhat too large.",
+    "farthest apart by the first model, so its own gap is somewhat too large. gap at equal "
+    "approval: the same if every row approved as many people as the first model does, those with "
+    "the highest scores; people with the same score at the cut-off share the remaining approvals.",
 )
 
 
@@ -48,8 +53,8 @@ class Measure:
     def _interval(self, estimate: Estimate, sign: str = "") -> str:
         low, high = estimate.interval
         if self.percent:
-            return f"{100 * estimate.value:{sign}.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-        return f"{estimate.value:{sign}.2f} [{low:.2f}, {high:.2f}]"
+            return f"{100 * estimate.value:{sign}z.1f} [{100 * low:z.1f}, {100 * high:z.1f}]"
+        return f"{estimate.value:{sign}z.2f} [{low:z.2f}, {high:z.2f}]"
 
 
 def difference(measure: Measure, row: ComparedRow, baseline: ComparedRow) -> Estimate | None:
@@ -60,28 +65,53 @@ def difference(measure: Measure, row: ComparedRow, baseline: ComparedRow) -> Est
     return one.minus(other)
 
 
+@dataclass(frozen=True, slots=True)
+class MeasureGroup:
+    """Measures that are shown together."""
+
+    title: str
+    measures: tuple[Measure, ...]
+
+
+def measure_groups(comparison: ModelComparison) -> list[MeasureGroup]:
+    """Return the columns of a comparison, one group per table."""
+    gaps = [_gaps(pair, index) for index, pair in enumerate(comparison.pairs)]
+    return [MeasureGroup("Decisions", DECISIONS), MeasureGroup("Proxies", PROXIES), *gaps]
+
+
 def measures(comparison: ModelComparison) -> list[Measure]:
     """Return the columns of a comparison."""
-    return [
-        Measure("accuracy", "accuracy, %", True, lambda row: row.decisions.accuracy),
-        Measure("favorable", "favorable, %", True, lambda row: row.decisions.favorable),
-        Measure("counterexamples", "counterexample, %", True, lambda row: row.unfair),
-        Measure("slope", "slope", False, lambda row: row.reinference.slope),
-        Measure(
-            "proxy_discrimination",
-            "proxy discrimination, %",
-            True,
-            lambda row: row.reinference.discrimination,
-        ),
-        *(
-            Measure(f"gap {pair.attribute}", f"gap, points, {pair.title}", True, _gap(index))
-            for index, pair in enumerate(comparison.pairs)
-        ),
-    ]
+    return [measure for group in measure_groups(comparison) for measure in group.measures]
 
 
-def _gap(index: int) -> Callable[[ComparedRow], Estimate | None]:
-    return lambda row: row.decisions.gaps[index]
+DECISIONS = (
+    Measure("accuracy", "accuracy, %", True, lambda row: row.decisions.accuracy),
+    Measure("favorable", "favorable, %", True, lambda row: row.decisions.favorable),
+    Measure("counterexamples", "counterexample, %", True, lambda row: row.unfair),
+)
+
+PROXIES = (
+    Measure("slope", "slope", False, lambda row: row.reinference.slope),
+    Measure(
+        "proxy_discrimination",
+        "proxy discrimination, %",
+        True,
+        lambda row: row.reinference.discrimination,
+    ),
+)
+
+
+def _gaps(pair: GroupPair, index: int) -> MeasureGroup:
+    """Return both gaps between two groups."""
+    name = pair.attribute
+    own = Measure(f"gap {name}", "gap, points", True, lambda row: row.decisions.gaps[index])
+    equal = Measure(
+        f"gap_at_equal_approval {name}",
+        "gap at equal approval, points",
+        True,
+        lambda row: row.equal_gaps[index],
+    )
+    return MeasureGroup(pair.title, (own, equal))
 
 
 def remarks(comparison: ModelComparison) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.comparing.candidate import Candidate
+from feta.metrics.equal_approval import approvals
 from feta.metrics.proxy_measures import evenly
 from feta.metrics.reinference import AwareScores, Score, SensitiveValues, reinference
 from feta.rule import Threshold
@@ -111,15 +112,6 @@ def members_of(space: FeatureSpace, people: Matrix, real: RealPeople) -> Flags:
     columns = people[:, space.columns_of(attribute)]
     chosen = [attribute.values.index(member) for member in real.members]
     return np.asarray(columns[:, chosen].any(axis=1))
-
-
-def approvals(scores: Vector, n_favorable: int) -> Vector:
-    """Approve the people with the highest scores; people at the cut share what remains."""
-    if n_favorable == 0:
-        return np.zeros(len(scores))
-    cut = np.sort(scores)[-n_favorable]
-    above, at_cut = scores > cut, scores == cut
-    return np.asarray(above + at_cut * (n_favorable - above.sum()) / at_cut.sum())
 
 
 def group_gap(approved: Vector, members: Flags) -> float:

@@ -144,6 +144,11 @@ def test_a_candidate_that_leaves_people_undecided_is_left_out(
         list(Comparing([NamedModel("m", aware_model())], data, epochs=1, seed=0).run(no_advance))
 
 
+@pytest.mark.parametrize(("n_people", "epochs"), [(250, 1024), (10_000, 50)])
+def test_small_tables_get_more_epochs(n_people: int, epochs: int) -> None:
+    assert FitPeople.enough_epochs(n_people) == epochs
+
+
 def test_halves_are_disjoint_and_depend_on_the_seed_only() -> None:
     first, again, other = (LabeledPeople.split(PEOPLE, LABELS, seed) for seed in (1, 1, 2))
     assert sorted([*first.first, *first.second]) == list(range(600))
