@@ -137,6 +137,17 @@ def audit(
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify",
+            help="Write certificate.jsonl, schema.json and model.feta to the folder of --out: "
+            "feta check re-proves every verdict from them.",
+        ),
+    ] = False,
+    without_model: Annotated[
+        bool, typer.Option("--without-model", help="Leave model.feta out of the certificate.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Verify every row of a table.
@@ -165,6 +176,8 @@ def audit(
         skip_bad_rows,
         vote_weights,
         jobs,
+        certify,
+        without_model,
     )
     return run_audit(options)
 
