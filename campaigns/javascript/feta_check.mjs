@@ -73,7 +73,7 @@ function fromFloat(value) {
   return reduced([bits >> 63n ? -m : m, (power || 1) - 1075]);
 }
 
-const length = (n) => n.toString(2).length;
+const length = (n) => (n < 0n ? -n : n).toString(2).length;
 
 // The float64 nearest to number / divisor, for a positive integer divisor.
 function nearest([m, e], divisor) {
@@ -347,6 +347,7 @@ function codesOf(column, cell) {
   }
   if (cell === null && column.missing) return [column.low, ONE];
   const number = exact(cell);
+  if (compare(nearest(number, 1n), number) || length(number[0]) + number[1] > 1024) throw new Refuted("no float64");
   const whole = number[1] >= 0 && compare(number, [2n ** 52n, 0]) <= 0 && compare(number, [-(2n ** 52n), 0]) >= 0;
   const inside = compare(column.low, number) <= 0 && compare(number, column.high) <= 0;
   if (!inside && (column.sensitive || column.strict)) throw new Refuted("outside the domain");
@@ -699,8 +700,8 @@ function checkFolder(folder) {
       checkClaim(claim, { space, scorer, rule, votes });
     } catch (error) {
       if (error instanceof Unchecked) results[claim.row] = "unchecked";
-      else if (error instanceof Refuted) results[claim.row] = "false";
-      else throw error;
+      else if (error instanceof Unreadable) throw error;
+      else results[claim.row] = "false"; // refuted, or not of the form of a claim
     }
   }
   return results;

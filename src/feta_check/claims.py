@@ -9,8 +9,16 @@ from feta_check.forest import Forest
 from feta_check.model_file import ModelFile
 from feta_check.network import Network
 from feta_check.people import Space
-from feta_check.reading import Refuted, Unchecked, Unreadable, canonical, digest, exact
-from feta_check.rules import Rule, Scaled, Votes, nearest
+from feta_check.reading import (
+    Refuted,
+    Unchecked,
+    Unreadable,
+    canonical,
+    digest,
+    exact,
+    nearest,
+)
+from feta_check.rules import Rule, Scaled, Votes
 from feta_check.segments import Box, Restricted, Scorer, Segment
 
 MAX_COUNTERPARTS, MAX_NODES = 2**20, 100_000
@@ -69,6 +77,12 @@ class ClaimChecker:
     def check(self, claim: dict[str, Any]) -> str:
         """Return what was proved; raise `Refuted` or `Unchecked`."""
         self.deadline = time.monotonic() + self.seconds
+        try:
+            return self._check(claim)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            raise Refuted(f"the claim is malformed: {error}") from None
+
+    def _check(self, claim: dict[str, Any]) -> str:
         _check_fields(claim)
         if claim["verdict"] == "not audited":
             return "no claim"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from feta_check.reading import Refuted, Unchecked, Unreadable, exact
+from feta_check.reading import Refuted, Unchecked, Unreadable, exact, nearest
 
 LARGEST_INTEGER = 2**52
 FIELDS = {
@@ -50,7 +50,7 @@ class Column:
         if cell is None and self.missing:
             return [self.low, Fraction(1)]
         number = exact(cell)
-        if not self.accepts(number):
+        if nearest(number) != number or not self.accepts(number):
             raise Refuted(f"column {self.name!r}: got a number outside the domain")
         return [number, Fraction(0)][: self.width]
 

@@ -72,6 +72,14 @@ def exact(text: object) -> Fraction:
     return number * 2 ** int(power) if int(power) >= 0 else number / 2 ** -int(power)
 
 
+def nearest(number: Fraction) -> Fraction:
+    """Return the float64 nearest to a number; of two, the even one."""
+    try:
+        return Fraction(number.numerator / number.denominator)
+    except OverflowError:
+        raise Refuted("a number is too large for a float64") from None
+
+
 def exact_text(number: float) -> str:
     """Return the exact text of a float64."""
     numerator, denominator = number.as_integer_ratio()

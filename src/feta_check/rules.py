@@ -246,11 +246,3 @@ def exact_of(number: Fraction) -> str:
         return "0"
     zeros = (number.numerator & -number.numerator).bit_length() - 1
     return f"{number.numerator >> zeros:x}p{zeros + 1 - number.denominator.bit_length()}"
-
-
-def nearest(number: Fraction) -> Fraction:
-    """Return the float64 nearest to a number; of two, the even one."""
-    try:
-        return Fraction(number.numerator / number.denominator)
-    except OverflowError:
-        raise Unchecked("a score is too large for a float64") from None

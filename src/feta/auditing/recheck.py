@@ -11,7 +11,6 @@ from pathlib import Path
 
 from feta.errors import SchemaError
 
-
 # The results of claims, as the checker prints them.
 RESULTS = ("re-proved", "FALSE", "not checked")
 
@@ -55,7 +54,7 @@ def check(
     try:
         summary = json.loads(done.stdout)
         counts = [summary["results"].get(name, 0) for name in RESULTS]
-        return CheckResult(*counts, summary["root"])
+        return CheckResult(counts[0], counts[1], counts[2], summary["root"])
     except ValueError:
         raise SchemaError(
             f"{folder}: the certificate cannot be checked: got "
