@@ -22,7 +22,6 @@ from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import blocks_in_memory
 from feta.auditing.certify import Certification, CertifiedFacts
-from feta.auditing.finding import Finding
 from feta.cli.demo import train_model
 from feta.model import Model
 from feta_check.claims import ClaimChecker
@@ -94,7 +93,7 @@ CASES: dict[str, Callable[[int], Case]] = {"german": german, "xgboost": xgboost,
 def measure(case: Case, folder: Path) -> None:
     """Print what a certificate costs."""
     auditor = Auditor(case.model)
-    findings: list[Finding] = auditor.audit(case.people)
+    findings = auditor.audit(case.people)
     started = time.process_time()
     with Certification(folder, auditor, CertifiedFacts()) as certification:
         for block in blocks_in_memory(case.people, 256):

@@ -336,6 +336,7 @@ function readSpace(entries) {
     return column;
   });
   const raw = columns.filter((column) => column.kind !== "derived");
+  if (raw.some(({ sensitive, count }) => sensitive && count === Infinity)) throw new Unchecked("real values");
   return { columns, raw, axes: raw.filter((column) => column.sensitive), width: start };
 }
 
@@ -640,11 +641,10 @@ function checkPair({ pair, person }, { space, rule, scoreOf }) {
 // A proof must have its form. Whether it holds is then a matter of all counterparts.
 function checkForm(proof, rule, sizes, n) {
   if (hasKeys(proof, ["counterparts"])) {
-    if (n === Infinity || proof.counterparts !== BigInt(n)) throw new Refuted("another number of counterparts");
+    if (proof.counterparts !== BigInt(n)) throw new Refuted("another number of counterparts");
     return;
   }
   if (!hasKeys(proof, rule.tolerance ? ["center", "tree"] : ["tree"]) || !Array.isArray(proof.tree)) throw new Refuted("proof");
-  if (n === Infinity) throw new Unchecked("infinitely many counterparts");
   if (proof.tree.length > 100_000) throw new Refuted("too many nodes");
   const stack = [sizes.map((size) => [0n, BigInt(size - 1)])];
   for (const node of proof.tree) {

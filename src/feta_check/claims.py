@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from feta_check.forest import Forest
@@ -88,7 +89,7 @@ class ClaimChecker:
             return "no claim"
         space = self.model.space
         row = space.row(claim["person"])
-        restricted = self.model.scorer.restrict(row, _real_numbers(claim, space))
+        restricted = self.model.scorer.restrict(row)
         rule = self.model.rule.scaled(restricted.unit)
         own = [
             axis.value(cell)
@@ -103,7 +104,7 @@ class ClaimChecker:
         return {"fair": "fair", "unfair": "unfair"}.get(claim["verdict"], "no verdict claimed")
 
     def _check_decision(
-        self, stated: Any, restricted: Restricted, rule: Scaled, own: list[Any]
+        self, stated: Any, restricted: Restricted, rule: Scaled, own: list[int]
     ) -> int:
         scores = restricted.scores(own)
         if self.model.rule.regression:
@@ -114,7 +115,7 @@ class ClaimChecker:
         _expect("decision", stated, decision)
         return decision
 
-    def _check_pair(self, pair: Any, restricted: Restricted, rule: Scaled, own: list[Any]) -> None:
+    def _check_pair(self, pair: Any, restricted: Restricted, rule: Scaled, own: list[int]) -> None:
         if type(pair) is not dict or pair.keys() != {"people", "scores"}:
             raise Refuted("the pair has unknown or missing fields")
         if any(type(ends) is not list or len(ends) != 2 for ends in pair.values()):
@@ -140,7 +141,7 @@ class ClaimChecker:
         keys = proof.keys() if type(proof) is dict else set()
         if keys == {"counterparts"}:
             stated = proof["counterparts"]
-            if not space.size or type(stated) is not int or stated != space.size:
+            if type(stated) is not int or stated != space.size:
                 raise Refuted("the proof is about another number of counterparts")
             self._check_all(self._segments(restricted, whole), rule, decision)
             return
@@ -148,15 +149,13 @@ class ClaimChecker:
         if keys != ({"center", "tree"} if regression else {"tree"}):
             raise Refuted("the proof has unknown or missing fields")
         center = exact(proof["center"]) if regression else None
-        for box in _leaves(proof["tree"], space, whole):
+        for box in _leaves(proof["tree"], whole):
             self._check_leaf(box, restricted, rule, decision, center)
 
     def _check_leaf(
         self, box: Box, restricted: Restricted, rule: Scaled, decision: int, center: Fraction | None
     ) -> None:
-        axes = self.model.space.axes
-        n_real = sum(axis.real and low < high for axis, (low, high) in zip(axes, box, strict=True))
-        if n_real <= 1 and _count(box, axes) <= MAX_COUNTERPARTS:
+        if _count(box) <= MAX_COUNTERPARTS:
             segments = self._segments(restricted, box)
             if center is None:
                 return self._check_all(segments, rule, decision)
@@ -187,15 +186,13 @@ class ClaimChecker:
         if claim["verdict"] == "fair" and votes.vote == "majority" and not rule.rule.regression:
             _expect("fair decision", stated, decision)  # all votes are for it
             return
-        if not self.model.space.size:
-            raise Unchecked("not checkable by this program: votes of infinitely many counterparts")
         whole = [axis.whole for axis in self.model.space.axes]
         true = votes.decide(self._segments(restricted, whole), rule)
         _expect("fair decision", stated, nearest(true) if isinstance(true, Fraction) else true)
 
     def _segments(self, restricted: Restricted, box: Box) -> Iterator[Segment]:
         """Yield segments until the time is up."""
-        if _count(box, self.model.space.axes) > MAX_COUNTERPARTS:
+        if _count(box) > MAX_COUNTERPARTS:
             raise Unchecked(f"more than {MAX_COUNTERPARTS} counterparts")
         for segment in restricted.segments(box):
             if time.monotonic() > self.deadline:
@@ -227,20 +224,7 @@ def _sensitive_cells(space: Space, cells: list[Any]) -> list[Any]:
     return [cell for column, cell in zip(space.raw, cells, strict=True) if column.sensitive]
 
 
-def _real_numbers(claim: dict[str, Any], space: Space) -> list[Fraction]:
-    """Return the numbers of real-valued columns in a claim: all must be multiples of one unit."""
-    real = [index for index, axis in enumerate(space.axes) if axis.real]
-    texts: list[Any] = []
-    if real and claim["verdict"] == "unfair":
-        people = claim["pair"].get("people", []) if type(claim["pair"]) is dict else []
-        texts = [cell for cells in people for cell in cells if type(cell) is str]
-    if real and claim["verdict"] == "fair" and type(claim["proof"]) is dict:
-        tree = claim["proof"].get("tree", [])
-        texts = [node[1] for node in tree if type(node) is list and type(node[-1]) is str]
-    return [exact(text) for text in texts]
-
-
-def _leaves(tree: Any, space: Space, whole: Box) -> list[Box]:
+def _leaves(tree: Any, whole: Box) -> list[Box]:
     """Apply the cuts of a tree; the leaves together contain every counterpart."""
     if type(tree) is not list or not 0 < len(tree) <= MAX_NODES:
         raise Refuted("the proof has no tree, or a tree that is too large")
@@ -257,26 +241,19 @@ def _leaves(tree: Any, space: Space, whole: Box) -> list[Box]:
         axis = node[0]
         if not 0 <= axis < len(box):
             raise Refuted("the tree cuts a column that is not sensitive")
-        stack += _halves(box, axis, node[1], real=space.axes[axis].real)
+        stack += _halves(box, axis, node[1])
     if stack:
         raise Refuted("the tree leaves counterparts without a proof")
     return leaves
 
 
-def _halves(box: Box, axis: int, stated: Any, *, real: bool) -> list[Box]:
+def _halves(box: Box, axis: int, at: Any) -> list[Box]:
     """Return the second half of a box, then the first."""
     low, high = box[axis]
-    if not real and type(stated) is not int:
-        raise Refuted("the tree has an invalid cut")
-    at = exact(stated) if real else stated
-    if not (low <= at <= high if real else low <= at < high):
+    if type(at) is not int or not low <= at < high:
         raise Refuted("the tree cuts outside a box")
-    after = at if real else at + 1
-    return [[*box[:axis], ends, *box[axis + 1 :]] for ends in ((after, high), (low, at))]
+    return [[*box[:axis], ends, *box[axis + 1 :]] for ends in ((at + 1, high), (low, at))]
 
 
-def _count(box: Box, axes: list[Any]) -> int:
-    count = 1
-    for axis, (low, high) in zip(axes, box, strict=True):
-        count *= 1 if axis.real else high - low + 1
-    return count
+def _count(box: Box) -> int:
+    return prod(high - low + 1 for low, high in box)

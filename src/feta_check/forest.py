@@ -41,7 +41,7 @@ class Forest:
         self.axis_of = {
             place: index for index, axis in enumerate(space.axes) for place in axis.moved
         }
-        self.points = [self._points(index) for index in range(len(space.axes))]
+        self.counts = [axis.column.count for axis in space.axes]
         self._masks: dict[int, int] = {}
 
     @staticmethod
@@ -77,19 +77,6 @@ class Forest:
         entry, numbers = self.domains[domain]
         return entry["width"] if "width" in entry else len(numbers) + (entry["flag"] >= 0)
 
-    def _points(self, index: int) -> list[Any]:
-        """Return the values of an axis; of a real one, the last number of each section."""
-        axis = self.space.axes[index]
-        if not axis.real:
-            return list(range(axis.column.count))
-        cuts = {
-            Fraction(node[-1])
-            for node in self.nodes
-            if node[0] == CUT and node[1] == axis.column.start and abs(node[-1]) != float("inf")
-        }
-        low, high = axis.whole
-        return [*sorted(cut for cut in cuts if low <= cut < high), high]
-
     def axis(self, node: int) -> int | None:
         """Return the axis that a node tests; None if it tests what counterparts share."""
         kind, source, *_ = self.nodes[node]
@@ -122,16 +109,15 @@ class Forest:
         """Return the values of an axis that go left at a node."""
         if node not in self._masks:
             row, bits = [Fraction(0)] * self.space.width, 0
-            for bit, value in enumerate(self.points[axis]):
+            for value in range(self.counts[axis]):
                 for place, code in self.space.axes[axis].codes(value):
                     row[place] = code
-                bits |= self.goes_left(node, row) << bit
+                bits |= self.goes_left(node, row) << value
             self._masks[node] = bits
         return self._masks[node]
 
-    def restrict(self, row: list[Fraction], others: list[Fraction]) -> "RestrictedForest":
+    def restrict(self, row: list[Fraction]) -> "RestrictedForest":
         """Fix the columns of a person that counterparts share."""
-        del others
         return RestrictedForest(self, row)
 
 
@@ -141,7 +127,7 @@ class RestrictedForest:
     def __init__(self, forest: Forest, row: list[Fraction]) -> None:
         self.forest, self.denominator = forest, forest.denominator
         self.unit = Fraction(1, (1 << -forest.exponent) * forest.denominator)
-        self.full = [(1 << len(points)) - 1 for points in forest.points]
+        self.full = [(1 << count) - 1 for count in forest.counts]
         self.trees = [list(self._leaves(root, row, {})) for root in forest.roots]
         self.fixed = list(forest.base)
         merged: dict[tuple[tuple[int, int], ...], list[int]] = {}
@@ -168,15 +154,10 @@ class RestrictedForest:
             masks, node = {**masks, axis: before & ~side}, right
         yield masks, forest.values[node]
 
-    def scores(self, values: list[Any]) -> list[Number]:
+    def scores(self, values: list[int]) -> list[int]:
         """Compute the scores of one counterpart."""
-        bits = [1 << self._point(axis, value) for axis, value in enumerate(values)]
+        bits = [1 << value for value in values]
         return self._outputs(self._added(self.fixed, self._matching(self.boxes, bits)))
-
-    def _point(self, axis: int, value: Any) -> int:
-        if not self.forest.space.axes[axis].real:
-            return value
-        return sum(point < value for point in self.forest.points[axis])
 
     @staticmethod
     def _matching(boxes: list[Leaf], bits: list[int]) -> list[Leaf]:
@@ -188,21 +169,15 @@ class RestrictedForest:
             total = _sum(total, values)
         return total
 
-    def _outputs(self, sums: Sequence[int]) -> list[Number]:
+    def _outputs(self, sums: Sequence[int]) -> list[int]:
         return [
             sum(s * x for s, x in zip(row, sums, strict=True)) for row in self.forest.directions
         ]
 
     def segments(self, box: Box) -> Iterator[Segment]:
         """Yield groups of counterparts that reach the same leaves."""
-        real = any(axis.real for axis in self.forest.space.axes)
-        for groups, sums in self._visit(0, self._bits(box), self.boxes, self.fixed):
-            yield Segment(None if real else self._ids(groups), self._outputs(sums))
-
-    def _bits(self, box: Box) -> list[int]:
-        """Return the values of a box on each axis, as bits."""
-        ends = [(self._point(a, low), self._point(a, high)) for a, (low, high) in enumerate(box)]
-        return [(2 << high) - (1 << low) for low, high in ends]
+        for groups, sums in self._visit(0, _bits(box), self.boxes, self.fixed):
+            yield Segment(self._ids(groups), self._outputs(sums))
 
     def _visit(
         self, axis: int, bits: list[int], boxes: list[Leaf], total: list[int]
@@ -228,14 +203,14 @@ class RestrictedForest:
     def _ids(self, groups: list[int]) -> list[int]:
         """Return the ids of the counterparts in a product of groups."""
         ids = [0]
-        for group, points in zip(groups, self.forest.points, strict=True):
-            values = [bit for bit in range(len(points)) if group >> bit & 1]
-            ids = [number * len(points) + value for number, value in product(ids, values)]
+        for group, count in zip(groups, self.forest.counts, strict=True):
+            values = [value for value in range(count) if group >> value & 1]
+            ids = [number * count + value for number, value in product(ids, values)]
         return ids
 
     def minimum(self, box: Box, row: Sequence[int]) -> Number:
         """Bound a linear function of the scores over a box from below, tree by tree."""
-        bits = self._bits(box)
+        bits = _bits(box)
         columns = zip(*self.forest.directions, strict=True)
         weights = [sum(w * s for w, s in zip(row, column, strict=True)) for column in columns]
 
@@ -245,6 +220,11 @@ class RestrictedForest:
         return value(self.forest.base) + sum(
             min(value(values) for _, values in self._matching(tree, bits)) for tree in self.trees
         )
+
+
+def _bits(box: Box) -> list[int]:
+    """Return the values of a box on each axis, as bits."""
+    return [(2 << high) - (1 << low) for low, high in box]
 
 
 def _sum(left: list[int], right: list[int]) -> list[int]:

@@ -5,9 +5,9 @@ scores are affine, so a few evaluations decide many counterparts, without roundi
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from operator import floordiv, mul
+from operator import mul
 from typing import Any, NamedTuple
 
 from feta_check.bounds import Bounds
@@ -89,11 +89,11 @@ class Network:
         limits += [exponent_of(level) - offset for level in levels]
         return min(limits)
 
-    def restrict(self, row: list[Fraction], others: list[Fraction]) -> "RestrictedNetwork":
-        """Fix the columns of a person that counterparts share; `others` occur in the claim."""
+    def restrict(self, row: list[Fraction]) -> "RestrictedNetwork":
+        """Fix the columns of a person that counterparts share."""
         moved = set[int]().union(*(axis.moved for axis in self.space.axes))
         shared = [(place, code) for place, code in enumerate(row) if place not in moved]
-        natural = self.slopes.exponent + min(map(exponent_of, (*row, *others)))
+        natural = self.slopes.exponent + min(map(exponent_of, row))
         exponent = min(self._limit, natural) // STEP * STEP
         if exponent not in self._frames:
             if len(self._frames) > STEP:
@@ -190,14 +190,14 @@ class RestrictedNetwork:
         for index in range(len(self.axes) - 2, -1, -1):
             self.strides[index] = self.strides[index + 1] * self.axes[index + 1].column.count
 
-    def scores(self, values: list[Any]) -> list[Number]:
+    def scores(self, values: list[int]) -> list[int]:
         """Compute the scores of one counterpart."""
         total = self.constant
         for axis, value in enumerate(values):
             total = _added(total, self.frame.term(axis, value))
         return self._forward(total)
 
-    def _forward(self, values: Sequence[Number]) -> list[Number]:
+    def _forward(self, values: Sequence[int]) -> list[int]:
         for layer in self.frame.layers:
             active = []
             for (breaks, slopes, intercepts), value in zip(layer.units, values, strict=True):
@@ -213,22 +213,19 @@ class RestrictedNetwork:
         """Yield segments along the longest line, for all combinations of the other axes."""
         yield from self._visit(box, self._line(box), 0, self.constant, 0)
 
-    def _line(self, box: Box) -> int:
-        """Return the axis to follow: one that is real, or the longest line; −1 without any."""
-        lengths = [0] * len(box)
-        for index, (axis, (low, high)) in enumerate(zip(self.axes, box, strict=True)):
-            if axis.real:
-                lengths[index] = -1 if low < high else 0
-            elif axis.column.numbers and not axis.derived and self._slope(index) is not None:
-                lengths[index] = min(high, len(axis.column.numbers) - 1) - low
-        if min(lengths) < 0:
-            return lengths.index(-1)
-        return lengths.index(max(lengths)) if max(lengths) > 1 else -1
+    def _is_line(self, axis: int) -> bool:
+        """Return whether the terms of an axis are a slope times its numbers."""
+        column = self.axes[axis].column
+        tabled = column.start in self.frame.network.tables
+        return bool(column.numbers) and not self.axes[axis].derived and not tabled
 
-    def _slope(self, axis: int) -> Sequence[int] | None:
-        """Return the slopes of an axis per step of its integers; None if it has a table."""
-        place = self.axes[axis].column.start
-        return None if place in self.frame.network.tables else self.frame.columns[place]
+    def _line(self, box: Box) -> int:
+        """Return the longest line; −1 without any."""
+        lengths = [
+            min(high, len(axis.column.numbers) - 1) - low if self._is_line(index) else 0
+            for index, (axis, (low, high)) in enumerate(zip(self.axes, box, strict=True))
+        ]
+        return lengths.index(max(lengths)) if max(lengths) > 1 else -1
 
     def _visit(
         self, box: Box, line: int, axis: int, total: list[int], number: int
@@ -240,9 +237,8 @@ class RestrictedNetwork:
                 yield from self._follow(line, box[line], total, number)
             return
         low, high = box[axis]
-        if axis == line or self.axes[axis].real:
-            at = total if axis == line else _added(total, self.frame.term(axis, low))
-            yield from self._visit(box, line, axis + 1, at, number)
+        if axis == line:
+            yield from self._visit(box, line, axis + 1, total, number)
             return
         for value in range(low, high + 1):
             after = _added(total, self.frame.term(axis, value))
@@ -253,20 +249,16 @@ class RestrictedNetwork:
         self, axis: int, ends: tuple[Any, Any], total: list[int], number: int
     ) -> Iterator[Segment]:
         """Follow a line from its first to its last value."""
-        (low, high), column, slopes = ends, self.axes[axis].column, self._slope(axis)
-        if slopes is None:
-            raise Refuted("a real-valued column has a table")
+        (low, high), column = ends, self.axes[axis].column
+        slopes = self.frame.columns[column.start]
         shift = self.frame.exponent - self.frame.network.slopes.exponent
-        if self.axes[axis].real:
-            yield from self._follow_real(slopes, total, (scaled(low, shift), scaled(high, shift)))
-            return
         last = min(high, len(column.numbers) - 1)
         numbers = [scaled(Fraction(x), shift) for x in column.numbers[low : last + 1]]
         stride, first, index = self.strides[axis], number + low * self.strides[axis], 0
         while index < len(numbers):
             at = numbers[index]
             values = [value + slope * at for value, slope in zip(total, slopes, strict=True)]
-            scores, steps, reach = self._along(values, slopes, floordiv)
+            scores, steps, reach = self._along(values, slopes)
             stop = len(numbers) if reach is None else bisect_right(numbers, at + reach)
             ids = range(first + index * stride, first + stop * stride, stride)
             yield Segment(ids, scores, steps, [x - at for x in numbers[index:stop]])
@@ -275,25 +267,11 @@ class RestrictedNetwork:
             after = _added(total, self.frame.term(axis, high))
             yield Segment((number + high * stride,), self._forward(after))
 
-    def _follow_real(
-        self, slopes: Sequence[int], total: list[int], ends: tuple[int, int]
-    ) -> Iterator[Segment]:
-        at: Number = ends[0]
-        while at < ends[1]:
-            values = [value + slope * at for value, slope in zip(total, slopes, strict=True)]
-            scores, steps, reach = self._along(values, slopes, Fraction)
-            width = ends[1] - at if reach is None else min(reach, ends[1] - at)
-            yield Segment(None, scores, steps, (0, width))
-            at += width
-
     def _along(
-        self,
-        values: Sequence[Number],
-        slopes: Sequence[Number],
-        divide: Callable[[Any, Any], Number],
-    ) -> tuple[list[Number], list[Number], Number | None]:
+        self, values: Sequence[int], slopes: Sequence[int]
+    ) -> tuple[list[int], list[int], int | None]:
         """Return scores, their slopes, and how far no neuron leaves its piece; None: forever."""
-        reach: Number | None = None
+        reach: int | None = None
         for layer in self.frame.layers:
             active, steps = [], []
             for (breaks, tilts, intercepts), value, step in zip(
@@ -303,10 +281,10 @@ class RestrictedNetwork:
                 if step < 0 and piece and breaks[piece - 1] == value:
                     piece -= 1  # it leaves the break downward
                 if step > 0 and piece < len(breaks):
-                    room = divide(breaks[piece] - value, step)
+                    room = (breaks[piece] - value) // step
                     reach = room if reach is None or room < reach else reach
                 elif step < 0 and piece:
-                    room = divide(value - breaks[piece - 1], -step)
+                    room = (value - breaks[piece - 1]) // -step
                     reach = room if reach is None or room < reach else reach
                 active.append(tilts[piece] * value + intercepts[piece])
                 steps.append(tilts[piece] * step)
@@ -321,8 +299,7 @@ class RestrictedNetwork:
         """Bound a linear function of the scores over a box from below."""
         terms = []
         for index, (axis, (low, high)) in enumerate(zip(self.axes, box, strict=True)):
-            if axis.real and self._slope(index) is None:
-                raise Refuted("a real-valued column has a table")
-            values = {low, high} if axis.real else range(low, high + 1)
+            last = min(high, len(axis.column.numbers) - 1)  # of a line, with the ends only
+            values = {low, max(low, last), high} if self._is_line(index) else range(low, high + 1)
             terms.append([self.frame.term(index, value) for value in values])
         return Bounds(self.frame.layers, self.constant, terms).minimum(row)

@@ -71,15 +71,8 @@ class Axis:
     derived: list[Column] = field(default_factory=list)
 
     @property
-    def real(self) -> bool:
-        """Whether it has infinitely many values."""
-        return self.column.count == 0
-
-    @property
-    def whole(self) -> tuple[Any, Any]:
-        """The first and the last value: indices, or numbers."""
-        if self.real:
-            return self.column.low, self.column.high
+    def whole(self) -> tuple[int, int]:
+        """The first and the last index of a value."""
         return 0, self.column.count - 1
 
     @property
@@ -90,27 +83,25 @@ class Axis:
             places |= set(range(column.start, column.start + column.width))
         return places
 
-    def codes(self, value: Any) -> list[tuple[int, Fraction]]:
-        """Return the columns, with their numbers, of a value: an index, or a real number."""
+    def codes(self, value: int) -> list[tuple[int, Fraction]]:
+        """Return the columns, with their numbers, of the value at an index."""
         column = self.column
         if column.kind == "category":
             return [(column.start + n, Fraction(n == value)) for n in range(column.width)]
-        absent = not self.real and value >= len(column.numbers)
-        number = column.low if absent else value if self.real else column.numbers[value]
-        codes = [(column.start, Fraction(number))]
+        absent = value >= len(column.numbers)
+        number = Fraction(column.low if absent else column.numbers[value])
+        codes = [(column.start, number)]
         if column.missing:
             codes.append((column.start + 1, Fraction(absent)))
         for derived in self.derived:
-            codes += list(enumerate(_bands(derived, Fraction(number)), derived.start))
+            codes += list(enumerate(_bands(derived, number), derived.start))
         return codes
 
-    def value(self, cell: object) -> Any:
-        """Return the index, or the real number, of a cell of a claim."""
+    def value(self, cell: Any) -> int:
+        """Return the index of a cell of a claim."""
         number = self.column.codes(cell)[0]
-        if self.real:
-            return number
         if self.column.kind == "category":
-            return cell
+            return int(cell)
         if cell is None:
             return self.column.count - 1
         integral = number.denominator == 1
@@ -150,10 +141,12 @@ class Space:
             for column in self.raw
             if column.sensitive
         ]
+        if any(axis.column.count == 0 for axis in self.axes):
+            raise Unchecked("not checkable by this program: sensitive columns with real values")
 
     @property
     def size(self) -> int:
-        """The number of counterparts; 0 if there are infinitely many."""
+        """The number of counterparts."""
         size = 1
         for axis in self.axes:
             size *= axis.column.count
@@ -173,19 +166,11 @@ class Space:
             row[derived.start : derived.start + derived.width] = bands
         return row
 
-    def values(self, cells: object) -> list[Any]:
+    def values(self, cells: object) -> list[int]:
         """Return the values of a counterpart on all axes."""
         if type(cells) is not list or len(cells) != len(self.axes):
             raise Refuted("a counterpart has another number of sensitive columns than the schema")
         return [axis.value(cell) for axis, cell in zip(self.axes, cells, strict=True)]
-
-    def with_values(self, row: list[Fraction], values: list[Any]) -> list[Fraction]:
-        """Return the row of a counterpart."""
-        row = list(row)
-        for axis, value in zip(self.axes, values, strict=True):
-            for place, code in axis.codes(value):
-                row[place] = code
-        return row
 
 
 def _column(entry: Any, start: int) -> Column:
@@ -215,8 +200,6 @@ def _column(entry: Any, start: int) -> Column:
         return Column(name, kind, start, width, **flags, numbers=numbers, low=ends[0], high=ends[1])
     low, high = _number(entry["low"]), _number(entry["high"])
     integers = range(int(low), int(high) + 1) if kind == "integer" else ()
-    if kind == "number" and flags.get("sensitive") and flags.get("missing"):
-        raise ValueError(f"a missing real number that is sensitive, {name[:40]!r}")
     if low > high or (kind == "integer" and (low.denominator, high.denominator) != (1, 1)):
         raise ValueError(f"limits of {name[:40]!r}")
     return Column(name, kind, start, width, **flags, numbers=integers, low=low, high=high)

@@ -77,8 +77,6 @@ class Scaled:
         decisions = self.decide(first), self.decide(last)
         if decisions == (decision, decision) and self.winner(first) != self.winner(last):
             # The scores at which one class wins are convex, those at which it does not are not.
-            if segment.ids is None:
-                raise Unchecked("not checkable by this program: classes along a real-valued column")
             decisions = min(ends := [self.decide(y) for _, y in segment.points()]), max(ends)
         if decisions != (decision, decision):
             raise Refuted("a counterpart gets another decision")
@@ -168,7 +166,7 @@ class Votes:
 
     def decide(self, segments: Iterable[Segment], rule: Scaled) -> int | Fraction:
         """Return the fair decision; regression: the exact median or mean."""
-        if not self.checkable or not self.size:
+        if not self.checkable:
             raise Unchecked("not checkable by this program: this vote")
         if self.vote == "mean_score":
             return self._mean(segments, rule)
@@ -178,7 +176,6 @@ class Votes:
             return self._median(segments, rule)
         counts = [0] * self.rule.n_decisions
         for segment in segments:
-            assert segment.ids is not None
             first, last = map(rule.winner, segment.ends)
             if first == last:
                 counts[rule.decide(segment.start)] += self.of(segment.ids)

@@ -3,36 +3,35 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
-# A box of counterparts: the first and the last value on each axis, both inclusive.
-Box = list[tuple[Any, Any]]
+# A box of counterparts: the first and the last index on each axis, both inclusive.
+Box = list[tuple[int, int]]
 Number = int | Fraction
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Counterparts with the scores start + step · offset; their ids, or None on a real line."""
+    """Counterparts, by their ids, with the scores start + step · offset."""
 
-    ids: Sequence[int] | None
-    start: Sequence[Number]
-    step: Sequence[Number] = ()
-    offsets: Sequence[Number] = (0,)
+    ids: Sequence[int]
+    start: Sequence[int]
+    step: Sequence[int] = ()
+    offsets: Sequence[int] = (0,)
 
-    def at(self, offset: Number) -> Sequence[Number]:
+    def at(self, offset: int) -> Sequence[int]:
         """Return the scores at an offset."""
         if not self.step or not offset:
             return self.start
         return [y + d * offset for y, d in zip(self.start, self.step, strict=True)]
 
     @property
-    def ends(self) -> tuple[Sequence[Number], Sequence[Number]]:
+    def ends(self) -> tuple[Sequence[int], Sequence[int]]:
         """The scores at both ends, between which all others lie."""
         return self.at(self.offsets[0]), self.at(self.offsets[-1])
 
-    def points(self) -> Iterator[tuple[int, Sequence[Number]]]:
+    def points(self) -> Iterator[tuple[int, Sequence[int]]]:
         """Yield id and scores of each counterpart."""
-        assert self.ids is not None
         if len(self.offsets) == len(self.ids):
             yield from zip(self.ids, map(self.at, self.offsets), strict=True)
         else:  # all have the same scores
@@ -46,7 +45,7 @@ class Restricted(Protocol):
     unit: Fraction
     denominator: int  # by which stated scores are not yet divided
 
-    def scores(self, values: list[Any]) -> list[Number]:
+    def scores(self, values: list[int]) -> list[int]:
         """Compute the scores of one counterpart."""
         ...
 
@@ -64,6 +63,6 @@ class Scorer(Protocol):
 
     outputs: int
 
-    def restrict(self, row: list[Fraction], others: list[Fraction]) -> Restricted:
-        """Fix the columns of a person that counterparts share; `others` occur in the claim."""
+    def restrict(self, row: list[Fraction]) -> Restricted:
+        """Fix the columns of a person that counterparts share."""
         ...

@@ -31,7 +31,6 @@ class Claims:
         attributes = model.space.attributes
         self._columns = [a for a in attributes if not isinstance(a, Derived)]
         self._sensitive = [a for a in self._columns if a.sensitive]
-        self._real = [axis.real for axis in model.relation.axes]
         self._proved = model.scorer.provenance != "counted"
 
     def of_block(self, audited: AuditedBlock) -> Iterator[Claim]:
@@ -62,19 +61,18 @@ class Claims:
             return {"proof": self._proof(finding.certificate)}
         return {"reason": finding.reason}
 
-    def _proof(self, certificate: Certificate) -> Claim:
+    @staticmethod
+    def _proof(certificate: Certificate) -> Claim:
         proof = certificate.proof
         if not isinstance(proof, BoundsProof):
             return {"counterparts": proof.counterparts}
-        tree: list[Json] = [0 if cut is None else self._cut(*cut) for cut in proof.cuts]
+        # Audits count counterparts, so their sensitive columns are finite, and cuts are indices.
+        tree: list[Json] = [0 if cut is None else [cut[0], int(cut[1])] for cut in proof.cuts]
         if proof.center is None:
             return {"tree": tree}
         numerator, denominator = proof.center.as_integer_ratio()
         # The checker admits no other centers (`Band.at`): the denominator is a power of two.
         return {"center": dyadic_text(numerator, 1 - denominator.bit_length()), "tree": tree}
-
-    def _cut(self, axis: int, at: float) -> Json:
-        return [axis, exact_text(at) if self._real[axis] else int(at)]
 
     def _pairs(self, found: Sequence[Counterexample | None]) -> list[Claim]:
         """Return the pairs of a block, all evaluated together."""
