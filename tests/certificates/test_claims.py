@@ -22,8 +22,8 @@ from feta import (
 from feta.auditing.auditor import Auditor
 from feta.auditing.certify import Certification, CertifiedFacts
 from feta.io.canonical_json import exact_text
-from feta.scorer.network.activation import leaky_relu
 from feta.rule import Rule
+from feta.scorer.network.activation import leaky_relu
 from feta.scorer.network.builder import NetworkBuilder
 from feta.vote.graded_ballot import GradedBallot
 from feta.vote.stored_votes import StoredVotes
