@@ -19,8 +19,9 @@ from feta_check.reading import (
     exact,
     nearest,
 )
-from feta_check.rules import Rule, Scaled, Votes
+from feta_check.rules import Rule, Scaled
 from feta_check.segments import Box, Restricted, Scorer, Segment
+from feta_check.votes import Votes
 
 MAX_COUNTERPARTS, MAX_NODES = 2**20, 100_000
 RELATION = "all sensitive values"

