@@ -60,6 +60,7 @@ class Sealed:
         """Write and seal it."""
         self.kind = kind
         header = {key: value for key, value in self.header.items() if key not in _FIXED}
+        header["date"] = "2026-01-31"
         header["model_sha256"] = _digest(self.folder / MODEL)
         header["schema_sha256"] = _digest(self.folder / SCHEMA)
         writer = CertificateWriter(self.folder / CERTIFICATE, header)
@@ -71,6 +72,11 @@ class Sealed:
         """Return one of the claims, with this verdict if there is one."""
         claims = [claim for claim in self.claims if claim["verdict"] == verdict] or self.claims
         return claims[rng.integers(len(claims))]
+
+    def fix_salts(self, rng: Generator) -> None:
+        """Replace random salts, so that the campaign is deterministic."""
+        for claim in self.claims:
+            claim["salt"] = rng.bytes(16).hex()
 
     def grow_trees(self, rng: Generator) -> None:
         """Replace proofs by random trees."""

@@ -185,10 +185,11 @@ def main() -> int:
             folder.mkdir()
             case = draw_case(rng)
             certify(case, folder)
+            sealed = Sealed.read(folder, case.truth)
+            sealed.fix_salts(rng)
             if rng.random() < 0.5:
-                sealed = Sealed.read(folder, case.truth)
                 sealed.grow_trees(rng)
-                sealed.write("tree")
+            sealed.write("valid")
             cases.append((case, folder))
         folders = [folder for _, folder in cases]
         valid = [check(folder) for folder in folders]
@@ -208,7 +209,8 @@ def main() -> int:
                 counts["folders checked by both"] += 1
                 if disagree(ours, other):
                     counts["WRONG: the checkers contradict each other"] += 1
-                    print(f"{folder}: {ours} and {other}", file=sys.stderr)
+                    lines = (folder / "certificate.jsonl").read_bytes()
+                    print(f"{folder.name}: {ours} and {other}: {lines!r}", file=sys.stderr)
     return finish(counts, started)
 
 

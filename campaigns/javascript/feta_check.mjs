@@ -175,7 +175,7 @@ function canonical(value) {
   if (value === null || typeof value === "boolean" || typeof value === "bigint") return `${value}`;
   if (typeof value === "string") {
     const unit = (c) => ESCAPES[c] ?? "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0");
-    return `"${value.replace(/["\\\u0000-\u001f]|[\u0080-\uffff]/g, unit)}"`;
+    return `"${value.replace(/["\\\u0000-\u001f]|[\u007f-\uffff]/g, unit)}"`;
   }
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object") throw new Unreadable("no JSON value");
