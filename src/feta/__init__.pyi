@@ -2,6 +2,7 @@
 
 from .api import spread as spread, tally as tally, verify as verify, worst as worst
 from .auditing.audit import Audit as Audit, audit as audit
+from .auditing.recheck import CheckResult as CheckResult, check as check
 from .engine.protocol import Budget as Budget
 from .errors import (
     CertificateError as CertificateError,

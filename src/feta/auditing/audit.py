@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import blocks_in_memory
+from feta.auditing.certify import Certification, CertifiedFacts
 from feta.auditing.executor import InProcess
 from feta.auditing.finding import Finding
 from feta.auditing.report_data import ReportSource, report_data
@@ -54,6 +55,7 @@ class Audit:
     labels: tuple[Outcome, ...] | None = field(repr=False)
     compared: Comparison | None = field(default=None, repr=False)  # with the user's model
     stopped: str = ""  # why a counted model was not asked about everybody; empty if it was
+    certify: bool = False  # whether `write` writes a certificate
 
     @property
     def summary(self) -> AuditSummary:
@@ -102,6 +104,24 @@ class Audit:
         )
         write_page(Path(path), html(data, sections))
 
+    def write(self, folder: str | Path) -> None:
+        """Write the report to a folder; with `certify`, also the certificate, schema and model.
+
+        `feta check` re-proves the certificate.
+        """
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        self.to_html(path / "report.html")
+        if not self.certify:
+            return
+        size = InProcess(self.auditor).block_size
+        with Certification(path, self.auditor, CertifiedFacts()) as certification:
+            people = self.people[: len(self.findings)]
+            for block in blocks_in_memory(people, size):
+                rows = slice(block.start, block.start + len(block))
+                certification.write(block.audited(self.findings[rows]))
+            certification.finish(complete=not self.stopped)
+
 
 def audit(
     model: Model,
@@ -112,6 +132,7 @@ def audit(
     budget: Budget = UNLIMITED,
     replay: Replay | None = None,
     weights: VoteWeights | None = None,
+    certify: bool = False,
 ) -> Audit:
     """Audit every person of a table.
 
@@ -137,6 +158,8 @@ def audit(
         the class indices, for regression the scores.
     weights
         The votes of the counterparts in the fair decisions. Verdicts do not depend on them.
+    certify
+        Whether `write` also writes a certificate, which `feta check` re-proves without FETA.
 
     Returns
     -------
@@ -184,7 +207,15 @@ def audit(
         warnings.warn(f"the audit stopped after {who}: {stream.stopped}", stacklevel=2)
     stored_labels = None if outcomes is None else tuple(outcomes)
     return Audit(
-        model, tuple(findings), results, auditor, people, stored_labels, compared, stream.stopped
+        model,
+        tuple(findings),
+        results,
+        auditor,
+        people,
+        stored_labels,
+        compared,
+        stream.stopped,
+        certify,
     )
 
 

@@ -137,6 +137,17 @@ def audit(
     layers: Layers = None,
     external_data: External = False,
     trust_pickle: TrustPickle = False,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify",
+            help="Write certificate.jsonl, schema.json and model.feta to the folder of --out: "
+            "feta check re-proves every verdict from them.",
+        ),
+    ] = False,
+    without_model: Annotated[
+        bool, typer.Option("--without-model", help="Leave model.feta out of the certificate.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Verify every row of a table.
@@ -165,8 +176,37 @@ def audit(
         skip_bad_rows,
         vote_weights,
         jobs,
+        certify,
+        without_model,
     )
     return run_audit(options)
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="Folder of feta audit --certify.")],
+    model: Annotated[
+        Path | None, typer.Option("--model", help="The model, if the folder does not have it.")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Time limit per claim (seconds).")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Check only so many claims, evenly spaced.")
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="List only what was not re-proved.")
+    ] = False,
+) -> int:
+    """Re-prove the claims of a certificate.
+
+    An independent program does it, which shares no code with feta: python -m feta_check.
+
+    Exit code 0: every claim was re-proved; 1: a claim is false; 2: unreadable; 3: some claims were
+    not checked.
+    """
+    from feta.auditing.recheck import command
+    from feta.cli.check import run_check
+
+    return run_check(command(folder, model=model, seconds=seconds, sample=sample, quiet=quiet))
 
 
 @app.command()

@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from feta.auditing.auditor import Auditor
+from feta.auditing.block import AuditedBlock
+from feta.auditing.certify import Certification, CertifiedFacts, remove_certificate
 from feta.auditing.executor import Executor, InProcess
 from feta.auditing.journal import AuditJournal
 from feta.auditing.report_data import ReportData, ReportSource
@@ -26,13 +28,14 @@ from feta.cli.counted_rows import counted_progress
 from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
 from feta.cli.notices import note_ignored, notice
-from feta.cli.output_path import check_folder
+from feta.cli.output_path import check_file, check_folder
 from feta.cli.progress import show_progress
 from feta.cli.signals import terminable, uninterrupted
 from feta.cli.votes import VotesRequest, votes_of
 from feta.engine.protocol import Budget
-from feta.errors import DomainError
+from feta.errors import DomainError, SchemaError
 from feta.io.bad_rows import note_all_problems
+from feta.io.certificate_file import MODEL
 from feta.io.column_format import Formats
 from feta.io.sanitize import json_text, plain
 from feta.io.table_section import options_json
@@ -78,11 +81,14 @@ class AuditOptions:
     skip_bad_rows: bool
     vote_weights: Path | None = None
     jobs: int = 1
+    certify: bool = False
+    without_model: bool = False  # the certificate comes without the model's file
 
 
 def run_audit(options: AuditOptions) -> ExitCode:
     """Audit a table row by row; an interruption keeps finished rows and marks them as partial."""
     check_folder(options.out)
+    _check_certify(options)
     loaded = _load(options, PeopleFile(options.data), watch=show_progress)
     names = _columns_to_read(loaded, options)
     for note in loaded.notes:
@@ -106,16 +112,18 @@ def _audit(
     with (
         FolderLock(options.out, work="audit"),
         AuditFiles(options.out, loaded.model) as files,
+        _Certificate(auditor, loaded, options) as certificate,
         terminable(),
         TableAudit(auditor, _stream(auditor, loaded, options)) as audit,
     ):
         with suppress(KeyboardInterrupt):  # the results so far are reported as partial
-            _audit_rows(audit, loaded, names, options, files)
+            _audit_rows(audit, loaded, names, options, (files, certificate))
         source = _source(loaded, options, comparison)
         seconds = time.perf_counter() - started
         report = audit.report(source, seconds=seconds, picture=options.out is not None)
         replaced = files.replaced(report)
         report = files.finish(report)
+        certificate.finish(complete=not report.partial)
         if replaced:
             notice(f"replaced {replaced}, which was in {plain(options.out)}")
         lost = audit.stream.lost
@@ -133,8 +141,12 @@ def _audit_rows(
     loaded: LoadedModel,
     names: set[str],
     options: AuditOptions,
-    files: AuditFiles,
+    files: "tuple[AuditFiles, _Certificate]",
 ) -> None:
+    def write(audited: AuditedBlock) -> None:
+        for writer in files:
+            writer.write(audited)
+
     table, auditor = loaded.table, audit.auditor
     assert table is not None
     columns = RowColumns(options.label, options.id_column, options.skip_bad_rows)
@@ -142,14 +154,62 @@ def _audit_rows(
     chunks = table.chunks(names, typed=loaded.formats)
     try:
         with show_progress(f"auditing {plain(options.data.name)}", total=1.0) as advance:
-            audit.run(
-                blocks.blocks(chunks), write=files.write, guard=uninterrupted, advance=advance
-            )
+            audit.run(blocks.blocks(chunks), write=write, guard=uninterrupted, advance=advance)
     except DomainError as error:
         if not options.skip_bad_rows:
             space, admit = loaded.model.space, auditor.admit
             note_all_problems(error, table, names, space, loaded.formats, admit=admit)
         raise
+
+
+def _check_certify(options: AuditOptions) -> None:
+    """Raise for options that contradict each other, before any work starts."""
+    if options.without_model and not options.certify:
+        raise SchemaError("--without-model needs --certify; add it, or omit --without-model")
+    if not options.certify:
+        return
+    if options.out is None:
+        raise SchemaError("--certify needs a folder: got no --out; add --out FOLDER")
+    inputs = (options.origin.path, options.schema, options.data, options.vote_weights)
+    if options.out.is_dir():
+        check_file(options.out / MODEL, [path for path in inputs if path is not None])
+
+
+class _Certificate:
+    """The certificate of an audit, if one is wanted; otherwise an older one is removed."""
+
+    def __init__(self, auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> None:
+        self._options = options
+        self._facts = CertifiedFacts(
+            _digest(options.data) if options.certify else None,
+            loaded.options,
+            with_model=not options.without_model,
+        )
+        self._auditor = auditor
+        self._stack = ExitStack()
+        self._certification: Certification | None = None
+
+    def __enter__(self) -> "_Certificate":
+        folder = self._options.out
+        if self._options.certify and folder is not None:
+            certification = Certification(folder, self._auditor, self._facts)
+            self._certification = self._stack.enter_context(certification)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def write(self, audited: AuditedBlock) -> None:
+        """Add the claims about one block."""
+        if self._certification is not None:
+            self._certification.write(audited)
+
+    def finish(self, *, complete: bool) -> None:
+        """Complete the certificate."""
+        if self._certification is not None:
+            self._certification.finish(complete=complete)
+        elif self._options.out is not None:
+            remove_certificate(self._options.out)
 
 
 def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched) -> LoadedModel:
@@ -274,6 +334,8 @@ def _command(options: AuditOptions) -> str:
         "--skip-bad-rows": options.skip_bad_rows,
         "--external-data": options.source.external,
         "--trust-pickle": options.source.trust_pickle,
+        "--certify": options.certify,
+        "--without-model": options.without_model,
     }
     out = "audit" if options.out is None else options.out.name
     return shlex.join([*parts, *(flag for flag, on in flags.items() if on), "--out", out])

@@ -56,6 +56,13 @@ def save_model(
     With a `FairPredictor`, its votes are stored, too. `table` contains the options with which
     pandas reads the user's CSV files, like the `[table]` section of a schema.
     """
+    content = model_bytes(model, table=table)
+    with atomic_write(Path(path)) as part:
+        part.write_bytes(content)
+
+
+def model_bytes(model: Model | Decider, *, table: TableOptions | None = None) -> bytes:
+    """Return the content of a `.feta` file; equal models have equal bytes."""
     save = _safetensors()[0]
     votes = StoredVotes()
     if not isinstance(model, Model):
@@ -72,9 +79,7 @@ def save_model(
         description["version"] = SCORER_VERSION
         description["votes"] = describe_votes(votes)
         description["fingerprints"]["votes"] = _votes_digest(description, arrays)
-    content = save(arrays, {FORMAT: json.dumps(description)})
-    with atomic_write(Path(path)) as part:
-        part.write_bytes(content)
+    return save(arrays, {FORMAT: json.dumps(description)})
 
 
 def load_model(path: str | Path) -> Model:
@@ -210,8 +215,8 @@ def _describe_model(model: Model) -> dict[str, Any]:
         )
     description = {
         "version": VERSION,
-        "space": [_describe_attribute(attribute) for attribute in model.space.attributes],
-        "rule": _describe_rule(model.rule),
+        "space": [describe_attribute(attribute) for attribute in model.space.attributes],
+        "rule": describe_rule(model.rule),
         "outcomes": list(model.outcomes),
     }
     fingerprints = {"space": model.space.fingerprint, "model": model.fingerprint}
@@ -324,7 +329,8 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
     )
 
 
-def _describe_rule(rule: Rule) -> dict[str, object]:
+def describe_rule(rule: Rule) -> dict[str, object]:
+    """Return the kind and the options of a rule."""
     kind = rule_kind(rule)
     if kind not in RULES:
         raise SchemaError(f"a .feta file cannot store the rule: {unknown_choice(kind, RULES)}")
@@ -346,7 +352,8 @@ def _build_attribute(entry: dict[str, Any]) -> Attribute:
     return kind(**{name: _to_tuples(entry[name]) for name in names})
 
 
-def _describe_attribute(attribute: Attribute) -> dict[str, Any]:
+def describe_attribute(attribute: Attribute) -> dict[str, Any]:
+    """Return the kind and the fields of an attribute."""
     entry = {"kind": attribute.kind} | asdict(attribute)
     # Versions that do not know `strict` can read a file in which nothing is strict.
     return {name: value for name, value in entry.items() if name != "strict" or value}

@@ -1,0 +1,142 @@
+"""The command: a verdict per claim, a summary, and an exit code."""
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from feta_check.claims import ClaimChecker, Model, check_header
+from feta_check.model_file import ModelFile
+from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, digest
+
+PROVED, FALSE, BAD_INPUT, NOT_CHECKED = 0, 1, 2, 3
+MAX_SCHEMA = 2**23
+RECORDED = "recorded answers of a {} model: they cannot be re-proved without the model"
+Check = Callable[[dict[str, Any]], str]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check a folder; return the exit code."""
+    options = _options(arguments)
+    try:
+        return _check_folder(options)
+    except (Unreadable, OSError, MemoryError) as error:
+        print(f"feta_check: {_shown(error)}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="feta_check",
+        description="Re-prove the claims of a certificate of FETA, without FETA.",
+        epilog="Exit codes: 0 every claim was re-proved; 1 a claim is false; 2 unreadable; "
+        "3 some claims were not checked.",
+    )
+    parser.add_argument("folder", type=Path, help="certificate.jsonl, schema.json, model.feta")
+    parser.add_argument("--model", type=Path, help="the model, if the folder does not have it")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="time limit per claim")
+    parser.add_argument("--sample", type=int, help="check only so many claims, evenly spaced")
+    parser.add_argument("--json", action="store_true", help="print the summary only, as JSON")
+    parser.add_argument("--quiet", action="store_true", help="list only what was not re-proved")
+    return parser.parse_args(arguments)
+
+
+def _check_folder(options: argparse.Namespace) -> int:
+    certificate = Certificate(options.folder / "certificate.jsonl")
+    schema = _read(options.folder / "schema.json")
+    if digest(schema) != certificate.header["schema_sha256"]:
+        raise Unreadable("schema.json is not the one of the certificate")
+    check = _checker(options, certificate.header, schema)
+    total, counts, verdicts = certificate.end["claims"], Counter[str](), Counter[str]()
+    every = 1 if not options.sample else max(1, -(-total // options.sample))
+    started = shown = time.monotonic()
+    for index, claim in enumerate(certificate.claims()):
+        verdicts[claim["verdict"]] += 1
+        result, words = _result(check, claim) if index % every == 0 else ("not checked", "sample")
+        counts[result] += 1
+        known = words == "sample" or result == "re-proved"
+        if not options.json and not (options.quiet and known):
+            name = f" ({_shown(claim.get('id'))})" if claim.get("id") else ""
+            print(f"row {claim['row']}{name}: {result}: {words}")
+        if time.monotonic() > shown + 2 and not options.json:
+            shown = time.monotonic()
+            print(f"{index + 1} of {total} claims", file=sys.stderr)
+    if dict(verdicts) != {name: n for name, n in certificate.end["counts"].items() if n}:
+        raise Unreadable("the end line counts other verdicts than the claims have")
+    if options.json:
+        print(json.dumps({"results": counts, "verdicts": verdicts, "root": certificate.root}))
+    else:
+        _summarize(certificate, counts, verdicts, time.monotonic() - started)
+    if counts["FALSE"]:
+        return FALSE
+    return NOT_CHECKED if counts["not checked"] else PROVED
+
+
+def _checker(options: argparse.Namespace, header: dict[str, Any], schema: bytes) -> Check:
+    """Return the function that checks a claim."""
+    if header["provenance"] != "proved":
+        return _refuse(RECORDED.format(header["provenance"]))
+    path = options.model or options.folder / "model.feta"
+    if not path.exists() and options.model is None:
+        return _refuse("no model: name it with --model FILE")
+    file = ModelFile(path)
+    try:
+        check_header(header, schema, file)
+        model = Model(file)
+    except Unchecked as error:
+        return _refuse(str(error))
+    except Refuted as error:
+        raise Unreadable(f"the model is damaged: {error}") from None
+    if digest(model.votes.json) != header["votes_sha256"]:
+        raise Unreadable("the votes are not those of the certificate")
+    return ClaimChecker(model, options.seconds).check
+
+
+def _refuse(reason: str) -> Check:
+    def check(claim: dict[str, Any]) -> str:
+        if claim["verdict"] == "not audited":
+            return "no claim"
+        raise Unchecked(reason)
+
+    return check
+
+
+def _result(check: Check, claim: dict[str, Any]) -> tuple[str, str]:
+    try:
+        return "re-proved", check(claim)
+    except Refuted as error:
+        return "FALSE", f"{claim['verdict']}: {_shown(error)}"
+    except Unchecked as error:
+        return "not checked", f"{claim['verdict']}: {_shown(error)}"
+
+
+def _summarize(
+    certificate: Certificate, counts: Counter[str], verdicts: Counter[str], seconds: float
+) -> None:
+    end, header = certificate.end, certificate.header
+    stated = ", ".join(f"{verdicts[name]} {name}" for name in sorted(end["counts"]))
+    print(f"The certificate states: {stated}." + ("" if end["complete"] else " It is partial."))
+    print(
+        f"Re-proved: {counts['re-proved']}. False: {counts['FALSE']}. "
+        f"Not checked: {counts['not checked']}. {seconds:.1f} s."
+    )
+    print(f"Model {header['model_sha256']}, table {header['data_sha256']}, root {end['root']}.")
+    if not counts["FALSE"] and not counts["not checked"]:
+        print("Every claim was re-proved.")
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        content = stream.read(MAX_SCHEMA + 1)
+    if len(content) > MAX_SCHEMA:
+        raise Unreadable(f"{path}: the file is too large; expected at most {MAX_SCHEMA} bytes")
+    return content
+
+
+def _shown(value: object) -> str:
+    """Return a text in which no character can control a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in str(value))[:400]
