@@ -87,12 +87,12 @@ class Categorical:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return len(self.all_values)
+        return self.n_values
 
     @property
     def n_values(self) -> int:
         """The number of values."""
-        return len(self.all_values)
+        return len(self.values) + self.other + self.missing
 
     def codes(self, indices: Counts) -> Matrix:
         """Return the columns of the values at these indices."""
