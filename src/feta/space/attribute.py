@@ -130,7 +130,7 @@ class Categorical:
 
     def decode(self, code: Vector) -> Value:
         """Return the value that one person's columns represent."""
-        return self.all_values[int(np.argmax(code))]
+        return self.all_values[int(code.argmax())]
 
     def valid(self, codes: Matrix) -> Flags:
         """Flag the rows that contain a value of this attribute."""

@@ -140,14 +140,16 @@ class FeatureSpace:
         return sum(attribute.width for attribute in self.attributes)
 
     @cached_property
-    def _starts(self) -> dict[str, int]:
-        starts = np.cumsum([0, *(attribute.width for attribute in self.attributes)])
-        return {a.name: int(start) for a, start in zip(self.attributes, starts, strict=False)}
+    def _columns(self) -> dict[str, slice]:
+        ends = np.cumsum([attribute.width for attribute in self.attributes]).tolist()
+        return {
+            attribute.name: slice(end - attribute.width, end)
+            for attribute, end in zip(self.attributes, ends, strict=True)
+        }
 
     def columns_of(self, attribute: Attribute) -> slice:
         """Return the columns of a row that belong to an attribute."""
-        start = self._starts[attribute.name]
-        return slice(start, start + attribute.width)
+        return self._columns[attribute.name]
 
     @cached_property
     def sensitive(self) -> tuple[Attribute, ...]:
@@ -293,7 +295,7 @@ class FeatureSpace:
 
     def _source(self, derived: Derived, rows: Matrix) -> Vector:
         """Return the numbers from which an attribute is derived."""
-        return rows[:, self._starts[derived.source]]
+        return rows[:, self._columns[derived.source].start]
 
     def unlisted(self, people: Matrix) -> dict[str, int]:
         """Count the people whose text is not listed, for each category that accepts other texts."""
