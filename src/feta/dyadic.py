@@ -28,8 +28,9 @@ class Dyadic:
     @classmethod
     def of(cls, values: ArrayLike) -> Self:
         """Convert float64 numbers exactly."""
-        if isinstance(values, float) and isfinite(values):
-            numerator, denominator = values.as_integer_ratio()
+        number: object = values
+        if isinstance(number, float) and isfinite(number):
+            numerator, denominator = number.as_integer_ratio()
             return cls(np.array(numerator, dtype=object), 1 - denominator.bit_length())
         array = np.asarray(values, dtype=np.float64)
         mantissas, exponents = np.frexp(array)

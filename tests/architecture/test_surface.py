@@ -10,6 +10,7 @@ import feta
 PUBLIC = [
     "Argmax",
     "Audit",
+    "AuditBatches",
     "Budget",
     "CEFairClassifier",
     "CEFairTrainer",
@@ -24,6 +25,7 @@ PUBLIC = [
     "EngineError",
     "Fair",
     "FairAt",
+    "FairBatches",
     "FairClassifier",
     "FairPredictor",
     "FairRegressor",

@@ -243,8 +243,8 @@ class Counterparts:
         tabulated = self.tabulated
         people, assignment_ids = self.split(chosen)
         if len(chosen) <= FEW_POINTS:
-            rows = tabulated.lattice.moved(self.people[people], assignment_ids)
-            scores = tabulated.exact.native.scores(rows)
+            moved = tabulated.lattice.moved(self.people[people], assignment_ids)
+            scores = tabulated.exact.native.scores(moved)
             if scores is not None:
                 return ExactScores(scores)
         parts: list[tuple[Counts, Dyadic]] = []
