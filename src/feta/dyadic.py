@@ -8,6 +8,7 @@ denominator n, one for all numbers of an array.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -27,15 +28,17 @@ class Dyadic:
     @classmethod
     def of(cls, values: ArrayLike) -> Self:
         """Convert float64 numbers exactly."""
+        number: object = values
+        if isinstance(number, float) and isfinite(number):
+            numerator, denominator = number.as_integer_ratio()
+            return cls(np.array(numerator, dtype=object), 1 - denominator.bit_length())
         array = np.asarray(values, dtype=np.float64)
         mantissas, exponents = np.frexp(array)
         integers = (mantissas * 2.0**53).astype(np.int64)  # exact: a mantissa has 53 bits
         nonzero = integers != 0
         smallest = int(exponents[nonzero].min()) if nonzero.any() else 0
         shifts = np.where(nonzero, exponents - smallest, 0)
-        numerators = np.empty(array.shape, dtype=object)
-        for index in np.ndindex(array.shape):
-            numerators[index] = int(integers[index]) << int(shifts[index])
+        numerators = np.asarray(integers.astype(object) << shifts.astype(object), dtype=object)
         return cls(numerators, smallest - 53)
 
     def at(self, exponent: int) -> BigIntegers:
@@ -97,7 +100,10 @@ class Dyadic:
 
     def floats(self) -> NDArray[np.float64]:
         """Round each number once, to the nearest float64."""
-        nearest = [float(number) for number in self.fractions()]
+        # Python rounds the quotient of two integers once, however long they are.
+        factor, divisor = 1 << max(0, self.exponent), self.denominator << max(0, -self.exponent)
+        numerators = self.numerators.ravel().tolist()
+        nearest = [int(numerator) * factor / divisor for numerator in numerators]
         return np.array(nearest, dtype=np.float64).reshape(self.numerators.shape)
 
 

@@ -10,6 +10,7 @@ import feta
 PUBLIC = [
     "Argmax",
     "Audit",
+    "AuditBatches",
     "Budget",
     "CEFairClassifier",
     "CEFairTrainer",
@@ -25,6 +26,7 @@ PUBLIC = [
     "EngineError",
     "Fair",
     "FairAt",
+    "FairBatches",
     "FairClassifier",
     "FairPredictor",
     "FairRegressor",

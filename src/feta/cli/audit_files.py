@@ -152,7 +152,8 @@ class AuditFiles:
 
     def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
         space = self.model.space
-        before, after = record_of(space, pair.person), record_of(space, pair.counterpart)
+        before = record_of(space, pair.person)
+        after = record_of(space, pair.counterpart, space.sensitive)
         # A regression makes no decisions.
         decisions = [self.model.outcomes[number] for number in pair.decisions] or ["", ""]
         changed = [column for column in self.sensitive if before[column] != after[column]]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from feta.engine.protocol import UNLIMITED
 from feta.engine.query_state import QueryState
 from feta.query import PersonQuery, WorstAt
 from feta.rule.comparator import UNDECIDED, Decisions
-from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits
+from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits, References
 from feta.verdict.certificate import Certificate, LatticeProof
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.verdict import Effort, Fair, Unfair, Verdict
@@ -24,12 +25,11 @@ def solve_batch(
 ) -> list[Verdict]:
     """Answer queries about the decisions of one model, without a budget.
 
-    Counting proves most people fair at once. The worst counterparts of the others are searched
-    and replayed together. What is left is searched person by person: near ties, and queries that
-    ask for any counterexample.
+    Counting proves most people fair at once. The worst counterparts of the others, or any
+    counterexamples, are searched and replayed together. Near ties are searched person by person.
     """
     batch = _Batch(kernel, queries, engine, threads)
-    verdicts = batch.fair() | batch.worst()
+    verdicts = batch.fair() | batch.worst() | batch.any()
     return [verdicts[row] if row in verdicts else batch.alone(row) for row in range(len(queries))]
 
 
@@ -66,9 +66,10 @@ class _Batch:
 
     def worst(self) -> dict[int, Verdict]:
         """Return the verdicts of people with one worst counterpart, as the kernel found it."""
-        asked = [isinstance(query, WorstAt) for query in self.queries]
-        decisions = self.model.resolve(self.model.points(self.people), self.model.rule).decisions
-        rows = np.flatnonzero(~self.unanimous & asked & (decisions != UNDECIDED))
+        rows = self._rows(worst=True)
+        if not rows.size:
+            return {}
+        decisions = self.decisions
         found: list[int] = []
         assignment_ids: list[int] = []
         for group, result in self._searches(rows, decisions):
@@ -77,13 +78,39 @@ class _Batch:
                 if result.finished[index] and len(candidates) == 1:
                     found.append(row)
                     assignment_ids.append(int(candidates[0]))
+        return self._unfair(np.array(found, int), np.array(assignment_ids, int), optimal=True)
+
+    def any(self) -> dict[int, Verdict]:
+        """Return the verdicts of people with a counterexample that the kernel found."""
+        rows = self._rows(worst=False)
+        if not rows.size:
+            return {}
+        references = References(self.decisions[rows].astype(np.int64), np.zeros(len(rows)))
+        result = self.kernel.find(self.people[rows], references, Limits())
+        ids = result.assignment_ids[result.found]
+        return self._unfair(rows[result.found], ids, optimal=False)
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """The decisions about the people themselves."""
+        return self.model.resolve(self.model.points(self.people), self.model.rule).decisions
+
+    def _rows(self, *, worst: bool) -> Counts:
+        """Return the people with different counterparts whose query is of one kind."""
+        asked = np.array([isinstance(query, WorstAt) == worst for query in self.queries])
+        rows = np.flatnonzero(~self.unanimous & asked)
+        return rows[self.decisions[rows] != UNDECIDED] if rows.size else rows
+
+    def _unfair(self, rows: Counts, ids: Counts, *, optimal: bool) -> dict[int, Verdict]:
+        """Replay counterparts by their assignment ids; leave out pairs that prove nothing."""
         # Only complete relations have kernels, so every assignment gives a counterpart.
-        others = self.model.space.lattice.moved(self.people[found], np.array(assignment_ids, int))
-        pairs = Counterexample.witnesses(self.model, self.people[found], others)
+        people = self.people[rows]
+        others = self.model.space.lattice.moved(people, ids)
+        pairs = Counterexample.witnesses(self.model, people, others)
         effort = self._effort()
         return {
-            row: Unfair(pair, optimal=True, effort=effort)
-            for row, pair in zip(found, pairs, strict=True)
+            row: Unfair(pair, optimal, effort)
+            for row, pair in zip(rows.tolist(), pairs, strict=True)
             if pair is not None
         }
 

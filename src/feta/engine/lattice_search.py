@@ -59,9 +59,9 @@ class LatticeSearch:
             center, half = np.array([float(band.center)]), band.half
             references = References(np.zeros(1, dtype=np.int64), center, half)
         else:
-            decisions = self.model.resolve(self.model.points(self.people), self.model.rule)
-            assert (decisions.decisions != UNDECIDED).all()  # kernels are for exact scores
-            references = References(decisions.decisions.astype(np.int64), np.zeros(1))
+            decisions = self.model.rule.decide_exactly(self.state.reference)
+            assert (decisions != UNDECIDED).all()  # kernels are for exact scores
+            references = References(decisions.astype(np.int64), np.zeros(1))
         result = self.kernel.find(self.people, references, self._limits)
         self._charge(result)
         return result

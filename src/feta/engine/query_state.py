@@ -86,6 +86,8 @@ class QueryState:
 
     def compare(self, assignment_ids: Counts) -> "ComparedIds | None":
         """Compare counterparts exactly with the person; None when out of time."""
+        if not len(assignment_ids):
+            return ComparedIds(assignment_ids, decided=True)
         matches, decided, comparator = [], True, self.comparator
         for start in range(0, len(assignment_ids), EXACT_CHUNK):
             if self.budget_tracker.late():
@@ -94,7 +96,7 @@ class QueryState:
             differs = comparator.decide_exactly(self.counterparts.exact_scores(chunk))
             matches.append(chunk[differs == 1])
             decided = decided and not (differs == UNDECIDED).any()
-        return ComparedIds(np.concatenate([np.zeros(0, dtype=np.int64), *matches]), decided)
+        return ComparedIds(np.concatenate(matches), decided)
 
     def decide_rest(self, assignment_ids: Counts, *, runtime_safe: bool) -> Verdict:
         """Return the verdict if all other counterparts provably get the same decision."""

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import IO
 
 # Characters with which a formula starts in a spreadsheet; some accept the wide forms too.
@@ -16,8 +17,11 @@ BLANK = "␠"
 
 def plain(value: object) -> str:
     """Return a value as text, with control, escape and direction characters escaped."""
+    text = str(value)
+    if text.isprintable():  # nearly all texts are
+        return text
     return "".join(
-        character if character.isprintable() else _escape(character) for character in str(value)
+        character if character.isprintable() else _escape(character) for character in text
     )
 
 
@@ -32,8 +36,11 @@ def _escape(character: str) -> str:
 
 def csv_cell(value: object) -> object:
     """Return a cell that no spreadsheet executes as a formula; numbers remain numbers."""
-    if not isinstance(value, str):
-        return value
+    return _csv_text(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=4096)  # most texts are categories
+def _csv_text(value: str) -> str:
     text = plain(value)
     return f"'{text}" if value.lstrip(" ").startswith(FORMULA_STARTS) else text
 

@@ -155,6 +155,8 @@ class Threshold(DecisionRule):
 
     def decide_exactly(self, scores: ExactScores) -> Decisions:
         """Decide exact scores; intervals with scores on both sides remain undecided."""
+        if scores.radii is None:
+            return self._is_favorable(scores.centers).astype(np.int8)
         low, high = (self._is_favorable(ends) for ends in interval_ends(scores))
         return decisions_of(low & high, ~(low | high))
 

@@ -87,12 +87,12 @@ class Categorical:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return len(self.all_values)
+        return self.n_values
 
     @property
     def n_values(self) -> int:
         """The number of values."""
-        return len(self.all_values)
+        return len(self.values) + self.other + self.missing
 
     def codes(self, indices: Counts) -> Matrix:
         """Return the columns of the values at these indices."""
@@ -130,7 +130,7 @@ class Categorical:
 
     def decode(self, code: Vector) -> Value:
         """Return the value that one person's columns represent."""
-        return self.all_values[int(np.argmax(code))]
+        return self.all_values[int(code.argmax())]
 
     def valid(self, codes: Matrix) -> Flags:
         """Flag the rows that contain a value of this attribute."""

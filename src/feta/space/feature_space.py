@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector, frozen
-from feta.errors import DomainError, SchemaError, missing, unknown_choice
+from feta.errors import DomainError, SchemaError, unknown_choice
 from feta.space.attribute import Attribute, Categorical, Derived, Real, Value
 from feta.space.axis import Axis
-from feta.space.derived_columns import check_source, compare_with_cells, derived_codes
+from feta.space.derived_columns import check_source
+from feta.space.encode_cells import encode_cells
 from feta.space.fingerprint import hash_attributes
 from feta.space.infer_schema import infer_attributes
 from feta.space.lattice import Lattice
@@ -19,12 +20,12 @@ from feta.space.limits import (
     Limits,
     OpenLimits,
     column_magnitudes,
-    encode_open,
     is_open,
     readable,
 )
 from feta.space.quick_check import QuickCheck
 from feta.space.records import Record, first_repeated, located, named_columns
+from feta.space.row_plan import RowPlan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,14 +140,16 @@ class FeatureSpace:
         return sum(attribute.width for attribute in self.attributes)
 
     @cached_property
-    def _starts(self) -> dict[str, int]:
-        starts = np.cumsum([0, *(attribute.width for attribute in self.attributes)])
-        return {a.name: int(start) for a, start in zip(self.attributes, starts, strict=False)}
+    def _columns(self) -> dict[str, slice]:
+        ends = np.cumsum([attribute.width for attribute in self.attributes]).tolist()
+        return {
+            attribute.name: slice(end - attribute.width, end)
+            for attribute, end in zip(self.attributes, ends, strict=True)
+        }
 
     def columns_of(self, attribute: Attribute) -> slice:
         """Return the columns of a row that belong to an attribute."""
-        start = self._starts[attribute.name]
-        return slice(start, start + attribute.width)
+        return self._columns[attribute.name]
 
     @cached_property
     def sensitive(self) -> tuple[Attribute, ...]:
@@ -225,8 +228,9 @@ class FeatureSpace:
         Parameters
         ----------
         records
-            A pandas frame, one record, or a list of records. Columns that are not in the space are
-            ignored. Derived columns are computed, and compared if the records contain them.
+            A pandas frame, an Arrow table or batch, one record, or a list of records. Columns that
+            are not in the space are ignored. Derived columns are computed, and compared if the
+            records contain them.
         sensitive
             "ignore" reads no sensitive cell and fills in NaN. Only `tally` and
             `FairPredictor.decide` accept such rows.
@@ -246,14 +250,17 @@ class FeatureSpace:
         >>> space.encode([{"income": 52_000}], sensitive="ignore").tolist()
         [[nan, 52000.0]]
         """
+        rows = self.row_plan(sensitive, limits).encode(records)
+        if rows is not None:
+            return rows
         columns = named_columns(records)
         if columns or isinstance(records, Mapping):
             with located(records):
-                return self.encode_columns(columns, sensitive=sensitive, limits=limits)
+                return encode_cells(self, columns, sensitive=sensitive, limits=limits)
         # The records have no columns: there are no people, or no column needs to be read.
         nothing_to_read = sensitive == "ignore" and all(map(self.is_sensitive, self.attributes))
         if len(records) and not nothing_to_read:
-            self.encode_columns(columns)  # raises, and names the first missing column
+            encode_cells(self, columns)  # raises, and names the first missing column
         return np.full((len(records), self.width), np.nan)
 
     def encode_columns(
@@ -264,32 +271,31 @@ class FeatureSpace:
         limits: Limits = "check",
     ) -> Matrix:
         """Convert a table of named columns of equal length; see `encode`."""
-        n_people = len(next(iter(columns.values()), []))
-        rows = np.full((n_people, self.width), np.nan)
-        for attribute in self.attributes:
-            ignored = sensitive == "ignore" and self.is_sensitive(attribute)
-            if isinstance(attribute, Derived) or ignored:
-                continue
-            if attribute.name not in columns:
-                raise DomainError(missing(attribute.name, columns), column=attribute.name)
-            cells = columns[attribute.name]
-            if limits == "open" and is_open(attribute, sensitive=self.is_sensitive(attribute)):
-                rows[:, self.columns_of(attribute)] = encode_open(attribute, cells)
-            else:
-                rows[:, self.columns_of(attribute)] = attribute.encode(cells)
-        for attribute in self.attributes:
-            if isinstance(attribute, Derived):
-                if sensitive == "ignore" and self.is_sensitive(attribute):
-                    continue
-                codes = derived_codes(attribute, attribute.source, self._source(attribute, rows))
-                rows[:, self.columns_of(attribute)] = codes
-                if attribute.name in columns:
-                    compare_with_cells(attribute, codes, columns[attribute.name])
-        return rows
+        rows = self.row_plan(sensitive, limits).encode_columns(columns)
+        if rows is not None:
+            return rows
+        return encode_cells(self, columns, sensitive=sensitive, limits=limits)
+
+    def row_plan(self, sensitive: Literal["check", "ignore"], limits: Limits) -> RowPlan:
+        """Return the plan of this way of reading records, compiled once."""
+        plan = self._row_plans.get((sensitive, limits))
+        if plan is None:
+            plan = self._row_plans[sensitive, limits] = RowPlan.of(
+                self.attributes,
+                {attribute.name: self.columns_of(attribute) for attribute in self.attributes},
+                sensitive=[self.is_sensitive(attribute) for attribute in self.attributes],
+                ignore_sensitive=sensitive == "ignore",
+                open_limits=limits == "open",
+            )
+        return plan
+
+    @cached_property
+    def _row_plans(self) -> dict[tuple[str, str], RowPlan]:
+        return {}
 
     def _source(self, derived: Derived, rows: Matrix) -> Vector:
         """Return the numbers from which an attribute is derived."""
-        return rows[:, self._starts[derived.source]]
+        return rows[:, self._columns[derived.source].start]
 
     def unlisted(self, people: Matrix) -> dict[str, int]:
         """Count the people whose text is not listed, for each category that accepts other texts."""

@@ -106,8 +106,11 @@ def test_a_frame_without_rows_gives_no_people() -> None:
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ("abc", "^invalid people: got str in row 0; expected a pandas frame, a dict, or a list of"),
-        ([RECORD, 5], "^invalid people: got int in row 1; expected a pandas frame, a dict, or a"),
+        (
+            "abc",
+            "^invalid people: got str in row 0; expected a pandas frame, an Arrow table, a dict",
+        ),
+        ([RECORD, 5], "^invalid people: got int in row 1; expected a pandas frame, an Arrow table"),
         ({"age": 30, "sx": "female", "income": 5}, "must have the column 'sex'"),
         ([{"age": 30, "sex": "female", "incme": 5}], r"'income'.*did you mean 'incme'\?"),
         (

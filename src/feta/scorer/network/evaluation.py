@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from feta.scorer.network.milp.encoder import NetworkEncoder
     from feta.scorer.network.network import Network
 
+# Up to here, points are evaluated one by one in the kernel. Python groups more of them by
+# activation pattern, which costs less per point and more per pattern.
+FEW_POINTS = 256
+
 # Longer axes are not tabulated; their terms are computed for each block of assignments.
 TABULATED_AXIS = 2**16
 
@@ -238,6 +242,11 @@ class Counterparts:
         """Compute exact scores, (points, outputs)."""
         tabulated = self.tabulated
         people, assignment_ids = self.split(chosen)
+        if len(chosen) <= FEW_POINTS:
+            moved = tabulated.lattice.moved(self.people[people], assignment_ids)
+            scores = tabulated.exact.native.scores(moved)
+            if scores is not None:
+                return ExactScores(scores)
         parts: list[tuple[Counts, Dyadic]] = []
         for person in np.unique(people):
             rows = np.flatnonzero(people == person)

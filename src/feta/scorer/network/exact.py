@@ -15,6 +15,7 @@ import numpy as np
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.dyadic import Dyadic, join_rows
 from feta.scorer.network.activation import Pieces
+from feta.scorer.network.native_exact import NativeExact
 from feta.scorer.protocol import Enclosure
 from feta.space.axis import Axis
 from feta.space.lattice import Lattice
@@ -85,8 +86,18 @@ class ExactNetwork:
                 values = values + Dyadic.of(table.rows[table.indices(codes[:, index[0]])])
         return values
 
+    @cached_property
+    def native(self) -> NativeExact:
+        """The same network in the compiled kernel."""
+        return NativeExact(self.network)
+
     def scores(self, people: Matrix) -> Dyadic:
         """Compute the scores of people, (people, outputs)."""
+        scores = self.native.scores(people)
+        return self.scores_in_python(people) if scores is None else scores
+
+    def scores_in_python(self, people: Matrix) -> Dyadic:
+        """Compute the scores of people without the kernel."""
         values = self.terms(people, np.arange(self.network.width)) + self.bias
         for activation, (weight, bias) in zip(self.activations, self.layers, strict=True):
             neurons = np.arange(weight.numerators.shape[1])

@@ -104,6 +104,7 @@ def test_counterparts_have_the_scores_of_single_rows(
 ) -> None:
     monkeypatch.setattr(exact, "MAX_CACHED_AXIS", max_cached)
     monkeypatch.setattr(points, "TABULATED_AXIS", tabulated)
+    monkeypatch.setattr(points, "FEW_POINTS", 0)
     model, people = model_and_people()
     size = model.space.lattice.size
     rows = np.concatenate(
@@ -230,6 +231,7 @@ class Spy:
             result: Dyadic = evaluate(restriction, ids, pattern, neurons)
             return result
 
+        monkeypatch.setattr(points, "FEW_POINTS", 0)  # the kernel does not group by pattern
         monkeypatch.setattr(ExactActivation, "pieces", pieces)
         monkeypatch.setattr(ExactRestriction, "_evaluate_pattern", evaluate_pattern)
 
@@ -304,6 +306,7 @@ def test_terms_of_an_axis_are_cached_up_to_a_length(
         return terms(network, codes, columns)
 
     monkeypatch.setattr(ExactNetwork, "terms", count)
+    monkeypatch.setattr(points, "FEW_POINTS", 0)
     chosen = counterparts_of(model, np.array([[0.0, 0.5], [0.0, 0.25]]), np.array([2, 1]))
     tenth = Fraction(0.1)
     assert chosen.exact_scores(np.arange(4)).fractions() == [

@@ -1,0 +1,1 @@
+"""Arrow batches in, Arrow batches out: the same callables for every engine that has batches."""
