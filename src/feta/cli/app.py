@@ -354,10 +354,20 @@ def doctor(
 @app.command()
 def export(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(help="File to write: .onnx or .feta.")],
+    out: Annotated[Path | None, typer.Option(help="File to write: .onnx or .feta.")] = None,
     schema: SchemaPath = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="People, to compare the reading with the model.")
+    ] = None,
+    fair: Annotated[
+        bool,
+        typer.Option("--fair", help="Write the fair decision, with its votes, as one ONNX graph."),
+    ] = False,
+    precision: Annotated[
+        str, typer.Option(help="Numbers of the graph of --fair: float64 or float32.")
+    ] = "float64",
+    mlflow: Annotated[
+        Path | None, typer.Option(help="Folder for an MLflow model that decides fairly.")
     ] = None,
     votes_from: VotesFrom = None,
     exact_weights: ExactWeights = False,
@@ -365,17 +375,19 @@ def export(
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
-    """Write a model including its preprocessing.
+    """Write a model including its preprocessing, or its fair decision.
 
-    The file is ONNX with raw columns, or a .feta file.
+    The file is ONNX with raw columns, or a .feta file. With --fair, it is an ONNX graph that needs
+    no sensitive column and says whether its decision is sure.
     """
-    from feta.cli.export import run_export
+    from feta.cli.export import ExportTarget, run_export
     from feta.cli.votes import VotesRequest
 
     origin = origin_of(model, None, "exact")
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
     inputs = tuple(path for path in (model, schema, data, votes_from) if path is not None)
-    return run_export(loaded, out, inputs, VotesRequest(votes_from, exact_weights=exact_weights))
+    target = ExportTarget(out, mlflow, fair=fair, precision=precision)
+    return run_export(loaded, target, inputs, VotesRequest(votes_from, exact_weights=exact_weights))
 
 
 @app.command()
