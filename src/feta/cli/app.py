@@ -391,6 +391,28 @@ def export(
 
 
 @app.command()
+def serve(
+    model: Annotated[Path, typer.Argument(help="Model: a .feta file, with its votes.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks one.")] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes that answer.")] = 1,
+    name: Annotated[str | None, typer.Option(help="Name of the model in /v2/models/NAME.")] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="API keys: one name and one sha256 per line.")
+    ] = None,
+    log: Annotated[Path | None, typer.Option(help="Folder for the log of decisions.")] = None,
+) -> int:
+    """Serve fair decisions over HTTP, with a what-if page.
+
+    Sensitive columns are never read by a decision. The file is watched: a new model replaces the
+    old one as a whole, and every answer names its model's sha256.
+    """
+    from feta.cli.serve import ServeRequest, run_serve
+
+    return run_serve(ServeRequest(model, host, port, jobs, name, key_file, log))
+
+
+@app.command()
 def engines(as_json: AsJson = False) -> int:
     """List engines, solvers and optional packages.
 
