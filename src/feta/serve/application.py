@@ -56,6 +56,8 @@ SECURITY_HEADERS = [
 OPEN = {"/", "/page.js", "/page.css", "/health/live", "/health/ready", "/v2/health/live",
         "/v2/health/ready"}  # fmt: skip
 
+INTERNAL = orjson.dumps({"error": "internal error; the log of the service names it"})
+
 PAGE = {
     "/": ("page.html", b"text/html; charset=utf-8"),
     "/page.js": ("page.js", b"text/javascript; charset=utf-8"),
@@ -81,7 +83,8 @@ def application(service: Service, keys: ApiKeys | None = None) -> "Guard":
     routes = _routes(service)
     handlers: dict[Any, Any] = {HTTPException: _unknown_route, Exception: _internal_error}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
-    return Guard(app, service, keys, frozenset(route.path for route in routes))
+    direct = PostEndpoint(service, decide)
+    return Guard(app, service, keys, frozenset(route.path for route in routes), direct)
 
 
 def _routes(service: Service) -> list[Route]:
@@ -243,8 +246,7 @@ async def _unknown_route(request: Request, error: Exception) -> Response:
 async def _internal_error(request: Request, error: Exception) -> Response:
     """Answer without a word about what went wrong inside; the log of the service names it."""
     del request, error
-    content = orjson.dumps({"error": "internal error; the log of the service names it"})
-    return Response(content, HTTPStatus.INTERNAL_SERVER_ERROR, media_type="application/json")
+    return Response(INTERNAL, HTTPStatus.INTERNAL_SERVER_ERROR, media_type="application/json")
 
 
 @dataclass(slots=True)
@@ -255,6 +257,7 @@ class Guard:
     service: Service
     keys: ApiKeys | None
     known: frozenset[str]
+    direct: PostEndpoint  # of /v1/decide, the address that has to be fast
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; nothing that goes wrong inside is shown outside."""
@@ -276,7 +279,9 @@ class Guard:
         except ConnectionResetError:  # nobody waits for an answer
             status = 499
         except Exception:
-            logger.exception("internal error")  # _internal_error has answered
+            logger.exception("internal error")
+            if not status:  # otherwise _internal_error has answered
+                await respond(noting, HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL)
         path = scope["path"]
         route = path if path in self.known else "(other)"
         self.service.metrics.answered(route, status, time.perf_counter() - started)
@@ -293,4 +298,5 @@ class Guard:
                 )
             client = name
         scope.setdefault("state", {}).update(headers=headers, client=client)
-        await self.app(scope, receive, send)
+        hot = scope["method"] == "POST" and scope["path"] == "/v1/decide"
+        await (self.direct if hot else self.app)(scope, receive, send)

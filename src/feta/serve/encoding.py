@@ -48,7 +48,8 @@ def encode_people(served: Served, records: Sequence[Mapping[str, object]]) -> Ma
     Raise `DomainError`, with the row among these records, for one that cannot be decided.
     """
     predictor = served.predictor
-    people = predictor.model.space.encode(records, sensitive="ignore", limits="open")
+    who = records[0] if len(records) == 1 else records  # one record needs no columns
+    people = predictor.model.space.encode(who, sensitive="ignore", limits="open")
     predictor.admit(people)
     return people
 
