@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
@@ -16,7 +17,7 @@ from feta.serve.refusal import Refusal
 from feta.serve.served import Served
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class DecidedPeople:
     """The people of a request who were decided, their outcomes, and all other rows."""
 
@@ -26,7 +27,7 @@ class DecidedPeople:
     outcomes: tuple[Outcome, ...]
     refused: tuple[RefusedRow, ...]
 
-    @property
+    @cached_property
     def names(self) -> list[str | float]:
         """The name of each outcome, in the order of `rows`."""
         return [self.served.describe(outcome) for outcome in self.outcomes]
