@@ -85,6 +85,6 @@ AGREEMENT_FLOAT32 = 2.0**-20
 AGREEMENT_NETWORK_FLOAT32 = 2.0**-16
 
 
-def upward(n_terms: int) -> float:
+def upward(n_terms: int, arithmetic: Arithmetic = FLOAT64) -> float:
     """Return a factor above 1 that exceeds the rounding of a bound with n terms."""
-    return 1 + (n_terms + 16) * 2.0**-52
+    return 1 + (n_terms + 16) * 2 * arithmetic.unit

@@ -136,7 +136,7 @@ def test_at_equal_approval_the_people_with_the_highest_scores_are_approved(
     own = model.predict(measured[["sex", "town", "merit"]]) == "yes"
     means = np.zeros(600)
     for sex, share in fitted["sex"].value_counts(normalize=True).items():
-        counterparts = measured.assign(sex=sex)[["sex", "town", "merit"]]
+        counterparts = measured.assign(sex=str(sex))[["sex", "town", "merit"]]
         means += share * model.predict_proba(counterparts)[:, 1]
     approved = means >= np.sort(means)[-own.sum()]
     men = (measured["sex"] == "m").to_numpy()

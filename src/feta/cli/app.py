@@ -394,10 +394,20 @@ def doctor(
 @app.command()
 def export(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(help="File to write: .onnx or .feta.")],
+    out: Annotated[Path | None, typer.Option(help="File to write: .onnx or .feta.")] = None,
     schema: SchemaPath = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="People, to compare the reading with the model.")
+    ] = None,
+    fair: Annotated[
+        bool,
+        typer.Option("--fair", help="Write the fair decision, with its votes, as one ONNX graph."),
+    ] = False,
+    precision: Annotated[
+        str, typer.Option(help="Numbers of the graph of --fair: float64 or float32.")
+    ] = "float64",
+    mlflow: Annotated[
+        Path | None, typer.Option(help="Folder for an MLflow model that decides fairly.")
     ] = None,
     votes_from: VotesFrom = None,
     exact_weights: ExactWeights = False,
@@ -405,17 +415,41 @@ def export(
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
-    """Write a model including its preprocessing.
+    """Write a model including its preprocessing, or its fair decision.
 
-    The file is ONNX with raw columns, or a .feta file.
+    The file is ONNX with raw columns, or a .feta file. With --fair, it is an ONNX graph that needs
+    no sensitive column and says whether its decision is sure.
     """
-    from feta.cli.export import run_export
+    from feta.cli.export import ExportTarget, run_export
     from feta.cli.votes import VotesRequest
 
     origin = origin_of(model, None, "exact")
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
     inputs = tuple(path for path in (model, schema, data, votes_from) if path is not None)
-    return run_export(loaded, out, inputs, VotesRequest(votes_from, exact_weights=exact_weights))
+    target = ExportTarget(out, mlflow, fair=fair, precision=precision)
+    return run_export(loaded, target, inputs, VotesRequest(votes_from, exact_weights=exact_weights))
+
+
+@app.command()
+def serve(
+    model: Annotated[Path, typer.Argument(help="Model: a .feta file, with its votes.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks one.")] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes that answer.")] = 1,
+    name: Annotated[str | None, typer.Option(help="Name of the model in /v2/models/NAME.")] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="API keys: one name and one sha256 per line.")
+    ] = None,
+    log: Annotated[Path | None, typer.Option(help="Folder for the log of decisions.")] = None,
+) -> int:
+    """Serve fair decisions over HTTP, with a what-if page.
+
+    Sensitive columns are never read by a decision. The file is watched: a new model replaces the
+    old one as a whole, and every answer names its model's sha256.
+    """
+    from feta.cli.serve import ServeRequest, run_serve
+
+    return run_serve(ServeRequest(model, host, port, jobs, name, key_file, log))
 
 
 @app.command()

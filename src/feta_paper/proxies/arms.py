@@ -60,7 +60,7 @@ class ArmTraining:
         yield of_majority(MAJORITY, plain)
         votes = self._votes(plain.model)
         yield of_votes(SOFT, votes, plain)
-        yield self._distilled(votes, plain)
+        yield self._distilled(votes)
         if self.scale is not None:
             trainer = replace(self._trainer(), sensitive_scale=self.scale)
             yield self._voting(SCALED, self._network(trainer), plain)
@@ -122,8 +122,8 @@ class ArmTraining:
             )
         return run.network
 
-    def _distilled(self, votes: FairPredictor, plain: CountedModel) -> Candidate:
+    def _distilled(self, votes: FairPredictor) -> Candidate:
         with warnings.catch_warnings():  # of a low agreement: a result, not a fault
             warnings.simplefilter("ignore")
             model = votes.distil(self.people, epochs=self.distil_epochs, seed=self.seed)
-        return of_model(DISTILLED, "", CountedModel(model), plain.score)
+        return of_model(DISTILLED, "", CountedModel(model), None)

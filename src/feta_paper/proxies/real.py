@@ -15,7 +15,7 @@ from feta.space.feature_space import FeatureSpace
 from feta.train.split import HELD_OUT, Split
 from feta.train.task import Task
 from feta_paper.fold import load_people
-from feta_paper.proxies.arms import BLIND, DISTILLED, ArmTraining
+from feta_paper.proxies.arms import BLIND, ArmTraining
 from feta_paper.proxies.settings import FIRST_SEED, ProxySettings, RealPeople
 
 
@@ -95,8 +95,8 @@ class TestedPeople:
         return figures
 
     def _slope(self, arm: Candidate) -> float | None:
-        """Return the slope of re-inference; scores of a distilled network are no probabilities."""
-        if arm.name == DISTILLED:
+        """Return the slope of re-inference, where the scores are probabilities like the plain ones."""
+        if arm.aware is None:
             return None
         if arm.aware not in self.by_group:
             scores = self.values.scores(arm.aware, self.scored)

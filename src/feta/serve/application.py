@@ -1,0 +1,302 @@
+"""The ASGI application: routes, API keys, headers of all answers, and metrics of all requests."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from feta.serve.body import JSON, Headers, Message, Receive, Scope, Send
+from feta.serve.describe import card_of, schema_of
+from feta.serve.endpoints import (
+    PostedRequest,
+    Service,
+    decide,
+    decide_counterparts,
+    infer_many,
+    reload,
+)
+from feta.serve.inference import metadata_of
+from feta.serve.keys import ApiKeys, presented_key
+from feta.serve.openapi import openapi_of
+from feta.serve.refusal import Refusal
+
+logger = logging.getLogger("feta.serve")
+
+Posted = Callable[[Service, PostedRequest], Awaitable[bytes]]
+Got = Callable[[Service], bytes]
+
+CSP_OF_DATA = b"default-src 'none'; frame-ancestors 'none'"
+CSP_OF_PAGE = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    b"img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+SECURITY_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"cache-control", b"no-store"),
+]
+
+# Addresses that need no API key: they contain nothing about the model or people.
+OPEN = {"/", "/page.js", "/page.css", "/health/live", "/health/ready", "/v2/health/live",
+        "/v2/health/ready"}  # fmt: skip
+
+INTERNAL = orjson.dumps({"error": "internal error; the log of the service names it"})
+
+PAGE = {
+    "/": ("page.html", b"text/html; charset=utf-8"),
+    "/page.js": ("page.js", b"text/javascript; charset=utf-8"),
+    "/page.css": ("page.css", b"text/css; charset=utf-8"),
+}
+
+
+def application(service: Service, keys: ApiKeys | None = None) -> "Guard":
+    """Return the application of one process."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        watcher = asyncio.create_task(service.current.watch(service.limits))
+        try:
+            yield
+        finally:
+            watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await watcher
+            if service.log is not None:
+                service.log.close()
+
+    routes = _routes(service)
+    handlers: dict[Any, Any] = {HTTPException: _unknown_route, Exception: _internal_error}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    direct = PostEndpoint(service, decide)
+    return Guard(app, service, keys, frozenset(route.path for route in routes), direct)
+
+
+def _routes(service: Service) -> list[Route]:
+    name = service.current.name
+    one = f"/v2/models/{name}"
+    posts: dict[str, Posted] = {
+        "/v1/decide": decide,
+        "/v1/whatif": decide_counterparts,
+        "/v1/reload": reload,
+        f"{one}/infer": infer_many,
+        f"{one}/versions/{{version}}/infer": infer_many,
+    }
+    gets: dict[str, Got] = {
+        "/v1/schema": lambda service: orjson.dumps(schema_of(service.current.served)),
+        "/v1/card": lambda service: orjson.dumps(card_of(service.current.served)),
+        "/openapi.json": lambda service: orjson.dumps(openapi_of(service.current.served)),
+        "/health/live": lambda _: orjson.dumps({"live": True}),
+        "/health/ready": lambda _: orjson.dumps({"ready": True}),
+        "/v2": lambda _: orjson.dumps({"name": "feta", "version": "2", "extensions": []}),
+        "/v2/health/live": lambda _: orjson.dumps({"live": True}),
+        "/v2/health/ready": lambda _: orjson.dumps({"ready": True}),
+        one: lambda service: orjson.dumps(metadata_of(service.current.served)),
+        f"{one}/ready": lambda _: orjson.dumps({"name": name, "ready": True}),
+        f"{one}/versions/{{version}}": lambda service: orjson.dumps(
+            metadata_of(service.current.served)
+        ),
+        f"{one}/versions/{{version}}/ready": lambda _: orjson.dumps({"name": name, "ready": True}),
+    }
+    routes = [
+        Route(path, PostEndpoint(service, post), methods=["POST"]) for path, post in posts.items()
+    ]
+    routes += [
+        Route(path, GetEndpoint(service, get), methods=["GET"]) for path, get in gets.items()
+    ]
+    metrics = GetEndpoint(
+        service, lambda service: service.metrics.text(), b"text/plain; version=0.0.4"
+    )
+    routes.append(Route("/metrics", metrics, methods=["GET"]))
+    for path, (file, kind) in PAGE.items():
+        content = files("feta.serve").joinpath("page", file).read_bytes()
+        routes.append(Route(path, StaticEndpoint(content, kind), methods=["GET"]))
+    return routes
+
+
+@dataclass(frozen=True, slots=True)
+class PostEndpoint:
+    """An address that reads a body."""
+
+    service: Service
+    answer: Posted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        state = scope["state"]
+        request = PostedRequest(state["headers"], receive, state["client"])
+        try:
+            _check_version(self.service, scope)
+            content = await self.answer(self.service, request)
+        except Refusal as refusal:
+            await refuse(send, refusal)
+        else:
+            await respond(send, HTTPStatus.OK, content)
+
+
+@dataclass(frozen=True, slots=True)
+class GetEndpoint:
+    """An address that describes something."""
+
+    service: Service
+    answer: Got
+    kind: bytes = JSON
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        del receive
+        try:
+            _check_version(self.service, scope)
+            content = self.answer(self.service)
+        except Refusal as refusal:
+            await refuse(send, refusal)
+        else:
+            head = scope["method"] == "HEAD"
+            await respond(send, HTTPStatus.OK, content, kind=self.kind, head=head)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticEndpoint:
+    """A file of the page."""
+
+    content: bytes
+    kind: bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        del receive
+        head = scope["method"] == "HEAD"
+        await respond(send, HTTPStatus.OK, self.content, kind=self.kind, csp=CSP_OF_PAGE, head=head)
+
+
+def _check_version(service: Service, scope: Scope) -> None:
+    """Raise for a version of the model that is not served now."""
+    version = scope.get("path_params", {}).get("version")
+    digest = service.current.served.digest
+    if version is not None and version != digest:
+        raise Refusal(
+            HTTPStatus.NOT_FOUND,
+            f"unknown version: got {version[:80]!r}; expected {digest!r}, which is served now",
+        )
+
+
+async def respond(
+    send: Send,
+    status: int,
+    content: bytes,
+    *,
+    kind: bytes = JSON,
+    csp: bytes = CSP_OF_DATA,
+    head: bool = False,
+) -> None:
+    """Send one complete answer."""
+    headers = [
+        (b"content-type", kind),
+        (b"content-length", str(len(content)).encode()),
+        (b"content-security-policy", csp),
+        *SECURITY_HEADERS,
+    ]
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers.append((b"retry-after", b"1"))
+    if status == HTTPStatus.REQUEST_TIMEOUT:  # the rest of the body would be a next request
+        headers.append((b"connection", b"close"))
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": int(status), "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head else content})
+
+
+async def refuse(send: Send, refusal: Refusal) -> None:
+    """Send why a request is not answered."""
+    await respond(send, refusal.status, orjson.dumps(refusal.content))
+
+
+async def _unknown_route(request: Request, error: Exception) -> Response:
+    """Answer an unknown address or method in words."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:200]
+    words = {
+        HTTPStatus.NOT_FOUND: f"unknown address: got {path!r}; /openapi.json lists all",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"wrong method: got {request.method[:20]} for {path!r}",
+    }
+    status = HTTPStatus(error.status_code)
+    content = orjson.dumps({"error": words.get(status, status.phrase)})
+    headers = dict(error.headers or {}) | {
+        name.decode(): value.decode()
+        for name, value in [(b"content-security-policy", CSP_OF_DATA), *SECURITY_HEADERS]
+    }
+    return Response(content, status, headers, "application/json")
+
+
+async def _internal_error(request: Request, error: Exception) -> Response:
+    """Answer without a word about what went wrong inside; the log of the service names it."""
+    del request, error
+    return Response(INTERNAL, HTTPStatus.INTERNAL_SERVER_ERROR, media_type="application/json")
+
+
+@dataclass(slots=True)
+class Guard:
+    """What every request passes: API keys, refusals in words, and metrics."""
+
+    app: Starlette
+    service: Service
+    keys: ApiKeys | None
+    known: frozenset[str]
+    direct: PostEndpoint  # of /v1/decide, the address that has to be fast
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; nothing that goes wrong inside is shown outside."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._answer(scope, receive, noting)
+        except Refusal as refusal:
+            await refuse(noting, refusal)
+        except ConnectionResetError:  # nobody waits for an answer
+            status = 499
+        except Exception:
+            logger.exception("internal error")
+            if not status:  # otherwise _internal_error has answered
+                await respond(noting, HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL)
+        path = scope["path"]
+        route = path if path in self.known else "(other)"
+        self.service.metrics.answered(route, status, time.perf_counter() - started)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: Headers = dict(scope["headers"])
+        client = ""
+        if self.keys is not None and scope["path"] not in OPEN:
+            name = self.keys.client(presented_key(headers))
+            if name is None:
+                raise Refusal(
+                    HTTPStatus.UNAUTHORIZED,
+                    "unknown API key: expected `Authorization: Bearer KEY` or `X-API-Key: KEY`",
+                )
+            client = name
+        scope.setdefault("state", {}).update(headers=headers, client=client)
+        hot = scope["method"] == "POST" and scope["path"] == "/v1/decide"
+        await (self.direct if hot else self.app)(scope, receive, send)

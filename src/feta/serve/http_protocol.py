@@ -1,0 +1,77 @@
+"""HTTP with limits on the head of a request, which uvicorn's fast parser does not have."""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from feta.serve.limits import LIMITS
+
+TOO_LARGE = b'{"error":"the head of the request is too large; expected at most 16 kB of headers"}'
+TOO_SLOW = b'{"error":"the head of the request is too slow; expected all of it within 10 seconds"}'
+
+
+class LimitedHttp(HttpToolsProtocol):
+    """A connection whose heads are short and arrive in time."""
+
+    head_bytes = 0
+    in_head = True
+    timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn
+        """Expect a head."""
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Expect nothing more."""
+        self._cancel()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Expect the rest of a head."""
+        super().on_message_begin()
+        self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        """Note that the head has ended."""
+        self.in_head = False
+        self._cancel()
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Refuse a head that is too large."""
+        super().data_received(data)
+        if self.in_head and self.transport is not None:
+            self.head_bytes += len(data)
+            if self.head_bytes > LIMITS.head_bytes:
+                self._refuse(b"431 Request Header Fields Too Large", TOO_LARGE)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count the headers of a head that arrives in one piece."""
+        self.head_bytes += len(name) + len(value) + 4
+        if self.head_bytes > 2 * LIMITS.head_bytes:
+            self._refuse(b"431 Request Header Fields Too Large", TOO_LARGE)
+            return
+        super().on_header(name, value)
+
+    def _expect_head(self) -> None:
+        self._cancel()
+        self.in_head, self.head_bytes = True, 0
+        self.timer = self.loop.call_later(LIMITS.head_seconds, self._end_slow_head)
+
+    def _end_slow_head(self) -> None:
+        if self.in_head and not self.transport.is_closing():
+            self._refuse(b"408 Request Timeout", TOO_SLOW)
+
+    def _cancel(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def _refuse(self, status: bytes, content: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+        head += b"connection: close\r\n\r\n"
+        self.transport.write(head % (status, len(content)) + content)
+        self.transport.close()

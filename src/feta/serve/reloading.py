@@ -1,0 +1,66 @@
+"""Hot reload: the file is looked at, and its model replaces the served one as a whole."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from feta.errors import FetaError
+from feta.serve.limits import ServiceLimits
+from feta.serve.metrics import Metrics
+from feta.serve.served import Served
+
+logger = logging.getLogger("feta.serve")
+
+# What a change of the file changes: number of the file, size, time.
+Signature = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class CurrentModel:
+    """The model that is served now. Requests keep the one with which they started."""
+
+    path: Path
+    name: str
+    served: Served
+    metrics: Metrics
+    signature: Signature | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def remember(self) -> None:
+        """Note how the file looks, so that a change is noticed."""
+        self.signature = _signature(self.path)
+
+    async def reload(self) -> None:
+        """Open the file again; on failure the served model stays, and the error is raised."""
+        async with self.lock:
+            self.remember()
+            try:
+                served = await asyncio.to_thread(Served.load, self.path, self.name)
+            except (FetaError, OSError):
+                self.metrics.models.labels("failed").inc()
+                raise
+            self.served = served
+            self.metrics.models.labels("loaded").inc()
+            self.metrics.loaded.set(served.loaded)
+            logger.info("loaded model %s", served.digest)
+
+    async def watch(self, limits: ServiceLimits) -> None:
+        """Reload whenever the file changes, until cancelled; every process does this."""
+        while True:
+            await asyncio.sleep(limits.reload_seconds)
+            signature = _signature(self.path)
+            if signature is None or signature == self.signature:
+                continue
+            try:
+                await self.reload()
+            except (FetaError, OSError) as error:
+                logger.warning("the model was not reloaded: %s", error)
+
+
+def _signature(path: Path) -> Signature | None:
+    try:
+        status = path.stat()
+    except OSError:  # it may be replaced right now
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,120 @@
+"""`feta export --fair` and `--mlflow`: what an installation elsewhere decides with."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from feta import (
+    Categorical,
+    FairPredictor,
+    FeatureSpace,
+    Integer,
+    Model,
+    Network,
+    Real,
+    Threshold,
+    VoteWeights,
+    save_model,
+)
+
+Run = Callable[..., tuple[int, str, str]]
+
+SPACE = FeatureSpace(
+    (
+        Integer("age", 18, 27, sensitive=True),
+        Categorical("sex", ("female", "male"), sensitive=True),
+        Integer("income", 0, 60),
+        Real("debt", 0, 10),
+        Categorical("town", ("a", "b"), missing=True),
+        Categorical("guarantor", (False, True)),
+        Integer("children", 0, 5, missing=True),
+    )
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """Write a model with weighted votes."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(4, SPACE.width))
+    weight[:, 3] = [0.1, -0.1, 0.2, 0.05]
+    people = SPACE.encode(frame(50).assign(age=rng.integers(18, 28, 50), sex="male"))
+    layers = [(weight, rng.normal(size=4)), (rng.normal(size=(1, 4)), np.zeros(1))]
+    network = Network.from_layers(layers)
+    middle = float(np.median(network(people)))
+    model = Model(SPACE, network, Threshold(middle), outcomes=("no", "yes"))
+    save_model(FairPredictor(model, weights=VoteWeights.from_people(SPACE, people)), "model.feta")
+    return model
+
+
+def frame(n_people: int) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "income": rng.integers(0, 61, n_people),
+            "debt": rng.uniform(0, 10, n_people),
+            "town": rng.choice(np.array(["a", "b", None], dtype=object), n_people),
+            "guarantor": rng.choice([True, False], n_people),
+            "children": rng.choice([0.0, 3.0, np.nan], n_people),
+        }
+    )
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_graph_is_replayed_and_lists_its_columns(feta_: Run, precision: str) -> None:
+    code, out, _ = feta_(
+        "export", "model.feta", "--fair", "--out", "fair.onnx", "--precision", precision
+    )
+    assert code == 0
+    assert f"Wrote fair.onnx ({precision}); evaluated on 1,000 random people: sure about" in out
+    assert "0: income" in out
+    assert "age" not in out
+    assert sorted(path.name for path in Path().iterdir()) == ["fair.onnx", "model.feta"]
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "nothing to write: expected --out FILE, --mlflow FOLDER, or both"),
+        (("--fair", "--out", "fair.feta"), "--fair writes an ONNX graph; expected --out fair.onnx"),
+        (("--fair", "--mlflow", "m"), "--fair writes an ONNX graph; expected --out fair.onnx"),
+        (
+            ("--fair", "--out", "f.onnx", "--precision", "half"),
+            "invalid --precision: got 'half'; expected one of 'float32', 'float64'",
+        ),
+        (("--mlflow", "."), ".: --mlflow exists; expected the name of a new folder"),
+    ],
+)
+def test_targets_that_cannot_be_written_are_refused(
+    feta_: Run, arguments: tuple[str, ...], expected: str
+) -> None:
+    code, _, err = feta_("export", "model.feta", *arguments)
+    assert code == 2
+    assert expected in err
+    assert [path.name for path in Path().iterdir()] == ["model.feta"]
+
+
+@pytest.mark.filterwarnings("ignore")  # of mlflow and what it imports
+def test_an_mlflow_model_decides_as_the_predictor(
+    model: Model, feta_: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "file:./mlruns")
+    code, out, _ = feta_("export", "model.feta", "--mlflow", "deployed")
+    assert code == 0
+    assert "Wrote deployed: mlflow.pyfunc.load_model reads this folder." in out
+    assert not list(Path("deployed").rglob("*.pkl"))
+    people = frame(1000)
+    answers = mlflow.pyfunc.load_model("deployed").predict(people)
+    rows = SPACE.encode(people, sensitive="ignore")
+    predictor = FairPredictor.load("model.feta")
+    assert answers == [model.describe(outcome) for outcome in predictor.decide(rows).tolist()]
+    assert set(answers) == {"no", "yes"}
+    with pytest.raises(mlflow.exceptions.MlflowException, match="enforce schema"):
+        mlflow.pyfunc.load_model("deployed").predict(people.drop(columns="income"))

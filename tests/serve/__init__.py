@@ -1,0 +1,1 @@
+"""Tests of the service: real servers on loopback ports and real clients."""
