@@ -97,7 +97,7 @@ def run_audit(options: AuditOptions) -> ExitCode:
     with counted_progress(loaded, jobs=options.jobs):
         report = _audit(loaded, names, options, comparison)
     if options.format == "text":
-        show(loaded, report, out=options.out)
+        show(loaded, report, out=options.out, certify=options.certify)
     else:
         sys.stdout.write(RENDERERS[options.format](report))
     return exit_code(report)

@@ -11,6 +11,7 @@ from rich.text import Text
 from feta.auditing.report_data import ReportData
 from feta.auditing.top_pairs import PairView
 from feta.io.bad_rows import listed_kinds
+from feta.io.certificate_file import CERTIFICATE
 from feta.io.sanitize import plain
 from feta.model import Model
 from feta.readers.load import LoadedModel
@@ -31,8 +32,8 @@ from feta.scorer.protocol import has_scores
 COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
 
-def show(loaded: LoadedModel, report: ReportData, *, out: Path | None) -> None:
-    """Print the summary, the selected counterexamples and the warnings."""
+def show(loaded: LoadedModel, report: ReportData, *, out: Path | None, certify: bool) -> None:
+    """Print the summary, the selected counterexamples, the warnings and the written files."""
     summary, pairs, partial = report.summary, report.pairs, report.partial
     model = loaded.model
     words = words_for(model, loaded.unit)
@@ -53,9 +54,11 @@ def show(loaded: LoadedModel, report: ReportData, *, out: Path | None) -> None:
     for doubt in summary.doubts:
         console.print(Text(f"Doubtful: {plain(doubt)}", style="bold yellow"))
     if out is not None:
-        console.print(
-            Text(f"Written to {plain(out)}: report.html, pairs.csv, verdicts.csv, audit.json")
-        )
+        files = "report.html, pairs.csv, verdicts.csv, audit.json"
+        files += f", {CERTIFICATE}" if certify else ""
+        console.print(Text(f"Written to {plain(out)}: {files}"))
+        if certify:
+            console.print(Text(f"Re-check the certificate with: feta check {plain(out)}"))
         if partial:
             console.print(Text("The same command resumes the audit."))
     console.print()

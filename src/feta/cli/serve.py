@@ -52,11 +52,11 @@ def run_serve(request: ServeRequest) -> ExitCode:
         None if request.log is None else str(request.log),
     )
     console = Console(soft_wrap=True)
+    name = plain(request.model.name)
+    processes = "1 process" if request.jobs == 1 else f"{request.jobs} processes"
     run_server(
         options,
-        lambda url: console.print(
-            Text(f"Serving {plain(request.model.name)} on {url} with {request.jobs} process(es).")
-        ),
+        lambda url: console.print(Text(f"Serving {name} on {url} with {processes}.")),
     )
     return ExitCode.DONE
 

@@ -95,7 +95,7 @@ class TestedPeople:
         return figures
 
     def _slope(self, arm: Candidate) -> float | None:
-        """Return the slope of re-inference, where the scores are probabilities like the plain ones."""
+        """Return the slope of re-inference; None without a score to compare with."""
         if arm.aware is None:
             return None
         if arm.aware not in self.by_group:
