@@ -32,7 +32,9 @@ from feta.scorer.protocol import has_scores
 COLORS = {"unfair": "red", "fair": "green", "undecided": "yellow"}
 
 
-def show(loaded: LoadedModel, report: ReportData, *, out: Path | None, certify: bool) -> None:
+def show(
+    loaded: LoadedModel, report: ReportData, *, out: Path | None, certify: bool = False
+) -> None:
     """Print the summary, the selected counterexamples, the warnings and the written files."""
     summary, pairs, partial = report.summary, report.pairs, report.partial
     model = loaded.model
