@@ -186,9 +186,9 @@ def test_scores_that_are_no_numbers_decide_nothing() -> None:
         assert not decided([-5.0, np.nan], [1, 1], vote)
 
 
-def test_sums_that_overflow_decide_nothing() -> None:
+def test_sums_that_may_overflow_decide_nothing() -> None:
     assert decided([1e307, 1e307], [1, 1], ScoreMean())
-    assert not decided([1e307, 1e307, -1e307], [40, 1, 60], ScoreMean())
+    assert not decided([1e307, 1e307], [6, 6], ScoreMean())
 
 
 def test_too_many_votes_are_refused() -> None:
