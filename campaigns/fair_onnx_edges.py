@@ -46,6 +46,9 @@ SIDES: tuple[Side, ...] = ("above", "below")
 NEAR_1 = (1 + 1e-9, 1 - 1e-9, 1 + 2e-8, 1 - 2.0**-53, 1 + 2.0**-52, 1 + 1e-7)
 SUBNORMAL = (1e-38, 1e-40, 3e-42, 1.3e-45, 6e-46)
 
+# Relative distances of thresholds from scores: up to those by which float32 rounds such slopes.
+NEAR = (1e-15, 5e-10, 1e-9, 3e-5, 3e-2, 0.5)
+
 # Cells of rows that are no people.
 BROKEN = (np.nan, np.inf, -np.inf, 1e37, -1.0, 0.25, 0.5, 1.0, 2.0, 3.3, 7.5)
 
@@ -65,18 +68,18 @@ def random_network(rng: np.random.Generator) -> Network:
     """Draw a network of one to three layers, mostly with one neuron each."""
     width = int(rng.choice([1, 1, 1, 2]))
     first = rng.integers(-8, 9, (width, SPACE.width)) / 8 * (rng.random((width, SPACE.width)) < 0.7)
-    activation, scale = random_activation(rng, width)
+    activation, large = random_activation(rng, width)
     if rng.random() < 0.5:
         first = np.round(rng.normal(size=first.shape), 3)
-    layers = [(first, rng.integers(-4, 5, width) / 4)]
+    layers = [(first * large, rng.integers(-4, 5, width) / 4 * large)]
     if rng.random() < 0.3:
         layers.append((np.diag(rng.choice([1 + 1e-9, 1.0, -1.0], width)), np.zeros(width)))
-    layers.append((rng.choice([1.0, -1.0, 1 + 1e-9], (1, width)) * scale, np.zeros(1)))
+    layers.append((rng.choice([1.0, -1.0, 1 + 1e-9], (1, width)) * large, np.zeros(1)))
     return Network.from_layers(layers, activation=activation).with_link("logit")
 
 
 def random_activation(rng: np.random.Generator, width: int) -> tuple[Activation, float]:
-    """Draw an activation, and a factor by which its values are not all tiny."""
+    """Draw an activation, and a factor for the weights before and after it."""
     slope, other = (float(number) for number in rng.choice(NEAR_1, 2))
     tiny = float(rng.choice(SUBNORMAL))
     kinds = [
@@ -85,8 +88,8 @@ def random_activation(rng: np.random.Generator, width: int) -> tuple[Activation,
         (prelu(rng.choice(NEAR_1, width)), 1.0),
         (prelu(-rng.choice(NEAR_1, width)), 1.0),
         (piecewise("lifted", [0], [slope, other], [2.0**-155] * 2), 1.0),
-        (piecewise("tiny", [0], [0, tiny], [0, 0]), 1e36),
-        (prelu(rng.choice(SUBNORMAL, width)), 1e36),
+        (piecewise("tiny", [0], [0, tiny], [0, 0]), 1e20),
+        (prelu(rng.choice(SUBNORMAL, width)), 1e20),
         (piecewise("tiny break", [2.0**-140], [0, 1], [0, -(2.0**-140)]), 1.0),
     ]
     return kinds[rng.integers(len(kinds))]
@@ -99,7 +102,7 @@ def random_threshold(
     model = Model(SPACE, network, Threshold(0.0))
     scores = [oracle.score(model, other) for other in oracle.counterparts(model, person)]
     score = Fraction(scores[rng.integers(len(scores))])
-    near = float(rng.choice([0, 0, 5e-10, -5e-10, 1e-9, -1e-9, 3e-4, -3e-4, 1e-15]))
+    near = float(rng.choice([0, *(sign * size for sign in (-1, 1) for size in NEAR)]))
     return float(score * (1 + Fraction(near)))
 
 
