@@ -1,9 +1,10 @@
 """Campaign of fair decisions as ONNX graphs: sure ones are compared with `FairPredictor`.
 
-    python -m campaigns.fair_onnx [--people 20000] [--models 60]
+    python -m campaigns.fair_onnx [--people 20000] [--models 60] [--edges 150]
 
 First the model of `feta demo` (German credit) with each vote, on random people of its space and on
-the people of the table; then random networks at the edge, with weights and several classes.
+the people of the table; then random networks at the edge, with weights and several classes; last,
+small networks that runtimes simplify wrongly, in `campaigns/fair_onnx_edges.py`.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+from campaigns.fair_onnx_edges import of_edges
 from campaigns.result import finish
 from feta import FairPredictor, Model, datasets
 from feta.arrays import Answers, Flags, Matrix
@@ -117,10 +119,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--people", type=int, default=20_000)
     parser.add_argument("--models", type=int, default=60)
+    parser.add_argument("--edges", type=int, default=150)
     options = parser.parse_args()
     started = time.perf_counter()
     counts = of_german(options.people) if options.people else Counter()
     counts.update(of_random_models(options.models))
+    counts.update(of_edges(options.edges))
     sys.exit(finish(counts, started))
 
 

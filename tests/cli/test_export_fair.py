@@ -19,6 +19,7 @@ from feta import (
     VoteWeights,
     save_model,
 )
+from feta.io.mlflow_folder import write_mlflow
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -118,3 +119,25 @@ def test_an_mlflow_model_decides_as_the_predictor(
     assert set(answers) == {"no", "yes"}
     with pytest.raises(mlflow.exceptions.MlflowException, match="enforce schema"):
         mlflow.pyfunc.load_model("deployed").predict(people.drop(columns="income"))
+
+
+@pytest.mark.filterwarnings("ignore")  # of mlflow and what it imports
+@pytest.mark.parametrize("values", [(1, 2), (True, False), ("a", "b")])
+def test_an_mlflow_model_takes_a_column_with_and_without_empty_cells(
+    tmp_path: Path, values: tuple[str | int | bool, ...]
+) -> None:
+    """Pandas reads integers as floats, and booleans as objects, where a cell is empty."""
+    mlflow = pytest.importorskip("mlflow")
+    age = Integer("age", 18, 20, sensitive=True)
+    kind, count = Categorical("kind", values, missing=True), Integer("count", 0, 5, missing=True)
+    space = FeatureSpace((age, kind, count))
+    weights = [[0.0, 1.0, -1.0, 2.0, 0.0, 3.0]]
+    predictor = FairPredictor(Model(space, Network.from_layers([(weights, [0.0])]), Threshold(0.0)))
+    write_mlflow(predictor, tmp_path / "deployed")
+    model = mlflow.pyfunc.load_model(str(tmp_path / "deployed"))
+    for cells in ([values[0], values[1]], [values[0], None], [None, values[1]]):
+        for counts in ([1, 2], [1, None]):
+            people = pd.DataFrame({"kind": cells, "count": counts})
+            rows = space.encode(people, sensitive="ignore")
+            truth = predictor.decide(rows).tolist()
+            assert model.predict(people) == [predictor.model.describe(one) for one in truth]

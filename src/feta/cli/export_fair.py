@@ -1,5 +1,7 @@
 """`feta export --fair`: the fair decision as one ONNX graph, replayed before it is announced."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from feta.arrays import Answers, Flags, Matrix
+from feta.arrays import Answers, Array, Flags, Matrix
 from feta.errors import NetworkError, unknown_choice
 from feta.io.fair_onnx.graph import Precision
 from feta.io.fair_onnx.write import write_fair_onnx
@@ -56,13 +58,23 @@ def export_fair(predictor: FairPredictor, out: Path, precision: str, console: Co
 
 
 def _replay(path: Path, rows: Matrix, precision: str, n_people: int) -> tuple[Answers, Flags]:
-    """Return the outputs of the written file, by ONNX's reference evaluator."""
-    from onnx.reference import ReferenceEvaluator
-
-    graph = ReferenceEvaluator(str(path))
-    parts: list[Any] = [
-        graph.run(None, {"people": rows[start : start + n_people].astype(precision)})
+    """Return the outputs of the written file."""
+    run = _runtime(path)
+    parts = [
+        run({"people": rows[start : start + n_people].astype(precision)})
         for start in range(0, len(rows), n_people)
     ]
     decisions, sure = (np.concatenate([part[index] for part in parts]) for index in (0, 1))
     return decisions, sure
+
+
+def _runtime(path: Path) -> Callable[[dict[str, Array]], Any]:
+    """Return onnxruntime, which optimizes the graph, if it is installed, or ONNX's reference."""
+    try:
+        import onnxruntime  # an extra
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+
+        return partial(ReferenceEvaluator(str(path)).run, None)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return partial(session.run, None)

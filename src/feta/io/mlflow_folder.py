@@ -85,18 +85,25 @@ def _read_columns(space: FeatureSpace) -> list[Attribute]:
     return [a for a in space.attributes if not (isinstance(a, Derived) or space.is_sensitive(a))]
 
 
-def _type_of(attribute: Attribute) -> str:
-    """Return MLflow's type of a column as pandas reads it; integers with gaps are floats."""
+def _type_of(attribute: Attribute) -> Any:  # noqa: ANN401 - mlflow is optional
+    """Return MLflow's type of a column as pandas reads it.
+
+    A column of integers or booleans has another type where a cell is empty, and MLflow would refuse
+    one of the two; FETA checks the cells itself.
+    """
+    from mlflow.types.schema import AnyType  # noqa: PLC0415 - optional
+
     match attribute:
         case Categorical():
-            return _type_of_values(attribute)
-        case Integer(missing=False):
-            return "long"
+            kind = _kind_of_values(attribute)
+        case Integer():
+            kind = "long"
         case _:
             return "double"
+    return AnyType() if attribute.missing and kind != "string" else kind
 
 
-def _type_of_values(attribute: Categorical) -> str:
+def _kind_of_values(attribute: Categorical) -> str:
     kinds = {type(value) for value in attribute.values}
     names = {bool: "boolean", int: "long"}
     return names.get(kinds.pop(), "string") if len(kinds) == 1 else "string"

@@ -1,4 +1,10 @@
-"""A graph of ONNX operators in one floating-point format, while it is written."""
+"""A graph of ONNX operators in one floating-point format, while it is written.
+
+onnxruntime removes an addition or subtraction of one stored number that float32 rounds to 0, and a
+product or quotient with one that float32 rounds to 1, also in float64. A product with 1 + 1e-9 is
+lost this way, and the bounds are then too small. So no such operator here has one stored number as
+an operand: `plus` and `times` write other operators in that case, which keep it.
+"""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,17 +67,31 @@ class Graph:
         self.arrays.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
-    def nearest(self, array: Array) -> str:
-        """Store numbers rounded to the nearest of the format; raise if it cannot hold them."""
-        return self.store(rounded(array, self.precision))
+    def rounded(self, array: ArrayLike) -> Array:
+        """Return numbers rounded to the nearest of the format; raise if it cannot hold them."""
+        return rounded(np.asarray(array, dtype=np.float64), self.precision)
+
+    def upward(self, array: ArrayLike) -> Array:
+        """Return numbers rounded up to the format, for a bound."""
+        return rounded_up(np.asarray(array, dtype=np.float64), self.precision)
+
+    def nearest(self, array: ArrayLike) -> str:
+        """Store numbers rounded to the nearest of the format."""
+        return self.store(self.rounded(array))
 
     def above(self, array: ArrayLike) -> str:
-        """Store numbers rounded up, for a bound."""
-        return self.store(toward(np.asarray(array, dtype=np.float64), self.precision, np.inf))
+        """Store numbers rounded up to the format."""
+        return self.store(self.upward(array))
 
-    def below(self, array: ArrayLike) -> str:
-        """Store numbers rounded down."""
-        return self.store(toward(np.asarray(array, dtype=np.float64), self.precision, -np.inf))
+    def plus(self, values: str, terms: Array) -> str:
+        """Add stored numbers."""
+        return self.apply("Add" if terms.size > 1 else "Sum", values, self.store(terms))
+
+    def times(self, values: str, factors: Array, *, width: int) -> str:
+        """Multiply the last axis, which has this width, by stored numbers."""
+        if width > 1:
+            return self.apply("Mul", values, self.store(np.broadcast_to(factors, width)))
+        return self.apply("MatMul", values, self.store(factors.reshape(1, 1)))
 
     def exact(self, value: str) -> str:
         """Return values as float64, which holds every float32."""
@@ -126,9 +146,9 @@ def rounded(array: Array, precision: Precision) -> Array:
     return result
 
 
-def toward(array: Array, precision: Precision, end: float) -> Array:
-    """Return numbers rounded toward an end; one that the format does not hold becomes infinite."""
+def rounded_up(array: Array, precision: Precision) -> Array:
+    """Return numbers rounded up; one that the format does not hold becomes infinite."""
     with np.errstate(over="ignore", under="ignore"):
         result = array.astype(precision)
-    wrong = result.astype(np.float64) < array if end > 0 else result.astype(np.float64) > array
-    return np.where(wrong, np.nextafter(result, np.asarray(end, dtype=precision)), result)
+    end = np.asarray(np.inf, dtype=precision)
+    return np.where(result.astype(np.float64) < array, np.nextafter(result, end), result)

@@ -32,22 +32,27 @@ def decide(
     graph: Graph, scores: GraphScores, model: Model, *, votes: Counts, mean: MeanDecision | None
 ) -> GraphDecision:
     """Add the vote of a model's counterparts."""
+    if int(votes.sum()) >= LARGEST_SUM // 2:
+        raise SchemaError(
+            f"too many votes for a graph: got {int(votes.sum())} per person; expected fewer than "
+            f"{LARGEST_SUM // 2}; fit the weights to fewer people"
+        )
     values, errors = graph.exact(scores.values), graph.exact(scores.errors)
     if mean is not None:
         return _by_mean(graph, values, errors, votes=votes, mean=mean)
+    lows, highs = _score_limits(graph, values, errors, width=model.scorer.outputs)
     if model.rule.threshold is not None:
-        return _by_majority(graph, values, errors, model=model, votes=votes)
-    return _by_class(graph, values, errors, votes=votes)
+        return _by_majority(graph, lows, highs, model=model, votes=votes)
+    return _by_class(graph, lows, highs, votes=votes)
 
 
 def _by_majority(
-    graph: Graph, values: str, errors: str, *, model: Model, votes: Counts
+    graph: Graph, lows: str, highs: str, *, model: Model, votes: Counts
 ) -> GraphDecision:
     """Count the scores that are provably on a side; a tie of votes is favorable."""
-    threshold, total = model.rule.threshold, int(votes.sum())
-    distance = _flat(graph, graph.apply("Sub", values, graph.store(np.float64(threshold))))
-    above = graph.apply("Greater", distance, errors)
-    below = graph.apply("Less", distance, graph.apply("Neg", errors))
+    threshold, total = graph.store(np.float64(model.rule.threshold)), int(votes.sum())
+    above = graph.apply("Greater", _flat(graph, lows), threshold)
+    below = graph.apply("Less", _flat(graph, highs), threshold)
     sides = (above, below) if model.rule.favors == "above" else (below, above)
     favorable, unfavorable = (_sum(graph, graph.numbers(side, exact=True), votes) for side in sides)
     return _either(
@@ -66,28 +71,30 @@ def _by_mean(
             "no graph for a mean of several classes or of a regression: got one; expected two "
             "decisions by a threshold, or a majority of classes; use feta serve"
         )
-    scale = int(votes.sum()) * vote.unit
     match vote:
         case GradedBallot():
             return _by_grades(graph, values, errors, votes=votes, ballot=vote, cutoff=cutoff)
         case ScoreMean():
-            lows, highs = _score_sums(graph, values, errors, votes)
-            return _by_cutoff(graph, lows, highs, edge=cutoff.edge(scale), cutoff=cutoff)
+            return _by_sum(graph, values, errors, votes=votes, cutoff=cutoff)
         case _:
             raise SchemaError(f"no graph for this vote: got {type(vote).__name__}; use feta serve")
 
 
-def _score_sums(graph: Graph, values: str, errors: str, votes: Counts) -> tuple[str, str]:
-    """Bound Σ votes · score, as `ScoreMean` does."""
+def _by_sum(
+    graph: Graph, values: str, errors: str, *, votes: Counts, cutoff: CutOff
+) -> GraphDecision:
+    """Bound Σ votes · score, as `ScoreMean` does; a sum that may overflow decides nothing."""
     relative, n_votes = FLOAT64.gamma(len(votes) + 2), float(votes.sum())
     flat = _flat(graph, values)
     total = _sum(graph, flat, votes)
     size = _sum(graph, graph.apply("Abs", flat), votes)
-    error = graph.apply("Mul", _column(graph, errors), graph.store(n_votes * (1 + 2 * relative)))
-    radius = graph.apply("Add", error, graph.apply("Mul", size, graph.store(2 * relative)))
-    radius = graph.apply("Add", radius, graph.store(FLOAT64.tiny))
-    radius = graph.apply("Mul", radius, graph.store(upward(len(votes))))
-    return _interval(graph, total, radius)
+    error = graph.times(errors, np.array(n_votes * (1 + 2 * relative)), width=1)
+    rounding = graph.times(size, np.array(2 * relative), width=1)
+    radius = graph.plus(graph.apply("Add", error, rounding), np.array(FLOAT64.tiny))
+    radius = graph.times(radius, np.array(upward(len(votes))), width=1)
+    lows, highs = _interval(graph, total, _radius(graph, size, radius, width=1))
+    outcome = _by_cutoff(graph, lows, highs, edge=cutoff.edge(int(n_votes)), cutoff=cutoff)
+    return _only_where(graph, graph.apply("Less", size, graph.store(FLOAT64.huge)), outcome)
 
 
 def _by_grades(
@@ -100,26 +107,31 @@ def _by_grades(
             f"too many votes for a graph: got {int(votes.sum())} per person; expected fewer than "
             f"{LARGEST_SUM // ballot.unit}; fit the weights to fewer people"
         )
-    lows, highs = _interval(graph, _flat(graph, values), errors)
+    lows, highs = _score_limits(graph, values, errors, width=1)
     grades = graph.store(ballot.grades.astype(np.float64))
     sums = [
-        _sum(graph, graph.apply("Gather", grades, _cells(graph, ballot, end)), votes)
+        _sum(graph, graph.apply("Gather", grades, _cells(graph, ballot, _flat(graph, end))), votes)
         for end in (lows, highs)
     ]
-    return _by_cutoff(graph, *sums, edge=cutoff.edge(scale), cutoff=cutoff)
+    outcome = _by_cutoff(graph, *sums, edge=cutoff.edge(scale), cutoff=cutoff)
+    # NaN reaches no threshold, so both of its cells are the first one.
+    numbers = graph.every(graph.apply("LessOrEqual", _flat(graph, lows), _flat(graph, highs)))
+    return _only_where(graph, numbers, outcome)
 
 
 def _cells(graph: Graph, ballot: GradedBallot, scores: str) -> str:
-    """Return the number of thresholds that each score reaches, by bisection."""
+    """Return the number of thresholds that each score reaches, by bisection.
+
+    Nothing reaches NaN, so that no cell is beyond the last grade, even for infinite scores.
+    """
     n_steps = len(ballot.thresholds).bit_length()
-    padded = np.full(2**n_steps - 1, np.inf)
-    padded[: len(ballot.thresholds)] = ballot.thresholds
+    padded = np.full(2**n_steps, np.nan)
+    padded[1 : len(ballot.thresholds) + 1] = ballot.thresholds
     thresholds = graph.store(padded)
     cells = graph.store(np.zeros((1, 1), dtype=np.int64))
     for step in reversed(range(n_steps)):
         beyond = graph.apply("Add", cells, graph.store(np.int64(2**step)))
-        index = graph.apply("Sub", beyond, graph.store(np.int64(1)))
-        reached = graph.apply("LessOrEqual", graph.apply("Gather", thresholds, index), scores)
+        reached = graph.apply("LessOrEqual", graph.apply("Gather", thresholds, beyond), scores)
         cells = graph.apply("Where", reached, beyond, cells)
     return cells
 
@@ -141,23 +153,23 @@ def _by_cutoff(
     return _either(graph, favorable, unfavorable)
 
 
-def _by_class(graph: Graph, values: str, errors: str, *, votes: Counts) -> GraphDecision:
+def _by_class(graph: Graph, lows: str, highs: str, *, votes: Counts) -> GraphDecision:
     """Count the votes of each class; the first class wins a tie.
 
     A counterpart votes for a class whose lowest score exceeds the highest of every other one. Only
-    the class with the largest highest score can do this, so the second largest is compared.
+    the class with the largest highest score can do this, so the second largest is compared. The
+    class with the most certain votes leads if it has more than the second and all uncertain ones.
     """
-    spread = graph.apply("Unsqueeze", errors, graph.store([1]))
-    lows, highs = _interval(graph, values, spread)
     rival = graph.second_largest(highs, axis=2)[1]
-    wins = graph.numbers(graph.apply("Greater", lows, rival), exact=True)
-    weighted = graph.apply("Mul", wins, graph.store(votes.astype(np.float64)[None, :, None]))
+    wins, weights = graph.apply("Greater", lows, rival), votes.astype(np.float64)[None, :, None]
+    weighted = graph.apply("Where", wins, graph.store(weights), graph.store(np.array(0.0)))
     counts = graph.apply("ReduceSum", weighted, graph.store([1]), keepdims=0)
     certain = graph.apply("ReduceSum", counts, graph.store([1]), keepdims=1)
-    unknown = graph.apply("Sub", graph.store(np.float64(votes.sum())), certain)
     most, second = graph.second_largest(counts, axis=1)
-    lead = graph.apply("Greater", graph.apply("Sub", most, second), unknown)
-    every = graph.apply("Equal", unknown, graph.store(np.float64(0.0)))
+    total = graph.store(np.float64(votes.sum()))
+    margin = graph.apply("Sub", graph.apply("Add", most, certain), second)
+    lead = graph.apply("Greater", margin, total)
+    every = graph.apply("Equal", certain, total)
     decision = graph.apply("ArgMax", counts, axis=1, keepdims=0)
     return GraphDecision(decision, _row(graph, graph.apply("Or", lead, every)))
 
@@ -167,11 +179,27 @@ def _either(graph: Graph, favorable: str, unfavorable: str) -> GraphDecision:
     return GraphDecision(_row(graph, favorable), _row(graph, sure))
 
 
-def _interval(graph: Graph, values: str, errors: str) -> tuple[str, str]:
-    """Return values ± errors, rounded outward."""
-    size = graph.apply("Mul", graph.apply("Abs", values), graph.store(np.float64(DIFFERENCE)))
-    radius = graph.apply("Mul", errors, graph.store(np.float64(1 + DIFFERENCE)))
-    radius = graph.apply("Add", graph.apply("Add", radius, size), graph.store(FLOAT64.tiny))
+def _only_where(graph: Graph, condition: str, outcome: GraphDecision) -> GraphDecision:
+    """Return an outcome that is sure only where a condition holds, too."""
+    holds = graph.apply("Reshape", condition, graph.store([-1]))
+    return GraphDecision(outcome.decision, graph.apply("And", outcome.sure, holds))
+
+
+def _score_limits(graph: Graph, values: str, errors: str, *, width: int) -> tuple[str, str]:
+    """Return the lowest and the highest score of each counterpart, (rows, counterparts, width)."""
+    size = graph.apply("ReduceMax", graph.apply("Abs", values), axes=[1], keepdims=0)
+    radius = _radius(graph, size, errors, width=width)
+    return _interval(graph, values, graph.apply("Unsqueeze", radius, graph.store([1])))
+
+
+def _radius(graph: Graph, size: str, errors: str, *, width: int) -> str:
+    """Return errors (rows, width) with room for a difference with numbers up to a size."""
+    widened = graph.times(errors, np.array(1 + DIFFERENCE), width=width)
+    rounding = graph.times(size, np.array(DIFFERENCE), width=width)
+    return graph.plus(graph.apply("Add", widened, rounding), np.array(FLOAT64.tiny))
+
+
+def _interval(graph: Graph, values: str, radius: str) -> tuple[str, str]:
     return graph.apply("Sub", values, radius), graph.apply("Add", values, radius)
 
 
@@ -180,16 +208,11 @@ def _flat(graph: Graph, values: str) -> str:
     return graph.apply("Squeeze", values, graph.store([2]))
 
 
-def _column(graph: Graph, errors: str) -> str:
-    """Return the error of the only output as a vector, (rows,)."""
-    return graph.apply("Squeeze", errors, graph.store([1]))
-
-
 def _row(graph: Graph, values: str) -> str:
-    """Return one value per row from (rows, 1) or (rows,)."""
-    return graph.apply("Reshape", values, graph.store([-1]))
+    """Return one value per row from (rows, 1)."""
+    return graph.apply("Squeeze", values, graph.store([1]))
 
 
 def _sum(graph: Graph, values: str, votes: Counts) -> str:
-    """Return Σ votes · value over the counterparts, (rows,); exact for integers below 2^53."""
-    return graph.apply("MatMul", values, graph.store(votes.astype(np.float64)))
+    """Return Σ votes · value over the counterparts, (rows, 1); exact for integers below 2^53."""
+    return graph.apply("MatMul", values, graph.store(votes.astype(np.float64)[:, None]))

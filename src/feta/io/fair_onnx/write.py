@@ -14,7 +14,6 @@ from feta.io.fair_onnx.votes import decide
 from feta.io.regular_file import atomic_write
 from feta.model import Model
 from feta.rule import rule_kind
-from feta.scorer.network.error_bounds import largest_activations
 from feta.scorer.network.network import network_of
 from feta.vote.mean_decision import mean_decision
 from feta.vote.stored_votes import Decider, StoredVotes
@@ -50,9 +49,7 @@ def write_fair_onnx(
 
 def _write(graph: Graph, model: Model, votes: StoredVotes, columns: SharedColumns) -> bytes:
     network = network_of(model.scorer)
-    largest = [float(size.max()) for size in largest_activations(network, model.space.magnitudes)]
-    largest.append(float(model.space.magnitudes.max()))
-    check_overflow(network, largest, graph.arithmetic, precision=graph.precision)
+    check_overflow(network, model.space.magnitudes, graph)
     mean = mean_decision(model, votes.vote, votes.level, votes.ballot)
     ids, counts = _listed_votes(model, votes)
     scores = counterpart_scores(graph, network, model.relation, columns=columns, ids=ids)
