@@ -101,12 +101,12 @@ def test_an_input_is_not_overwritten(folder: Path) -> None:
 
 
 def test_a_counted_model_is_recorded_and_not_proved(folder: Path) -> None:
-    (folder / "scoring.py").write_text(
+    (folder / "certified_function.py").write_text(
         "def good(rows):\n    return (rows['age'] > 40).to_numpy()\n"
     )
     schema = "[columns.age]\ntype = 'integer'\nmin = 18\nmax = 90\nsensitive = true\n"
     (folder / "schema.toml").write_text(schema)
-    command = ("audit", "--predict", "scoring:good", "--schema", "schema.toml", *AUDIT[2:])
+    command = ("audit", "--predict", "certified_function:good", "--schema", "schema.toml", *AUDIT[2:])
     done = run(*command, cwd=folder)
     assert done.returncode == 1, done.stderr
     assert not (folder / "out" / "model.feta").exists()

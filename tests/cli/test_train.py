@@ -71,7 +71,7 @@ def test_a_model_and_its_curve_are_written_and_fit_the_schema(folder: Path) -> N
 
 @needs("torch")
 def test_a_killed_training_resumes_to_the_same_bytes(folder: Path) -> None:
-    options = ("--epochs", "150")  # long enough to be interrupted
+    options = ("--epochs", "1000")  # three seconds, long enough to be interrupted
     assert train(folder, *options, "--out", "whole.onnx", separate=True).returncode == 0
     arguments = [
         "train",

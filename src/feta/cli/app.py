@@ -415,7 +415,7 @@ def export(
     external_data: External = False,
     trust_pickle: TrustPickle = False,
 ) -> int:
-    """Write a model including its preprocessing, or its fair decision.
+    """Write a model with preprocessing, or its fair decision.
 
     The file is ONNX with raw columns, or a .feta file. With --fair, it is an ONNX graph that needs
     no sensitive column and says whether its decision is sure.
