@@ -106,7 +106,14 @@ def test_a_counted_model_is_recorded_and_not_proved(folder: Path) -> None:
     )
     schema = "[columns.age]\ntype = 'integer'\nmin = 18\nmax = 90\nsensitive = true\n"
     (folder / "schema.toml").write_text(schema)
-    command = ("audit", "--predict", "certified_function:good", "--schema", "schema.toml", *AUDIT[2:])
+    command = (
+        "audit",
+        "--predict",
+        "certified_function:good",
+        "--schema",
+        "schema.toml",
+        *AUDIT[2:],
+    )
     done = run(*command, cwd=folder)
     assert done.returncode == 1, done.stderr
     assert not (folder / "out" / "model.feta").exists()
