@@ -100,7 +100,7 @@ def _type_of(attribute: Attribute) -> Any:  # noqa: ANN401 - mlflow is optional
             kind = "long"
         case _:
             return "double"
-    return AnyType() if attribute.missing and kind != "string" else kind
+    return AnyType() if attribute.missing and kind != "string" else kind  # type: ignore[no-untyped-call]  # MLflow has no types here
 
 
 def _kind_of_values(attribute: Categorical) -> str:
