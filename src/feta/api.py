@@ -67,9 +67,9 @@ def verify_many(
     for rows in _rows_by_model(queries).values():
         asked = [queries[row] for row in rows]
         chosen = choose(asked[0], engine)
-        solved = chosen.solve_many(asked, budget)
+        solved, trusted = chosen.solve_many(asked, budget), is_ours(chosen)
         for row, query, verdict in zip(rows, asked, solved, strict=True):
-            verdicts[row] = admit(query, verdict, trusted=is_ours(chosen))
+            verdicts[row] = admit(query, verdict, trusted=trusted)
     return [verdicts.get(row, NOT_ADMITTED) for row in range(len(queries))]
 
 
