@@ -64,6 +64,16 @@ def test_bad_rows_are_refused_by_column_while_others_are_decided(client: httpx.C
     assert all("row" not in why for _, why in refused.values())
 
 
+@pytest.mark.parametrize("row", [[records(1)[0]], [], "income", 17, None, True])
+def test_a_list_of_something_else_is_not_a_list_of_records(
+    client: httpx.Client, row: object
+) -> None:
+    answer = client.post("/v1/decide", json=[row])
+    assert answer.json()["decisions"] == [None]
+    why = f"not a record: got {type(row).__name__}; expected an object of columns"
+    assert answer.json()["refused"] == [{"row": 0, "column": None, "why": why}]
+
+
 def test_many_bad_rows_are_all_listed(client: httpx.Client) -> None:
     people = [person | {"debt": -1} for person in records(40, seed=5)]
     people[20]["debt"] = 1.0
@@ -218,11 +228,15 @@ def test_every_answer_has_security_headers(client: httpx.Client) -> None:
     for address in ("/", "/page.js", "/v1/schema", "/nowhere"):
         headers = client.get(address).headers
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["x-frame-options"] == "DENY"
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["cache-control"] == "no-store"
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]
         assert "server" not in headers
+    for address in ("/", "/page.js", "/page.css"):
+        headers = client.get(address).headers
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "no-referrer"
 
 
 def test_answers_name_the_file(

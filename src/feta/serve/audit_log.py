@@ -33,12 +33,12 @@ def person_hashes(people: Matrix, key: bytes) -> list[str]:
     """Return the keyed hash of each row of shared columns."""
     content = (people + 0.0).tobytes()  # −0.0 equals 0.0
     size = people.shape[1] * people.itemsize
-    return [
-        hashlib.blake2b(
-            content[row * size : (row + 1) * size], key=key, digest_size=PERSON_BYTES
-        ).hexdigest()
-        for row in range(len(people))
-    ]
+    keyed, hashes = hashlib.blake2b(key=key, digest_size=PERSON_BYTES), []
+    for row in range(len(people)):
+        state = keyed.copy()  # the key is hashed once
+        state.update(content[row * size : (row + 1) * size])
+        hashes.append(state.hexdigest())
+    return hashes
 
 
 def shared_key(folder: Path) -> bytes:
@@ -84,29 +84,26 @@ class AuditLog:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         return cls(path, descriptor, key)
 
-    def record(self, decided: DecidedPeople, *, client: str) -> None:
-        """Append the decisions of one request, before they are answered."""
-        shared = decided.people[:, decided.served.shared]
-        self.append(
-            {
-                "time": round(time.time(), 3),
-                "client": client,
-                "model": decided.served.digest,
-                "people": person_hashes(shared, self.key),
-                "decisions": decided.names,
-                "refused": len(decided.refused),
-            }
-        )
+    def entry(self, decided: DecidedPeople, *, client: str) -> dict[str, Any]:
+        """Return the content of a line about the decisions of one request."""
+        shared = decided.people.take(decided.served.shared, axis=1)
+        return {
+            "client": client,
+            "model": decided.served.digest,
+            "people": person_hashes(shared, self.key),
+            "decisions": decided.names,
+            "refused": len(decided.refused),
+        }
 
     def append(self, content: dict[str, Any]) -> None:
-        """Append one line that continues the chain."""
-        line = orjson.dumps({"previous": self.previous, **content})
+        """Append one line that continues the chain; two threads must not do this at once."""
+        line = orjson.dumps({"previous": self.previous, "time": round(time.time(), 3), **content})
         self.previous = hashlib.sha256(line).hexdigest()
         os.write(self.descriptor, line + b"\n")
 
     def close(self) -> None:
         """End the file with a line that says so; one without it was killed."""
-        self.append({"time": round(time.time(), 3), "closed": True})
+        self.append({"closed": True})
         os.close(self.descriptor)
 
 

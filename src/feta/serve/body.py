@@ -34,6 +34,8 @@ def declared_length(headers: Headers, limits: ServiceLimits) -> int | None:
 
 def media_type(headers: Headers) -> bytes:
     """Return the content type; raise unless it is one that the service reads."""
+    if headers.get(b"content-type") == JSON and b"content-encoding" not in headers:
+        return JSON
     encoding = headers.get(b"content-encoding", b"identity").strip().lower()
     if encoding != b"identity":
         raise Refusal(
@@ -60,35 +62,21 @@ def media_type(headers: Headers) -> bytes:
 
 async def read_body(receive: Receive, limits: ServiceLimits) -> bytes:
     """Read the body; raise if it is too long or too slow."""
-    message = await _next(receive, limits)
-    if not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > limits.body_bytes:
-            raise _too_long(len(body), limits)
-        return body
-    parts, size = [message.get("body", b"")], len(message.get("body", b""))
+    parts: list[bytes] = []
+    size, more = 0, True
     try:
         async with asyncio.timeout(limits.body_seconds):
-            while message.get("more_body"):
-                message = await _next(receive, limits)
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ConnectionResetError
                 parts.append(message.get("body", b""))
-                size += len(parts[-1])
+                size, more = size + len(parts[-1]), message.get("more_body", False)
                 if size > limits.body_bytes:
                     raise _too_long(size, limits)
     except TimeoutError:
         raise _too_slow(limits) from None
-    return b"".join(parts)
-
-
-async def _next(receive: Receive, limits: ServiceLimits) -> Message:
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            message = await receive()
-    except TimeoutError:
-        raise _too_slow(limits) from None
-    if message["type"] == "http.disconnect":
-        raise ConnectionResetError
-    return message
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def parse_json(body: bytes) -> Any:  # noqa: ANN401 - JSON

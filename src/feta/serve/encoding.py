@@ -56,6 +56,9 @@ def encode_people(served: Served, records: Sequence[Mapping[str, object]]) -> Ma
 
 def encode_request(served: Served, records: Sequence[object]) -> EncodedPeople:
     """Encode all records that can be decided, and list the others."""
+    people = _usual(served, records)
+    if people is not None:
+        return EncodedPeople(people, tuple(range(len(records))), ())
     refused = {
         row: why for row, record in enumerate(records) if (why := _shape(served, row, record))
     }
@@ -72,6 +75,20 @@ def encode_request(served: Served, records: Sequence[object]) -> EncodedPeople:
             row = rows.pop(error.row)
             refused[row] = refused_row(row, error)
     return EncodedPeople(people, tuple(rows), tuple(refused[row] for row in sorted(refused)))
+
+
+def _usual(served: Served, records: Sequence[Any]) -> Matrix | None:
+    """Encode records whose columns are all known and whose cells are all usual, else None.
+
+    The row plan reads every required column, so none of them is missing.
+    """
+    if set(map(type, records)) != {dict}:  # a list of one list is not a list of records
+        return None
+    who = records[0] if len(records) == 1 else records  # one record needs no columns
+    people = served.row_plan.encode(who)
+    if people is None or not all(map(served.known.issuperset, records)):
+        return None
+    return None if served.model.space.open_limits.outside(people) else people
 
 
 def _one_by_one(

@@ -1,7 +1,7 @@
 """What each address answers; all work is done by functions that know nothing of HTTP."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -44,10 +44,14 @@ class Service:
     slots: Slots
     log: AuditLog | None = None
 
-    def note(self, decided: DecidedPeople, client: str) -> None:
-        """Log and count decisions before they are answered."""
-        if self.log is not None:
-            self.log.record(decided, client=client)
+    def entry(self, decided: DecidedPeople, client: str) -> dict[str, Any] | None:
+        """Return what is to be logged, if there is a log."""
+        return None if self.log is None else self.log.entry(decided, client=client)
+
+    def note(self, decided: DecidedPeople, entry: dict[str, Any] | None) -> None:
+        """Log and count decisions before they are answered; only the event loop does this."""
+        if self.log is not None and entry is not None:
+            self.log.append(entry)
         self.metrics.decided(decided)
 
 
@@ -64,18 +68,15 @@ async def decide(service: Service, request: PostedRequest) -> bytes:
     """Decide one record, a list of them, or an Arrow stream."""
     kind = media_type(request.headers)
     if _is_short(service, request) and kind != ARROW:
-        async with service.slots.short():
+        with service.slots.short():
             body = parse_json(await read_body(request.receive, service.limits))
             if isinstance(body, dict):
                 return _one(service, body, request.client)
         async with service.slots.long():
-            return await _many(service, body, request)
+            return await _in_thread(service, request, lambda: body)
     async with service.slots.long():
         content = await read_body(request.receive, service.limits)
-        body = await asyncio.to_thread(_parse, content, kind, service.limits)
-        if isinstance(body, dict):
-            return _one(service, body, request.client)
-        return await _many(service, body, request)
+        return await _in_thread(service, request, lambda: _parse(content, kind, service.limits))
 
 
 def _parse(content: bytes, kind: bytes, limits: ServiceLimits) -> Any:  # noqa: ANN401 - JSON
@@ -89,36 +90,55 @@ def _is_short(service: Service, request: PostedRequest) -> bool:
 
 def _one(service: Service, record: dict[str, Any], client: str) -> bytes:
     decided = decide_records(service.current.served, [record])
-    service.note(decided, client)
+    service.note(decided, service.entry(decided, client))
     return orjson.dumps(decided.single())
 
 
-async def _many(service: Service, records: object, request: PostedRequest) -> bytes:
-    served = service.current.served
-    if not isinstance(records, list):
-        raise Refusal(
-            HTTPStatus.BAD_REQUEST,
-            f"invalid body: got {type(records).__name__}; expected a record (an object of columns) "
-            "or a list of records",
-        )
-    check_number(len(records))
+async def _in_thread(service: Service, request: PostedRequest, parse: Callable[[], Any]) -> bytes:
+    """Answer a long request outside the event loop, until its client has gone."""
     gone = asyncio.ensure_future(request.receive())
     try:
-        decided = await _in_chunks(served, records, gone)
+        answer = await asyncio.to_thread(_many, service, request.client, parse, gone.done)
     finally:
         gone.cancel()
-    service.note(decided, request.client)
-    return await asyncio.to_thread(orjson.dumps, decided.many(len(records)))
+    service.note(answer.decided, answer.entry)
+    return answer.content
 
 
-async def _in_chunks(
-    served: Served, records: Sequence[object], gone: "asyncio.Future[Any]"
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that is logged before it is sent."""
+
+    content: bytes
+    decided: DecidedPeople
+    entry: dict[str, Any] | None
+
+
+def _many(
+    service: Service, client: str, parse: Callable[[], Any], gone: Callable[[], bool]
+) -> Answer:
+    body = parse()
+    if not isinstance(body, dict | list):
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST,
+            f"invalid body: got {type(body).__name__}; expected a record (an object of columns) "
+            "or a list of records",
+        )
+    records = [body] if isinstance(body, dict) else body
+    check_number(len(records))
+    decided = _in_chunks(service.current.served, records, gone)
+    content = decided.many(len(records)) if records is body else decided.single()
+    return Answer(orjson.dumps(content), decided, service.entry(decided, client))
+
+
+def _in_chunks(
+    served: Served, records: Sequence[object], gone: Callable[[], bool]
 ) -> DecidedPeople:
     parts: list[DecidedPeople] = []
     for start in range(0, len(records), CHUNK):
-        if gone.done():
+        if gone():
             raise ConnectionResetError
-        part = await asyncio.to_thread(decide_records, served, records[start : start + CHUNK])
+        part = decide_records(served, records[start : start + CHUNK])
         parts.append(part.moved(start))
     return DecidedPeople.joined(parts)
 
@@ -126,12 +146,21 @@ async def _in_chunks(
 async def infer_many(service: Service, request: PostedRequest) -> bytes:
     """Decide the tensors of an Open Inference request."""
     media_type(request.headers)
-    places = service.slots.short() if _is_short(service, request) else service.slots.long()
-    async with places:
-        body = parse_json(await read_body(request.receive, service.limits))
-        answer, decided = await asyncio.to_thread(infer, service.current.served, body)
-        service.note(decided, request.client)
-        return orjson.dumps(answer)
+    if _is_short(service, request):
+        with service.slots.short():
+            content = await read_body(request.receive, service.limits)
+            answer = _infer(service, content, request.client)
+    else:
+        async with service.slots.long():
+            content = await read_body(request.receive, service.limits)
+            answer = await asyncio.to_thread(_infer, service, content, request.client)
+    service.note(answer.decided, answer.entry)
+    return answer.content
+
+
+def _infer(service: Service, content: bytes, client: str) -> Answer:
+    answer, decided = infer(service.current.served, parse_json(content))
+    return Answer(orjson.dumps(answer), decided, service.entry(decided, client))
 
 
 async def decide_counterparts(service: Service, request: PostedRequest) -> bytes:

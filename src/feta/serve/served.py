@@ -16,6 +16,7 @@ from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.rule.protocol import Outcome
 from feta.space.attribute import Derived
+from feta.space.row_plan import RowPlan
 from feta.space.sampling import draw_people
 
 # The first decisions prepare tables; a request should not wait for them.
@@ -62,6 +63,11 @@ class Served:
     def known(self) -> frozenset[str]:
         """The columns that a record may have; sensitive ones are ignored."""
         return frozenset(attribute.name for attribute in self.model.space.attributes)
+
+    @cached_property
+    def row_plan(self) -> RowPlan:
+        """How usual records become rows; sensitive cells are not read."""
+        return self.model.space.row_plan("ignore", "open")
 
     @cached_property
     def required(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Admission: who may use the processor, decided before a body is read."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -22,8 +22,8 @@ class Slots:
     def __post_init__(self) -> None:
         self.running = asyncio.Semaphore(self.limits.running)
 
-    @asynccontextmanager
-    async def short(self) -> AsyncIterator[None]:
+    @contextmanager
+    def short(self) -> Iterator[None]:
         """Count a short request; raise if too many are in progress."""
         if self.short_requests >= self.limits.open_requests:
             raise _busy(f"{self.short_requests} requests in progress")

@@ -11,7 +11,7 @@ from typing import Literal, TypeGuard, assert_never
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.space.attribute import (
     LARGEST_INTEGER,
     Attribute,
@@ -59,7 +59,7 @@ class OpenLimits:
     """The limits of all columns of a space that people may exceed."""
 
     names: tuple[str, ...]
-    columns: tuple[int, ...]
+    columns: Counts
     lows: Vector
     highs: Vector
 
@@ -68,13 +68,13 @@ class OpenLimits:
         """Return the limits of these attributes; keys are the columns with their numbers."""
         limits = np.array([limits_of(attribute) for attribute in columns.values()]).reshape(-1, 2)
         names = tuple(attribute.name for attribute in columns.values())
-        return cls(names, tuple(columns), limits[:, 0], limits[:, 1])
+        return cls(names, np.array(list(columns), dtype=np.int64), limits[:, 0], limits[:, 1])
 
     def outside(self, people: Matrix) -> list[tuple[Outside, Flags]]:
         """List the limits that some people exceed, each with the flags of these people."""
-        numbers = people[:, list(self.columns)]
+        numbers = people.take(self.columns, axis=1)
         below, above = numbers < self.lows, numbers > self.highs
-        if not (below.any() or above.any()):
+        if not (below | above).any():
             return []
         exceeded: list[tuple[Outside, Flags]] = []
         for index, name in enumerate(self.names):
