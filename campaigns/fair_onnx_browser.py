@@ -3,9 +3,9 @@
     python -m campaigns.fair_onnx_browser [--people 20000] [--package onnxruntime-web@1.30.0]
 
 The graphs of the model of `feta demo` (German credit) with each vote run in Chromium, on random
-people of its space. Sure decisions are compared with `FairPredictor`. The package comes from npm into
-a temporary folder; node, npm, playwright and an installed Chromium are needed. The page may ask
-nothing of any other host.
+people of its space. Sure decisions are compared with `FairPredictor`. The package comes from npm
+into a temporary folder; node, npm, playwright and an installed Chromium are needed. The page may
+ask nothing of any other host.
 """
 
 import argparse
