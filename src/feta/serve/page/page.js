@@ -123,8 +123,9 @@ async function update() {
 function show() {
   const {counts, all, decision} = answer, votes = counts[decision] ?? 0;
   byId("answer").className = answer.fair === true ? "proved" : answer.fair === false ? "unfair" : "";
+  const proved = answer.provenance === "proved";
   byId("headline").textContent = answer.fair === true
-    ? "Proved: the decision does not depend on the sensitive attributes."
+    ? `${proved ? "Proved: the" : "The"} decision does not depend on the sensitive attributes${proved ? "" : `, as far as ${answer.provenance}`}.`
     : answer.fair === false ? "The model's decision depends on the sensitive attributes." : "Not decided within the time limit.";
   byId("explanation").textContent = answer.fair === true
     ? `All ${all.toLocaleString("en")} combinations of ${list(answer.axes.map((axis) => title(axis.name)))} get the decision ${decision}.`
@@ -146,7 +147,7 @@ function list(names) { return names.length < 2 ? names.join("") : `${names.slice
 function showPair() {
   const pair = answer.pair;
   if (!pair) {
-    byId("pair").replaceChildren(element("p", {}, answer.fair === true ? "There is none: every combination was proved to get the same decision." : words(answer.why)));
+    byId("pair").replaceChildren(element("p", {}, answer.fair === true ? `There is none: every combination ${answer.provenance === "proved" ? "was proved to get" : "gets"} the same decision.` : words(answer.why)));
     return;
   }
   const rows = pair.changed.map(({column, values}) => element("tr", {}, element("td", {}, title(column)), element("td", {}, element("b", {}, words(values[0]))), element("td", {}, element("b", {}, words(values[1])))));
