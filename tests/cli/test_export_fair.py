@@ -20,6 +20,10 @@ from feta import (
     save_model,
 )
 from feta.io.mlflow_folder import write_mlflow
+from feta.rule import Argmax, OneVsRest, Rule, Tolerance
+from feta.scorer.network.network import network_of
+from feta.space.sampling import draw_people
+from tests import forest_cases
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -102,11 +106,21 @@ def test_targets_that_cannot_be_written_are_refused(
 
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow and what it imports
+@pytest.mark.parametrize("vote", ["majority", "mean_probability"])
 def test_an_mlflow_model_decides_as_the_predictor(
-    model: Model, feta_: Run, monkeypatch: pytest.MonkeyPatch
+    model: Model, feta_: Run, monkeypatch: pytest.MonkeyPatch, vote: str
 ) -> None:
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "file:./mlruns")
+    if vote == "mean_probability":  # the recommended one, with weights and a level
+        rng = np.random.default_rng(2)
+        people = SPACE.encode(frame(200).assign(age=rng.integers(18, 28, 200), sex="female"))
+        scorer = network_of(model.scorer).with_link("logit")
+        graded = Model(SPACE, scorer, model.rule, outcomes=model.outcomes)
+        fitted = FairPredictor.fitted(graded, people)
+        assert fitted.vote == vote
+        assert fitted.level is not None
+        save_model(fitted, "model.feta")
     code, out, _ = feta_("export", "model.feta", "--mlflow", "deployed")
     assert code == 0
     assert "Wrote deployed: mlflow.pyfunc.load_model reads this folder." in out
@@ -141,3 +155,30 @@ def test_an_mlflow_model_takes_a_column_with_and_without_empty_cells(
             rows = space.encode(people, sensitive="ignore")
             truth = predictor.decide(rows).tolist()
             assert model.predict(people) == [predictor.model.describe(one) for one in truth]
+
+
+@pytest.mark.filterwarnings("ignore")  # of mlflow and what it imports
+@pytest.mark.parametrize("rule", [Threshold, Argmax, OneVsRest, Tolerance])
+def test_an_mlflow_model_of_trees_decides_as_the_predictor(
+    tmp_path: Path, rule: type[Rule]
+) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    drawn = (forest_cases.random_case(np.random.default_rng(seed), "free") for seed in range(99))
+    case = next(case for case in drawn if type(case.rule) is rule)
+    predictor = FairPredictor(case.model, weights=case.weights)
+    write_mlflow(predictor, tmp_path / "deployed")
+    people = draw_people(case.space, np.random.default_rng(0), 100)
+    table = pd.DataFrame([case.space.decode(person) for person in people])
+    answers = mlflow.pyfunc.load_model(str(tmp_path / "deployed")).predict(table)
+    expected = predictor.decide(people).tolist()
+    assert answers == [case.model.describe(outcome) for outcome in expected]
+
+
+def test_trees_have_no_graph(feta_: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    case = forest_cases.random_case(np.random.default_rng(0), "free")
+    save_model(FairPredictor(case.model), "trees.feta")
+    code, _, err = feta_("export", "trees.feta", "--fair", "--out", "fair.onnx")
+    assert code == 2
+    assert "no graph for this model: got Forest; expected a piecewise-linear network; use" in err
+    assert not Path("fair.onnx").exists()
