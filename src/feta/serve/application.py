@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.resources import files
@@ -28,7 +28,7 @@ from feta.serve.endpoints import (
     reload,
 )
 from feta.serve.inference import metadata_of
-from feta.serve.keys import ApiKeys, presented_key
+from feta.serve.keys import KeyFile, presented_key
 from feta.serve.openapi import openapi_of
 from feta.serve.refusal import Refusal
 
@@ -79,24 +79,27 @@ PAGE = {
 }
 
 
-def application(service: Service, keys: ApiKeys | None = None) -> "Guard":
+def application(service: Service, keys: KeyFile | None = None) -> "Guard":
     """Return the application of one process."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        watcher = asyncio.create_task(service.current.watch(service.limits))
+        watchers = [asyncio.create_task(service.current.watch(service.limits))]
+        if keys is not None:
+            watchers.append(asyncio.create_task(keys.watch(service.limits)))
         try:
             yield
         finally:
-            watcher.cancel()
-            with suppress(asyncio.CancelledError):
-                await watcher
+            for watcher in watchers:
+                watcher.cancel()
+            await asyncio.gather(*watchers, return_exceptions=True)
             if service.log is not None:
                 service.log.close()
 
     routes = _routes(service)
     handlers: dict[Any, Any] = {HTTPException: _unknown_route, Exception: _internal_error}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    app.router.redirect_slashes = False  # a redirect would name the host of the request
     direct = PostEndpoint(service, decide)
     return Guard(app, service, keys, frozenset(route.path for route in routes), direct)
 
@@ -264,7 +267,7 @@ class Guard:
 
     app: Starlette
     service: Service
-    keys: ApiKeys | None
+    keys: KeyFile | None
     known: frozenset[str]
     direct: PostEndpoint  # of /v1/decide, the address that has to be fast
 
@@ -299,7 +302,7 @@ class Guard:
         headers: Headers = dict(scope["headers"])
         client = ""
         if self.keys is not None and scope["path"] not in OPEN:
-            name = self.keys.client(presented_key(headers))
+            name = self.keys.current.client(presented_key(headers))
             if name is None:
                 raise Refusal(
                     HTTPStatus.UNAUTHORIZED,

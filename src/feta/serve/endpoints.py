@@ -175,9 +175,14 @@ async def decide_counterparts(service: Service, request: PostedRequest) -> bytes
 
 async def reload(service: Service, request: PostedRequest) -> bytes:
     """Open the model file again."""
-    del request
+    origin = request.headers.get(b"sec-fetch-site", b"none")
+    if origin not in (b"none", b"same-origin"):
+        raise Refusal(
+            HTTPStatus.FORBIDDEN, "a page of another site asks for a reload; expected this service"
+        )
     try:
-        await service.current.reload()
+        async with service.slots.long():
+            await service.current.reload()
     except (FetaError, OSError) as error:
         raise Refusal(
             HTTPStatus.CONFLICT, f"the model was not reloaded, and the old one stays: {error}"

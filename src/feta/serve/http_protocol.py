@@ -8,6 +8,10 @@ from feta.serve.limits import LIMITS
 
 TOO_LARGE = b'{"error":"the head of the request is too large; expected at most 16 kB of headers"}'
 TOO_SLOW = b'{"error":"the head of the request is too slow; expected all of it within 10 seconds"}'
+NO_UPGRADE = (
+    b'{"error":"no other protocol is spoken here: got an Upgrade or CONNECT; expected HTTP/1.1 '
+    b"without it; of Java's HttpClient, use Version.HTTP_1_1\"}"
+)
 
 
 class LimitedHttp(HttpToolsProtocol):
@@ -36,7 +40,15 @@ class LimitedHttp(HttpToolsProtocol):
         """Note that the head has ended."""
         self.in_head = False
         self._cancel()
-        super().on_headers_complete()
+        if self.parser.should_upgrade():  # the parser skips the body, so nobody could answer it
+            self._refuse(b"400 Bad Request", NO_UPGRADE)
+        else:
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note the end of a request, unless it was refused."""
+        if not self.transport.is_closing():
+            super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         """Refuse a head that is too large."""

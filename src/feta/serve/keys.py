@@ -1,13 +1,19 @@
 """API keys: a file of hashes, compared in constant time."""
 
+import asyncio
 import hashlib
 import hmac
+import logging
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from feta.errors import SchemaError
+from feta.errors import FetaError, SchemaError
+from feta.serve.file_signature import Signature, signature_of
+from feta.serve.limits import ServiceLimits
+
+logger = logging.getLogger("feta.serve")
 
 LINE = re.compile(r"(?P<name>[\w.-]{1,64})\s+(?P<digest>[0-9a-f]{64})")
 
@@ -44,6 +50,34 @@ class ApiKeys:
             if hmac.compare_digest(digest, expected):
                 found = name
         return found
+
+
+@dataclass(slots=True)
+class KeyFile:
+    """The keys of a file, read again when it changes; a damaged file changes nothing."""
+
+    path: Path
+    current: ApiKeys
+    signature: Signature | None
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file for the first time."""
+        signature = signature_of(path)
+        return cls(path, ApiKeys.read(path), signature)
+
+    async def watch(self, limits: ServiceLimits) -> None:
+        """Read the file whenever it changes, until cancelled; every process does this."""
+        while True:
+            await asyncio.sleep(limits.reload_seconds)
+            signature = signature_of(self.path)
+            if signature is None or signature == self.signature:
+                continue
+            self.signature = signature
+            try:
+                self.current = ApiKeys.read(self.path)
+            except (FetaError, OSError, UnicodeDecodeError) as error:
+                logger.warning("the keys were not read again, and the old ones stay: %s", error)
 
 
 def presented_key(headers: dict[bytes, bytes]) -> bytes:

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from feta.errors import FetaError
+from feta.serve.file_signature import Signature, signature_of
 from feta.serve.limits import ServiceLimits
 from feta.serve.metrics import Metrics
 from feta.serve.served import Served
 
 logger = logging.getLogger("feta.serve")
-
-# What a change of the file changes: number of the file, size, time.
-Signature = tuple[int, int, int]
 
 
 @dataclass(slots=True)
@@ -29,7 +27,7 @@ class CurrentModel:
 
     def remember(self) -> None:
         """Note how the file looks, so that a change is noticed."""
-        self.signature = _signature(self.path)
+        self.signature = signature_of(self.path)
 
     async def reload(self) -> None:
         """Open the file again; on failure the served model stays, and the error is raised."""
@@ -49,18 +47,10 @@ class CurrentModel:
         """Reload whenever the file changes, until cancelled; every process does this."""
         while True:
             await asyncio.sleep(limits.reload_seconds)
-            signature = _signature(self.path)
+            signature = signature_of(self.path)
             if signature is None or signature == self.signature:
                 continue
             try:
                 await self.reload()
             except (FetaError, OSError) as error:
                 logger.warning("the model was not reloaded: %s", error)
-
-
-def _signature(path: Path) -> Signature | None:
-    try:
-        status = path.stat()
-    except OSError:  # it may be replaced right now
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -20,7 +20,7 @@ from feta.serve.application import Guard, application
 from feta.serve.audit_log import AuditLog
 from feta.serve.endpoints import Service
 from feta.serve.http_protocol import LimitedHttp
-from feta.serve.keys import ApiKeys
+from feta.serve.keys import KeyFile
 from feta.serve.limits import LIMITS
 from feta.serve.metrics import FOLDER, Metrics
 from feta.serve.reloading import CurrentModel
@@ -57,7 +57,7 @@ def build(options: ServeOptions) -> Guard:
     current = CurrentModel(path, options.name, served, metrics)
     current.remember()
     log = None if options.log is None else AuditLog.open(Path(options.log))
-    keys = None if options.key_file is None else ApiKeys.read(Path(options.key_file))
+    keys = None if options.key_file is None else KeyFile.read(Path(options.key_file))
     return application(Service(current, LIMITS, metrics, Slots(LIMITS), log), keys)
 
 
@@ -71,7 +71,7 @@ def worker() -> Guard:
 def run_server(options: ServeOptions, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; requests in progress are answered before the end."""
     if options.key_file is not None:
-        ApiKeys.read(Path(options.key_file))  # a bad file is noticed before the port is opened
+        KeyFile.read(Path(options.key_file))  # a bad file is noticed before the port is opened
     with ExitStack() as stack:
         app: Any = build(options) if options.jobs == 1 else f"{__name__}:worker"
         listener = stack.enter_context(_listen(options.host, options.port))
