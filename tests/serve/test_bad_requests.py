@@ -118,6 +118,8 @@ BAD = [
     Bad("a long body", 413, "the body is too long: got 4,194,305 bytes", b" " * (2**22 + 1)),
     # Addresses and methods.
     Bad("the wrong method", 405, "wrong method: got DELETE", method="DELETE"),
+    Bad("a slash at the end", 404, "unknown address: got '/v1/decide/'", path="/v1/decide/"),
+    Bad("another case", 404, "unknown address: got '/V1/decide'", path="/V1/decide"),
     Bad("a file", 404, "unknown address", method="GET", path="/../../etc/passwd"),
     Bad("an encoded file", 404, "unknown address", method="GET", path="/%2e%2e/%2e%2e/etc/passwd"),
     Bad("a source file", 404, "unknown address", method="GET", path="/page.js/../application.py"),
@@ -168,6 +170,15 @@ def answered(connection: socket.socket) -> str:
         (b"GET / HTTP/9.9\r\n\r\n", "400"),
         (b"GET /v1/schema HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n", "400"),
         (b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "400"),
+        (b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+         "400"),
+        (b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 2\r\n\r\n{}", "400"),
+        (b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length : 2\r\n\r\n{}", "400"),
+        (b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+         "400"),
+        (b"POST /v1/decide HTTP/1.1\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\n{}", "400"),
+        (b"POST /v1/decide HTTP/1.1\nHost: x\nContent-Length: 2\n\n{}", "400"),
+        (b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "400"),
         (b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n"
          b"Content-Type: application/json\r\nConnection: close\r\n\r\n", "413"),
         (b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked"
@@ -186,6 +197,41 @@ def test_heads_that_are_malformed_or_too_large_end_the_connection(
     assert not text or text.startswith(f"HTTP/1.1 {status}"), text[:200]
     assert "Traceback" not in text
     assert client.get("/health/ready").status_code == 200
+
+
+@pytest.mark.parametrize("protocol", ["h2c", "websocket"])
+def test_an_upgrade_is_refused_and_its_body_is_no_request(
+    connection: socket.socket, protocol: str, client: httpx.Client
+) -> None:
+    before = metric(client)
+    hidden = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    connection.sendall(
+        b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %b\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+        % (protocol.encode(), len(hidden), hidden)
+    )
+    text = answered(connection)
+    assert text.count("HTTP/1.1") == 2  # the status line, and the words
+    assert "HTTP/1.1 400 Bad Request" in text
+    assert "no other protocol is spoken here" in text
+    assert metric(client) == before
+
+
+def metric(client: httpx.Client) -> list[str]:
+    lines = client.get("/metrics").text.splitlines()
+    return [line for line in lines if line.startswith('feta_requests_total{route="/v1/decide"')]
+
+
+def test_no_answer_lets_pages_of_other_sites_read_it(client: httpx.Client) -> None:
+    foreign = {"origin": "http://evil", "access-control-request-method": "POST"}
+    for method in ("OPTIONS", "POST", "GET"):
+        answer = client.request(method, "/v1/decide", headers=foreign)
+        assert answer.status_code in (405, 415)
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+    for site in ("cross-site", "same-site"):
+        refused = client.post("/v1/reload", headers={"sec-fetch-site": site})
+        assert refused.status_code == 403
+        assert "a page of another site asks for a reload" in refused.json()["error"]
 
 
 def test_slow_heads_and_bodies_are_ended(server: Server) -> None:

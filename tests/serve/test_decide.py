@@ -1,6 +1,7 @@
 """What the service answers to good requests, compared with FairPredictor."""
 
 import hashlib
+import json
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from tests import oracle
 from tests.serve.service import SPACE, decisions, predictor, records
 
 DECIDER = predictor(0)
+JSON = {"content-type": "application/json"}
 
 
 def test_single_records_are_decided_as_by_the_predictor(client: httpx.Client) -> None:
@@ -72,6 +74,42 @@ def test_a_list_of_something_else_is_not_a_list_of_records(
     assert answer.json()["decisions"] == [None]
     why = f"not a record: got {type(row).__name__}; expected an object of columns"
     assert answer.json()["refused"] == [{"row": 0, "column": None, "why": why}]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("income", "30"), ("debt", "3.5"), ("debt", "nan"), ("income", ""), ("income", True),
+        ("debt", False), ("town", " a"), ("town", "a\n"), ("town", "A"), ("town", "\uff41"),
+        ("town", "nan"), ("town", "NA"), ("income", 2**53 + 1), ("income", 2**64), ("debt", 11),
+    ],
+)  # fmt: skip
+def test_a_value_is_never_converted_to_another(
+    client: httpx.Client, column: str, cell: object
+) -> None:
+    answer = client.post("/v1/decide", json=records(1)[0] | {column: cell})
+    assert answer.status_code == 422
+    assert answer.json()["column"] == column
+
+
+def test_equal_numbers_are_decided_equally(client: httpx.Client) -> None:
+    texts = ("0", "0.0", "-0.0", "0e5", "1e-400")
+    numbers = [f'{{"income": {text}, "debt": {text}, "town": null}}' for text in texts]
+    answers = [client.post("/v1/decide", content=text, headers=JSON).json() for text in numbers]
+    expected = decisions(DECIDER, [{"income": 0, "debt": 0, "town": None}])
+    assert [answer["decision"] for answer in answers] == expected * 5
+    listed = client.post("/v1/decide", content=f"[{','.join(numbers)}]", headers=JSON).json()
+    assert listed["decisions"] == expected * 5
+
+
+def test_the_last_of_repeated_columns_counts(client: httpx.Client) -> None:
+    people = records(60, seed=1)
+    names = decisions(DECIDER, people)
+    first, second = (people[names.index(name)] for name in ("refused", "approved"))
+    for one, other in ((first, second), (second, first)):
+        text = f"{json.dumps(other)[:-1]}, {json.dumps(one)[1:]}"
+        answer = client.post("/v1/decide", content=text, headers=JSON).json()
+        assert [answer["decision"]] == decisions(DECIDER, [one]) != decisions(DECIDER, [other])
 
 
 def test_many_bad_rows_are_all_listed(client: httpx.Client) -> None:

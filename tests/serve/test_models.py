@@ -14,6 +14,8 @@ import pytest
 from feta import FairPredictor, Model, save_model
 from feta.errors import FetaError
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
+from feta.serve.decisions import decide_records
+from feta.serve.served import Served
 from feta.serve.server import ServeOptions, build
 from feta.serve.whatif import DIGITS
 from feta.space.vote_weights import VoteWeights
@@ -115,6 +117,39 @@ def test_what_if_lists_the_decisions_of_the_definition(tmp_path: Path, seed: int
     assert content["decisions"] == "".join(DIGITS[one] for one in right)
     assert content["fair"] == (len(set(right)) == 1)
     assert (content["pair"] is None) == content["fair"]
+
+
+CELLS = (True, False, 0, 1, 1.0, -0.0, 2.5, "1", "a", " a", "", "nan", None, 1e15, 2**60, [1], {})
+
+
+@pytest.mark.parametrize("seed", [*FORESTS[:6], *NETWORKS[:12]])
+def test_a_record_gets_the_same_answer_alone_and_in_a_list(tmp_path: Path, seed: int) -> None:
+    """Usual records take a shorter way; unusual ones must not be decided differently on it."""
+    model, weights, records, _ = asked(seed)
+    save_model(FairPredictor(model, weights=weights), tmp_path / "m.feta")
+    served = Served.load(tmp_path / "m.feta", "m")
+    good = records[0]
+    for name in served.required:
+        rows: list[Any] = [good | {name: cell} for cell in CELLS]
+        rows.append({column: cell for column, cell in good.items() if column != name})
+        together = decide_records(served, rows)
+        decided = dict(zip(together.rows, together.names, strict=True))
+        refused = {one.row: one.why for one in together.refused}
+        assert sorted([*decided, *refused]) == list(range(len(rows)))
+        assert len(rows) - 1 in refused
+        for row, record in enumerate(rows):
+            alone = decide_records(served, [record])
+            assert (alone.names[0] if alone.rows else None) == decided.get(row)
+            assert ([one.why for one in alone.refused] or [None])[0] == refused.get(row)
+            try:  # what a program gets that asks the predictor
+                person = model.space.encode(record, sensitive="ignore", limits="open")
+                outcome = served.predictor.decide(person).tolist()[0]
+            except FetaError:
+                assert row in refused
+            else:
+                assert decided.get(row, refused.get(row)) == model.describe(outcome) or (
+                    row in refused and isinstance(record.get(name), list | dict | type(None))
+                )
 
 
 def test_all_rules_are_among_the_models() -> None:

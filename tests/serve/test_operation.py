@@ -1,10 +1,12 @@
 """API keys, the log, hot reload, overload, several processes, and the end of a server."""
 
+import asyncio
 import hashlib
 import json
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +16,8 @@ import pytest
 
 from feta.errors import FetaError
 from feta.serve.audit_log import AuditLog, check_log, person_hashes
-from feta.serve.keys import ApiKeys
+from feta.serve.keys import ApiKeys, KeyFile
+from feta.serve.limits import ServiceLimits
 from tests.cli.commands import run
 from tests.serve.conftest import wait_until_ready
 from tests.serve.service import SPACE, decisions, predictor, records, serving, write
@@ -56,6 +59,44 @@ def test_keys_and_log(tmp_path: Path) -> None:
     assert (tmp_path / "log" / "salt.key").stat().st_mode & 0o077 == 0
     assert path.stat().st_mode & 0o077 == 0
     assert str(people[0]["debt"]) not in path.read_text()
+
+
+def test_keys_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
+    write(tmp_path / "credit.feta", 0)
+    digests = {key: hashlib.sha256(key.encode()).hexdigest() for key in ("old", "new")}
+    (tmp_path / "keys").write_text(f"bank {digests['old']}\n")
+    with serving(tmp_path / "credit.feta", "--key-file", str(tmp_path / "keys")) as server:
+        wait_until_ready(server)
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+
+            def status(key: str) -> int:
+                return client.get("/v1/card", headers={"x-api-key": key}).status_code
+
+            assert (status("old"), status("new")) == (200, 401)
+            (tmp_path / "part").write_text(f"bank {digests['new']}\n")
+            (tmp_path / "part").replace(tmp_path / "keys")
+            deadline = time.monotonic() + 30
+            while status("old") == 200 and time.monotonic() < deadline:
+                pass
+            assert (status("old"), status("new")) == (401, 200)
+
+
+def test_a_damaged_key_file_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(f"bank {hashlib.sha256(b'old').hexdigest()}\n")
+    keys = KeyFile.read(path)
+
+    async def watch_until_noticed() -> None:
+        watching = asyncio.create_task(keys.watch(ServiceLimits(reload_seconds=0.001)))
+        for content in (b"damaged", b"\xff", b""):
+            before = keys.signature
+            path.write_bytes(content)
+            while keys.signature == before:
+                await asyncio.sleep(0.001)
+            assert keys.current.client(b"old") == "bank"
+        watching.cancel()
+
+    asyncio.run(watch_until_noticed())
 
 
 def test_a_log_that_was_changed_is_noticed(tmp_path: Path) -> None:
