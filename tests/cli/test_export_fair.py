@@ -114,10 +114,10 @@ def test_an_mlflow_model_decides_as_the_predictor(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "file:./mlruns")
     if vote == "mean_probability":  # the recommended one, with weights and a level
         rng = np.random.default_rng(2)
-        people = SPACE.encode(frame(200).assign(age=rng.integers(18, 28, 200), sex="female"))
+        others = SPACE.encode(frame(200).assign(age=rng.integers(18, 28, 200), sex="female"))
         scorer = network_of(model.scorer).with_link("logit")
         graded = Model(SPACE, scorer, model.rule, outcomes=model.outcomes)
-        fitted = FairPredictor.fitted(graded, people)
+        fitted = FairPredictor.fitted(graded, others)
         assert fitted.vote == vote
         assert fitted.level is not None
         save_model(fitted, "model.feta")
