@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,14 @@ class AuditFiles:
             return
         with self._described_errors():
             self.tables.write(audited, self.streams)
+
+    def append(self, tables: Mapping[str, Path]) -> None:
+        """Add the rows of tables that have headers themselves."""
+        with self._described_errors():
+            for name, path in tables.items():
+                with path.open(encoding="utf-8", newline="") as part:
+                    part.readline()
+                    shutil.copyfileobj(part, self.streams[name])
 
     @contextmanager
     def _described_errors(self) -> Iterator[None]:

@@ -81,14 +81,14 @@ def run_predict(loaded: LoadedModel, options: PredictOptions) -> ExitCode:
             stream.close()
             part.replace(options.out)
             # On stderr, so that stdout is empty with --out, as before the message existed.
-            Console(stderr=True, soft_wrap=True).print(Text(_wrote(options.out, counts)))
+            Console(stderr=True, soft_wrap=True).print(Text(wrote(options.out, counts)))
         else:
             stream.seek(0)
             shutil.copyfileobj(stream, sys.stdout)
     return ExitCode.UNDECIDED if undecided else ExitCode.DONE
 
 
-def _wrote(path: Path, counts: Counter[str]) -> str:
+def wrote(path: Path, counts: Counter[str]) -> str:
     """Return the sentence about a written file: the number of rows by decision."""
     parts = [f"{count:,} {plain(name)}" for name, count in counts.most_common()]
     return f"Wrote {plain(path)}: {', '.join(parts)}."

@@ -47,6 +47,7 @@ class CsvTable:
         self.path = path
         self.options = options
         self.bytes_read = 0
+        self.first_row = 0
         csv.field_size_limit(LONGEST_CELL)
         headers = self._headers()
         self.delimiter = max(headers, key=lambda mark: len(headers[mark]))
@@ -117,7 +118,8 @@ class CsvTable:
             try:
                 headers[delimiter] = self._header(delimiter)
             except DomainError as error:
-                problems.append(error)
+                # The traceback would keep the file open until the garbage is collected.
+                problems.append(error.with_traceback(None))
         if not headers:
             raise problems[0]
         return headers

@@ -52,7 +52,7 @@ class ParquetTable:
         self, chosen: list[str], rows: int, formats: Mapping[str, ColumnFormat]
     ) -> Iterator[Chunk]:
         """Yield the chosen columns in chunks of at most `rows` rows."""
-        start = first = self._n_rows(range(self._groups.start))
+        start = first = self.first_row
         total = max(1, self._n_rows(self._groups))
         read = [name for name in chosen if name in formats]
         for batch in self._batches(chosen, rows):
@@ -93,6 +93,11 @@ class ParquetTable:
     def summaries(self, chosen: list[str]) -> dict[str, FormatSummary]:
         """Return how pandas reads columns."""
         return summarize_columns(self.frames(chosen))
+
+    @property
+    def first_row(self) -> int:
+        """The number of the first row that is read, counted from 0."""
+        return self._n_rows(range(self._groups.start))
 
     def _n_rows(self, groups: range) -> int:
         """Return the number of rows of some row groups."""

@@ -58,6 +58,11 @@ class TableFile:
         """The delimiter of a CSV file; None for Parquet."""
         return self._file.delimiter if isinstance(self._file, CsvTable) else None
 
+    @property
+    def first_row(self) -> int:
+        """The number of the first row that is read, counted from 0."""
+        return self._file.first_row
+
     def require(self, names: Collection[str]) -> None:
         """Raise unless the table has all these columns."""
         for name in names:
