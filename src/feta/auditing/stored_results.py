@@ -7,7 +7,7 @@ import base64
 import zlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import astuple, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,9 @@ from feta.space.limits import Outside
 from feta.wider_limits import model_for
 
 Json = dict[str, Any]
+
+# Exceptions that damaged results may cause.
+DAMAGE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def stored_results(results: AuditResults) -> Json:
@@ -61,7 +64,7 @@ def read_results(content: Json, model: Model) -> AuditResults:
     """Return the results about a model; raise `SchemaError` if they cannot be read."""
     try:
         return _read_results(content, model)
-    except (ArithmeticError, LookupError, TypeError, ValueError, AssertionError) as error:
+    except DAMAGE as error:
         raise SchemaError(
             f"stored results cannot be read: got {type(error).__name__}: {error}; expected results "
             "of this version of FETA; delete them, and run the command again"
@@ -107,7 +110,10 @@ def read_bad_rows(content: Json, empty: BadRows) -> BadRows:
 def _stored(value: object) -> object:
     """Return a count, an exact sum, or a counter with its keys in order."""
     if isinstance(value, Counter):
-        return [[key, count] for key, count in value.items()]
+        return [
+            [astuple(key) if isinstance(key, Outside) else key, count]
+            for key, count in value.items()
+        ]
     return str(value) if isinstance(value, Fraction) else value
 
 

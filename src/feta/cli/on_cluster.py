@@ -162,7 +162,7 @@ class OpenRun:
         verb = "auditing" if self.request.audits else "deciding"
         try:
             with show_progress(f"{verb} {name}", total=1.0) as advance:
-                self.run.work(work, advance)
+                self.run.work(work, results, advance)
         except KeyboardInterrupt:
             notice(self.run.progress(results))
             raise

@@ -50,17 +50,17 @@ class DatasetRun:
             raise _error([failures[index] for index in sorted(failures)])
         self.surveyed = list(_numbered([found[index] for index in sorted(found)]))
 
-    def work(self, work: PartWork, advance: Advance) -> None:
+    def work(self, work: PartWork, results: ResultFolder, advance: Advance) -> None:
         """Do the work on all parts that have no results; the others are kept."""
-        work.results.open()
-        failures: list[PartFailure] = []
+        results.open()
+        failures: dict[int, PartFailure] = {}
         rows, shared = 0, self.cluster.share(work)
         try:
             for index, result in self.cluster.each(run_part, shared, self.surveyed):
                 facts = self.surveyed[index]
                 rows += facts.rows
                 if isinstance(result, PartFailure | WorkersDied):
-                    failures.append(_failure(facts.part, result))
+                    failures[index] = _failure(facts.part, result)
                     if len(failures) >= MAX_FAILED:
                         break
                     continue
@@ -68,10 +68,10 @@ class DatasetRun:
                 self.done += result == "done"
                 advance(rows / self.rows)
         except ClusterError as lost:
-            raise ClusterError(f"{lost}; {self.progress(work.results)}") from None
+            raise ClusterError(f"{lost}; {self.progress(results)}") from None
         if failures:
-            error = _error(failures)
-            error.add_note(self.progress(work.results))
+            error = _error([failures[index] for index in sorted(failures)])
+            error.add_note(self.progress(results))
             raise error
 
     def progress(self, results: ResultFolder) -> str:
