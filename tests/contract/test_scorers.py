@@ -10,6 +10,9 @@ from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64
 from feta.scorer.counted.options import CountingOptions
+from feta.scorer.ensemble.curves import Interpolation, Pair, SideVote
+from feta.scorer.ensemble.ensemble import Ensemble, Member
+from feta.scorer.ensemble.probability import Sigmoid
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Enclosure, Scorer
 from tests.extensions.toys import Blurred, Grown, Square
@@ -33,11 +36,23 @@ def _merit(frame: pd.DataFrame) -> np.ndarray:
 
 
 COUNTED = read_callable(_merit, SPACE, options=CountingOptions(batch=5, timeout=None))
+SQUARE = Square((0.5, 0.0, 1.0, -0.75), 4.0)
+COMBINED = Ensemble(
+    (
+        Member(Network.from_layers(LAYERS), (Sigmoid(-0.5, 0.25), Pair())),
+        Member(SQUARE, (Interpolation(np.array([-3.0, 2.0]), np.array([0.0, 0.75])), Pair())),
+        Member(SQUARE, (SideVote("below"), Pair())),
+    ),
+    np.hstack([np.eye(2), 2 * np.eye(2), np.eye(2)]),
+    np.zeros(2),
+    4,
+).difference()
 SCORERS = [
     pytest.param(Network.from_layers(LAYERS), id="network"),
     pytest.param(Square((0.5, 0.0, 1.0, -0.75), 4.0), id="square"),
     pytest.param(Blurred((0.5, 0.0, 1.0, -0.75), 4.0), id="intervals"),
     pytest.param(COUNTED, id="counted"),
+    pytest.param(COMBINED, id="ensemble"),
 ]
 RELATIONS = [
     pytest.param(AllSensitiveValues(SPACE), id="all"),

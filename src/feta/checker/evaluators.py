@@ -7,6 +7,7 @@ from typing import Protocol
 
 from feta.arrays import Matrix, Vector
 from feta.checker.box import Box
+from feta.checker.exact_ensemble import ENSEMBLE, StoredEnsemble
 from feta.checker.exact_forest import TREE_ENSEMBLE, StoredForest
 from feta.checker.exact_network import PIECEWISE_LINEAR, StoredNetwork
 from feta.checker.forest_bounds import ForestBounds
@@ -79,6 +80,27 @@ class ForestEvaluator:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class EnsembleEvaluator:
+    """A combination of scorers, evaluated from its stored numbers."""
+
+    ensemble: StoredEnsemble
+
+    @classmethod
+    def of(cls, stored: StoredScorer) -> "EnsembleEvaluator":
+        """Convert the stored numbers; its members must be of kinds that the checker knows."""
+        return cls(StoredEnsemble.of(stored, _member_evaluator))
+
+    def scores(self, people: Matrix) -> ExactScores:
+        """Compute intervals that contain the scores of one or more people."""
+        return self.ensemble.scores(people)
+
+    def bounds(self, axes: Sequence[SensitiveAxis], person: Vector) -> Bounds:
+        """Raise: an ensemble has no bounds over boxes."""
+        del axes, person
+        raise no_bounds(ENSEMBLE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScorerEvaluator:
     """A scorer of a kind that the checker does not know, evaluated by its own exact arithmetic."""
 
@@ -92,16 +114,32 @@ class ScorerEvaluator:
     def bounds(self, axes: Sequence[SensitiveAxis], person: Vector) -> Bounds:
         """Raise: its bounds would be those that are re-checked."""
         del axes, person
-        raise CertificateError(
-            "the bounds of this certificate cannot be re-checked: got a scorer of the kind "
-            f"{self.kind!r}; expected one of {', '.join(map(repr, EVALUATORS))}"
-        )
+        raise no_bounds(self.kind)
+
+
+def no_bounds(kind: str) -> CertificateError:
+    """Return the error for bounds that the checker cannot compute."""
+    bounded = (PIECEWISE_LINEAR, TREE_ENSEMBLE)
+    return CertificateError(
+        "the bounds of this certificate cannot be re-checked: got a scorer of the kind "
+        f"{kind!r}; expected one of {', '.join(map(repr, bounded))}"
+    )
 
 
 EVALUATORS: dict[str, Callable[[StoredScorer], Evaluator]] = {
     PIECEWISE_LINEAR: NetworkEvaluator.of,
     TREE_ENSEMBLE: ForestEvaluator.of,
+    ENSEMBLE: EnsembleEvaluator.of,
 }
+
+
+def _member_evaluator(stored: StoredScorer) -> Evaluator:
+    if stored.kind not in EVALUATORS:
+        raise CertificateError(
+            f"unknown member in what is re-checked: got a scorer of the kind {stored.kind!r}; "
+            f"expected one of {', '.join(map(repr, EVALUATORS))}"
+        )
+    return EVALUATORS[stored.kind](stored)
 
 
 @lru_cache(maxsize=8)  # a model is converted once, not once per person

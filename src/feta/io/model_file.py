@@ -15,6 +15,7 @@ import numpy as np
 
 from feta.arrays import Array
 from feta.errors import FetaError, NetworkError, SchemaError, unknown_choice
+from feta.io.ensemble_file import build_ensemble, describe_ensemble, ensemble_arrays
 from feta.io.forest_file import build_forest, describe_forest, forest_arrays
 from feta.io.regular_file import atomic_write, read_bytes
 from feta.io.table_options import TableOptions
@@ -22,6 +23,7 @@ from feta.io.table_section import options_json, parse_table_options
 from feta.io.votes_file import PREFIX, build_votes, describe_votes, votes_arrays
 from feta.model import Model
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance, rule_kind, rule_options
+from feta.scorer.ensemble.ensemble import Ensemble
 from feta.scorer.forest.forest import Forest
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.layers import Affine, Columns, LookupTable, Measured
@@ -201,6 +203,8 @@ def _list_arrays(network: Network) -> dict[str, Array]:
 
 
 def _arrays_of(scorer: Scorer) -> dict[str, Array]:
+    if isinstance(scorer, Ensemble):
+        return ensemble_arrays(scorer, _arrays_of)
     if isinstance(scorer, Forest):
         return forest_arrays(scorer)
     return _list_arrays(network_of(scorer))
@@ -220,6 +224,10 @@ def _describe_model(model: Model) -> dict[str, Any]:
         "outcomes": list(model.outcomes),
     }
     fingerprints = {"space": model.space.fingerprint, "model": model.fingerprint}
+    if isinstance(scorer, Ensemble):
+        facts = _describe_scorer(scorer)
+        fingerprints["ensemble"] = _digest(model.fingerprint, facts)
+        return description | facts | {"version": SCORER_VERSION, "fingerprints": fingerprints}
     if isinstance(scorer, Forest):
         forest = {"version": SCORER_VERSION, "forest": describe_forest(scorer)}
         return description | forest | {"fingerprints": fingerprints}
@@ -231,6 +239,14 @@ def _describe_model(model: Model) -> dict[str, Any]:
         "measured": _digest(model.fingerprint, _describe_measured(network)),
     }
     return description | {"network": _describe_network(network), "fingerprints": fingerprints}
+
+
+def _describe_scorer(scorer: Scorer) -> dict[str, Any]:
+    if isinstance(scorer, Ensemble):
+        return {"ensemble": describe_ensemble(scorer, _describe_scorer)}
+    if isinstance(scorer, Forest):
+        return {"forest": describe_forest(scorer)}
+    return {"network": _describe_network(network_of(scorer))}
 
 
 def _describe_network(network: Network) -> dict[str, Any]:
@@ -264,20 +280,30 @@ def _digest(fingerprint: str, content: object) -> str:
     return hashlib.sha256(f"{fingerprint}\n{json.dumps(content)}".encode()).hexdigest()
 
 
-def _parse_measured(description: dict[str, Any]) -> Measured | None:
+def _check_measured(description: dict[str, Any]) -> None:
+    """Raise if what the fingerprint of the model omits was changed."""
+    fingerprints, facts = description["fingerprints"], description.get("network", {})
+    if "measured" in facts:
+        expected = _digest(fingerprints["model"], facts["measured"])
+        if fingerprints.get("measured") != expected:
+            raise NetworkError(CHANGED)
+    if "ensemble" in description:
+        expected = _digest(fingerprints["model"], {"ensemble": description["ensemble"]})
+        if fingerprints.get("ensemble") != expected:
+            raise NetworkError(CHANGED)
+
+
+def _parse_measured(facts: dict[str, Any]) -> Measured | None:
     """Read which columns hold beyond the limits; in files of older versions, none."""
-    facts = description["network"]
     if "measured" not in facts:
         return Measured()
-    expected = _digest(description["fingerprints"]["model"], facts["measured"])
-    if description["fingerprints"].get("measured") != expected:
-        raise NetworkError(CHANGED)
     if facts["measured"] is None:
         return None
     return Measured(_to_tuples(facts["measured"]["spans"]), float(facts["measured"]["largest"]))
 
 
 def _build_model(description: dict[str, Any], arrays: dict[str, Array]) -> Model:
+    _check_measured(description)
     scorer = _build_scorer(description, arrays)
     outcomes = tuple(description["outcomes"])
     if not all(isinstance(name, str) for name in outcomes):
@@ -287,6 +313,8 @@ def _build_model(description: dict[str, Any], arrays: dict[str, Array]) -> Model
 
 
 def _build_scorer(description: dict[str, Any], arrays: dict[str, Array]) -> Scorer:
+    if "ensemble" in description:
+        return build_ensemble(description["ensemble"], arrays, _build_scorer)
     if "forest" in description:
         return build_forest(description["forest"], arrays)
     for name, array in arrays.items():
@@ -324,7 +352,7 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
         facts["source"],
         bool(facts["sigmoid"]),
         facts.get("reading", "proved"),
-        _parse_measured(description),
+        _parse_measured(facts),
         facts.get("link"),
     )
 

@@ -20,7 +20,7 @@ from feta.readers.lightgbm.columns import UNNAMED
 from feta.readers.lightgbm.objective import score_factor
 from feta.readers.sklearn.pipeline import split_pipeline
 from feta.readers.sklearn.tree_agreement import compared_people
-from feta.readers.sklearn.tree_ensembles import Ensemble
+from feta.readers.sklearn.tree_ensembles import SourceEnsemble
 from feta.readers.sklearn.tree_inputs import TreeInputs, inputs_of
 from feta.readers.sklearn.tree_nodes import N_CODES, SourceTree
 from feta.readers.sklearn.trees import absorb_trees
@@ -171,7 +171,7 @@ _READERS: dict[str, Callable[[Object, bool], Booster]] = {
 }
 
 
-def _ensemble(booster: Booster) -> Ensemble:
+def _ensemble(booster: Booster) -> SourceEnsemble:
     """Return the trees in the form of scikit-learn's; refuse tests that this form lacks."""
     boosted = booster.boosted
     sums = len(boosted.base)
@@ -181,7 +181,7 @@ def _ensemble(booster: Booster) -> Ensemble:
             boosted.trees, boosted.outputs, boosted.factors, strict=True
         )
     )
-    return Ensemble(
+    return SourceEnsemble(
         trees,
         boosted.base,
         boosted.summation,

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from feta.readers.callable.read import read_callable
 from feta.readers.catboost.read import is_catboost, read_catboost
 from feta.readers.keras.function import is_keras, keras_function, read_keras_object
 from feta.readers.onnx.function import onnx_function
+from feta.readers.sklearn.combinations import is_combination, read_combination
 from feta.readers.sklearn.pipeline import split_pipeline
 from feta.readers.sklearn.read import read_sklearn
 from feta.readers.sklearn.tree_ensembles import is_tree_ensemble
@@ -156,6 +158,9 @@ def read_exactly(
         return _read_catboost(source, space)
     if is_statsmodels(source):
         return read_statsmodels(source, space, table=table)
+    if is_combination(last):
+        read = partial(read_exactly, space=space, table=table, people=people)
+        return read_combination(source, space, read, table=table)
     if is_tree_ensemble(last):
         return read_sklearn_trees(source, space, table=table)
     if is_keras(source):  # before torch: with that backend, it is a module as well

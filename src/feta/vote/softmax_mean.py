@@ -12,9 +12,9 @@ from math import floor
 import numpy as np
 
 from feta.arrays import Counts, Matrix
+from feta.exponential import RELATIVE_ERROR, exponentials, softmax_bounds
 from feta.rounding import FLOAT64
 from feta.scorer.protocol import CounterpartPoints
-from feta.vote.exponential import RELATIVE_ERROR, exponentials, softmax_bounds
 from feta.vote.graded_ballot import UNIT
 from feta.vote.totals import ExactTotals, Steps, Totals
 

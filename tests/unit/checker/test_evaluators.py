@@ -12,6 +12,7 @@ from feta.checker.evaluators import (
     ScorerEvaluator,
     evaluator_of,
 )
+from feta.checker.exact_ensemble import ENSEMBLE
 from feta.checker.exact_forest import TREE_ENSEMBLE
 from feta.checker.exact_network import PIECEWISE_LINEAR
 from feta.checker.network_bounds import NetworkBounds
@@ -67,5 +68,5 @@ def test_the_bounds_of_an_unknown_kind_are_not_re_checked() -> None:
 
 
 def test_evaluators_are_registered_by_kind() -> None:
-    assert list(EVALUATORS) == [PIECEWISE_LINEAR, TREE_ENSEMBLE]
+    assert list(EVALUATORS) == [PIECEWISE_LINEAR, TREE_ENSEMBLE, ENSEMBLE]
     assert list(EVALUATORS) == ["piecewise-linear network", "tree ensemble"]

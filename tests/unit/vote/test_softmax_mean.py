@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from campaigns.vote_cases import softmax_grades
-from feta.vote.exponential import RELATIVE_ERROR, exponentials
+from feta.exponential import RELATIVE_ERROR, exponentials
 from feta.vote.graded_ballot import UNIT
 from feta.vote.softmax_mean import _grades, exact_grades
 

@@ -80,7 +80,7 @@ def is_linear(estimator: object) -> bool:
 
 def read_linear(estimator: Estimator) -> Network:
     """Read the coefficients of a fitted linear model."""
-    matrix = _coefficients(estimator)
+    matrix = coefficients(estimator)
     bias = np.broadcast_to(estimator.intercept_, len(matrix))  # 0.0 without an intercept
     network = Network.from_layers(
         [(matrix, bias)],
@@ -117,7 +117,7 @@ def tie_side(estimator: object) -> Side | None:
 
 def linear_obstacle(estimator: Estimator) -> str | None:
     """Return why a fitted linear model has more than one answer per person; None if it has one."""
-    name, n_scores = type(estimator).__name__, len(_coefficients(estimator))
+    name, n_scores = type(estimator).__name__, len(coefficients(estimator))
     if not hasattr(estimator, "classes_"):
         return None if n_scores == 1 else several_scores(name, n_scores)
     n_classes = len(estimator.classes_)
@@ -148,7 +148,8 @@ def _is_multilabel(estimator: Estimator) -> bool:
     return str(getattr(binarizer, "y_type_", "")).startswith("multilabel")
 
 
-def _coefficients(estimator: Estimator) -> Matrix:
+def coefficients(estimator: Estimator) -> Matrix:
+    """Return the coefficients, one row per score."""
     weight = estimator.coef_
     dense = weight.toarray() if hasattr(weight, "toarray") else weight  # sparse after sparsify()
     return np.atleast_2d(dense)

@@ -26,7 +26,7 @@ SINGLE_TREES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ensemble:
+class SourceEnsemble:
     """What a fitted ensemble computes: (base + Σ values) / denominator."""
 
     trees: tuple[SourceTree, ...]
@@ -45,7 +45,7 @@ def is_tree_ensemble(estimator: object) -> bool:
     return kind.__name__ in READERS and kind.__module__.startswith("sklearn.")
 
 
-def read_ensemble(estimator: Estimator) -> Ensemble:
+def read_ensemble(estimator: Estimator) -> SourceEnsemble:
     """Read a fitted tree ensemble."""
     name = type(estimator).__name__
     if not is_tree_ensemble(estimator):
@@ -77,23 +77,23 @@ def _check_outputs(estimator: Estimator) -> None:
         )
 
 
-def _read_single(estimator: Estimator) -> Ensemble:
+def _read_single(estimator: Estimator) -> SourceEnsemble:
     return _mean_of([estimator], estimator, divide=False)
 
 
-def _read_forest(estimator: Estimator) -> Ensemble:
+def _read_forest(estimator: Estimator) -> SourceEnsemble:
     return _mean_of(list(estimator.estimators_), estimator, divide=True)
 
 
-def _mean_of(members: list[Estimator], estimator: Estimator, *, divide: bool) -> Ensemble:
+def _mean_of(members: list[Estimator], estimator: Estimator, *, divide: bool) -> SourceEnsemble:
     """Return the mean of class fractions or of predicted numbers."""
     trees = tuple(read_tree(member.tree_, _fractions(member.tree_)) for member in members)
     return _mean(trees, estimator, divide=divide)
 
 
-def _mean(trees: tuple[SourceTree, ...], estimator: Estimator, *, divide: bool) -> Ensemble:
+def _mean(trees: tuple[SourceTree, ...], estimator: Estimator, *, divide: bool) -> SourceEnsemble:
     start = np.zeros(trees[0].values.shape[1])
-    return Ensemble(
+    return SourceEnsemble(
         trees,
         start,
         Summation(_library("with n_jobs=1"), "float64", start, divide=divide),
@@ -108,7 +108,7 @@ def _fractions(tree: Estimator) -> Matrix:
     return np.asarray(tree.value[:, 0, :], dtype=np.float64)
 
 
-def _read_bagging(estimator: Estimator) -> Ensemble:
+def _read_bagging(estimator: Estimator) -> SourceEnsemble:
     for member in estimator.estimators_:
         kind = type(member)
         if kind.__name__ not in SINGLE_TREES or not kind.__module__.startswith("sklearn."):
@@ -133,7 +133,7 @@ def _member(member: Estimator, features: Any, estimator: Estimator) -> SourceTre
     return replace(tree, feature=chosen[np.maximum(tree.feature, 0)])  # a leaf has none
 
 
-def _read_boosting(estimator: Estimator) -> Ensemble:
+def _read_boosting(estimator: Estimator) -> SourceEnsemble:
     base = _initial_scores(estimator)
     rate = float(estimator.learning_rate)
     trees = []
@@ -143,7 +143,7 @@ def _read_boosting(estimator: Estimator) -> Ensemble:
             values[:, output] = rate * member.tree_.value[:, 0, 0]  # rounded, as it is added
             trees.append(read_tree(member.tree_, values))
     binary = n_classes(estimator) == 2  # noqa: PLR2004 - one score decides
-    return Ensemble(
+    return SourceEnsemble(
         tuple(trees),
         base,
         Summation(_library(), "float64", base),
@@ -174,7 +174,7 @@ def _initial_scores(estimator: Estimator) -> Vector:
     return np.asarray(estimator._raw_predict_init(row)[0], dtype=np.float64)  # noqa: SLF001 - there is no public name
 
 
-def _read_histogram_boosting(estimator: Estimator) -> Ensemble:
+def _read_histogram_boosting(estimator: Estimator) -> SourceEnsemble:
     _check_link(estimator)
     base = np.asarray(estimator._baseline_prediction, dtype=np.float64).reshape(-1)  # noqa: SLF001 - there is no public name
     known = known_codes(estimator._bin_mapper, estimator.n_features_in_)  # noqa: SLF001 - there is no public name
@@ -185,7 +185,7 @@ def _read_histogram_boosting(estimator: Estimator) -> Ensemble:
             values[:, output] = predictor.nodes["value"]
             trees.append(read_predictor(predictor, values, known))
     binary = n_classes(estimator) == 2  # noqa: PLR2004 - one score decides
-    return Ensemble(
+    return SourceEnsemble(
         tuple(trees),
         base,
         Summation(_library(), "float64", base),
@@ -212,7 +212,7 @@ def _library(how: str = "") -> str:
     return f"scikit-learn {sklearn.__version__} {how}".strip()
 
 
-READERS: dict[str, Callable[[Estimator], Ensemble]] = {
+READERS: dict[str, Callable[[Estimator], SourceEnsemble]] = {
     **dict.fromkeys(SINGLE_TREES, _read_single),
     "RandomForestClassifier": _read_forest,
     "RandomForestRegressor": _read_forest,

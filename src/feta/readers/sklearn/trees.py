@@ -14,7 +14,7 @@ from feta.errors import FetaError, NetworkError
 from feta.io.raw_table import TableMaker
 from feta.readers.sklearn.pipeline import split_pipeline
 from feta.readers.sklearn.tree_agreement import check_trees
-from feta.readers.sklearn.tree_ensembles import Ensemble, read_ensemble
+from feta.readers.sklearn.tree_ensembles import SourceEnsemble, read_ensemble
 from feta.readers.sklearn.tree_inputs import TreeInputs, inputs_of
 from feta.readers.sklearn.tree_nodes import all_splits, build_trees
 from feta.scorer.forest.forest import Forest
@@ -57,7 +57,7 @@ def read_sklearn_trees(
     return forest
 
 
-def absorb_trees(ensemble: Ensemble, inputs: TreeInputs) -> Forest:
+def absorb_trees(ensemble: SourceEnsemble, inputs: TreeInputs) -> Forest:
     """Return an ensemble whose tests on features are tests on raw values."""
     steps = inputs.preprocessing(ensemble.preprocessor)
     evaluation = Evaluation(inputs.space, steps, inputs.table)
@@ -80,7 +80,7 @@ def absorb_trees(ensemble: Ensemble, inputs: TreeInputs) -> Forest:
     )
 
 
-def _features(ensemble: Ensemble, inputs: TreeInputs) -> Features:
+def _features(ensemble: SourceEnsemble, inputs: TreeInputs) -> Features:
     """Return what the features that the trees test depend on."""
     if inputs.steps is None and ensemble.preprocessor is None:
         return inputs.columns

@@ -1,4 +1,4 @@
-"""The exponential function with a proved error bound, the same on every machine.
+"""The exponential function with proved error bounds, the same on every machine.
 
 The functions of the C library and of numpy round differently on different machines. These use
 additions and products only, whose rounding is defined.
@@ -27,6 +27,11 @@ TERMS = tuple(1.0 / factorial(power) for power in range(15))
 RELATIVE_ERROR = 2.0**-40
 
 
+# Of `power_of_e`: the reduced exponent is below 2^-8, and the guard covers the growth of errors.
+HALVINGS = 21
+GUARD = 40
+
+
 def exponentials(logarithms: Matrix) -> Matrix:
     """Return e^x for x ≤ 0."""
     x = np.maximum(logarithms, LOWEST)
@@ -36,6 +41,26 @@ def exponentials(logarithms: Matrix) -> Matrix:
     for term in TERMS[-2::-1]:
         series = series * rest + term
     return np.asarray(np.ldexp(series, exponents.astype(np.int64)))
+
+
+def power_of_e(exponent: Fraction, bits: int) -> int:
+    """Return e^exponent · 2^bits for −2^13 < exponent ≤ 0, with an error below 2.
+
+    The series of e^r for r = exponent / 2^HALVINGS is squared HALVINGS times. One operation has an
+    error of at most one unit, 2^-(bits + GUARD), and a square doubles the error. There are fewer
+    than bits + GUARD terms, so the guard covers all of it; the last shift rounds down.
+    """
+    unit = bits + GUARD + bits.bit_length()
+    rest = (exponent.numerator << unit) // (exponent.denominator << HALVINGS)
+    total = term = 1 << unit
+    count = 0
+    while term not in (0, -1):  # floors of small numbers end at one of these
+        count += 1
+        term = (term * rest >> unit) // count
+        total += term
+    for _ in range(HALVINGS):
+        total = total * total >> unit
+    return total >> (unit - bits)
 
 
 def softmax_bounds(scores: list[Fraction], digits: int) -> tuple[list[Fraction], Fraction]:

@@ -1,0 +1,1 @@
+"""Combinations of scorers: their scores through curves, then added with weights."""
