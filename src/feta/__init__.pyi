@@ -4,6 +4,7 @@ from .api import spread as spread, tally as tally, verify as verify, worst as wo
 from .auditing.audit import Audit as Audit, audit as audit
 from .auditing.recheck import CheckResult as CheckResult, check as check
 from .distributed.audit_batches import AuditBatches as AuditBatches
+from .distributed.cluster import Cluster as Cluster
 from .distributed.fair_batches import FairBatches as FairBatches
 from .engine.protocol import Budget as Budget
 from .errors import (

@@ -17,6 +17,7 @@ PUBLIC = [
     "Categorical",
     "CertificateError",
     "CheckResult",
+    "Cluster",
     "Counterexample",
     "CountingOptions",
     "DatasetError",

@@ -13,7 +13,7 @@ from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import blocks_in_memory
 from feta.auditing.certify import Certification, CertifiedFacts
-from feta.auditing.executor import InProcess
+from feta.auditing.executor import InProcess, MakeExecutor
 from feta.auditing.finding import Finding
 from feta.auditing.report_data import ReportSource, report_data
 from feta.auditing.results import AuditResults
@@ -133,6 +133,7 @@ def audit(
     replay: Replay | None = None,
     weights: VoteWeights | None = None,
     certify: bool = False,
+    executor: MakeExecutor | None = None,
 ) -> Audit:
     """Audit every person of a table.
 
@@ -160,6 +161,8 @@ def audit(
         The votes of the counterparts in the fair decisions. Verdicts do not depend on them.
     certify
         Whether `write` also writes a certificate, which `feta check` re-proves without FETA.
+    executor
+        What answers: a `feta.Cluster`; None for this process. The findings are the same.
 
     Returns
     -------
@@ -195,9 +198,9 @@ def audit(
     compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
     results = AuditResults.of(model)
     findings: list[Finding] = []
-    executor = InProcess(auditor, interruptible=False)
-    blocks = blocks_in_memory(people, executor.block_size, outcomes)
-    stream = AuditStream(executor)
+    answering = InProcess(auditor, interruptible=False) if executor is None else executor(auditor)
+    blocks = blocks_in_memory(people, answering.block_size, outcomes)
+    stream = AuditStream(answering)
     expect(model.scorer, people, model.relation)
     for audited in stream.blocks(blocks):
         results.add(audited)

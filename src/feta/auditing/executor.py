@@ -1,7 +1,7 @@
 """Executors: how blocks of people become findings, in this process or in others."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,10 @@ class Executor(Protocol):
     def stop(self) -> None:
         """End all work immediately."""
         ...
+
+
+# Returns the executor of an audit; `feta.Cluster` is one.
+MakeExecutor = Callable[[Auditor], Executor]
 
 
 @dataclass

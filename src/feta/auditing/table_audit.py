@@ -48,8 +48,9 @@ class TableAudit:
         write: Write = write_nothing,
         guard: Guard = nullcontext,
         advance: Callable[[float], None] | None = None,
+        before: int = 0,
     ) -> None:
-        """Audit all blocks.
+        """Audit all blocks; `before` rows of the table are in files before these.
 
         A block is counted and written inside `guard`, which may defer an interruption: both are
         done, or neither. `advance` takes the share of the table that is done.
@@ -59,7 +60,7 @@ class TableAudit:
                 self.results.add(audited)
                 for unread in audited.block.unread.values():
                     if unread.cells is not None:
-                        self.bad_rows.add(unread.cells, unread.error)
+                        self.bad_rows.add(unread.cells, unread.error, before=before)
                 write(audited)
             if advance is not None:
                 advance(audited.block.progress)

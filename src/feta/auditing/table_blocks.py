@@ -34,6 +34,7 @@ class TableBlocks:
     auditor: Auditor
     columns: RowColumns
     size: int
+    before: int = 0  # rows of the table that are in files before this one
 
     def blocks(self, chunks: Iterable[Chunk]) -> Iterator[Block]:
         """Yield the blocks of each chunk; labels are read when their block is reached."""
@@ -46,7 +47,7 @@ class TableBlocks:
                 rows = range(start, min(start + self.size, len(chunk)))
                 share = (chunk.progress - before) * rows.stop / len(chunk)
                 yield Block(
-                    chunk.start + start,
+                    self.before + chunk.start + start,
                     people[good[rows.start] : good[rows.stop]],
                     _labels(self.auditor.model, chunk, self.columns.label, rows, unread),
                     _names(chunk, self.columns.id, rows),

@@ -27,7 +27,7 @@ _auditor: Auditor | None = None  # in a worker process: its auditor
 
 
 @contextmanager
-def _interrupts_blocked() -> Iterator[None]:
+def interrupts_blocked() -> Iterator[None]:
     """Block SIGINT in processes that start here: their parent stops them."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -63,7 +63,7 @@ class Workers:
 
     def _submit(self, piece: Matrix) -> "Future[list[Finding]]":
         """Submit some people; this may start a process, which must ignore interrupts."""
-        with _interrupts_blocked():
+        with interrupts_blocked():
             return self._started_pool().submit(_audit, piece)
 
     def stop(self) -> None:

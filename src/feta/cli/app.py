@@ -20,6 +20,7 @@ from feta.cli.options import (
     MaxRows,
     Method,
     ModelFile,
+    On,
     OneClass,
     OptionalModelFile,
     OutputFormat,
@@ -126,6 +127,7 @@ def audit(
     ] = None,
     output: OutputFormat = "text",
     jobs: Jobs = 1,
+    on: On = None,
     engine: EngineName = "auto",
     seconds: Seconds = None,
     skip_bad_rows: SkipBadRows = False,
@@ -157,7 +159,8 @@ def audit(
     Exit code 0: all people proved fair, or counted as fair; 1: a counterexample; 2: bad input;
     3: some people remain undecided, or a counted model whose answers cannot be used.
 
-    With --out, an interrupted or killed audit resumes: run the same command again.
+    With --out, an interrupted or killed audit resumes: run the same command again. With --on, one
+    report covers all tables of a folder or pattern.
     """
     from feta.cli.audit import AuditOptions, run_audit
 
@@ -178,6 +181,7 @@ def audit(
         jobs,
         certify,
         without_model,
+        on,
     )
     return run_audit(options)
 
@@ -250,6 +254,7 @@ def predict(
     schema: SchemaPath = None,
     id_column: IdColumn = None,
     out: Annotated[Path | None, typer.Option(help="File for the decisions.")] = None,
+    on: On = None,
     engine: EngineName = "auto",
     seconds: Seconds = None,
     one_vs_rest: OneClass = None,
@@ -276,9 +281,6 @@ def predict(
 
     source = source_options(layers, external_data, trust_pickle)
     origin = origin_of(model, function, method, timeout, max_rows)
-    loaded = load_model(
-        origin, schema, source, data, one_vs_rest=one_vs_rest, ignore_sensitive=True
-    )
     options = PredictOptions(
         data,
         id_column,
@@ -291,6 +293,14 @@ def predict(
         votes_from,
         tuple(path for path in (model, data, schema, vote_weights, votes_from) if path is not None),
         exact_weights=exact_weights,
+    )
+    if on is not None:
+        from feta.cli.on_cluster import ModelRequest
+        from feta.cli.predict_on import run_predict_on
+
+        return run_predict_on(ModelRequest(origin, schema, source, one_vs_rest), options, on)
+    loaded = load_model(
+        origin, schema, source, data, one_vs_rest=one_vs_rest, ignore_sensitive=True
     )
     return run_predict(loaded, options)
 

@@ -83,12 +83,17 @@ class AuditOptions:
     jobs: int = 1
     certify: bool = False
     without_model: bool = False  # the certificate comes without the model's file
+    on: str | None = None  # a cluster
 
 
 def run_audit(options: AuditOptions) -> ExitCode:
     """Audit a table row by row; an interruption keeps finished rows and marks them as partial."""
     check_folder(options.out)
     _check_certify(options)
+    if options.on is not None:
+        from feta.cli.audit_on import run_audit_on
+
+        return run_audit_on(options, options.on)
     loaded = _load(options, PeopleFile(options.data), watch=show_progress)
     names = _columns_to_read(loaded, options)
     for note in loaded.notes:
@@ -96,6 +101,11 @@ def run_audit(options: AuditOptions) -> ExitCode:
     comparison = check_reading(loaded, watch=show_progress)
     with counted_progress(loaded, jobs=options.jobs):
         report = _audit(loaded, names, options, comparison)
+    return show_report(loaded, report, options)
+
+
+def show_report(loaded: LoadedModel, report: ReportData, options: AuditOptions) -> ExitCode:
+    """Print the report in the format of standard output."""
     if options.format == "text":
         show(loaded, report, out=options.out, certify=options.certify)
     else:
@@ -118,7 +128,8 @@ def _audit(
     ):
         with suppress(KeyboardInterrupt):  # the results so far are reported as partial
             _audit_rows(audit, loaded, names, options, (files, certificate))
-        source = _source(loaded, options, comparison)
+        digest = _digest(options.data)
+        source = report_source(loaded, options, comparison, data_sha256=digest)
         seconds = time.perf_counter() - started
         report = audit.report(source, seconds=seconds, picture=options.out is not None)
         replaced = files.replaced(report)
@@ -259,13 +270,9 @@ def _for_workers(options: AuditOptions, loaded: LoadedModel) -> AuditOptions:
     scorer, origin = loaded.model.scorer, options.origin
     if not isinstance(scorer, Counted):
         return options
-    batch, function = scorer.evaluator.batch, origin.function
-    limits = origin.limits if function is None else function.options
-    max_rows = None if limits.max_rows is None else max(1, limits.max_rows // options.jobs)
-    limits = replace(limits, batch=batch, max_rows=max_rows)
-    if function is not None:
-        function = replace(function, batch=batch, max_rows=max_rows)
-    return replace(options, origin=replace(origin, function=function, limits=limits))
+    max_rows = origin.max_rows
+    share = None if max_rows is None else max(1, max_rows // options.jobs)
+    return replace(options, origin=origin.for_worker(scorer.evaluator.batch, max_rows=share))
 
 
 def _open_journal(folder: Path, loaded: LoadedModel, options: AuditOptions) -> AuditJournal:
@@ -292,13 +299,18 @@ def _digest(path: Path | None) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _source(
-    loaded: LoadedModel, options: AuditOptions, comparison: Comparison | None
+def report_source(
+    loaded: LoadedModel,
+    options: AuditOptions,
+    comparison: Comparison | None,
+    *,
+    data_sha256: str,
 ) -> ReportSource:
+    """Return the names and digests that a report shows."""
     return ReportSource(
         options.origin.name,
         options.data.name,
-        _digest(options.data),
+        data_sha256,
         _command(options),
         None if options.vote_weights is None else options.vote_weights.name,
         loaded.unit,
@@ -327,6 +339,7 @@ def _command(options: AuditOptions) -> str:
         "--seconds": options.seconds,
         "--engine": None if options.engine == "auto" else options.engine,
         "--method": None if origin.method == "auto" else origin.method,
+        "--on": options.on,
     }
     for option, value in named.items():
         parts += [] if value is None else [option, str(value)]

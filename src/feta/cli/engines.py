@@ -19,6 +19,7 @@ from feta.scorer.native import MISSING
 
 # Packages that read models and tables: the extra that installs each, and its purpose.
 EXTRAS: dict[str, tuple[str | None, str]] = {
+    "distributed": ("dask", "audits and decides on a Dask cluster (--on)"),
     "h5py": ("keras", "reads Keras files"),
     "onnxruntime": ("onnxruntime", "replays counterexamples in the model's own runtime"),
     "pyarrow": ("parquet", "reads Parquet tables"),

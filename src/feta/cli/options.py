@@ -47,6 +47,15 @@ SchemaPath = Annotated[
     Path | None, typer.Option("--schema", help="schema.toml; a .feta file contains its schema.")
 ]
 Data = Annotated[Path, typer.Option("--data", help="People: CSV or Parquet, in raw columns.")]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="CLUSTER",
+        help="Run on a cluster: local:N for N processes, or dask://host:port. --data may then be a "
+        "folder or a pattern in quotes, and --out is a folder.",
+    ),
+]
 IdColumn = Annotated[str | None, typer.Option("--id", help="Column that identifies a person.")]
 Layers = Annotated[
     str | None, typer.Option(help="Layer names in order, for .safetensors and .npz: fc1,fc2,out.")

@@ -63,19 +63,22 @@ class BadRows:
     rows: int = 0
     reasons: dict[str, dict[str, BadKind]] = field(default_factory=dict)  # by column, then reason
 
-    def add(self, row: Chunk, error: DomainError) -> None:
-        """Count a row with all its problems; `error` is the one that rejected it."""
+    def add(self, row: Chunk, error: DomainError, *, before: int = 0) -> None:
+        """Count a row with all its problems; `error` is the one that rejected it.
+
+        `before` rows of the table are in files before that of the chunk.
+        """
         self.rows += 1
-        number = row.start + 1
+        number = before + row.start + 1
         if row.problems:
-            self._count(WHOLE_ROW, row_reason(row.problems[0]), number)
+            self.count(BadKind(WHOLE_ROW, row_reason(row.problems[0]), 1, number))
             return
         problems = self._problems(row)
         if not problems:
             column = error.column if error.column in row.columns else None
             problems = {column or WHOLE_ROW: self._reason(row, error, column)}
         for column, reason in problems.items():
-            self._count(column, reason, number)
+            self.count(BadKind(column, reason, 1, number))
 
     def _reason(self, row: Chunk, error: DomainError, column: str | None) -> str:
         """Return why a row was rejected whose columns are all valid: it is outside the limits."""
@@ -112,15 +115,26 @@ class BadRows:
             and not (self.ignore_sensitive and self.space.is_sensitive(attribute))
         }
 
-    def _count(self, column: str, reason: str, row: int) -> None:
+    def count(self, kind: BadKind) -> None:
+        """Add rows with one reason, which come after those that are counted."""
+        column, reason = kind.column, kind.reason
         if column not in self.reasons and len(self.reasons) >= MAX_COLUMNS:
             column, reason = OTHER_COLUMNS, OTHER_REASONS
         kinds = self.reasons.setdefault(column, {})
         if reason not in kinds and len(kinds) >= MAX_REASONS:
             reason = OTHER_REASONS
         before = kinds.get(reason)
-        rows, first = (0, row) if before is None else (before.rows, before.first_row)
-        kinds[reason] = BadKind(column, reason, rows + 1, first)
+        rows, first = (0, kind.first_row) if before is None else (before.rows, before.first_row)
+        kinds[reason] = BadKind(column, reason, rows + kind.rows, first)
+
+    def merged(self, other: "BadRows") -> "BadRows":
+        """Return the bad rows of both parts of a table, which are numbered alike."""
+        both = BadRows(self.space, self.ignore_sensitive, self.open_limits, self.rows + other.rows)
+        both.reasons = {column: dict(kinds) for column, kinds in self.reasons.items()}
+        for kinds in other.reasons.values():
+            for kind in kinds.values():
+                both.count(kind)
+        return both
 
     @property
     def kinds(self) -> tuple[BadKind, ...]:

@@ -1,10 +1,10 @@
 """Chunks: some rows of a table file, and their conversion to people."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from feta.io.cell_text import MAX_SHOWN, comma_hint, is_empty, parse_number, sho
 from feta.space.attribute import Attribute, Categorical, Derived, Integer
 from feta.space.cell_values import is_missing
 from feta.space.feature_space import FeatureSpace
+from feta.space.limits import Limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,24 +23,46 @@ if TYPE_CHECKING:
 PARTS = 16
 
 
+MakeFrame = Callable[[], "pd.DataFrame | None"]
+
+
+def no_frame() -> "pd.DataFrame | None":
+    """Return no frame: pandas does not read the cells."""
+    return None
+
+
+def constant(frame: "pd.DataFrame | None") -> MakeFrame:
+    """Return a function that returns this frame."""
+    return lambda: frame
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Some rows of a table: the cells of the requested columns.
 
-    `problems` describes the rows that could not be split into cells; their cells are empty. `frame`
-    contains the columns of the space as pandas reads them; without it, cells are read one by one.
+    `problems` describes the rows that could not be split into cells; their cells are empty.
+    `make_frame` returns the columns of the space as pandas reads them; without them, cells are read
+    one by one. An Arrow `batch` is encoded without cells and frame, if all of its cells are usual.
     """
 
     path: Path
     start: int  # the number of the first row, counted from 0
-    columns: dict[str, list[object]]
+    columns: Mapping[str, Sequence[object]]
     progress: float  # the fraction of the file that has been read
     problems: dict[int, str] = field(default_factory=dict)  # by the row's index in the chunk
     lines: tuple[int, ...] = ()  # the line in which each row ends, for text files
-    frame: "pd.DataFrame | None" = None
+    make_frame: MakeFrame = no_frame
+    batch: Any = None  # the same columns in Arrow, if pandas reads them without options
 
     def __len__(self) -> int:
+        if self.batch is not None:
+            return int(self.batch.num_rows)
         return len(next(iter(self.columns.values()), []))
+
+    @property
+    def frame(self) -> "pd.DataFrame | None":
+        """The columns of the space as pandas reads them."""
+        return self.make_frame()
 
     def row(self, index: int) -> "Chunk":
         """Return a chunk of one row."""
@@ -47,12 +70,16 @@ class Chunk:
 
     def take(self, indices: range) -> "Chunk":
         """Return a chunk of some rows; messages number them correctly if they are consecutive."""
-        cells = {name: [column[i] for i in indices] for name, column in self.columns.items()}
         problems = {n: self.problems[i] for n, i in enumerate(indices) if i in self.problems}
         lines = tuple(self.lines[i] for i in indices) if self.lines else ()
-        frame = None if self.frame is None else self.frame.iloc[list(indices)]
         start = self.start + (indices[0] if len(indices) else 0)
-        return Chunk(self.path, start, cells, self.progress, problems, lines, frame)
+        make_frame = cache(partial(_some_rows, self.make_frame, indices))
+        if self.batch is not None:
+            batch = self.batch.take(np.asarray(indices, dtype=np.int64))
+            cells: Mapping[str, Sequence[object]] = ArrowCells(batch)
+            return Chunk(self.path, start, cells, self.progress, problems, lines, make_frame, batch)
+        cells = {name: [column[i] for i in indices] for name, column in self.columns.items()}
+        return Chunk(self.path, start, cells, self.progress, problems, lines, make_frame)
 
     def place_of(self, index: int, id_column: str | None = None) -> str:
         """Return file, row and id of a row, and its line unless that follows from the row."""
@@ -84,13 +111,13 @@ class Chunk:
         the limits who cannot be decided.
         """
         self.check(id_column)
-        columns = {name: self._values(space, name) for name in self.columns}
+        sensitive: Literal["check", "ignore"] = "ignore" if ignore_sensitive else "check"
+        limits: Limits = "check" if admit is None else "open"
+        people = self._encode_batch(space, sensitive, limits)
+        columns = {} if people is not None else self._all_values(space)
         try:
-            people = space.encode_columns(
-                columns,
-                sensitive="ignore" if ignore_sensitive else "check",
-                limits="check" if admit is None else "open",
-            )
+            if people is None:
+                people = space.encode_columns(columns, sensitive=sensitive, limits=limits)
             if admit is not None:
                 admit(people)
             return people
@@ -133,6 +160,17 @@ class Chunk:
             else:
                 yield rows, result
 
+    def _encode_batch(
+        self, space: FeatureSpace, sensitive: Literal["check", "ignore"], limits: Limits
+    ) -> Matrix | None:
+        """Encode the Arrow batch; None if there is none, or if a cell is unusual."""
+        if self.batch is None:
+            return None
+        return space.row_plan(sensitive, limits).encode(self.batch)
+
+    def _all_values(self, space: FeatureSpace) -> dict[str, Sequence[object]]:
+        return {name: self._values(space, name) for name in self.columns}
+
     def _values(self, space: FeatureSpace, name: str) -> Sequence[object]:
         """Return a column as pandas reads it; texts that do not fit the attribute, from cells."""
         cells = self.columns[name]
@@ -149,9 +187,10 @@ class Chunk:
 
     def _pandas_values(self, name: str) -> "Sequence[object] | np.ndarray[Any, Any]":
         """Return a column as pandas reads it; the cells, if pandas did not read it."""
-        if self.frame is None or name not in self.frame.columns:
+        frame = self.frame
+        if frame is None or name not in frame.columns:
             return [None if is_empty(cell) else cell for cell in self.columns[name]]
-        column = self.frame[name]
+        column = frame[name]
         if getattr(column.dtype, "kind", "O") in "iuf" and isinstance(column.dtype, np.dtype):
             return column.to_numpy()
         return list(column.astype(object))
@@ -178,6 +217,39 @@ class Chunk:
         message = f"{self.place_of(error.row, id_column)}: {error.column!r} {what}"
         row = self.start + error.row
         return DomainError(message, column=error.column, row=row, what=what)
+
+
+class ArrowCells(Mapping[str, Sequence[object]]):
+    """The columns of an Arrow batch as lists of cells, converted when they are read."""
+
+    def __init__(self, batch: Any) -> None:  # noqa: ANN401 - pyarrow ships no types
+        self._batch = batch
+        self._lists: dict[str, list[object]] = {}
+
+    def __getitem__(self, name: str) -> list[object]:
+        if name not in self._lists:
+            self._lists[name] = _cells(self._batch.column(name))
+        return self._lists[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._batch.schema.names)
+
+    def __len__(self) -> int:
+        return int(self._batch.num_columns)
+
+
+def _cells(column: Any) -> list[object]:  # noqa: ANN401 - pyarrow ships no types
+    """Return an Arrow array as a list; Arrow itself converts a dictionary slowly."""
+    if not hasattr(column, "dictionary"):
+        cells: list[object] = column.to_pylist()
+        return cells
+    values = column.dictionary.to_pylist()
+    return [None if index is None else values[index] for index in column.indices.to_pylist()]
+
+
+def _some_rows(make_frame: MakeFrame, indices: range) -> "pd.DataFrame | None":
+    frame = make_frame()
+    return None if frame is None else frame.iloc[list(indices)]
 
 
 def _divided(rows: range) -> list[range]:

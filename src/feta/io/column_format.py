@@ -196,14 +196,29 @@ class FormatSummary:
             return
         for value in cells:
             self.markers.add("None" if value is None else "NA" if value is pd.NA else "NaN")
-            if len(self.markers) > 1:
-                message = (
-                    f"column {self.name!r} has two kinds of missing values, which a model may "
-                    f"treat differently: got {' and '.join(sorted(self.markers))}; expected one "
-                    f"kind; replace one of them, for example frame[{self.name!r}] = "
-                    f"frame[{self.name!r}].fillna(value)"
-                )
-                raise DomainError(message, column=self.name)
+            self._check_markers()
+
+    def _check_markers(self) -> None:
+        """Raise if there are two kinds of missing values."""
+        if len(self.markers) > 1:
+            message = (
+                f"column {self.name!r} has two kinds of missing values, which a model may "
+                f"treat differently: got {' and '.join(sorted(self.markers))}; expected one "
+                f"kind; replace one of them, for example frame[{self.name!r}] = "
+                f"frame[{self.name!r}].fillna(value)"
+            )
+            raise DomainError(message, column=self.name)
+
+    def merged(self, other: "FormatSummary") -> "FormatSummary":
+        """Return the summary of both parts of a column."""
+        both = FormatSummary(self.name)
+        both.dtypes = self.dtypes | other.dtypes
+        both.kinds = self.kinds | other.kinds
+        both.markers = self.markers | other.markers
+        both.categories = self.categories | other.categories
+        both.rows = self.rows + other.rows
+        both._check_markers()
+        return both
 
     @property
     def kind(self) -> Kind:
@@ -295,15 +310,13 @@ def plain_values(attribute: Attribute, codes: Any) -> list[object]:  # noqa: ANN
     return [None if flag else cell for cell, flag in zip(cells, flags, strict=True)]
 
 
-def summarize_formats(
-    frames: "Iterable[pd.DataFrame]", *, of_text: bool
-) -> dict[str, ColumnFormat]:
-    """Return the formats of the columns of a table that is read in parts."""
+def summarize_columns(frames: "Iterable[pd.DataFrame]") -> dict[str, FormatSummary]:
+    """Return the summaries of the columns of a table that is read in parts."""
     summaries: dict[str, FormatSummary] = {}
     for frame in frames:
         for name in frame.columns:
             summaries.setdefault(name, FormatSummary(name)).add(frame[name])
-    return {name: summary.format(of_text=of_text) for name, summary in summaries.items()}
+    return summaries
 
 
 def dtypes_of(formats: Formats) -> dict[str, object]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from feta.errors import DomainError
-from feta.io.chunk import Chunk
-from feta.io.column_format import ColumnFormat, dtypes_of, summarize_formats
+from feta.io.chunk import Chunk, constant
+from feta.io.column_format import ColumnFormat, FormatSummary, dtypes_of, summarize_columns
 from feta.io.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class CsvTable:
         self.path = path
         self.options = options
         self.bytes_read = 0
+        self.first_row = 0
         csv.field_size_limit(LONGEST_CELL)
         headers = self._headers()
         self.delimiter = max(headers, key=lambda mark: len(headers[mark]))
@@ -58,17 +59,17 @@ class CsvTable:
         """Yield the chosen columns as pandas reads them."""
         yield from self.options.frames(self.path, self.delimiter, chosen, dtypes=types)
 
-    def formats(self, chosen: list[str]) -> dict[str, ColumnFormat]:
-        """Return the formats of columns as pandas reads the file.
+    def summaries(self, chosen: list[str]) -> dict[str, FormatSummary]:
+        """Return how pandas reads columns.
 
-        If pandas rejects some row, the formats are those of the rows that can be split.
+        If pandas rejects some row, only the rows that can be split count.
         """
         try:
-            return summarize_formats(self.frames(chosen), of_text=True)
+            return summarize_columns(self.frames(chosen))
         except DomainError:
             raise
         except (ValueError, OverflowError):
-            return summarize_formats(self._good_frames(chosen), of_text=True)
+            return summarize_columns(self._good_frames(chosen))
 
     def _good_frames(self, chosen: list[str]) -> "Iterator[pd.DataFrame]":
         types = {name: self.options.dtype[name] for name in chosen if name in self.options.dtype}
@@ -117,7 +118,8 @@ class CsvTable:
             try:
                 headers[delimiter] = self._header(delimiter)
             except DomainError as error:
-                problems.append(error)
+                # The traceback would keep the file open until the garbage is collected.
+                problems.append(error.with_traceback(None))
         if not headers:
             raise problems[0]
         return headers
@@ -212,13 +214,15 @@ class CsvTable:
                 columns = dict(zip(chosen, cells, strict=True))
                 progress = self.bytes_read / size
                 frame = self._typed_frame(columns, formats, problems)
-                yield Chunk(self.path, start, columns, progress, problems, tuple(lines), frame)
+                yield Chunk(
+                    self.path, start, columns, progress, problems, tuple(lines), constant(frame)
+                )
                 start, characters = number + 1, 0
                 cells, problems, lines = [[] for _ in indices], {}, []
         if cells[0]:
             columns = dict(zip(chosen, cells, strict=True))
             frame = self._typed_frame(columns, formats, problems)
-            yield Chunk(self.path, start, columns, 1.0, problems, tuple(lines), frame)
+            yield Chunk(self.path, start, columns, 1.0, problems, tuple(lines), constant(frame))
 
 
 class _LongLineError(Exception):  # never leaves this file

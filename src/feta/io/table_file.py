@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from feta.errors import DomainError, missing
 from feta.io.chunk import Chunk
-from feta.io.column_format import ColumnFormat, dtypes_of
+from feta.io.column_format import ColumnFormat, FormatSummary, dtypes_of
 from feta.io.csv_table import CHUNK_ROWS, CsvTable
 from feta.io.parquet_table import ParquetTable
 from feta.io.regular_file import path_problem
@@ -20,9 +20,18 @@ if TYPE_CHECKING:
 
 
 class TableFile:
-    """An open CSV or Parquet file; `options` define how pandas reads a CSV file."""
+    """An open CSV or Parquet file; `options` define how pandas reads a CSV file.
 
-    def __init__(self, path: str | Path, options: TableOptions | None = None) -> None:
+    `groups` are the row groups of a Parquet file that are read; all of them by default.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        options: TableOptions | None = None,
+        *,
+        groups: range | None = None,
+    ) -> None:
         self.path = Path(path)
         self.options = options or TableOptions()
         problem = path_problem(self.path)
@@ -30,7 +39,7 @@ class TableFile:
             raise DomainError(f"{self.path}: {problem}")
         self._file: CsvTable | ParquetTable
         if self.path.suffix.lower() in (".parquet", ".pq"):
-            self._file = ParquetTable(self.path, self.options)
+            self._file = ParquetTable(self.path, self.options, groups)
         else:
             self._file = CsvTable(self.path, self.options)
         self.names: list[str] = self._file.names
@@ -48,6 +57,11 @@ class TableFile:
     def delimiter(self) -> str | None:
         """The delimiter of a CSV file; None for Parquet."""
         return self._file.delimiter if isinstance(self._file, CsvTable) else None
+
+    @property
+    def first_row(self) -> int:
+        """The number of the first row that is read, counted from 0."""
+        return self._file.first_row
 
     def require(self, names: Collection[str]) -> None:
         """Raise unless the table has all these columns."""
@@ -87,8 +101,14 @@ class TableFile:
 
     def formats(self, names: Collection[str]) -> dict[str, ColumnFormat]:
         """Return how pandas reads these columns, from every row of the file."""
+        summaries = self.summaries(names)
+        of_text = self.delimiter is not None
+        return {name: summary.format(of_text=of_text) for name, summary in summaries.items()}
+
+    def summaries(self, names: Collection[str]) -> dict[str, FormatSummary]:
+        """Return what `formats` says about these columns, in a form that can be merged."""
         chosen = [name for name in self.names if name in names]
-        return self._file.formats(chosen) if chosen else {}
+        return self._file.summaries(chosen) if chosen else {}
 
     def frames(self, formats: Mapping[str, ColumnFormat]) -> "Iterator[pd.DataFrame]":
         """Yield these columns as pandas itself reads them; it may reject the file."""

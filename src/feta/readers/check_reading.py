@@ -1,7 +1,7 @@
 """Check of FETA's reading of a model against the model itself, on the user's table."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -62,24 +62,96 @@ def compare_table(
     loaded: LoadedModel, table: TableFile, *, ignore_sensitive: bool, watch: Watch = unwatched
 ) -> Comparison:
     """Compare on the user's rows, which the user's model reads as pandas reads the file."""
-    runtime = loaded.runtime
-    assert runtime is not None
     with watch(f"comparing {plain(table.path.name)} with the model") as done:
         rows, people = _sample_rows(loaded, table, done, ignore_sensitive=ignore_sensitive)
-        if runtime.columns is None:
-            comparison = compare(loaded.model, runtime, people, rows=rows.tolist())
-            return replace(comparison, on_table=True)
-        total = Comparison(runtime.name)
-        for start, frame in _frames(loaded, table):
-            here = np.flatnonzero((rows >= start) & (rows < start + len(frame)))
-            done(0.5 + 0.5 * total.rows / max(1, len(people)))
-            if here.size:
-                part = frame.iloc[rows[here] - start].reset_index(drop=True)
-                part = _add_missing_columns(
-                    loaded, part, people[here], ignore_sensitive=ignore_sensitive
-                )
-                numbers = rows[here].tolist()
-                total += compare(loaded.model, runtime, people[here], part, rows=numbers)
+        return _compare_rows(loaded, table, (rows, people), done, ignore_sensitive=ignore_sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class RowSample:
+    """Every so many rows of a dataset; of a part, its first row at least.
+
+    `before` rows are in files before the part.
+    """
+
+    stride: int
+    before: int = 0
+
+    @classmethod
+    def of(cls, n_rows: int) -> "RowSample":
+        """Choose at most `MAX_ROWS` rows, as for one table with so many rows."""
+        stride = 1
+        while -(-n_rows // stride) > MAX_ROWS:
+            stride *= 2
+        return cls(stride)
+
+    def people(self, loaded: LoadedModel, *, ignore_sensitive: bool) -> tuple[Counts, Matrix]:
+        """Encode the rows of a part; return their numbers in the part's file, too."""
+        table, space = loaded.table, loaded.model.space
+        assert table is not None
+        names = {attribute.name for attribute in space.attributes}
+        rows, parts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, space.width))]
+        for chunk in table.chunks(names, typed=loaded.formats):
+            first = -(chunk.start + self.before) % self.stride
+            if chunk.start == table.first_row and first >= len(chunk):
+                first = 0
+            selected = chunk.take(range(first, len(chunk), self.stride))
+            people, good = selected.encode_good(
+                space, ignore_sensitive=ignore_sensitive, admit=partial(admit, loaded)
+            )
+            numbers = chunk.start + first + self.stride * np.array(good, dtype=np.int64)
+            rows.append(numbers)
+            parts.append(people)
+        together = np.concatenate(parts)
+        if ignore_sensitive:
+            _draw_sensitive(loaded, together)
+        return np.concatenate(rows), together
+
+
+def compare_part(
+    loaded: LoadedModel, sample: RowSample, *, ignore_sensitive: bool
+) -> Comparison | None:
+    """Compare on rows of one part of a dataset; raise if the user's model decides differently."""
+    if loaded.runtime is None:
+        return None
+    assert loaded.table is not None
+    chosen = sample.people(loaded, ignore_sensitive=ignore_sensitive)
+    compared = _compare_rows(
+        loaded, loaded.table, chosen, _unseen, ignore_sensitive=ignore_sensitive
+    )
+    compared.check()
+    return compared
+
+
+def _unseen(_share: float) -> None:
+    """Show no progress."""
+
+
+def _compare_rows(
+    loaded: LoadedModel,
+    table: TableFile,
+    chosen: tuple[Counts, Matrix],
+    done: Callable[[float], None],
+    *,
+    ignore_sensitive: bool,
+) -> Comparison:
+    """Compare on chosen rows, which are given by their numbers and as people."""
+    runtime, (rows, people) = loaded.runtime, chosen
+    assert runtime is not None
+    if runtime.columns is None:
+        comparison = compare(loaded.model, runtime, people, rows=rows.tolist())
+        return replace(comparison, on_table=True)
+    total = Comparison(runtime.name)
+    for start, frame in _frames(loaded, table):
+        here = np.flatnonzero((rows >= start) & (rows < start + len(frame)))
+        done(0.5 + 0.5 * total.rows / max(1, len(people)))
+        if here.size:
+            part = frame.iloc[rows[here] - start].reset_index(drop=True)
+            part = _add_missing_columns(
+                loaded, part, people[here], ignore_sensitive=ignore_sensitive
+            )
+            numbers = rows[here].tolist()
+            total += compare(loaded.model, runtime, people[here], part, rows=numbers)
     found = total.rows + total.failed
     if found != len(people):
         raise DomainError(
@@ -111,10 +183,16 @@ def _sample_rows(
             keep = rows % stride == 0
             rows, parts = rows[keep], parts[keep]
     if ignore_sensitive:
-        drawn = draw_people(space, np.random.default_rng(1), len(parts))
-        hidden = space.sensitive_columns
-        parts[:, hidden] = drawn[:, hidden]
+        _draw_sensitive(loaded, parts)
     return rows, parts
+
+
+def _draw_sensitive(loaded: LoadedModel, people: Matrix) -> None:
+    """Replace the sensitive values, which are not read, by drawn ones."""
+    space = loaded.model.space
+    drawn = draw_people(space, np.random.default_rng(1), len(people))
+    hidden = space.sensitive_columns
+    people[:, hidden] = drawn[:, hidden]
 
 
 def admit(loaded: LoadedModel, people: Matrix) -> None:
@@ -134,7 +212,7 @@ def _frames(loaded: LoadedModel, table: TableFile) -> "Iterator[tuple[int, pd.Da
     formats |= table.formats([name for name in extra if name not in known])
     if not formats:
         return
-    start = 0
+    start = table.first_row
     try:
         for frame in table.frames(formats):
             yield start, frame
@@ -142,7 +220,7 @@ def _frames(loaded: LoadedModel, table: TableFile) -> "Iterator[tuple[int, pd.Da
     except DomainError:
         raise
     except (ValueError, OverflowError):
-        if start:  # some parts were already compared, so the file has changed
+        if start != table.first_row:  # some parts were already compared, so the file has changed
             raise
         for chunk in table.chunks(set(formats), typed=formats):
             if chunk.frame is not None:

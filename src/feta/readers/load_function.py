@@ -1,7 +1,7 @@
 """Models of any origin for the command line: a file, or a function that is counted."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,20 @@ class ModelOrigin:
                 "a function can only be counted: got --predict and --method exact; expected "
                 "--method auto; nothing is proved about the code of a function"
             )
+
+    @property
+    def max_rows(self) -> int | None:
+        """The number of rows that a counted model may evaluate."""
+        return (self.limits if self.function is None else self.function.options).max_rows
+
+    def for_worker(self, batch: int, *, max_rows: int | None) -> "ModelOrigin":
+        """Return the origin for another process: a counted model gets the same batches there."""
+        function = self.function
+        if function is not None:
+            function = replace(function, batch=batch, max_rows=max_rows)
+        limits = self.limits if self.function is None else self.function.options
+        limits = replace(limits, batch=batch, max_rows=max_rows)
+        return replace(self, function=function, limits=limits)
 
     @property
     def name(self) -> str:

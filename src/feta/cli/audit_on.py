@@ -1,0 +1,98 @@
+"""`feta audit --on`: the parts of a dataset on a cluster, and one report as from one machine."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from feta.auditing.executor import InProcess
+from feta.auditing.report_data import ReportData
+from feta.auditing.results import AuditResults
+from feta.auditing.stored_results import read_bad_rows, read_results
+from feta.auditing.stream import AuditStream
+from feta.auditing.table_audit import TableAudit
+from feta.cli.audit import AuditOptions, report_source, show_report
+from feta.cli.audit_files import AuditFiles
+from feta.cli.exit_code import ExitCode
+from feta.cli.notices import note_ignored, notice
+from feta.cli.on_cluster import ClusterRequest, ModelRequest, OpenRun, check_out, opened
+from feta.cli.votes import VotesRequest, votes_of
+from feta.distributed.part_work import RowOptions
+from feta.distributed.result_folder import Receipt, ResultFolder
+from feta.errors import SchemaError
+from feta.io.bad_rows import BadRows
+from feta.readers.comparison import Comparison
+from feta.report.audit_tables import PAIRS, VERDICTS
+
+
+def run_audit_on(options: AuditOptions, on: str) -> ExitCode:
+    """Audit the parts of a dataset on a cluster."""
+    out = _check(options)
+    model = ModelRequest(options.origin, options.schema, options.source, options.one_vs_rest)
+    rows = RowOptions(
+        options.label, options.id_column, options.skip_bad_rows, options.engine, options.seconds
+    )
+    with opened(ClusterRequest(on, options.data, out, model, rows, audits=True)) as open_run:
+        note_ignored(open_run.ignored)
+        for note in open_run.loaded.notes:
+            notice(note)
+        report = _audit(open_run, options, out)
+    return show_report(open_run.loaded, report, options)
+
+
+def _check(options: AuditOptions) -> Path:
+    """Return the folder of the results; raise for options that contradict each other."""
+    if options.certify:
+        raise SchemaError(
+            "no certificate from a cluster: got --certify with --on; expected one of them; audit "
+            "on one machine with --jobs to write a certificate"
+        )
+    if options.jobs != 1:
+        raise SchemaError(
+            "two numbers of processes: got --jobs with --on; expected one of them; write --on "
+            f"local:{options.jobs} for {options.jobs} processes on this machine"
+        )
+    return check_out(options.out)
+
+
+def _audit(open_run: OpenRun, options: AuditOptions, out: Path) -> ReportData:
+    """Audit all parts, merge their results, and write the files of the report."""
+    started = time.perf_counter()
+    loaded = open_run.loaded
+    votes = votes_of(loaded, VotesRequest(vote_weights=options.vote_weights, fits=False))
+    results = open_run.work(votes)
+    auditor = open_run.part_work(votes).auditor()
+    audit = TableAudit(auditor, AuditStream(InProcess(auditor)))
+    with AuditFiles(out, loaded.model) as files:
+        receipts, compared = _merge(open_run, results, audit, files)
+        digest = open_run.run.sha256
+        source = report_source(loaded, options, compared, data_sha256=digest)
+        report = audit.report(source, seconds=time.perf_counter() - started)
+        report = files.finish(report)
+    results.commit(receipts, {"rows": open_run.run.rows, "tables": dict(report.files)})
+    return report
+
+
+def _merge(
+    open_run: OpenRun, results: ResultFolder, audit: TableAudit, files: AuditFiles
+) -> tuple[list[Receipt], Comparison | None]:
+    """Merge the results of all parts in order, and append their tables to the files."""
+    model = open_run.loaded.model
+    merged, compared, receipts = AuditResults.of(model), None, []
+    for facts, receipt in open_run.run.receipts(results):
+        content = receipt.content
+        merged = merged.merged(read_results(content["results"], model))
+        empty = BadRows(model.space, open_limits=True)
+        audit.bad_rows = audit.bad_rows.merged(read_bad_rows(content["bad_rows"], empty))
+        compared = _sum(compared, content["compared"])
+        files.append({name: results.path(facts, name) for name in (PAIRS, VERDICTS)})
+        receipts.append(replace(receipt, content={}))
+    audit.results, audit.finished = merged, True
+    return receipts, compared
+
+
+def _sum(total: Comparison | None, content: dict[str, object] | None) -> Comparison | None:
+    """Add the comparison of a part with the user's model."""
+    if content is None:
+        return total
+    more = Comparison(**content)  # type: ignore[arg-type]  # as stored by `asdict`
+    return more if total is None else total + more

@@ -1,0 +1,206 @@
+"""Dask clusters: the only place that connects to one, or starts one on this machine."""
+
+import logging
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from feta.auditing.workers import interrupts_blocked
+from feta.errors import EngineError, MissingExtra
+
+if TYPE_CHECKING:
+    from feta.auditing.auditor import Auditor
+    from feta.distributed.cluster_executor import ClusterExecutor
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+LOCAL = re.compile(r"local:([1-9][0-9]{0,3})")
+REMOTE = re.compile(r"dask://([^/\s:]+|\[[0-9a-fA-F:]+\]):([0-9]{1,5})/?")
+
+# Seconds to connect to a scheduler, and to reconnect to one that was lost.
+CONNECT_SECONDS = 15
+
+# A task whose workers die this often is given up, on a cluster of this machine.
+MAX_DEATHS = 10
+
+
+class ClusterError(EngineError):
+    """A cluster that cannot be reached, or was lost."""
+
+
+class WorkersDied(ClusterError):
+    """A piece of work on which all of its workers died."""
+
+
+@dataclass
+class Cluster:
+    """A Dask cluster: `local:N` starts N processes here, `dask://host:port` is a running one.
+
+    Use it as a context. Whoever can connect to a cluster can run code in it: a cluster of this
+    machine accepts its own processes only, and a running one must be in a trusted network.
+
+    Parameters
+    ----------
+    address
+        "local:4", or "dask://scheduler:8786".
+
+    Raises
+    ------
+    MissingExtra
+        If Dask is not installed.
+    EngineError
+        If the address is invalid, or no scheduler answers there.
+
+    Examples
+    --------
+    In a script, start it below `if __name__ == "__main__":`, as for all processes of Python.
+
+    >>> import feta
+    >>> feta.Cluster("local:2").address
+    'local:2'
+    """
+
+    address: str
+    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+    _client: Any = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not (LOCAL.fullmatch(self.address) or REMOTE.fullmatch(self.address)):
+            raise EngineError(
+                f"invalid cluster: got {self.address!r}; expected local:N for N processes on this "
+                "machine, or dask://host:port for a Dask scheduler, such as dask://localhost:8786"
+            )
+
+    def __enter__(self) -> Self:
+        distributed = _distributed()
+        try:
+            # Ctrl-C is for this process; workers inherit the mask of the thread that starts them.
+            with interrupts_blocked():
+                self._client = self._stack.enter_context(self._connect(distributed))
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client = None
+        self._stack.close()
+
+    def _connect(self, distributed: Any) -> Any:  # noqa: ANN401 - Dask's types
+        import dask  # noqa: PLC0415 - an extra
+
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are messages of FETA
+        self._stack.enter_context(
+            dask.config.set(
+                {
+                    "distributed.comm.timeouts.connect": CONNECT_SECONDS,
+                    "distributed.scheduler.allowed-failures": MAX_DEATHS,
+                }
+            )
+        )
+        local = LOCAL.fullmatch(self.address)
+        if local is None:
+            return self._remote(distributed)
+        return distributed.Client(self._start(distributed, int(local[1])))
+
+    def _remote(self, distributed: Any) -> Any:  # noqa: ANN401 - Dask's types
+        host_and_port = self.address.removeprefix("dask://").rstrip("/")
+        try:
+            return distributed.Client(f"tcp://{host_and_port}", timeout=CONNECT_SECONDS)
+        except (OSError, ValueError) as error:
+            raise ClusterError(
+                f"{self.address}: no scheduler answers: got {type(error).__name__}; expected a "
+                "running Dask scheduler; start one with dask scheduler, and check host and port"
+            ) from None
+
+    def _start(self, distributed: Any, n_workers: int) -> Any:  # noqa: ANN401 - Dask's types
+        scratch = self._stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        return self._stack.enter_context(
+            distributed.LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                dashboard_address=None,
+                worker_dashboard_address=None,
+                local_directory=scratch,
+                silence_logs=logging.CRITICAL,
+                security=_own_keys(distributed),
+                memory_limit=None,  # parts are read in batches; a worker is not paused for others
+            )
+        )
+
+    def __call__(self, auditor: "Auditor") -> "ClusterExecutor":
+        """Return the executor of `feta.audit(..., executor=cluster)`."""
+        from feta.distributed.cluster_executor import ClusterExecutor  # noqa: PLC0415 - a circle
+
+        return ClusterExecutor(self, auditor)
+
+    def share(self, value: Result) -> Any:  # noqa: ANN401 - Dask's types
+        """Return a handle to a value that all workers can read, also after some have died."""
+        return self._client.submit(_same, value, pure=False)
+
+    def each(
+        self, work: Callable[[Any, Item], Result], shared: object, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Result | WorkersDied]]:
+        """Do the work on each item, with the shared value; yield results as they arrive.
+
+        Raises
+        ------
+        ClusterError
+            If the scheduler was lost.
+        """
+        from distributed import as_completed  # noqa: PLC0415 - an extra
+
+        futures = {
+            self._client.submit(work, shared, item, pure=False): index
+            for index, item in enumerate(items)
+        }
+        try:
+            for future in as_completed(futures):  # type: ignore[no-untyped-call]  # Dask's
+                yield futures[future], self._result(future)
+        finally:
+            self._cancel(list(futures))
+
+    def _cancel(self, futures: Sequence[Any]) -> None:
+        """Cancel what is not done; a scheduler that was lost needs no message."""
+        if self._client is not None and self._client.status == "running":
+            self._client.cancel([future for future in futures if not future.done()])
+
+    def _result(self, future: Any) -> Any:  # noqa: ANN401 - Dask's types
+        from distributed import KilledWorker  # noqa: PLC0415 - an extra
+
+        if future.status in ("cancelled", "lost"):
+            raise ClusterError(
+                f"{self.address}: the scheduler does not answer any more: got a lost connection; "
+                "expected a running scheduler"
+            )
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            return WorkersDied(
+                "the workers died: got the death of every worker that had this work, possibly "
+                "for lack of memory; expected a result; give the workers more memory"
+            )
+        return future.result()
+
+
+def _same(value: Result) -> Result:
+    return value
+
+
+def _distributed() -> Any:  # noqa: ANN401 - Dask's types
+    try:
+        import distributed  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtra("distributed", "dask") from None
+    return distributed
+
+
+def _own_keys(distributed: Any) -> Any:  # noqa: ANN401 - Dask's types
+    """Return keys that only the processes of one cluster have: others cannot connect."""
+    try:
+        return distributed.Security.temporary()
+    except ImportError:
+        raise MissingExtra("cryptography", "dask") from None

@@ -1,0 +1,124 @@
+"""The tables of an audit: verdicts.csv and pairs.csv, described in docs/reference/formats.md."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import IO
+
+import numpy as np
+
+from feta.arrays import Matrix
+from feta.auditing.block import AuditedBlock
+from feta.auditing.finding import Finding
+from feta.auditing.record import record_of
+from feta.io.sanitize import write_row
+from feta.model import Model
+from feta.scorer.protocol import has_scores
+from feta.verdict.counterexample import Counterexample
+
+PAIRS, VERDICTS = "pairs.csv", "verdicts.csv"
+
+PAIR_HEADER = [
+    "row",
+    "id",
+    "decision",
+    "counterpart decision",
+    "score",
+    "counterpart score",
+    "gap",
+    "runtime",
+    "replayed",
+    "changed",
+    "one alone is enough",
+]
+VERDICT_HEADER = [
+    "row",
+    "id",
+    "verdict",
+    "decision",
+    "fair decision",
+    "gap",
+    "runtime",
+    "reason",
+    "record",
+    "provenance",
+]
+
+
+class AuditTables:
+    """The rows of both tables for one model."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.names = [attribute.name for attribute in model.space.attributes]
+        self.sensitive = [attribute.name for attribute in model.space.sensitive]
+        self.has_gaps = has_scores(model.scorer)  # False: the model returns labels only
+
+    @property
+    def headers(self) -> dict[str, list[str]]:
+        """The header of each table."""
+        return {PAIRS: self.pair_header(), VERDICTS: VERDICT_HEADER}
+
+    def pair_header(self) -> list[str]:
+        """Return the header of pairs.csv.
+
+        A regression has the lower and the higher score; the row itself may have neither.
+        """
+        if self.model.rule.tolerance is None:
+            return [*PAIR_HEADER, *self.names, *(f"counterpart {name}" for name in self.sensitive)]
+        renamed = {"score": "lower score", "counterpart score": "higher score"}
+        names = [
+            f"{name} of the lower score" if name in self.sensitive else name for name in self.names
+        ]
+        others = [f"{name} of the higher score" for name in self.sensitive]
+        return [*(renamed.get(name, name) for name in PAIR_HEADER), *names, *others]
+
+    def write(self, audited: AuditedBlock, streams: Mapping[str, IO[str]]) -> None:
+        """Write the rows of one block to the stream of each table."""
+        block, describe = audited.block, self.model.describe
+        digests = iter(record_digests(block.people))
+        for index, (finding, name) in enumerate(zip(audited.findings, block.names, strict=True)):
+            pair, read = finding.pair, index not in block.unread
+            cells = [
+                finding.row + 1,
+                name,
+                finding.status,
+                describe(finding.decision),
+                describe(finding.fair_decision),
+                pair.gap if pair is not None and self.has_gaps else "",
+                finding.runtime if read else "",
+                finding.reason,
+                next(digests) if read else "",
+                "" if finding.verdict is None else finding.verdict.provenance,
+            ]
+            write_row(streams[VERDICTS], cells)
+            if pair is not None:
+                write_row(streams[PAIRS], self._pair_row(finding, pair, name))
+
+    def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
+        space = self.model.space
+        before = record_of(space, pair.person)
+        after = record_of(space, pair.counterpart, space.sensitive)
+        # A regression makes no decisions.
+        decisions = [self.model.outcomes[number] for number in pair.decisions] or ["", ""]
+        changed = [column for column in self.sensitive if before[column] != after[column]]
+        replayed = {None: "", True: "yes", False: "no"}[finding.replayed]
+        return [
+            finding.row + 1,
+            name,
+            *decisions,
+            *(pair.margins(self.model.rule).tolist() if self.has_gaps else ["", ""]),
+            pair.gap if self.has_gaps else "",
+            finding.runtime,
+            replayed,
+            " ".join(changed),
+            " ".join(finding.alone),
+            *(before[column] for column in self.names),
+            *(after[column] for column in self.sensitive),
+        ]
+
+
+def record_digests(people: Matrix) -> list[str]:
+    """Return a digest of each encoded row, so that two audits can compare the rows of one id."""
+    # + 0.0 turns −0.0 into 0.0, which equals it.
+    rows = np.asarray(people, "<f8") + 0.0
+    return [hashlib.sha256(row.tobytes()).hexdigest()[:32] for row in rows]
