@@ -1,11 +1,11 @@
 """The public functions on one or several people: verify, worst, tally, spread."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.checker.admit import admit, is_admitted
+from feta.checker.admit import admit, no_question
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.errors import EngineError
@@ -13,7 +13,7 @@ from feta.model import Model
 from feta.query import CountOf, PersonQuery, SpreadOf, WorstAt
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Reason, Unknown, Verdict
+from feta.verdict.verdict import Unknown, Verdict
 
 
 def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
@@ -50,8 +50,9 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     ...         print(space.decode(pair.counterpart))
     {'age': 30, 'income': 2.0}
     """
-    if not is_admitted(query):
-        return NOT_ADMITTED
+    reason = no_question(query)
+    if reason is not None:  # nothing is claimed
+        return Unknown(reason)
     chosen = choose(query, engine)
     return admit(query, chosen.solve(query, budget), trusted=is_ours(chosen))
 
@@ -63,25 +64,26 @@ def verify_many(
 
     The checker confirms the evidence of each verdict.
     """
-    verdicts: dict[int, Verdict] = {}
-    for rows in _rows_by_model(queries).values():
+    reasons = [no_question(query) for query in queries]
+    verdicts: dict[int, Verdict] = {
+        row: Unknown(reason) for row, reason in enumerate(reasons) if reason is not None
+    }
+    for rows in _rows_by_model(queries, verdicts).values():
         asked = [queries[row] for row in rows]
         chosen = choose(asked[0], engine)
         solved, trusted = chosen.solve_many(asked, budget), is_ours(chosen)
         for row, query, verdict in zip(rows, asked, solved, strict=True):
             verdicts[row] = admit(query, verdict, trusted=trusted)
-    return [verdicts.get(row, NOT_ADMITTED) for row in range(len(queries))]
+    return [verdicts[row] for row in range(len(queries))]
 
 
-# Nothing is claimed about a person who is nobody's counterpart.
-NOT_ADMITTED = Unknown(Reason.NOT_ADMITTED)
-
-
-def _rows_by_model(queries: Sequence[PersonQuery]) -> dict[int, list[int]]:
-    """Group queries by model; people whom the relation does not admit are left out."""
+def _rows_by_model(
+    queries: Sequence[PersonQuery], answered: Mapping[int, Verdict]
+) -> dict[int, list[int]]:
+    """Group queries by model; those that are answered already are left out."""
     rows: dict[int, list[int]] = {}
     for row, query in enumerate(queries):
-        if is_admitted(query):
+        if row not in answered:
             rows.setdefault(id(query.model), []).append(row)
     return rows
 

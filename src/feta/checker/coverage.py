@@ -38,6 +38,11 @@ def _check_count(counterparts: int, query: PersonQuery) -> None:
             "proof by bounds, because a sensitive attribute is real-valued"
         )
     size = relation.count(query.person)
+    if size == 1 and not relation.complete:
+        raise CertificateError(
+            "the certificate proves nothing: got a person without another counterpart; expected "
+            "two people or more to compare"
+        )
     if counterparts != size or size < 1:
         raise CertificateError(
             f"the certificate does not cover every counterpart: got {counterparts}; expected {size}"

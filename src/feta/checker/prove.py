@@ -92,11 +92,13 @@ def _lattice_objection(proof: LatticeProof, query: PersonQuery) -> str:
 
 
 def _counterparts(query: PersonQuery) -> Iterator[Matrix]:
-    """List all counterparts: of the default relation, by the checker itself."""
-    model = query.model
-    if model.relation.fingerprint:
-        return model.relation.counterparts(query.person)
-    return Box.whole(axes_of(model)).corners(query.person)
+    """List all counterparts from the attributes, and keep those whom the relation admits."""
+    model, relation = query.model, query.model.relation
+    if relation.enclosing is None:
+        yield from relation.counterparts(query.person)
+        return
+    for people in Box.whole(axes_of(model)).corners(query.person):
+        yield people if relation.complete else people[relation.admits(people)]
 
 
 def _same_decision(query: PersonQuery) -> Criterion:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from feta.arrays import Answers, Matrix
+from feta.engine.enumeration import solve_by_enumeration
 from feta.engine.kernel_votes import KernelVotes
 from feta.engine.lattice_batch import solve_batch
 from feta.engine.lattice_search import LatticeSearch
@@ -82,6 +83,8 @@ class LatticeEngine:
             return self._section_models.solve(query, budget, engine=self.name, solve=self.solve)
         if not query.model.relation.finite:
             return self._real_axis(query.model).solve(QueryState(query, budget, self.name))
+        if not query.model.relation.complete:  # the kernel's searches bound all assignments
+            return solve_by_enumeration(query, budget, self.name)
         kernel = self._kernel(query.model)  # building it is not charged to the query
         state = QueryState(query, budget, self.name)
         search = LatticeSearch(kernel, state)
@@ -117,12 +120,14 @@ class LatticeEngine:
         """Decide by majority in native code, which also checks the rows.
 
         Return None where the kernel cannot: a row outside the space, a tie that needs exact
-        arithmetic, or a shared column with a table.
+        arithmetic, a shared column with a table, or assignments that give no counterpart.
         """
         kernel = self._kernels.get(model)
         if kernel is None:
             check_countable(model)
             kernel = self._kernel(model)
+        if not model.relation.complete:
+            return None
         return kernel.majority(people, threads=self.threads)
 
     def mean_decisions(
