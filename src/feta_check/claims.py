@@ -34,6 +34,8 @@ class Model:
 
     def __init__(self, file: ModelFile) -> None:
         description = file.description
+        if "relation" in description:
+            raise Unchecked("not checkable by this program: another relation")
         self.space = Space(description.get("space"))
         self.rule = Rule(description.get("rule"))
         kind: Any = (

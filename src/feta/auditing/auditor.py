@@ -9,6 +9,7 @@ import numpy as np
 
 from feta.api import verify_many
 from feta.arrays import Counts, Flags, Matrix
+from feta.auditing.asked import AskedPeople
 from feta.auditing.block_verdicts import block_verdicts
 from feta.auditing.counting import Counting
 from feta.auditing.finding import AuditFault, Finding, pair_of
@@ -98,9 +99,11 @@ class Auditor:
     def _audit_inside(self, people: Matrix, rows: Counts) -> list[Finding]:
         """Audit people who are inside the limits of this auditor's model."""
         regression = self.model.rule.tolerance is not None
-        findings = self._audit_scores(people) if regression else self._audit_decisions(people)
+        asked = AskedPeople.of(self.model, people)
+        audit = self._audit_scores if regression else self._audit_decisions
+        findings = asked.findings(self.model, people, audit(asked.people), self.counting)
         pairs = [pair_of(finding.verdict) for finding in findings]
-        replayed, alone = self._replay(pairs), self._alone(pairs, people)
+        replayed, alone = self._replay(pairs), self._alone(pairs, asked.people)
         return [
             replace(finding, row=row, replayed=replayed[index], alone=alone[index])
             for index, (finding, row) in enumerate(zip(findings, rows.tolist(), strict=True))

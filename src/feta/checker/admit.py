@@ -20,7 +20,8 @@ def no_question(query: PersonQuery) -> Reason | None:
     if relation.complete:
         return None
     if not relation.admits(person[None, :])[0]:
-        return Reason.NOT_ADMITTED
+        nobody = relation.finite and not relation.count(person)
+        return Reason.NO_COUNTERPART if nobody else Reason.NOT_ADMITTED
     return Reason.NOBODY if relation.finite and relation.count(person) == 1 else None
 
 

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from feta.arrays import Answers, Matrix
+from feta.engine.counterparts import same_assignments
 from feta.engine.enumeration import solve_by_enumeration
 from feta.engine.kernel_votes import KernelVotes
 from feta.engine.lattice_batch import solve_batch
@@ -27,7 +28,7 @@ from feta.engine.sections import SectionModels
 from feta.errors import EngineError
 from feta.model import Model
 from feta.query import PersonQuery, Query, WorstAt
-from feta.rule.comparator import Decisions
+from feta.rule.comparator import UNDECIDED, Decisions
 from feta.scorer.kernel import LatticeKernel
 from feta.scorer.native import SLOWER, is_built
 from feta.space.vote_weights import VoteWeights
@@ -138,15 +139,21 @@ class LatticeEngine:
         UNDECIDED is a mean that needs exact arithmetic. Return None where the kernel cannot: for
         several classes, a regression, a row outside the space, or a shared column with a table.
         """
-        if not model.relation.complete:
-            return None
         check_countable(model)
         kernel = self._kernel(model)
-        vote = self._kernel_votes.of(model, mean, weights)
-        if vote is None:
+        if not model.relation.complete and not model.space.quick_check.passes(people):
             return None
-        decisions = kernel.mean_decisions(people, vote, threads=self.threads)
-        return None if decisions is None else decisions.astype(np.int8)
+        answers = np.full(len(people), UNDECIDED, dtype=np.int8)
+        for rows in same_assignments(model, people):
+            part = people if len(rows) == len(people) else people[rows]
+            vote = self._kernel_votes.of(model, mean, weights, part)
+            if vote is None:
+                return None
+            decisions = kernel.mean_decisions(part, vote, threads=self.threads)
+            if decisions is None:
+                return None
+            answers[rows] = decisions
+        return answers
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None

@@ -1,7 +1,6 @@
 """Weights, ballot and level of a vote, fitted once on other people."""
 
 import hashlib
-from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.engine.budget_tracker import BudgetTracker
+from feta.engine.counterparts import assignments
 from feta.engine.means import MeanSums
 from feta.engine.protocol import UNLIMITED
 from feta.errors import SchemaError, Undecided
@@ -69,9 +69,10 @@ def fit_ballot(sums: MeanSums, people: Matrix, level: float) -> GradedBallot:
     counterparts have.
     """
     model, weights = sums.model, sums.weights
-    scale, totals = sums.scale(people[:1]), all_totals(sums, people)
-    distance = np.abs(totals.middles[:, 0] / scale - level)
-    near = np.argsort(distance, kind="stable")[:BALLOT_PEOPLE]
+    scales, totals = sums.scales(people), all_totals(sums, people)
+    distance = np.abs(totals.middles[:, 0] / np.maximum(scales, 1) - level)
+    voted = np.flatnonzero(scales)
+    near = voted[np.argsort(distance[voted], kind="stable")[:BALLOT_PEOPLE]]
     scores = np.sort(np.concatenate([_scores(model, people[row], weights) for row in near]))
     chosen = scores[np.linspace(0, len(scores) - 1, EVEN_CELLS // 2).round().astype(int)]
     link = model.scorer.link
@@ -82,10 +83,10 @@ def fit_ballot(sums: MeanSums, people: Matrix, level: float) -> GradedBallot:
 
 def _scores(model: Model, person: Vector, weights: VoteWeights | None) -> Vector:
     """Return scores of a person's counterparts that have votes, evenly chosen if there are many."""
-    n_all = model.relation.size if weights is None else len(weights.assignment_ids)
-    n_chosen = min(n_all, max(1, BALLOT_SCORES // BALLOT_PEOPLE))
-    chosen = np.linspace(0, n_all - 1, n_chosen).round().astype(np.int64)
-    ids = chosen if weights is None else weights.assignment_ids[chosen]
+    voters = assignments(model, person[None, :], weights)
+    n_chosen = min(voters.size, max(1, BALLOT_SCORES // BALLOT_PEOPLE))
+    chosen = np.linspace(0, voters.size - 1, n_chosen).round().astype(np.int64)
+    ids = chosen if voters.listed is None else voters.listed[chosen]
     lows, highs = score_range(model.restricted.counterparts(person[None, :], ids))
     middles = lows / 2 + highs / 2
     return np.asarray(middles[np.isfinite(middles)])
@@ -94,11 +95,12 @@ def _scores(model: Model, person: Vector, weights: VoteWeights | None) -> Vector
 def all_totals(sums: MeanSums, people: Matrix) -> Totals:
     """Return the sums of all people."""
     tracker = BudgetTracker(UNLIMITED)
-    parts = [sums.bounded(people[group], tracker) for group in sums.groups(len(people), people)]
-    return Totals(
-        np.concatenate([part.lows for part in parts]),
-        np.concatenate([part.highs for part in parts]),
-    )
+    shape = (len(people), sums.model.scorer.outputs)
+    totals = Totals(np.zeros(shape), np.zeros(shape))
+    for group in sums.groups(people):
+        part = sums.bounded(people[group], tracker)
+        totals.lows[group], totals.highs[group] = part.lows, part.highs
+    return totals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,39 +109,56 @@ class Asked:
 
     people: Matrix
     numbers: Counts
-    n_favorable: int | None  # that should be favorable; None: the level is given
+    favorable: Counts | None  # how many should be favorable; None: the level is given
     given: float
 
     @classmethod
     def of(cls, model: Model, people: Matrix, level: float | str) -> "Asked":
         """Deduplicate people by their keys."""
-        keys = [bytes(key) for key in model.relation.keys(people)]
-        index = {key: row for row, key in reversed(list(enumerate(keys)))}
-        counts = Counter(keys)
-        rows = sorted(index.values())
-        keep = isinstance(level, str)
-        return cls(
-            people[rows],
-            np.array([counts[keys[row]] for row in rows], dtype=np.int64),
-            int(model.decide(people).sum()) if keep else None,
-            0.0 if isinstance(level, str) else float(level),
-        )
+        seen: dict[bytes, int] = {}
+        keys = model.relation.keys(people)
+        inverse = [seen.setdefault(bytes(key), len(seen)) for key in keys]
+        rows = np.unique(inverse, return_index=True)[1]  # numbered in order of appearance
+        numbers = np.bincount(inverse, minlength=len(rows))
+        if not isinstance(level, str):
+            return cls(people[rows], numbers, None, float(level))
+        decisions = model.decide(people).astype(np.int64)
+        favorable = np.bincount(inverse, weights=decisions, minlength=len(rows))
+        return cls(people[rows], numbers, favorable.astype(np.int64), 0.0)
 
     def level(self, sums: MeanSums) -> float:
         """Return the level at which the number of favorable people is nearest to the one asked for.
 
         Of two levels that are equally near, the one with more favorable people is taken.
         """
-        if self.n_favorable is None:
+        if self.favorable is None:
             return self.given
+        scales = sums.scales(self.people)
+        voted = np.flatnonzero(scales)
+        if not len(voted):
+            raise SchemaError(
+                "no level: got no people whose counterparts have votes; expected other people, or "
+                "weights with more assignments"
+            )
+        if len(voted) < len(scales):  # people without votes have no mean
+            parts = self.people[voted], self.numbers[voted], self.favorable[voted]
+            return Asked(*parts, self.given).level(sums)
         sign = 1 if sums.model.rule.favors == "above" else -1
-        totals = all_totals(sums, self.people)
-        lows, highs = totals.first()
+        lows, highs = all_totals(sums, self.people).first()
+        divisors, scale = None, int(scales[0])
+        if (scales != scale).any():  # sums of different numbers of votes: compare means
+            divisors, scale = scales, 1
+            lows = np.nextafter(lows / scales, -np.inf)
+            highs = np.nextafter(highs / scales, np.inf)
         lows, highs = (lows, highs) if sign == 1 else (-highs, -lows)
-        clusters = self._clusters(sums, lows, highs, sign)
-        return sign * _between(clusters, self.n_favorable, sums.scale(self.people[:1]))
+        n_favorable = int(self.favorable.sum())
+        exact = _ExactMeans(sums, self.people, sign, divisors)
+        clusters = self._clusters(lows, highs, n_favorable, exact)
+        return sign * _between(clusters, n_favorable, scale)
 
-    def _clusters(self, sums: MeanSums, lows: Vector, highs: Vector, sign: int) -> list["_Cluster"]:
+    def _clusters(
+        self, lows: Vector, highs: Vector, n_favorable: int, exact: "_ExactMeans"
+    ) -> list["_Cluster"]:
         """Sort people from the highest mean; those whose bounds overlap are one cluster.
 
         The cluster at which the level is sought is resolved exactly.
@@ -154,26 +173,40 @@ class Asked:
         done, result = 0, list[_Cluster]()
         for cluster in clusters:
             done += cluster.number
-            if done - cluster.number < (self.n_favorable or 0) < done and len(cluster.rows) > 1:
-                result += self._resolved(sums, cluster, sign)
+            if done - cluster.number < n_favorable < done and len(cluster.rows) > 1:
+                result += self._resolved(cluster, exact)
             else:
                 result.append(cluster)
         return result
 
-    def _resolved(self, sums: MeanSums, cluster: "_Cluster", sign: int) -> list["_Cluster"]:
-        """Divide a cluster by the exact sums of its people."""
+    def _resolved(self, cluster: "_Cluster", exact: "_ExactMeans") -> list["_Cluster"]:
+        """Divide a cluster by the exact means of its people."""
         if cluster.low == cluster.high:  # equal integers
             return [cluster]
-        by_total: dict[Fraction, list[int]] = {}
+        by_mean: dict[Fraction, list[int]] = {}
         for row in cluster.rows:
-            totals = sums.exact(self.people[row : row + 1], BudgetTracker(UNLIMITED))
-            if totals is None:
-                raise Undecided((row,), "its mean is not exact")
-            by_total.setdefault(sign * totals[0], []).append(row)
+            by_mean.setdefault(exact.of(row), []).append(row)
         return [
-            _Cluster(rows, total, total, int(self.numbers[rows].sum()))
-            for total, rows in sorted(by_total.items(), reverse=True)
+            _Cluster(rows, mean, mean, int(self.numbers[rows].sum()))
+            for mean, rows in sorted(by_mean.items(), reverse=True)
         ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ExactMeans:
+    """Exact means of people, or sums if all are divided by the same number, times a sign."""
+
+    sums: MeanSums
+    people: Matrix
+    sign: int
+    divisors: Counts | None
+
+    def of(self, row: int) -> Fraction:
+        totals = self.sums.exact(self.people[row : row + 1], BudgetTracker(UNLIMITED))
+        if totals is None:
+            raise Undecided((row,), "its mean is not exact")
+        divisor = 1 if self.divisors is None else int(self.divisors[row])
+        return self.sign * totals[0] / divisor
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ MAX_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One condition that plausible people do not violate, with its words and its entry in a file."""
+    """A condition that plausible people do not violate, its words, and its entry in a file."""
 
     condition: Condition
     words: str

@@ -43,6 +43,10 @@ class Reason(StrEnum):
         "no counterpart with these other columns has a vote; give weights with more assignments, "
         'or write if_none = "all" in [relation] to decide over all combinations'
     )
+    OWN_DIFFERS = (
+        "the person's own values are not plausible, and the person's own decision differs from the "
+        "one that all plausible people with the same other columns get"
+    )
     NOT_SEPARABLE = (
         "some scores cannot be separated from a tie at the highest precision; "
         "the model may tie there exactly"
