@@ -25,7 +25,6 @@ from feta.checker.prove import prove
 from feta.model import Model
 from feta.relation.constrained import Constrained
 from feta.relation.constraints import read_constraints
-
 from feta.rule import Argmax, Tolerance
 from feta.space.vote_weights import VoteWeights
 from tests import oracle

@@ -402,6 +402,26 @@ def doctor(
 
 
 @app.command()
+def constraints(
+    data: Annotated[Path, typer.Argument(help="Table of people.")],
+    schema: Annotated[Path, typer.Option("--schema", help="Schema of its columns.")],
+    columns: Annotated[
+        str,
+        typer.Option(help='Columns and sums of columns, such as "marital,age,age - years".'),
+    ],
+    least: Annotated[int, typer.Option(min=1, help="Fewest people of a combination.")] = 20,
+    out: Annotated[Path | None, typer.Option(help="File for the constraint.")] = None,
+) -> int:
+    """List the combinations of columns that occur in a table, as a constraint to edit.
+
+    Append it to the schema: then only counterparts with such a combination are compared.
+    """
+    from feta.cli.constraints import run_constraints
+
+    return run_constraints(data, schema, columns, least, out)
+
+
+@app.command()
 def export(
     model: ModelFile,
     out: Annotated[Path | None, typer.Option(help="File to write: .onnx or .feta.")] = None,

@@ -92,7 +92,7 @@ def run_train(options: TrainOptions) -> ExitCode:
 
 def _check_rule(path: Path, schema: Schema) -> None:
     rule = schema.rule
-    if schema.relation is not None:
+    if schema.file.relation is not None:
         raise SchemaError(
             f"{path}: training compares all combinations of sensitive values: got a schema with "
             "another relation; train with a schema without it, and audit with this one"

@@ -325,7 +325,7 @@ def _build_model(description: dict[str, Any], arrays: dict[str, Array]) -> Model
     if not all(isinstance(name, str) for name in outcomes):
         raise NetworkError(f"invalid outcomes in the file: got {outcomes!r}; expected texts")
     space = FeatureSpace(tuple(_build_attribute(entry) for entry in description["space"]))
-    relation = build_relation(description["relation"], space) if "relation" in description else None
+    relation = build_relation(description.get("relation", {}), space)
     rule = _build_rule(description["rule"])
     return Model(space, scorer, rule, outcomes=outcomes, relation=relation)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from feta.errors import SchemaError, unknown_choice
 from feta.io.toml_text import toml, toml_key
+from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.constrained import IF_NONE, Constrained
 from feta.relation.constraints import read_constraints
 from feta.relation.protocol import Relation
@@ -41,7 +42,9 @@ def parse_relation(content: Mapping[str, Any], space: FeatureSpace) -> Relation 
 
 
 def build_relation(stored: Mapping[str, Any], space: FeatureSpace) -> Relation:
-    """Return the relation that a file stores (`Relation.stored`)."""
+    """Return the relation that a file stores (`Relation.stored`); by default, the default one."""
+    if not stored:
+        return AllSensitiveValues(space)
     if stored.get("kind") != "constrained":
         raise SchemaError(
             f"unknown relation in the file: {unknown_choice(stored.get('kind'), ['constrained'])}; "

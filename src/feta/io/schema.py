@@ -13,6 +13,7 @@ from feta.io.schema_file import Decision, SchemaFile, read_schema_file
 from feta.io.schema_writer import format_schema
 from feta.io.table_options import TableOptions
 from feta.model import Model
+from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.protocol import Relation
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.scorer.protocol import Scorer, may_be_log_odds
@@ -45,9 +46,9 @@ class Schema:
         return self.file.table
 
     @property
-    def relation(self) -> Relation | None:
-        """Who is a counterpart of whom; None for the default."""
-        return self.file.relation
+    def relation(self) -> Relation:
+        """Who is a counterpart of whom."""
+        return self.file.relation or AllSensitiveValues(self.space)
 
     @property
     def rule(self) -> Rule:

@@ -1,7 +1,7 @@
 """The relation of plausible people: counterparts share columns, and violate no constraint."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
+from feta.conditions.condition import Condition, sooner
 from feta.conditions.evaluate import Cells, attribute_cells, cells_of, evaluate
 from feta.errors import SchemaError
 from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.constraints import Constraint
+from feta.relation.protocol import Relation
 from feta.space.axis import Axis
 from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
@@ -26,6 +28,9 @@ MAX_COMBINATIONS = 2**24
 
 # Combinations that are cached for different values of the shared columns that constraints read.
 MAX_CACHED = 2**24
+
+# People who are looked up in the list of combinations, instead of evaluating all conditions.
+FEW = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +88,8 @@ class Constrained:
                 )
         relation = self.over(space)
         alone = [one for one in self.constraints if one.columns <= sensitive]
-        if alone and not relation._flags(alone, space_cells(space, [])).any():  # noqa: SLF001 - own
+        conditions = [one.condition for one in alone]
+        if alone and not relation._flags(conditions, space_cells(space, [])).any():  # noqa: SLF001 - own
             words = "; ".join(one.words for one in alone)
             raise SchemaError(
                 "contradictory constraints: no combination of sensitive values satisfies all of "
@@ -194,6 +200,11 @@ class Constrained:
 
     def admits(self, people: Matrix) -> Flags:
         """Return who violates no constraint."""
+        if len(people) <= FEW:  # their combinations are probably cached
+            own = self._space.lattice.assignment_ids(people).tolist()
+            listed = [self.assignment_ids(person) for person in people]
+            pairs = zip(own, listed, strict=True)
+            return np.array([_contains(ids, number) for number, ids in pairs], dtype=bool)
         cells = cells_of(self._space, people)
         plausible = np.ones(len(people), dtype=bool)
         for constraint in self.constraints:
@@ -202,14 +213,6 @@ class Constrained:
             for row in np.flatnonzero(~plausible).tolist():
                 plausible[row] = self.count(people[row]) == self.size
         return plausible
-
-    def violations(self, people: Matrix) -> tuple[int, ...]:
-        """Return the number of people who violate each constraint."""
-        cells = cells_of(self._space, people)
-        return tuple(
-            int(evaluate(constraint.condition, cells).false.sum())
-            for constraint in self.constraints
-        )
 
     def related(self, person: Vector, other: Vector) -> bool:
         """Return whether both people are plausible and have the same key."""
@@ -240,20 +243,40 @@ class Constrained:
             cells = space_cells(
                 self._space, [(a, person[self._space.columns_of(a)]) for a in self._read]
             )
-            flags = self._flags(self.constraints, cells)
+            flags = self._flags(self._conditions, cells)
             if self.if_none == "all" and not flags.any():
                 flags[:] = True
             known = self._cache.add(values, np.flatnonzero(flags))
         return known
 
-    def _flags(
-        self, constraints: "tuple[Constraint, ...] | list[Constraint]", cells: dict[str, Cells]
-    ) -> Flags:
-        """Flag the assignments that violate none of these constraints."""
+    @cached_property
+    def _conditions(self) -> list[Condition]:
+        """The conditions; what does not depend on the assignment is evaluated first."""
+        return [sooner(one.condition, self.informative) for one in self.constraints]
+
+    def _flags(self, conditions: Sequence[Condition], cells: dict[str, Cells]) -> Flags:
+        """Flag the assignments that violate none of these conditions."""
         flags = np.ones([len(axis) for axis in self._space.lattice.axes], dtype=bool)
-        for constraint in constraints:
-            flags &= ~evaluate(constraint.condition, cells).false
+        for condition in conditions:
+            flags &= ~evaluate(condition, cells).false
         return flags.ravel()
+
+
+def _contains(ids: Counts, number: int) -> bool:
+    """Return whether sorted ids contain one."""
+    place = int(np.searchsorted(ids, number))
+    return place < len(ids) and int(ids[place]) == number
+
+
+def violations(relation: Relation, people: Matrix) -> list[tuple[str, int]]:
+    """Return the words of each constraint, and the number of people who violate it."""
+    if not isinstance(relation, Constrained):
+        return []
+    cells = cells_of(relation.enclosing.space, people)
+    return [
+        (constraint.words, int(evaluate(constraint.condition, cells).false.sum()))
+        for constraint in relation.constraints
+    ]
 
 
 def space_cells(space: FeatureSpace, shared: list[tuple[Any, Vector]]) -> dict[str, Cells]:

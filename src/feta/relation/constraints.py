@@ -130,7 +130,11 @@ def _row_condition(row: Mapping[str, Any], attributes: Sequence[Attribute]) -> C
     return AllOf(tuple(_cell_condition(key, cell, attributes) for key, cell in row.items()))
 
 
-def _cell_condition(key: str, cell: object, attributes: Sequence[Attribute]) -> Condition:
+def _cell_condition(
+    key: str,
+    cell: Any,  # noqa: ANN401 - any TOML value
+    attributes: Sequence[Attribute],
+) -> Condition:
     attribute = next((one for one in attributes if one.name == key), None)
     if isinstance(attribute, Categorical | Derived):
         return Among(key, tuple(_known_values(attribute, cell)))
@@ -138,7 +142,7 @@ def _cell_condition(key: str, cell: object, attributes: Sequence[Attribute]) -> 
         Linear.of({key: Fraction(1)}, Fraction(0)) if attribute else parse_linear(key, attributes)
     )
     limits = cell if isinstance(cell, list) else [cell, cell]
-    if len(limits) != 2 or not all(_is_number(limit) for limit in limits):  # noqa: PLR2004 - a band
+    if len(limits) != 2 or not all(map(_is_number, limits)):  # noqa: PLR2004 - a band
         raise SchemaError(
             f"invalid value of {key!r}: got {cell!r}; expected a number, or a band [low, high]"
         )
@@ -152,7 +156,10 @@ def _at(total: Linear, limit: Fraction, operator: Operator) -> Condition:
     return Compared(total.plus(Linear((), limit), -1), operator)
 
 
-def _known_values(attribute: Categorical | Derived, cell: object) -> list[Value]:
+def _known_values(
+    attribute: Categorical | Derived,
+    cell: Any,  # noqa: ANN401 - any TOML value
+) -> list[Value]:
     """Return the values of a cell; types must be equal, so that 1, true and "1" are different."""
     if isinstance(attribute, Derived):
         known: list[Value] = [label for label, _, _ in attribute.bands]
@@ -166,7 +173,7 @@ def _known_values(attribute: Categorical | Derived, cell: object) -> list[Value]
             raise SchemaError(
                 f"unknown value of {attribute.name!r}: {unknown_choice(value, known)}"
             )
-    return values
+    return list(values)
 
 
 def _is_number(value: object) -> bool:
