@@ -25,11 +25,20 @@ from feta.checker.prove import prove
 from feta.model import Model
 from feta.relation.constrained import Constrained
 from feta.relation.constraints import read_constraints
-from feta.rule import Argmax, Tolerance
+from feta.relation.similar import Similar
+from feta.rule import Argmax, Rule, Threshold, Tolerance
+from feta.space.attribute import Integer, Levels, Real
+from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from tests import oracle
-from tests.relation_cases import NaiveConstraints, random_constraints
-from tests.strategies import EDGES, random_case, random_person
+from tests.relation_cases import NaiveConstraints, random_constraints, similar_rows
+from tests.strategies import (
+    EDGES,
+    random_case,
+    random_network,
+    random_person,
+    random_threshold,
+)
 
 ENGINES = ("lattice", "exhaustive")
 
@@ -52,15 +61,17 @@ def wrong_constrained(rng: np.random.Generator, engine: str) -> list[str]:
     return wrong + wrong_relation(model, people[0], naive)
 
 
-def wrong_verdicts(model: Model, person: Vector, related: Related, engine: str) -> list[str]:
-    """Compare verify and worst with the definition."""
+def wrong_verdicts(
+    model: Model, person: Vector, related: Related, engine: str, *, single: bool = False
+) -> list[str]:
+    """Compare verify and worst with the definition; `single`: one person alone is fair."""
     wrong = []
     admitted = any((row == person).all() for _, row in related)
     rows = [row for _, row in related]
     for query in (feta.FairAt(model, person), feta.WorstAt(model, person)):
         name = type(query).__name__
         verdict = feta.verify(query, engine=engine)
-        if not admitted or len(related) == 1:
+        if not admitted or (len(related) == 1 and not single):
             reason = feta.Reason.NOBODY if admitted else feta.Reason.NOT_ADMITTED
             reason = reason if related else feta.Reason.NO_COUNTERPART
             if not isinstance(verdict, feta.Unknown) or verdict.reason is not reason:
@@ -194,8 +205,77 @@ def wrong_relation(model: Model, person: Vector, naive: NaiveConstraints) -> lis
     return wrong
 
 
+def wrong_similar(rng: np.random.Generator, engine: str) -> list[str]:
+    """Draw a model with distances, and name every wrong answer about one person."""
+    hours = tuple(sorted({0.0, 0.1, 0.2, 0.3, float(np.nextafter(0.3, 1)), 1.0, 4.0}))
+    space = FeatureSpace(
+        (
+            Integer("age", 20, 20 + int(rng.integers(0, 4)), sensitive=True),
+            Integer("years", 0, int(rng.integers(1, 7))),
+            Levels("hours", hours[: rng.integers(2, len(hours) + 1)]),
+            Real("income", -8.0, 8.0),
+        )
+    )
+    sizes = {"years": float(rng.integers(1, 4)), "hours": float(rng.choice([0.1, 0.2, 0.3, 1.0]))}
+    names = [name for name in sizes if rng.random() < 0.7] or ["years"]
+    distances = {name: sizes[name] for name in names}
+    if rng.random() < 0.3:
+        return _wrong_real(rng, space, distances["years"] / 4 if "years" in distances else 0.5)
+    rule: Rule = random_threshold(rng) if rng.random() < 0.7 else Argmax(("a", "b", "c"))
+    network = random_network(rng, space, rule.outputs, plain=False)
+    person = random_person(rng, space)
+    rows = similar_rows(Model(space, network, rule), person, distances)
+    if isinstance(rule, Threshold) and rng.random() < 0.6:  # at a score, or next to one
+        score = float(oracle.score(Model(space, network, rule), rows[rng.integers(len(rows))]))
+        value = score if rng.random() < 0.5 else float(np.nextafter(score, rng.choice([-9e9, 9e9])))
+        rule = replace(rule, value=value)
+    model = Model(space, network, rule, relation=Similar(distances))
+    wrong = wrong_verdicts(model, person, list(enumerate(rows)), engine, single=True)
+    for row in oracle.counterparts(Model(model.space, network, rule), random_person(rng, space)):
+        expected = any((row == one).all() for one in rows)
+        if model.relation.related(person, row) != expected:
+            wrong.append("WRONG: related people")
+    return wrong
+
+
+def _wrong_real(rng: np.random.Generator, space: FeatureSpace, size: float) -> list[str]:
+    """Compare a distance of a real number with the exact kinks along its line."""
+    rule = random_threshold(rng)
+    network = random_network(rng, space, 1)
+    network = replace(network, first=replace(network.first, tables=()))  # the oracle reads none
+    person = random_person(rng, space)
+    own = float(person[3])
+    near = Real("income", max(-8.0, own - size), min(8.0, own + size))  # both are exact
+    others = FeatureSpace((*space.attributes[:3], near))
+    plain = Model(others, network, rule)
+    ends = [oracle.highest_along(plain, person, "income", upward=side) for side in (True, False)]
+    if rng.random() < 0.7:  # between the ends, at one of them, or next to it
+        value = float([sum(ends) / 2, *ends][rng.integers(3)])
+        value = float(np.nextafter(value, rng.choice([-9e9, 9e9]))) if rng.random() < 0.5 else value
+        rule = replace(rule, value=value)
+    model = Model(space, network, rule, relation=Similar({"income": size}))
+    fair = len({oracle.decision(model.rule, [end]) for end in ends}) == 1
+    wrong = []
+    for query in (feta.FairAt(model, person), feta.WorstAt(model, person)):
+        verdict = feta.verify(query)
+        prove(verdict, query)
+        wrong.append(f"verdicts: {type(verdict).__name__} along a real number")
+        tie = any(end == Fraction(rule.value) for end in ends)  # bounds may not decide it
+        unknown = isinstance(verdict, feta.Unknown)
+        if isinstance(verdict, feta.Fair) != fair and not (unknown and tie):
+            wrong.append(f"WRONG: {verdict}, expected fair: {fair}")
+        if unknown and not tie:
+            wrong.append("undecided along a real number, without a tie")
+        if isinstance(verdict, feta.Unfair):
+            pair = verdict.counterexample
+            if abs(Fraction(pair.counterpart[3]) - Fraction(own)) > Fraction(size):
+                wrong.append("WRONG: a counterpart that is too far away")
+    return wrong
+
+
 KINDS: dict[str, Callable[[np.random.Generator, str], list[str]]] = {
     "constrained": wrong_constrained,
+    "similar": wrong_similar,
 }
 
 

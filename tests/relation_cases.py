@@ -50,6 +50,21 @@ class NaiveConstraints:
         return everybody if self.all_if_none and not rows else rows
 
 
+def similar_rows(model: Model, person: Vector, distances: Mapping[str, float]) -> list[Vector]:
+    """List everybody who differs in sensitive columns, and in others by these distances."""
+    names = [*(a.name for a in model.space.sensitive), *distances]
+    wider = Model(model.space.with_sensitive(names), model.network, model.rule)
+    own = record_of(model.space, person)
+    return [
+        row
+        for row in oracle.counterparts(wider, person)
+        if all(
+            abs(Fraction(record_of(model.space, row)[name]) - Fraction(own[name])) <= Fraction(size)
+            for name, size in distances.items()
+        )
+    ]
+
+
 def record_of(space: FeatureSpace, person: Vector) -> dict[str, Any]:
     """Read a row of numbers, column by column."""
     record: dict[str, Any] = {}

@@ -188,6 +188,9 @@ class Grown:
     def has_key(self) -> bool:
         return True
 
+    def local(self, person: Vector) -> None:
+        del person
+
     @property
     def counts_all_if_none(self) -> bool:
         return False

@@ -15,7 +15,7 @@ from feta.auditing.counting import Counting
 from feta.auditing.finding import AuditFault, Finding, pair_of
 from feta.auditing.outcome import fair_outcomes, majorities, where_decided
 from feta.engine.protocol import UNLIMITED, Budget
-from feta.errors import ModelChanged, UnreliableAnswer
+from feta.errors import ModelChanged, SchemaError, UnreliableAnswer
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
@@ -48,6 +48,12 @@ class Auditor:
     refusal: str = ""  # why this auditor must not answer
 
     def __post_init__(self) -> None:
+        if not self.model.relation.has_key:
+            raise SchemaError(
+                "an audit compares fair decisions, too, which need a relation with a key: got the "
+                f"relation {type(self.model.relation).__name__}; use feta.verify, feta.worst or "
+                "feta.api.share_unfair in Python, or another relation"
+            )
         if self.budget == UNLIMITED:  # engines recognize the value itself
             object.__setattr__(self, "budget", UNLIMITED)
 

@@ -9,6 +9,7 @@ from typing import assert_never
 from feta.checker.box import Box
 from feta.checker.sensitive_axis import axes_of
 from feta.errors import CertificateError
+from feta.local_query import local_query
 from feta.model import Model
 from feta.query import PersonQuery
 from feta.verdict.certificate import BoundsProof, Certificate, Cut, LatticeProof
@@ -16,6 +17,7 @@ from feta.verdict.certificate import BoundsProof, Certificate, Cut, LatticeProof
 
 def check_coverage(certificate: Certificate, query: PersonQuery) -> None:
     """Raise unless the certificate belongs to this query and covers all its counterparts."""
+    query = local_query(query)
     if certificate.query_digest != query.digest:
         raise CertificateError(
             "the certificate belongs to another query: "

@@ -12,6 +12,7 @@ from feta.checker.leaf import leaf_objection
 from feta.checker.pair import prove_pair
 from feta.checker.sensitive_axis import axes_of
 from feta.errors import CertificateError
+from feta.local_query import local_query
 from feta.query import PersonQuery
 from feta.rule.band import Band
 from feta.scorer.protocol import Objective
@@ -58,6 +59,7 @@ def repeat(evidence: Certificate | Verdict, query: PersonQuery) -> None:
 
 
 def _prove_certificate(certificate: Certificate, query: PersonQuery) -> None:
+    query = local_query(query)
     check_coverage(certificate, query)  # there are two kinds of proofs, or it raises
     proof = certificate.proof
     if isinstance(proof, LatticeProof):

@@ -173,6 +173,12 @@ def _show(loaded: LoadedModel, name: str, examination: Examination, notes: list[
     console = Console(soft_wrap=True)
     if model.relation.finite:
         console.print(Text(f"{plain(name)} can be audited.", style="bold green"))
+    elif not model.relation.has_key:
+        message = (
+            f"{plain(name)} can be verified in Python, person by person, but not audited: the "
+            "relation of the schema has no fair decisions."
+        )
+        console.print(Text(message, style="bold yellow"))
     else:
         message = (
             f"{plain(name)} can be verified in Python, person by person, but not audited: "
@@ -248,6 +254,8 @@ def _unread_lines(model: Model) -> list[str]:
 def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
     relation = model.relation
     names = " x ".join(axis.attribute.name for axis in relation.axes)
+    if not relation.has_key:
+        return f"Sensitive: {names}; counterparts are not counted."
     if not relation.finite:
         return f"Sensitive: {names}; uncountably many counterparts."
     engine = choose(CountOf(model), "auto").name

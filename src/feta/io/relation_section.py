@@ -9,9 +9,12 @@ from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.constrained import IF_NONE, Constrained
 from feta.relation.constraints import read_constraints
 from feta.relation.protocol import Relation
+from feta.relation.similar import Similar
 from feta.space.feature_space import FeatureSpace
 
-SECTIONS = ("constraints", "relation")
+SECTIONS = ("constraints", "relation", "similar")
+
+KINDS = ("constrained", "similar")
 
 
 def parse_relation(content: Mapping[str, Any], space: FeatureSpace) -> Relation | None:
@@ -24,6 +27,12 @@ def parse_relation(content: Mapping[str, Any], space: FeatureSpace) -> Relation 
     for key in options:
         if key != "if_none":
             raise SchemaError(f"[relation]: unknown key: {unknown_choice(key, ['if_none'])}")
+    if "similar" in content:
+        if "constraints" in content or options:
+            raise SchemaError(
+                "[similar] and [[constraints]]: got both; expected one relation; remove one"
+            )
+        return _similar(content["similar"], space)
     if "constraints" not in content:
         if options:
             raise SchemaError(
@@ -41,15 +50,28 @@ def parse_relation(content: Mapping[str, Any], space: FeatureSpace) -> Relation 
     return relation
 
 
+def _similar(section: object, space: FeatureSpace) -> Similar:
+    if not isinstance(section, dict):
+        raise SchemaError(
+            f"[similar] is not a table: got {section!r}; expected distances such as income = 500"
+        )
+    try:
+        relation = Similar(section)
+        relation.check(space)
+    except SchemaError as error:
+        raise SchemaError(f"[similar]: {error}") from None
+    return relation
+
+
 def build_relation(stored: Mapping[str, Any], space: FeatureSpace) -> Relation:
     """Return the relation that a file stores (`Relation.stored`); by default, the default one."""
     if not stored:
         return AllSensitiveValues(space)
+    if stored.get("kind") == "similar":
+        return Similar(stored["similar"])
     if stored.get("kind") != "constrained":
-        raise SchemaError(
-            f"unknown relation in the file: {unknown_choice(stored.get('kind'), ['constrained'])}; "
-            "update FETA"
-        )
+        problem = unknown_choice(stored.get("kind"), KINDS)
+        raise SchemaError(f"unknown relation in the file: {problem}; update FETA")
     constraints = read_constraints(stored["constraints"], space.attributes)
     return Constrained(constraints, stored["if_none"])
 
@@ -63,6 +85,9 @@ def relation_lines(relation: Relation | None) -> list[str]:
             "FETA"
         )
     lines: list[str] = []
+    if "similar" in stored:
+        pairs = stored["similar"].items()
+        lines += ["", "[similar]", *(f"{toml_key(name)} = {toml(size)}" for name, size in pairs)]
     if stored.get("if_none", "refuse") != "refuse":
         lines += ["", "[relation]", f"if_none = {toml(stored['if_none'])}"]
     for entry in stored.get("constraints", []):

@@ -81,7 +81,8 @@ class FairPredictor:
         if not self.model.relation.has_key:
             raise SchemaError(
                 f"no fair decision exists: got the relation {self.model.relation!r}; expected a "
-                "relation with a key, in which counterparts of counterparts are counterparts"
+                "relation with a key, in which counterparts of counterparts are counterparts, "
+                "such as the default one or constraints"
             )
         _check_fitted(self.weights, self.level)
         if self.weights is not None:

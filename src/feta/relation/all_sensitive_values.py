@@ -74,6 +74,10 @@ class AllSensitiveValues:
         """Yield all counterparts of a person in blocks; the person is one of them."""
         return self.space.lattice.counterparts(person)
 
+    def local(self, person: Vector) -> None:
+        """Return None: counterparts differ in the sensitive attributes only."""
+        del person
+
     @property
     def counts_all_if_none(self) -> bool:
         """False: vote weights are never empty."""

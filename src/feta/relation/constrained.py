@@ -133,6 +133,10 @@ class Constrained:
         """True: the shared columns are the key."""
         return True
 
+    def local(self, person: Vector) -> None:
+        """Return None: counterparts differ in the sensitive attributes only."""
+        del person
+
     @property
     def counts_all_if_none(self) -> bool:
         """Whether all assignments vote where no plausible one has a vote."""

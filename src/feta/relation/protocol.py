@@ -77,6 +77,14 @@ class Relation(Protocol):
         """Yield all counterparts of a person in blocks; the person is one of them."""
         ...
 
+    def local(self, person: Vector) -> FeatureSpace | None:
+        """Return the space of one person's counterparts, if they differ in other columns, too.
+
+        Its sensitive attributes are those in which counterparts differ. None for relations in
+        which the sensitive attributes of the space are.
+        """
+        ...
+
     @property
     def counts_all_if_none(self) -> bool:
         """Whether all assignments vote where no counterpart has a vote."""
