@@ -52,7 +52,7 @@ class Auditor:
             raise SchemaError(
                 "an audit compares fair decisions, too, which need a relation with a key: got the "
                 f"relation {type(self.model.relation).__name__}; use feta.verify, feta.worst or "
-                "feta.api.share_unfair in Python, or another relation"
+                "feta.share_unfair in Python, or another relation"
             )
         if self.budget == UNLIMITED:  # engines recognize the value itself
             object.__setattr__(self, "budget", UNLIMITED)

@@ -85,7 +85,7 @@ def _why_not(model: Model) -> str:
         return (
             "got a relation in which counterparts of counterparts may be none, so they are not "
             "counted; expected a question about one person; use verify, worst or "
-            "feta.api.share_unfair"
+            "feta.share_unfair"
         )
     large = not relation.finite or relation.size > MAX_ENUMERATED
     if not relation.finite and model.scorer.provenance == "counted":

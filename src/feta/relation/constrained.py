@@ -1,7 +1,7 @@
 """The relation of plausible people: counterparts share columns, and violate no constraint."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from feta.conditions.condition import Condition, sooner
 from feta.conditions.evaluate import Cells, attribute_cells, cells_of, evaluate
 from feta.errors import SchemaError
 from feta.relation.all_sensitive_values import AllSensitiveValues
-from feta.relation.constraints import Constraint
+from feta.relation.constraints import Constraint, read_constraints
 from feta.relation.protocol import Relation
 from feta.space.axis import Axis
 from feta.space.feature_space import FeatureSpace
@@ -52,6 +52,33 @@ class Constrained:
             raise SchemaError("no constraints: expected one or more")
         if self.if_none not in IF_NONE:
             raise SchemaError(f"invalid if_none: got {self.if_none!r}; expected 'refuse' or 'all'")
+
+    @classmethod
+    def of(
+        cls, space: FeatureSpace, *constraints: str | Mapping[str, Any], if_none: IfNone = "refuse"
+    ) -> "Constrained":
+        """Return the relation with these conditions and entries, as `[[constraints]]` has them.
+
+        Examples
+        --------
+        >>> from feta import Categorical, Integer
+        >>> space = FeatureSpace((
+        ...     Integer("age", 14, 90, sensitive=True),
+        ...     Categorical("marital", ("never", "married"), sensitive=True),
+        ...     Integer("years", 0, 70),
+        ... ))
+        >>> relation = Constrained.of(
+        ...     space,
+        ...     "age - years >= 14",
+        ...     {"forbidden": {"marital": "married", "age": [14, 17]}},
+        ... )
+        >>> relation.count(space.encode({"age": 40, "marital": "married", "years": 20})[0])
+        114
+        """
+        entries = [{"condition": one} if isinstance(one, str) else one for one in constraints]
+        relation = cls(read_constraints(entries, space.attributes), if_none)
+        relation.check(space)
+        return relation.over(space)
 
     def over(self, space: FeatureSpace) -> "Constrained":
         """Return the relation among the people of a space."""

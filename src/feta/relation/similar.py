@@ -224,5 +224,5 @@ def _not_listed(*arguments: object) -> NoReturn:
 NO_KEY = (
     "the relation Similar has no key: a counterpart's counterparts may be too far away, so they "
     "are not counted, and no fair decision exists; expected the default relation or constraints; "
-    "use verify, worst or feta.api.share_unfair"
+    "use verify, worst or feta.share_unfair"
 )
