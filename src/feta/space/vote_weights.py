@@ -49,7 +49,7 @@ class VoteWeights:
         Weights that are stored should not reveal single people. With `least`, an assignment of
         fewer people is not listed, and its people vote for the nearest listed one.
         """
-        space.check(people)
+        space.check(people, limits="open")  # other columns are not counted
         _check_lattice(space)
         assignment_ids, votes = np.unique(space.lattice.assignment_ids(people), return_counts=True)
         _check_arrays(assignment_ids, votes)
