@@ -31,6 +31,7 @@ class FittedVotes:
     """Votes that are fitted to people, and what the user should know about the fit."""
 
     votes: StoredVotes
+    n_people: int
     notices: tuple[str, ...] = ()
 
 
@@ -42,7 +43,7 @@ def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> FittedVot
     """
     model.space.check(people, limits="open")
     digest = hashlib.sha256(people.astype(np.dtype("<f8")).tobytes()).hexdigest()
-    people, notices = _without_refused(model, people)
+    people, notices = _decidable(model, people)
     if settings.needs_people and not len(people):
         raise SchemaError(
             "votes without people: got 0 people; expected people to whom weights and level are "
@@ -52,14 +53,14 @@ def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> FittedVot
     votes = StoredVotes(settings.vote, None, weights, None, digest)
     mean = mean_decision(model, settings.vote, None, None)
     if mean is None or mean.cutoff is None or settings.level is None:
-        return FittedVotes(votes, notices)
+        return FittedVotes(votes, len(people), notices)
     crowd = Crowd.of(model, people)
     level = Level.of(settings.level, crowd)
     sums = _sums(crowd, votes, level)
     votes = replace(votes, level=nearest_level(sums, level))
     if isinstance(sums.vote, GradedBallot):  # scores need no ballot
         votes = replace(votes, ballot=sums.vote)
-    return FittedVotes(votes, (*notices, *_missed(sums, level, votes.level)))
+    return FittedVotes(votes, len(people), (*notices, *_missed(sums, level, votes.level)))
 
 
 def fitted_weights(
@@ -74,14 +75,22 @@ def fitted_weights(
     return weights
 
 
-def _without_refused(model: Model, people: Matrix) -> tuple[Matrix, tuple[str, ...]]:
-    """Return the people whom the model decides, and a notice about the others."""
-    flags, reason = decidable(model, people)
-    if reason is None:
-        return people, ()
-    n_refused = int((~flags).sum())
-    who = "1 person is" if n_refused == 1 else f"{n_refused:,} people are"
-    return people[flags], (f"{who} left out, and the votes are fitted to the others: {reason}",)
+def _decidable(model: Model, people: Matrix) -> tuple[Matrix, tuple[str, ...]]:
+    """Return the people whom the model decides; notices count those outside the limits."""
+    flags, refusal = decidable(model, people)
+    notices = [
+        limit.fitted_words(int((outside & flags).sum()))
+        for limit, outside in model.space.open_limits.outside(people)
+        if (outside & flags).any()
+    ]
+    if refusal is not None:
+        n_refused = int((~flags).sum())
+        who = "1 person is" if n_refused == 1 else f"{n_refused:,} people are"
+        notices.append(
+            f"{who} left out of the votes: {refusal.column!r} {refusal.what}; the votes are "
+            "fitted to the others"
+        )
+    return people[flags], tuple(notices)
 
 
 def _sums(crowd: Crowd, votes: StoredVotes, level: Level) -> CrowdSums:

@@ -1,0 +1,151 @@
+"""Fitted votes: they keep the level at any cut-off, in any order of the people."""
+
+import warnings
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from feta import (
+    Categorical,
+    FairPredictor,
+    FeatureSpace,
+    Integer,
+    Model,
+    Network,
+    Real,
+    Threshold,
+    read_callable,
+)
+from feta.arrays import Counts, Matrix
+from feta.errors import OutsideLimits
+from feta.space.vote_weights import VoteWeights
+from feta.wider_limits import groups
+
+SPACE = FeatureSpace(
+    (
+        Integer("age", 0, 2, sensitive=True),
+        Categorical("sex", ("f", "m"), sensitive=True),
+        Real("x", -40.0, 40.0),
+    )
+)
+NETWORK = Network.from_layers([([[0.1, 0.0, 0.5, 1.0]], [0.0])]).with_link("logit")
+
+Kind = Literal["spread", "dense", "tied"]
+
+
+def crowd(rng: np.random.Generator, center: float, kind: Kind) -> Matrix:
+    """Return 900 people with scores around a center, far from it or in heavy ties."""
+    n_people = 900
+    x = rng.normal(center, 3.0, n_people)
+    if kind == "dense":
+        x[: n_people // 2] = rng.normal(center, 0.1, n_people // 2)
+    if kind == "tied":
+        x = rng.choice(np.round(x[:250], 1), n_people)
+    rows = np.zeros((n_people, SPACE.width))
+    rows[:, 0] = rng.integers(0, 3, n_people)
+    rows[np.arange(n_people), rng.integers(1, 3, n_people)] = 1.0
+    rows[:, 3] = np.clip(x, -40, 40)
+    return rows
+
+
+def orders(rng: np.random.Generator, people: Matrix) -> list[Counts]:
+    """Return orders of people: sorted by their scores, both ways, and at random."""
+    by_score = np.argsort(people[:, 3], kind="stable")
+    return [by_score, by_score[::-1], rng.permutation(len(people))]
+
+
+def fitted(model: Model, people: Matrix) -> FairPredictor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return FairPredictor.fitted(model, people)
+
+
+@pytest.mark.parametrize("kind", ["spread", "dense", "tied"])
+@pytest.mark.parametrize("cut", [-7.0, -5.0, 0.0, 7.0])
+def test_the_level_is_kept_in_any_order(cut: float, kind: Kind) -> None:
+    rng = np.random.default_rng([int(abs(cut)), len(kind)])
+    people = crowd(rng, cut, kind)
+    model = Model(SPACE, NETWORK, Threshold(cut, "above" if cut < 0 else "below"))
+    first = fitted(model, people)
+    assert first.ballot is not None
+    assert first.weights is not None
+    for order in orders(rng, people):
+        again = fitted(model, people[order])
+        assert again.level == first.level
+        assert again.ballot is not None
+        assert again.weights is not None
+        assert (again.ballot.thresholds == first.ballot.thresholds).all()
+        assert (again.ballot.grades == first.ballot.grades).all()
+        assert (again.weights.votes == first.weights.votes).all()
+    # The best that any level can do on the true means.
+    own = int(model.decide(people).sum())
+    sign = 1 if cut < 0 else -1
+    means = sign * true_means(first.weights, people)
+    possible = [0, *(int((means >= cut).sum()) for cut in np.unique(means.round(12)) - 1e-12)]
+    best = min(abs(count - own) for count in possible)
+    assert abs(int(first.decide(people).sum()) - own) <= best + 1
+
+
+def true_means(weights: VoteWeights, people: Matrix) -> np.ndarray:
+    """Return the mean probability of each person's counterparts, in float64."""
+    rows = [SPACE.lattice.moved(np.repeat(p[None], len(weights.votes), 0), weights.assignment_ids)
+            for p in people]  # fmt: skip
+    scores = np.array([NETWORK(np.asarray(part))[:, 0] for part in rows])
+    return 1 / (1 + np.exp(-scores)) @ weights.votes / weights.total
+
+
+def test_a_level_that_is_kept_roughly_is_a_notice() -> None:
+    rng = np.random.default_rng(5)
+    people = crowd(rng, 0.0, "tied")
+    people[:, 3] = np.round(people[:, 3] / 12)  # a few different people
+    with pytest.warns(UserWarning, match=r"the level is kept roughly: the vote is favorable to"):
+        FairPredictor.fitted(Model(SPACE, NETWORK, Threshold(0.3)), people)
+
+
+def test_people_outside_the_limits_are_in_the_fit() -> None:
+    rng = np.random.default_rng(6)
+    people = crowd(rng, 0.0, "spread")
+    narrow = FeatureSpace((*SPACE.attributes[:2], Real("x", -40.0, 1.0)))
+    n_outside = int((people[:, 3] > 1).sum())
+    model = Model(narrow, NETWORK, Threshold(2.0))
+    with pytest.warns(UserWarning, match=rf"{n_outside} people have x above .* maximum 1: the vot"):
+        predictor = FairPredictor.fitted(model, people)
+    assert predictor.weights is not None
+    assert predictor.weights.total == len(people)
+    own = sum(int(part.decide(people[rows]).sum()) for part, rows in groups(model, people))
+    assert 0 < own <= n_outside
+    assert abs(int(predictor.decide(people).sum()) - own) <= 1
+    # The same people in a space that contains them get the same decisions.
+    expected = FairPredictor.fitted(Model(SPACE, NETWORK, Threshold(2.0)), people)
+    assert predictor.level == pytest.approx(expected.level, abs=1e-6)
+    assert (predictor.decide(people) == expected.decide(people)).all()
+
+
+def test_people_whom_the_model_cannot_decide_are_left_out() -> None:
+    rng = np.random.default_rng(7)
+    people = crowd(rng, 0.0, "spread")
+    model = Model(SPACE, NETWORK, Threshold(0.0))
+    far = people[:2].copy()
+    far[:, 3] = 1e308
+    with pytest.raises(OutsideLimits):
+        groups(model, far)
+    with pytest.warns(UserWarning, match=r"2 people are left out of the votes: 'x' is outside"):
+        predictor = FairPredictor.fitted(model, np.concatenate([far, people]))
+    expected = FairPredictor.fitted(model, people)
+    assert predictor.level == expected.level
+    assert predictor.weights is not None
+    assert predictor.weights.total == len(people)
+
+
+def test_a_counted_model_is_fitted_to_people_outside_the_limits() -> None:
+    scorer = read_callable(
+        lambda frame: frame["x"] + 0.5 * (frame["sex"] == "m"), SPACE, answers="scores"
+    )
+    rng = np.random.default_rng(8)
+    people = crowd(rng, 0.0, "spread")[:60]
+    people[0, 3] = 50.0
+    model = Model(SPACE, scorer, Threshold(0.5))
+    with pytest.warns(UserWarning, match="1 person has x above the schema's maximum 40"):
+        predictor = FairPredictor.fitted(model, people, "mean_score")
+    assert abs(int(predictor.decide(people).sum()) - int((people[:, 3] > 0.25).sum())) <= 5
