@@ -95,6 +95,35 @@ def true_means(weights: VoteWeights, people: Matrix) -> np.ndarray:
     return 1 / (1 + np.exp(-scores)) @ weights.votes / weights.total
 
 
+def test_people_with_equal_mean_scores_are_chosen_evenly() -> None:
+    """Scores −9 ± z: all means are in one cell of the even ballot, and all mean scores equal."""
+    rng = np.random.default_rng(9)
+    n_people = 6000
+    space = FeatureSpace(
+        (Integer("id", 0, 10**4), Integer("s", 0, 1, sensitive=True), Real("z", 0.0, 4.0))
+    )
+    hidden = (np.array([[0.0, 40.0, 1.0], [0.0, -40.0, 1.0]]), np.array([-40.0, 0.0]))
+    network = Network.from_layers([hidden, (np.array([[1.0, -1.0]]), np.array([-9.0]))])
+    model = Model(space, network.with_link("logit"), Threshold(-8.7))
+    z = np.sort(rng.uniform(0, 3, n_people))
+    people = np.c_[np.arange(n_people), rng.integers(0, 2, n_people), z].astype(float)
+    own = int(model.decide(people).sum())
+    assert 0.4 < own / n_people < 0.5
+    predictors = [
+        FairPredictor.fitted(model, people[order], weights="equal")
+        for order in (np.arange(n_people), rng.permutation(n_people))
+    ]
+    decided = predictors[0].decide(people)
+    assert abs(int(decided.sum()) - own) <= 0.002 * n_people
+    # The mean probability grows with z.
+    assert (decided == (z >= z[-own])).mean() >= 0.995
+    ballots = [predictor.ballot for predictor in predictors]
+    assert ballots[0] is not None
+    assert ballots[1] is not None
+    assert predictors[0].level == predictors[1].level
+    assert (ballots[0].thresholds == ballots[1].thresholds).all()
+
+
 def test_a_level_that_is_kept_roughly_is_a_notice() -> None:
     rng = np.random.default_rng(5)
     people = crowd(rng, 0.0, "tied")
