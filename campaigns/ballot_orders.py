@@ -15,6 +15,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +33,9 @@ from campaigns.result import finish
 from feta import FairPredictor, Model, Network, Threshold
 from feta.arrays import Counts, Matrix, Vector
 
+if TYPE_CHECKING:
+    from feta.scorer.protocol import Side
+
 CUTS = (-7.0, -5.0, 0.0, 5.0, 7.0)
 RATE = 0.4
 
@@ -46,7 +50,7 @@ def model_at(rng: np.random.Generator, space_model: Model, cut: float) -> Model:
     layers = [(network.first.slopes, network.first.bias)]
     layers += [(layer.weight, layer.bias) for _, layer in network.steps]
     layers[-1] = (layers[-1][0], layers[-1][1] + cut)
-    side = "above" if rng.random() < 0.5 else "below"
+    side: Side = "above" if rng.random() < 0.5 else "below"
     moved = Network.from_layers(layers).with_link("logit")
     return Model(space_model.space, moved, Threshold(cut, side))
 

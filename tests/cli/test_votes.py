@@ -232,10 +232,10 @@ def test_vote_weights_are_those_of_the_vote_in_the_schema(files: Model, feta_: R
     majority = FairPredictor(files, weights=exact).decide(people).tolist()
     assert (code, found) == (0, majority)
     text = '[votes]\nvote = "mean_score"\nlevel = "threshold"\nleast = {}\n'
-    for least in (1, 12):
-        merged = VoteWeights.from_people(SPACE, others, least=least)
+    merged = VoteWeights.from_people(SPACE, others, least=12)
+    for least, weights in ((1, exact), (12, merged)):
         code, found, _ = weighted(files, feta_, text.format(least))
-        predictor = FairPredictor(files, vote="mean_score", weights=merged)
+        predictor = FairPredictor(files, vote="mean_score", weights=weights)
         assert (code, found) == (0, predictor.decide(people).tolist())
     assert len(merged.votes) < len(exact.votes)
     code, found, _ = weighted(files, feta_, '[votes]\nvote = "majority"\nleast = 1\n')
@@ -270,7 +270,7 @@ def test_people_outside_the_limits_are_in_the_fit(files: Model, feta_: Run) -> N
     wide = [{"age": 20, "sex": "female", "income": 75}, {"age": 21, "sex": "male", "income": 90},
             {"age": 22, "sex": "male", "income": -3}]  # fmt: skip
     people = np.concatenate([encoded("others.csv"), SPACE.encode(wide, limits="open")])
-    with pytest.warns(UserWarning) as warned:
+    with pytest.warns(UserWarning, match="the votes are fitted to") as warned:
         predictor = FairPredictor.fitted(files, people)
     assert len(warned) == 2
     assert decisions(out) == predictor.decide(encoded("people.csv")).tolist()

@@ -87,9 +87,7 @@ def _weighted_votes(loaded: LoadedModel, path: Path, request: VotesRequest) -> S
         )
     for text in adapted.notices:
         notice(text)
-    weights = read_vote_weights(
-        path, loaded.model.space, loaded.options, least=settings.least
-    )
+    weights = read_vote_weights(path, loaded.model.space, loaded.options, least=settings.least)
     return StoredVotes(adapted.vote, weights=weights)
 
 

@@ -58,6 +58,7 @@ def _cut(sums: CrowdSums, level: Level, means: Vector, numbers: Counts) -> int:
     """Return how many means, in descending order, are on the favorable side of the cut-off."""
     if level.stated is not None:
         return int((means >= sums.sign * level.stated * sums.scale).sum())
+    assert level.n_favorable is not None  # one of both is asked for
     return int(np.searchsorted(np.concatenate([[0], np.cumsum(numbers)]), level.n_favorable))
 
 

@@ -96,11 +96,11 @@ def _of_threshold(
         raise no_probability(link)
     if link in SHARES:
         return _of_shares(model, level, ballot)
-    if level is None:
-        own = min(max(probability_at(threshold, link), SMALLEST), LARGEST)
-        edge = Edge(_first_above(model.rule, threshold), own, favors)
-    else:
-        own, edge = level, edge_at(model, level)
+    if level is not None:
+        even = GradedBallot.even(link, edge_at(model, level))
+        return MeanDecision(ballot or even, CutOff(level, favors))
+    own = min(max(probability_at(threshold, link), SMALLEST), LARGEST)
+    edge = Edge(_first_above(model.rule, threshold), own, favors)
     return MeanDecision(ballot or GradedBallot.even(link, edge), CutOff(own, favors))
 
 

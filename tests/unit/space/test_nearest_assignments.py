@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from feta import Categorical, FeatureSpace, Integer, Levels, SchemaError, VoteWeights
+from feta.space.attribute import Attribute, Value
 from feta.space.nearest_assignments import nearest_assignments
 
 
-def oracle_rank(space: FeatureSpace, own: list, other: list) -> tuple[int, Fraction]:
+def oracle_rank(space: FeatureSpace, own: list[Value], other: list[Value]) -> tuple[int, Fraction]:
     """Return different categories and the distance of the numbers of two assignments."""
     n_different, distance = 0, Fraction(0)
     for attribute, left, right in zip(space.sensitive, own, other, strict=True):
@@ -21,9 +22,7 @@ def oracle_rank(space: FeatureSpace, own: list, other: list) -> tuple[int, Fract
             distance += 0 if left is right else 2
             continue
         numbers = (
-            [attribute.low, attribute.high]
-            if isinstance(attribute, Integer)
-            else attribute.numbers  # type: ignore[union-attr]
+            [attribute.low, attribute.high] if isinstance(attribute, Integer) else attribute.numbers  # type: ignore[union-attr]
         )
         lowest, highest, a, b = (
             Fraction(Decimal(str(n))) for n in (numbers[0], numbers[-1], left, right)
@@ -32,12 +31,12 @@ def oracle_rank(space: FeatureSpace, own: list, other: list) -> tuple[int, Fract
     return n_different, distance
 
 
-def values(space: FeatureSpace, number: int) -> list:
+def values(space: FeatureSpace, number: int) -> list[Value]:
     """Return the sensitive values of an assignment id: the last attribute varies fastest."""
-    chosen: list = []
+    chosen: list[Value] = []
     for attribute in reversed(space.sensitive):
         if isinstance(attribute, Categorical):
-            own: list = list(attribute.values)
+            own: list[Value] = list(attribute.values)
         elif isinstance(attribute, Integer):
             own = list(range(attribute.low, attribute.high + 1))
         else:
@@ -49,23 +48,23 @@ def values(space: FeatureSpace, number: int) -> list:
 
 
 def random_space(rng: np.random.Generator) -> FeatureSpace:
-    makers = [
-        lambda n: Integer(n, -2, int(rng.integers(-2, 5)), sensitive=True, missing=missing()),
-        lambda n: Categorical(n, ("a", "b", "c")[: rng.integers(1, 4)], True, missing()),
-        lambda n: Levels(n, levels(), True, missing()),
-    ]
-
-    def missing() -> bool:
-        return bool(rng.integers(2))
-
-    def levels() -> tuple[float, ...]:
-        pool = [-7.5, -0.1, 0.0, 0.1, 0.2, 0.3, 1.0, 2.0, 50.0, 1e6]
-        return tuple(sorted(rng.choice(pool, int(rng.integers(1, 5)), replace=False).tolist()))
-
-    n_columns = int(rng.integers(1, 4))
     return FeatureSpace(
-        tuple(makers[int(rng.integers(3))](f"column {n}") for n in range(n_columns))
+        tuple(random_attribute(rng, f"column {n}") for n in range(int(rng.integers(1, 4))))
     )
+
+
+def random_attribute(rng: np.random.Generator, name: str) -> Attribute:
+    missing = bool(rng.integers(2))
+    match int(rng.integers(3)):
+        case 0:
+            high = int(rng.integers(-2, 5))
+            return Integer(name, -2, high, sensitive=True, missing=missing)
+        case 1:
+            listed = ("a", "b", "c")[: rng.integers(1, 4)]
+            return Categorical(name, listed, sensitive=True, missing=missing)
+    pool = [-7.5, -0.1, 0.0, 0.1, 0.2, 0.3, 1.0, 2.0, 50.0, 1e6]
+    numbers = sorted(rng.choice(pool, int(rng.integers(1, 5)), replace=False).tolist())
+    return Levels(name, tuple(numbers), sensitive=True, missing=missing)
 
 
 @pytest.mark.parametrize("seed", range(60))
