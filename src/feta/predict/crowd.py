@@ -7,8 +7,10 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix
 from feta.engine.budget_tracker import BudgetTracker
+from feta.engine.counterparts import assignments
 from feta.engine.means import MeanSums
 from feta.engine.protocol import UNLIMITED
+from feta.errors import SchemaError
 from feta.model import Model
 from feta.space.vote_weights import VoteWeights
 from feta.vote.totals import ExactTotals, MeanVote, Totals
@@ -22,7 +24,7 @@ class Crowd:
     model: Model
     people: Matrix
     numbers: Counts  # of people with each key
-    n_favorable: int  # of all people, as the model decides them
+    favorable: Counts  # how many of them are favorable, as the model decides them
 
     @classmethod
     def of(cls, model: Model, people: Matrix) -> "Crowd":
@@ -32,11 +34,24 @@ class Crowd:
         inverse = [index.setdefault(key, len(index)) for key in model.relation.keys(rows)]
         first = np.unique(inverse, return_index=True)[1]
         numbers = np.bincount(inverse, weights=counts).astype(np.int64)
-        n_favorable = sum(
-            int(counts[part][part_model.decide(rows[part])].sum())
-            for part_model, part in groups(model, rows)
-        )
-        return cls(model, rows[first], numbers, n_favorable)
+        favorable = np.zeros(len(first))
+        for part_model, part in groups(model, rows):
+            chosen = part[part_model.decide(rows[part])]
+            np.add.at(favorable, np.array(inverse)[chosen], counts[chosen])
+        return cls(model, rows[first], numbers, favorable.astype(np.int64))
+
+    def voted(self, weights: VoteWeights | None) -> "Crowd":
+        """Return the people whose counterparts have votes; others have no mean."""
+        if self.model.relation.complete:
+            return self
+        sizes = [assignments(self.model, person[None, :], weights).size for person in self.people]
+        rows = np.flatnonzero(sizes)
+        if not len(rows):
+            raise SchemaError(
+                "no level: got no people whose counterparts have votes; expected other people, or "
+                "weights with more assignments"
+            )
+        return Crowd(self.model, self.people[rows], self.numbers[rows], self.favorable[rows])
 
     @cached_property
     def parts(self) -> list[tuple[Model, Counts]]:
@@ -51,7 +66,10 @@ class Crowd:
 
 @dataclass(frozen=True, eq=False)
 class CrowdSums:
-    """Sums over the counterparts of a crowd; `scale` times the mean of each."""
+    """Sums over the counterparts of a crowd; `scale` times the mean of each.
+
+    If people have different numbers of votes, the sums are means, and `scale` is 1.
+    """
 
     crowd: Crowd
     vote: MeanVote
@@ -65,7 +83,20 @@ class CrowdSums:
     @cached_property
     def scale(self) -> int:
         """The number by which a sum is divided."""
-        return self._of(self.crowd.model).scale(self.crowd.people[:1])
+        return int(self._scales[0]) if self._divisors is None else 1
+
+    @cached_property
+    def _scales(self) -> Counts:
+        """The number by which the sum of each person is divided."""
+        people, sums = self.crowd.people, self._of(self.crowd.model)
+        if self.crowd.model.relation.complete:
+            return np.array([sums.scale(people[:1])], dtype=np.int64)
+        return np.array([sums.scale(person[None, :]) for person in people], dtype=np.int64)
+
+    @cached_property
+    def _divisors(self) -> Counts | None:
+        """The scales if they differ."""
+        return self._scales if (self._scales != self._scales[0]).any() else None
 
     @cached_property
     def totals(self) -> Totals:
@@ -83,12 +114,19 @@ class CrowdSums:
             for group in sums.groups(len(chosen), people[chosen]):
                 totals = sums.bounded(people[chosen[group]], tracker)
                 lows[chosen[group]], highs[chosen[group]] = totals.lows, totals.highs
-        return Totals(lows[rows], highs[rows])
+        if self._divisors is None:
+            return Totals(lows[rows], highs[rows])
+        divisors = self._divisors[rows, None]
+        lows, highs = lows[rows] / divisors, highs[rows] / divisors
+        return Totals(np.nextafter(lows, -np.inf), np.nextafter(highs, np.inf))
 
     def exact(self, row: int) -> ExactTotals | None:
         """Return the sums of one person; None if they cannot be computed."""
         sums = self._of(self.crowd.models[row])
-        return sums.exact(self.crowd.people[row : row + 1], BudgetTracker(UNLIMITED))
+        totals = sums.exact(self.crowd.people[row : row + 1], BudgetTracker(UNLIMITED))
+        if totals is None or self._divisors is None:
+            return totals
+        return tuple(total / int(self._divisors[row]) for total in totals)
 
     def _of(self, model: Model) -> MeanSums:
         return MeanSums(model, self.vote, self.weights)

@@ -20,7 +20,7 @@ class Level:
     @classmethod
     def of(cls, level: float | str, crowd: Crowd) -> "Level":
         """Return a stated level, or as many favorable people as the model has."""
-        return cls(crowd.n_favorable, None) if level == "keep" else cls(None, float(level))
+        return cls(int(crowd.favorable.sum()), None) if level == "keep" else cls(None, float(level))
 
 
 def nearest_level(sums: CrowdSums, level: Level) -> float:

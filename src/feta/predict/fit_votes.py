@@ -54,7 +54,7 @@ def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> FittedVot
     mean = mean_decision(model, settings.vote, None, None)
     if mean is None or mean.cutoff is None or settings.level is None:
         return FittedVotes(votes, len(people), notices)
-    crowd = Crowd.of(model, people)
+    crowd = Crowd.of(model, people).voted(weights)
     level = Level.of(settings.level, crowd)
     sums = _sums(crowd, votes, level)
     votes = replace(votes, level=nearest_level(sums, level))

@@ -1,6 +1,7 @@
 """Fitted votes: they keep the level at any cut-off, in any order of the people."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -14,13 +15,16 @@ from feta import (
     Model,
     Network,
     Real,
+    SchemaError,
     Threshold,
     read_callable,
 )
-from feta.arrays import Counts, Matrix
+from feta.arrays import Counts, Matrix, Vector
 from feta.errors import OutsideLimits
 from feta.space.vote_weights import VoteWeights
+from feta.vote.mean_decision import VoteName
 from feta.wider_limits import groups
+from tests.extensions.toys import Grown
 
 SPACE = FeatureSpace(
     (
@@ -55,10 +59,13 @@ def orders(rng: np.random.Generator, people: Matrix) -> list[Counts]:
     return [by_score, by_score[::-1], rng.permutation(len(people))]
 
 
-def fitted(model: Model, people: Matrix) -> FairPredictor:
+VOTES: tuple[VoteName, ...] = ("mean_score", "mean_probability")
+
+
+def fitted(model: Model, people: Matrix, vote: VoteName = "mean_probability") -> FairPredictor:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return FairPredictor.fitted(model, people)
+        return FairPredictor.fitted(model, people, vote)
 
 
 @pytest.mark.parametrize("kind", ["spread", "dense", "tied"])
@@ -149,6 +156,31 @@ def test_people_outside_the_limits_are_in_the_fit() -> None:
     expected = FairPredictor.fitted(Model(SPACE, NETWORK, Threshold(2.0)), people)
     assert predictor.level == pytest.approx(expected.level, abs=1e-6)
     assert (predictor.decide(people) == expected.decide(people)).all()
+
+
+@dataclass(frozen=True, eq=False)
+class Varied(Grown):
+    """People with another x have other counterparts; above 10 they have none with a vote."""
+
+    def assignment_ids(self, person: Vector) -> Counts:
+        ages = range(0, 3) if person[3] < 0 else range(1, 3) if person[3] < 10 else range(0)
+        return np.array([2 * age + sex for age in ages for sex in (0, 1)], dtype=np.int64)
+
+
+def test_people_with_different_numbers_of_votes_are_compared_by_their_means() -> None:
+    rng = np.random.default_rng(10)
+    people = crowd(rng, 0.0, "spread")[:300]
+    people[:5, 3] = 20.0
+    model = Model(SPACE, NETWORK, Threshold(0.0), relation=Varied(0))
+    for vote in VOTES:
+        predictor = fitted(model, people, vote)
+        own = int(model.decide(people[5:]).sum())
+        decided = predictor.decide(people[5:])
+        assert abs(int(decided.sum()) - own) <= 1
+        shuffled = fitted(model, people[rng.permutation(len(people))], vote)
+        assert shuffled.level == predictor.level
+    with pytest.raises(SchemaError, match="no people whose counterparts have votes"):
+        FairPredictor.fitted(model, people[:5], "mean_score", "equal")
 
 
 def test_people_whom_the_model_cannot_decide_are_left_out() -> None:
