@@ -19,6 +19,7 @@ class LimitedHttp(HttpToolsProtocol):
 
     head_bytes = 0
     in_head = True
+    ended = False  # a request, in the data that is being received
     timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn
@@ -40,20 +41,29 @@ class LimitedHttp(HttpToolsProtocol):
         """Note that the head has ended."""
         self.in_head = False
         self._cancel()
+        if self.transport.is_closing():  # refused, so no application may see it
+            return
         if self.parser.should_upgrade():  # the parser skips the body, so nobody could answer it
             self._refuse(b"400 Bad Request", NO_UPGRADE)
         else:
             super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Note a part of a body, unless the request was refused."""
+        if not self.transport.is_closing():
+            super().on_body(body)
+
     def on_message_complete(self) -> None:
         """Note the end of a request, unless it was refused."""
+        self.ended = True
         if not self.transport.is_closing():
             super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         """Refuse a head that is too large."""
+        self.ended = False
         super().data_received(data)
-        if self.in_head and self.transport is not None:
+        if self.in_head and not self.ended and self.transport is not None:
             self.head_bytes += len(data)
             if self.head_bytes > LIMITS.head_bytes:
                 self._refuse(b"431 Request Header Fields Too Large", TOO_LARGE)

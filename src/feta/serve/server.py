@@ -51,11 +51,8 @@ class ServeOptions:
 
 def build(options: ServeOptions) -> Guard:
     """Return the application of one process."""
-    metrics, path = Metrics(), Path(options.model)
-    served = Served.load(path, options.name)
-    metrics.loaded.set(served.loaded)
-    current = CurrentModel(path, options.name, served, metrics)
-    current.remember()
+    metrics = Metrics()
+    current = CurrentModel.load(Path(options.model), options.name, metrics)
     log = None if options.log is None else AuditLog.open(Path(options.log))
     keys = None if options.key_file is None else KeyFile.read(Path(options.key_file))
     return application(Service(current, LIMITS, metrics, Slots(LIMITS), log), keys)
