@@ -16,6 +16,7 @@ import pytest
 from feta.serve import endpoints
 from feta.serve.application import Guard
 from feta.serve.audit_log import AuditLog, check_log
+from feta.serve.limits import ServiceLimits
 from feta.serve.metrics import Metrics
 from feta.serve.reloading import CurrentModel
 from feta.serve.served import Served
@@ -30,7 +31,7 @@ def ask(app: Guard, *requests: httpx.Request) -> list[httpx.Response]:
     """Answer requests by the application itself, without a socket."""
 
     async def send() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(app=app)  # type: ignore[arg-type]  # httpx is stricter
+        transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport) as client:
             return [await client.send(one) for one in requests]
 
@@ -82,7 +83,7 @@ def test_a_change_while_the_first_model_is_opened_is_noticed(
     monkeypatch.setattr(Served, "load", load)
 
     async def watch_until_noticed() -> None:
-        limits = endpoints.ServiceLimits(reload_seconds=0.001)
+        limits = ServiceLimits(reload_seconds=0.001)
         watching = asyncio.create_task(current.watch(limits))
         for _ in range(20_000):
             if current.served.digest == digest(path.read_bytes()):
