@@ -264,7 +264,21 @@ def test_documents_describe_the_model(client: httpx.Client) -> None:
     }  # fmt: skip
     assert person["properties"]["town"]["enum"] == ["a", "b", None]
     posted = {path for path, methods in document["paths"].items() if "post" in methods}
-    assert posted == {"/v1/decide", "/v1/whatif"}
+    one = "/v2/models/credit"
+    assert posted == {
+        "/v1/decide", "/v1/whatif", "/v1/reload",
+        f"{one}/infer", f"{one}/versions/{{version}}/infer",
+    }  # fmt: skip
+
+
+def test_the_document_lists_all_addresses(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    version = client.get("/v1/card").json()["model"]
+    for path, methods in document["paths"].items():
+        address = path.replace("{version}", version)
+        for method in methods.keys() & {"get", "post"}:
+            status = client.request(method, address, json={} if method == "post" else None)
+            assert str(status.status_code) in methods[method]["responses"], address
 
 
 def test_health_and_metrics_answer(client: httpx.Client) -> None:

@@ -192,7 +192,7 @@ async def decide_counterparts(service: Service, request: PostedRequest) -> bytes
     """Decide all counterparts of one person."""
     media_type(request.headers)
     declared_length(request.headers, service.limits)
-    async with service.slots.long():
+    async with service.slots.long(exploring=True):
         body = parse_json(await read_body(request.receive, service.limits))
         answer = await asyncio.to_thread(what_if, service.current.served, body)
         return orjson.dumps(answer)
@@ -206,7 +206,7 @@ async def reload(service: Service, request: PostedRequest) -> bytes:
             HTTPStatus.FORBIDDEN, "a page of another site asks for a reload; expected this service"
         )
     try:
-        async with service.slots.long():
+        async with service.slots.long(exploring=True):
             await service.current.reload()
     except (FetaError, OSError) as error:
         path = service.current.path
