@@ -74,8 +74,10 @@ class LanePlan {
     // After the last box, there is one that belongs to no set of slices.
     const PlannedBox& operator[](size_t rank) const { return planned[rank]; }
     const SliceSet& slice_set(uint32_t number) const { return slice_sets[number]; }
-    const uint16_t* slices(const SliceSet& of) const { return &slice_numbers[of.first]; }
-    const RowRun* more_runs(const PlannedBox& box) const { return &further_runs[box.first_run]; }
+    const uint16_t* slices(const SliceSet& of) const { return slice_numbers.data() + of.first; }
+    const RowRun* more_runs(const PlannedBox& box) const {
+        return further_runs.data() + box.first_run;
+    }
 
   private:
     const ForestSpec& spec;
