@@ -170,9 +170,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
     def _model(self, scorer: "Scorer") -> Model:
         rule = self._tolerance()
         return (
-            Model(self.space_, scorer, rule)
-            if self._schema is None
-            else self._schema.model(scorer)
+            Model(self.space_, scorer, rule) if self._schema is None else self._schema.model(scorer)
         )
 
     def _tolerance(self) -> Rule:
