@@ -117,6 +117,7 @@ def test_boosted_trees_of_libraries_are_read_exactly(n_classes: int) -> None:
         assert_decided_as_counted(estimator, n_classes)
 
 
+@pytest.mark.filterwarnings("ignore:the level is kept roughly")  # few different means
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_mean_probabilities_are_those_of_the_estimator(estimator: BaseEstimator) -> None:
     """The default vote, with empirical weights and the level that keeps the share."""
