@@ -24,6 +24,9 @@ REMOTE = re.compile(r"dask://([^/\s:]+|\[[0-9a-fA-F:]+\]):([0-9]{1,5})/?")
 # Seconds to connect to a scheduler, and to reconnect to one that was lost.
 CONNECT_SECONDS = 15
 
+# How often a cluster of this machine is started until all workers are ready.
+MAX_STARTS = 3
+
 # A task whose workers die this often is given up, on a cluster of this machine.
 MAX_DEATHS = 10
 
@@ -80,7 +83,7 @@ class Cluster:
         try:
             # Ctrl-C is for this process; workers inherit the mask of the thread that starts them.
             with interrupts_blocked():
-                self._client = self._stack.enter_context(self._connect(distributed))
+                self._client = self._connect(distributed)
         except BaseException:
             self._stack.close()
             raise
@@ -105,31 +108,53 @@ class Cluster:
         local = LOCAL.fullmatch(self.address)
         if local is None:
             return self._remote(distributed)
-        return distributed.Client(self._start(distributed, int(local[1])))
+        client = distributed.Client(self._start(distributed, int(local[1])))
+        return self._stack.enter_context(client)
 
     def _remote(self, distributed: Any) -> Any:  # noqa: ANN401 - Dask's types
         host_and_port = self.address.removeprefix("dask://").rstrip("/")
         try:
-            return distributed.Client(f"tcp://{host_and_port}", timeout=CONNECT_SECONDS)
+            client = distributed.Client(f"tcp://{host_and_port}", timeout=CONNECT_SECONDS)
         except (OSError, ValueError) as error:
             raise ClusterError(
                 f"{self.address}: no scheduler answers: got {type(error).__name__}; expected a "
                 "running Dask scheduler; start one with dask scheduler, and check host and port"
             ) from None
+        self._stack.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise ClusterError(
+                f"{self.address}: no workers: got a scheduler without any; expected at least one; "
+                f"start one with dask worker tcp://{host_and_port}"
+            ) from None
+        return client
 
     def _start(self, distributed: Any, n_workers: int) -> Any:  # noqa: ANN401 - Dask's types
+        """Start a cluster of this machine, again if a worker dies before it is ready."""
+        for attempt in range(1, MAX_STARTS + 1):
+            try:
+                return self._stack.enter_context(self._local_cluster(distributed, n_workers))
+            except (RuntimeError, OSError) as error:
+                if attempt == MAX_STARTS:
+                    raise ClusterError(
+                        f"{self.address}: the workers do not start: got {type(error).__name__}: "
+                        f"{error}; expected {n_workers} processes; free some memory, or ask for "
+                        "fewer"
+                    ) from None
+        raise AssertionError  # unreachable
+
+    def _local_cluster(self, distributed: Any, n_workers: int) -> Any:  # noqa: ANN401 - Dask's types
         scratch = self._stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-        return self._stack.enter_context(
-            distributed.LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                dashboard_address=None,
-                worker_dashboard_address=None,
-                local_directory=scratch,
-                silence_logs=logging.CRITICAL,
-                security=_own_keys(distributed),
-                memory_limit=None,  # parts are read in batches; a worker is not paused for others
-            )
+        return distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            dashboard_address=None,
+            worker_dashboard_address=None,
+            local_directory=scratch,
+            silence_logs=logging.CRITICAL,
+            security=_own_keys(distributed),
+            memory_limit=None,  # parts are read in batches; a worker is not paused for others
         )
 
     def __call__(self, auditor: "Auditor") -> "ClusterExecutor":

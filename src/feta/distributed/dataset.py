@@ -16,6 +16,9 @@ from feta.io.table_options import TableOptions
 
 PARQUET, TEXT = (".parquet", ".pq"), (".csv", ".tsv")
 
+# Characters of the name of a part's results; file systems allow 255, and endings are added.
+LONGEST_NAME = 128
+
 # Row groups of one Parquet file are joined until a part has this many rows.
 ROWS_PER_PART = 100_000
 
@@ -61,9 +64,8 @@ def survey_part(part: Part, names: Collection[str], options: TableOptions) -> Pa
     sha256, table = part.sha256(), part.table(options)
     of_text = table.delimiter is not None
     rows = sum(map(len, table.chunks(()))) if of_text else _n_rows(part)
-    if not rows:
-        raise DomainError(f"{part.path}: no rows: expected at least one row")
-    return PartFacts(part, sha256, rows, tuple(table.names), table.summaries(names), of_text)
+    summaries = table.summaries(names) if rows else {}  # engines write Parquet files without rows
+    return PartFacts(part, sha256, rows, tuple(table.names), summaries, of_text)
 
 
 def parts_of(data: Path) -> list[Part]:
@@ -87,7 +89,10 @@ def parts_of(data: Path) -> list[Part]:
 
 def result_name(part: Part) -> str:
     """Return the name of a part as one component of a path; different parts have other names."""
-    return quote(part.name, safe=" =+,()")
+    name = quote(part.name, safe=" =+,()")
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}~{hashlib.sha256(part.name.encode()).hexdigest()}"
 
 
 def _parts_of_file(path: Path) -> list[Part]:
