@@ -19,14 +19,16 @@ pytest.importorskip("cryptography")
     "address", ["local", "local:0", "local:-1", "dask://host", "tcp://host:1", "dask://a b:1", ""]
 )
 def test_invalid_addresses(address: str) -> None:
-    with pytest.raises(EngineError, match="invalid cluster: got .*; expected local:N"):
+    with pytest.raises(EngineError, match=r"invalid cluster: got .*; expected local:N"):
         feta.Cluster(address)
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     with (
-        pytest.raises(ClusterError, match="dask://127.0.0.1:1: no scheduler answers: got OSError"),
+        pytest.raises(
+            ClusterError, match=r"dask://127\.0\.0\.1:1: no scheduler answers: got OSError"
+        ),
         Cluster("dask://127.0.0.1:1"),
     ):
         pass
