@@ -4,7 +4,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -96,7 +96,9 @@ class Cluster:
     def _connect(self, distributed: Any) -> Any:  # noqa: ANN401 - Dask's types
         import dask  # noqa: PLC0415 - an extra
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are messages of FETA
+        for name in ("distributed", *logging.root.manager.loggerDict):
+            if name.split(".")[0] == "distributed":  # its errors are messages of FETA
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._stack.enter_context(
             dask.config.set(
                 {
@@ -179,29 +181,49 @@ class Cluster:
         """
         from distributed import as_completed  # noqa: PLC0415 - an extra
 
-        futures = {
-            self._client.submit(work, shared, item, pure=False): index
-            for index, item in enumerate(items)
-        }
+        futures: dict[Any, int] = {}
         try:
-            for future in as_completed(futures):  # type: ignore[no-untyped-call]  # Dask's
-                yield futures[future], self._result(future)
+            with self._described_loss():
+                for index, item in enumerate(items):
+                    futures[self._client.submit(work, shared, item, pure=False)] = index
+                done = iter(as_completed(futures))  # type: ignore[no-untyped-call]  # Dask's
+            while True:
+                with self._described_loss():
+                    future = next(done, None)
+                    if future is None:
+                        return
+                    result = self._result(future)
+                yield futures[future], result
         finally:
             self._cancel(list(futures))
+
+    @contextmanager
+    def _described_loss(self) -> Iterator[None]:
+        """Name the scheduler, and not a socket, in the error about a lost connection."""
+        from distributed import CancelledError  # noqa: PLC0415 - an extra
+        from distributed.comm import CommClosedError  # noqa: PLC0415 - an extra
+
+        try:
+            yield
+        except (CommClosedError, CancelledError):
+            raise self._lost() from None
 
     def _cancel(self, futures: Sequence[Any]) -> None:
         """Cancel what is not done; a scheduler that was lost needs no message."""
         if self._client is not None and self._client.status == "running":
             self._client.cancel([future for future in futures if not future.done()])
 
+    def _lost(self) -> ClusterError:
+        return ClusterError(
+            f"{self.address}: the scheduler does not answer any more: got a lost connection; "
+            "expected a running scheduler"
+        )
+
     def _result(self, future: Any) -> Any:  # noqa: ANN401 - Dask's types
         from distributed import KilledWorker  # noqa: PLC0415 - an extra
 
         if future.status in ("cancelled", "lost"):
-            raise ClusterError(
-                f"{self.address}: the scheduler does not answer any more: got a lost connection; "
-                "expected a running scheduler"
-            )
+            raise self._lost()
         error = future.exception()
         if isinstance(error, KilledWorker):
             return WorkersDied(

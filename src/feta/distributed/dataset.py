@@ -2,7 +2,7 @@
 
 import glob
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ def check_columns(
     surveyed: Sequence[PartFacts], required: Collection[str], optional: Collection[str]
 ) -> None:
     """Raise unless all parts have the columns that are read, with the same kinds of values."""
-    first = surveyed[0]
+    first, usual = surveyed[0], _usual_kinds(surveyed)
     for facts in surveyed:
         where = facts.part.path
         for name in required:
@@ -187,17 +187,35 @@ def check_columns(
                     column=name,
                 )
         if not facts.of_text:
-            _check_kinds(facts, first)
+            _check_kinds(facts, usual)
 
 
-def _check_kinds(facts: PartFacts, first: PartFacts) -> None:
+def _kind(summary: FormatSummary) -> str:
+    return FAMILIES.get(summary.kind, summary.kind)
+
+
+def _usual_kinds(surveyed: Sequence[PartFacts]) -> dict[str, tuple[str, str]]:
+    """Return the kind that most parts have of each column, and the first part that has it."""
+    parts: dict[str, dict[str, list[str]]] = {}
+    for facts in surveyed:
+        for name, summary in facts.summaries.items():
+            if summary.kind != "empty":
+                found = parts.setdefault(name, {}).setdefault(_kind(summary), [])
+                found.append(facts.part.name)
+    usual = {}
+    for name, by_kind in parts.items():
+        kind = max(by_kind, key=lambda kind: len(by_kind[kind]))
+        usual[name] = kind, by_kind[kind][0]
+    return usual
+
+
+def _check_kinds(facts: PartFacts, usual: Mapping[str, tuple[str, str]]) -> None:
     for name, summary in facts.summaries.items():
-        got = FAMILIES.get(summary.kind, summary.kind)
-        expected = FAMILIES.get(first.summaries[name].kind, first.summaries[name].kind)
-        if got != expected and "empty" not in (got, expected):
+        if summary.kind != "empty" and _kind(summary) != usual[name][0]:
+            expected, where = usual[name]
             raise DomainError(
-                f"{facts.part.path}: another schema: the column {name!r} has {got}; expected "
-                f"{expected}, as in {first.part.name}; rewrite the part with the same types",
+                f"{facts.part.path}: another schema: the column {name!r} has {_kind(summary)}; "
+                f"expected {expected}, as in {where}; rewrite the part with the same types",
                 column=name,
             )
 
