@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,13 +103,15 @@ def dask_cluster() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Start a scheduler and two workers; yield the address and the scheduler."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    silent = partial(subprocess.Popen, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     module = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
     local = ["--host", "127.0.0.1"]
-    scheduler = subprocess.Popen([*module, *local, "--port", str(port), "--no-dashboard"], **quiet)
+    scheduler: subprocess.Popen[bytes] = silent(
+        [*module, *local, "--port", str(port), "--no-dashboard"]
+    )
     module = [sys.executable, "-m", "distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}"]
     options = [*local, "--nworkers", "2", "--nthreads", "1", "--no-dashboard"]
-    workers = subprocess.Popen([*module, *options], **quiet)
+    workers = silent([*module, *options])
     try:
         yield f"dask://127.0.0.1:{port}", scheduler
     finally:

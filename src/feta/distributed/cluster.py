@@ -201,7 +201,7 @@ class Cluster:
     def _described_loss(self) -> Iterator[None]:
         """Name the scheduler, and not a socket, in the error about a lost connection."""
         from distributed import CancelledError  # noqa: PLC0415 - an extra
-        from distributed.comm import CommClosedError  # noqa: PLC0415 - an extra
+        from distributed.comm.core import CommClosedError  # noqa: PLC0415 - an extra
 
         try:
             yield
