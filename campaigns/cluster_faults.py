@@ -23,7 +23,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -98,17 +97,20 @@ class Case:
         return self.dice.choice(sorted((self.folder / "people").iterdir()))
 
 
+def silent(command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a process without output."""
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=quiet, stderr=quiet)
+
+
 @contextlib.contextmanager
 def dask_cluster() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Start a scheduler and two workers; yield the address and the scheduler."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    silent = partial(subprocess.Popen, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     module = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
     local = ["--host", "127.0.0.1"]
-    scheduler: subprocess.Popen[bytes] = silent(
-        [*module, *local, "--port", str(port), "--no-dashboard"]
-    )
+    scheduler = silent([*module, *local, "--port", str(port), "--no-dashboard"])
     module = [sys.executable, "-m", "distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}"]
     options = [*local, "--nworkers", "2", "--nthreads", "1", "--no-dashboard"]
     workers = silent([*module, *options])
