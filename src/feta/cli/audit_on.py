@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from feta.auditing.certify import remove_certificate
 from feta.auditing.executor import InProcess
 from feta.auditing.report_data import ReportData
 from feta.auditing.results import AuditResults
@@ -14,12 +15,20 @@ from feta.cli.audit import AuditOptions, report_source, show_report
 from feta.cli.audit_files import AuditFiles
 from feta.cli.exit_code import ExitCode
 from feta.cli.notices import note_ignored, notice
-from feta.cli.on_cluster import ClusterRequest, ModelRequest, OpenRun, check_out, opened
+from feta.cli.on_cluster import (
+    ClusterRequest,
+    ModelRequest,
+    OpenRun,
+    check_out,
+    opened,
+    summed,
+)
 from feta.cli.votes import VotesRequest, votes_of
 from feta.distributed.part_work import RowOptions
 from feta.distributed.result_folder import Receipt, ResultFolder
 from feta.errors import SchemaError
 from feta.io.bad_rows import BadRows
+from feta.io.sanitize import plain
 from feta.readers.comparison import Comparison
 from feta.report.audit_tables import PAIRS, VERDICTS
 
@@ -51,7 +60,7 @@ def _check(options: AuditOptions) -> Path:
             "two numbers of processes: got --jobs with --on; expected one of them; write --on "
             f"local:{options.jobs} for {options.jobs} processes on this machine"
         )
-    return check_out(options.out)
+    return check_out(options.out, options.data)
 
 
 def _audit(open_run: OpenRun, options: AuditOptions, out: Path) -> ReportData:
@@ -67,7 +76,11 @@ def _audit(open_run: OpenRun, options: AuditOptions, out: Path) -> ReportData:
         digest = open_run.run.sha256
         source = report_source(loaded, options, compared, data_sha256=digest)
         report = audit.report(source, seconds=time.perf_counter() - started)
+        replaced = files.replaced(report)
         report = files.finish(report)
+        remove_certificate(out)  # of an older audit
+    if replaced:
+        notice(f"replaced {replaced}, which was in {plain(out)}")
     results.commit(receipts, {"rows": open_run.run.rows, "tables": dict(report.files)})
     return report
 
@@ -83,16 +96,8 @@ def _merge(
         merged = merged.merged(read_results(content["results"], model))
         empty = BadRows(model.space, open_limits=True)
         audit.bad_rows = audit.bad_rows.merged(read_bad_rows(content["bad_rows"], empty))
-        compared = _sum(compared, content["compared"])
+        compared = summed(compared, content["compared"])
         files.append({name: results.path(facts, name) for name in (PAIRS, VERDICTS)})
         receipts.append(replace(receipt, content={}))
     audit.results, audit.finished = merged, True
     return receipts, compared
-
-
-def _sum(total: Comparison | None, content: dict[str, object] | None) -> Comparison | None:
-    """Add the comparison of a part with the user's model."""
-    if content is None:
-        return total
-    more = Comparison(**content)  # type: ignore[arg-type]  # as stored by `asdict`
-    return more if total is None else total + more

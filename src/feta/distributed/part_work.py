@@ -78,7 +78,7 @@ class PartWork:
         return _outcome(lambda: self._run(facts))
 
     def _run(self, facts: PartFacts) -> PartOutcome:
-        if self.results.receipt(facts, check_files=True) is not None:
+        if self.results.receipt(facts) is not None:
             return "kept"
         self._audit(facts) if self.audits else self._decide(facts)
         return "done"

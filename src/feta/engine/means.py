@@ -36,14 +36,6 @@ class MeanSums:
             )
         return total * self.vote.unit
 
-    def scales(self, people: Matrix) -> Counts:
-        """Return the scale of each person; 0 for people without votes."""
-        scales = np.zeros(len(people), dtype=np.int64)
-        for rows in same_assignments(self.model, people):
-            if len(rows):
-                scales[rows] = self.scale(people[rows[:1]])
-        return scales
-
     def bounded(self, people: Matrix, tracker: BudgetTracker) -> Totals:
         """Return bounds on the sums of people with the same assignments."""
         shape = (len(people), self.model.scorer.outputs)
