@@ -105,6 +105,27 @@ def test_nobody_to_compare_with_is_not_fair(folder: Path) -> None:
     assert "Fair:" not in done.stdout
 
 
+def test_everybody_with_several_plausible_combinations_may_be_fair(folder: Path) -> None:
+    """One of them is outside the limits of the income."""
+    lines = (folder / "people.csv").read_text().splitlines()
+    outside = "outside,60,male,-900"
+    (folder / "people.csv").write_text("\n".join([lines[0], lines[1], outside]) + "\n")
+    declared = read_schema(folder / "schema.toml")
+    strict = linear(age=1.0, bias=-10.0)
+    model = feta.Model(
+        declared.space, strict.network, declared.rule, outcomes=("no", "yes"),
+        relation=declared.relation,
+    )  # fmt: skip
+    feta.save_model(model, folder / "loan.feta")
+    done = run(*AUDIT, cwd=folder)
+    assert done.returncode == 0
+    assert "for every plausible combination of age and sex" in " ".join(done.stdout.split())
+    summary = json.loads((folder / "out" / "audit.json").read_text())["summary"]
+    assert summary["outside_limits"] == {"income": {"below": 1, "above": 0}}
+    # 31 ages of women and 30 of men, and with an income below 0, all ages.
+    assert summary["mean_combinations"] == (61 + 73 + 72) / 2
+
+
 def test_a_resumed_audit_gives_the_same_answers(folder: Path) -> None:
     run(*AUDIT, cwd=folder)
     before = rows_of(folder / "out" / "verdicts.csv")

@@ -259,7 +259,8 @@ def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
     if not relation.finite:
         return f"Sensitive: {names}; uncountably many counterparts."
     engine = choose(CountOf(model), "auto").name
-    text = f"Sensitive: {names}; {relation.size:,} counterparts per person; engine {engine}"
+    what = "counterparts per person" if relation.complete else "combinations, plausible or not"
+    text = f"Sensitive: {names}; {relation.size:,} {what}; engine {engine}"
     if seconds is None:
         return text + "."
     text += f", about {duration(seconds)} per person"

@@ -57,7 +57,11 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         gets = "gets" if summary.provenance == "counted" else "provably gets"
         strong = f"Fair: {who} {gets} {words.same_outcome}"
         counted = " (counted)" if summary.provenance == "counted" else ""
-        return Headline("fair", strong, f", whatever their {either(summary.attributes)}{counted}.")
+        names = either(summary.attributes)
+        whatever = f", whatever their {names}"
+        if summary.combined:
+            whatever = f", for every plausible combination of {names.replace(' or ', ' and ')}"
+        return Headline("fair", strong, f"{whatever}{counted}.")
     return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
 
