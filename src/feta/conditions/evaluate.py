@@ -112,7 +112,8 @@ def _together(parts: Iterator[Truth]) -> Truth:
     """Return the truth of conditions together; those after one that is false are not evaluated."""
     result = next(parts)
     for part in parts:
-        if result.false.all():
+        false = result.false
+        if false.item() if false.size == 1 else false.all():
             return result
         result = result.both(part)
     return result

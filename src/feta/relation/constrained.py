@@ -11,6 +11,7 @@ import numpy as np
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.conditions.condition import Condition, sooner
 from feta.conditions.evaluate import Cells, attribute_cells, cells_of, evaluate
+from feta.conditions.rows import Narrowing
 from feta.errors import SchemaError
 from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.constraints import Constraint, read_constraints
@@ -274,16 +275,26 @@ class Constrained:
             cells = space_cells(
                 self._space, [(a, person[self._space.columns_of(a)]) for a in self._read]
             )
-            flags = self._flags(self._conditions, cells)
+            conditions = [narrowing.among(cells) for narrowing in self._conditions]
+            flags = self._always & self._flags(conditions, cells)
             if self.if_none == "all" and not flags.any():
                 flags[:] = True
             known = self._cache.add(values, np.flatnonzero(flags))
         return known
 
     @cached_property
-    def _conditions(self) -> list[Condition]:
-        """The conditions; what does not depend on the assignment is evaluated first."""
-        return [sooner(one.condition, self.informative) for one in self.constraints]
+    def _conditions(self) -> list[Narrowing]:
+        """The conditions that depend on the person; of these, shared columns are read first."""
+        shared = set(self.informative)
+        dependent = [one for one in self.constraints if one.columns & shared]
+        return [Narrowing.of(sooner(one.condition, shared), self.informative) for one in dependent]
+
+    @cached_property
+    def _always(self) -> Flags:
+        """The assignments that violate no constraint between sensitive columns."""
+        shared = set(self.informative)
+        alone = [one.condition for one in self.constraints if not one.columns & shared]
+        return self._flags(alone, space_cells(self._space, []))
 
     def _flags(self, conditions: Sequence[Condition], cells: dict[str, Cells]) -> Flags:
         """Flag the assignments that violate none of these conditions."""
