@@ -12,7 +12,7 @@ from feta.relation.protocol import Relation
 from feta.relation.similar import Similar
 from feta.space.feature_space import FeatureSpace
 
-SECTIONS = ("constraints", "relation", "similar")
+SECTIONS = ("consequences", "constraints", "relation", "similar")
 
 KINDS = ("constrained", "similar")
 
@@ -27,6 +27,11 @@ def parse_relation(content: Mapping[str, Any], space: FeatureSpace) -> Relation 
     for key in options:
         if key != "if_none":
             raise SchemaError(f"[relation]: unknown key: {unknown_choice(key, ['if_none'])}")
+    if "consequences" in content:
+        raise SchemaError(
+            "[consequences] is not available: this version has no structural causal models; "
+            "remove the section; other columns then stay as they are when sensitive values change"
+        )
     if "similar" in content:
         if "constraints" in content or options:
             raise SchemaError(

@@ -104,6 +104,7 @@ def test_bad_entries_are_explained(entry: dict[str, Any], problem: str) -> None:
     [
         ({"constraints": 3}, "is not a list of tables"),
         ({"constraints": []}, "is empty"),
+        ({"consequences": {}}, r"\[consequences\] is not available"),
         ({"relation": {"if_none": "all"}}, r"if_none needs \[\[constraints\]\]"),
         ({"relation": 3}, r"\[relation\] is not a table"),
         ({"relation": {"ifnone": "all"}}, "unknown key: got 'ifnone'"),
