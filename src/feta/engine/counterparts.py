@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.model import Model
 from feta.rounding import Arithmetic
 from feta.scorer.exact_scores import ExactScores
@@ -71,10 +71,18 @@ def assignments(model: Model, people: Matrix, weights: VoteWeights | None) -> As
     weights.check(model.space)
     ids, votes = weights.assignment_ids, weights.votes
     if listed is not None:
-        kept = np.isin(ids, listed)
+        kept = _among(ids, listed)
         if kept.any() or not relation.counts_all_if_none:
             ids, votes = ids[kept], votes[kept]
     return Assignments(len(ids), ids, votes)
+
+
+def _among(ids: Counts, listed: Counts) -> Flags:
+    """Flag the ids that a list in ascending order contains."""
+    if not len(listed):
+        return np.zeros(len(ids), dtype=bool)
+    places = np.minimum(np.searchsorted(listed, ids), len(listed) - 1)
+    return np.asarray(listed[places] == ids)
 
 
 def same_assignments(model: Model, people: Matrix) -> list[Counts]:
