@@ -41,7 +41,7 @@ def write_table(path: Path, dataset: Dataset, n_people: int) -> None:
     for attribute in dataset.space.attributes:
         if not isinstance(attribute, Categorical) and not attribute.sensitive:
             others = dataset.frame[attribute.name].sample(n_people, replace=True, random_state=1)
-            keep = random.random(n_people) < 0.3  # noqa: PLR2004 - most numbers are another row's
+            keep = random.random(n_people) < 0.3
             frame[attribute.name] = frame[attribute.name].where(keep, others.to_numpy())
     names = np.array([dataset.unfavorable, dataset.favorable])
     frame.assign(credit=names[dataset.labels[chosen].astype(int)]).to_csv(path, index=False)

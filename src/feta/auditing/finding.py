@@ -48,9 +48,7 @@ class Finding:
         """Return the finding with another row number."""
         return self._with(row, self.alone, self.replayed)
 
-    def completed(
-        self, row: int, *, alone: tuple[str, ...], replayed: bool | None
-    ) -> "Finding":
+    def completed(self, row: int, *, alone: tuple[str, ...], replayed: bool | None) -> "Finding":
         """Return the finding with a row number, and with what was found out about its pair."""
         return self._with(row, alone, replayed)
 

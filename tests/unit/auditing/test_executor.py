@@ -9,7 +9,7 @@ import pytest
 import feta
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import AuditedBlock, Block, UnreadRow, blocks_in_memory
-from feta.auditing.executor import Executor, InProcess, fitting_of
+from feta.auditing.executor import Executor, InProcess
 from feta.auditing.finding import Finding
 from feta.auditing.report_data import ReportSource
 from feta.auditing.stream import AuditStream

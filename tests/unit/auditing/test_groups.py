@@ -47,7 +47,7 @@ def test_a_block_is_counted_as_its_people_one_by_one(tolerance: float | None) ->
 
 
 def test_several_people_count_as_often_as_one_by_one() -> None:
-    finding, many, few = Finding(0, None, True, False), Group(), Group()  # noqa: FBT003 - outcomes
+    finding, many, few = Finding(0, None, True, False), Group(), Group()
     many.add(finding, True, None, people=3)
     for _ in range(3):
         few.add(finding, True, None)
