@@ -17,17 +17,19 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from feta import FairAt, Model, WorstAt, datasets, verify
 from feta.api import verify_many
+from feta.arrays import Matrix
 from feta.cli.demo import train_model
 from feta.cli.run_command import run_command
 from feta.datasets.dataset import Dataset
 from feta.io.model_file import save_model
-from feta.space.attribute import Categorical
+from feta.space.attribute import Integer, Real
 
 SHORT = 4000  # the report measures proxies on fewer people
 SINGLE = 200
@@ -39,7 +41,7 @@ def write_table(path: Path, dataset: Dataset, n_people: int) -> None:
     chosen = random.integers(0, len(dataset.frame), n_people)
     frame = dataset.frame.iloc[chosen].reset_index(drop=True)
     for attribute in dataset.space.attributes:
-        if not isinstance(attribute, Categorical) and not attribute.sensitive:
+        if isinstance(attribute, Integer | Real) and not attribute.sensitive:
             others = dataset.frame[attribute.name].sample(n_people, replace=True, random_state=1)
             keep = random.random(n_people) < 0.3
             frame[attribute.name] = frame[attribute.name].where(keep, others.to_numpy())
@@ -56,10 +58,10 @@ def audit_seconds(model: Path, table: Path, out: Path) -> float:
     return time.process_time() - started
 
 
-def per_person(model: Model, people: np.ndarray, rounds: int) -> dict[str, float]:
+def per_person(model: Model, people: Matrix, rounds: int) -> dict[str, float]:
     """Return the microseconds of answers one by one, and in a block; the best of all rounds."""
     some = people[np.random.default_rng(1).permutation(len(people))[:SINGLE]]
-    ways = {
+    ways: dict[str, Callable[[], object]] = {
         "verify": lambda: [verify(FairAt(model, person)) for person in some],
         "worst": lambda: [verify(WorstAt(model, person)) for person in some],
         "verify, in blocks": lambda: verify_many(FairAt.each(model, some)),

@@ -110,16 +110,13 @@ class Groups:
             key = (indices, finding.status, finding.decision, finding.fair_decision, label)
             alike[key] += 1
             first.setdefault(key, (finding, label, indices))
-        for key, people in alike.items():
-            finding, label, indices = first[key]
-            pairs = list(zip(self.bands, indices, strict=True))
-            names = tuple(bands.names[index] for bands, index in pairs)
-            groups = [
-                self.by_attribute[bands.attribute.name][name]
-                for bands, name in zip(self.bands, names, strict=True)
-            ]
+        for key, (finding, label, indices) in first.items():
+            pairs = zip(self.bands, indices, strict=True)
+            named = [(bands.attribute.name, bands.names[index]) for bands, index in pairs]
+            names = tuple(name for _, name in named)
+            groups = [self.by_attribute[attribute][name] for attribute, name in named]
             for group in (*groups, self.by_intersection.setdefault(names, Group())):
-                group.add(finding, label, epsilon, people=people)
+                group.add(finding, label, epsilon, people=alike[key])
 
     def merged(self, other: Self) -> Self:
         """Return the groups of both parts of a table."""

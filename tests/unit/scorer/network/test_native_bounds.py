@@ -72,8 +72,8 @@ def test_nothing_is_known_where_a_sum_may_overflow_or_a_number_is_none() -> None
         expected = by_numpy(network, people, arithmetic)
         assert found is not None
         assert np.isinf(found.errors).tolist() == np.isinf(expected.errors).tolist()
-    assert np.isinf(found.errors[1, 0])
-    assert np.isnan(found.values[1, 0])
+        assert np.isinf(found.errors[1, 0])
+        assert np.isnan(found.values[1, 0])
 
 
 def test_few_rows_use_the_kernel_and_many_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
