@@ -17,8 +17,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from feta.cli.run_command import run_command
 from feta.datasets.dataset import Dataset
 from feta.io.model_file import save_model
 from feta.space.attribute import Integer, Real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHORT = 4000  # the report measures proxies on fewer people
 SINGLE = 200

@@ -107,9 +107,9 @@ class Groups:
         alike = Counter[tuple[object, ...]]()
         rows = zip(findings, labels, zip(*columns, strict=True), strict=True)
         for finding, label, indices in rows:
-            key = (indices, finding.status, finding.decision, finding.fair_decision, label)
-            alike[key] += 1
-            first.setdefault(key, (finding, label, indices))
+            person = (indices, finding.status, finding.decision, finding.fair_decision, label)
+            alike[person] += 1
+            first.setdefault(person, (finding, label, indices))
         for key, (finding, label, indices) in first.items():
             pairs = zip(self.bands, indices, strict=True)
             named = [(bands.attribute.name, bands.names[index]) for bands, index in pairs]
