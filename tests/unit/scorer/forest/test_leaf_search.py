@@ -55,15 +55,16 @@ def test_trees_that_would_leave_their_arrays_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_sums_are_added_one_after_the_other(kind: Format, weighted: bool) -> None:
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_sums_are_added_one_after_the_other(kind: Format, weighted: bool, outputs: int) -> None:
     rng = np.random.default_rng(0)
-    values = rng.normal(size=(50, 70, 2)).astype(np.float32).astype(np.float64)
+    values = rng.normal(size=(50, 70, outputs)).astype(np.float32).astype(np.float64)
     weights = rng.choice([0.0, 0.5, 1.0], 70) if weighted else None
-    summation = Summation("a test", kind, np.array([0.1, -3.0]), weights, divide=True)
+    summation = Summation("a test", kind, np.array([0.1, -3.0])[:outputs], weights, divide=True)
     number = np.float32 if kind == "float32" else np.float64
-    expected = np.zeros((50, 2))
+    expected = np.zeros((50, outputs))
     for row in range(50):
-        for output in range(2):
+        for output in range(outputs):
             total = number(summation.start[output])
             for tree in range(70):
                 total = number(total + summation.term(
