@@ -31,10 +31,11 @@ from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.predict.fit_votes import fitted_weights
 from feta.readers.callable.runtime import counted_runtime
+from feta.readers.read_model import read_exactly
 from feta.readers.runtime import replays, runtime_of
 from feta.readers.sklearn.column_names import check_columns
 from feta.readers.sklearn.pipeline import encoder_markers
-from feta.readers.sklearn.read import obstacle_inside_wrapper, read_sklearn
+from feta.readers.sklearn.read import obstacle_inside_wrapper
 from feta.scorer.counted.options import CountingOptions
 from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
@@ -45,7 +46,7 @@ from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import models_for
 
 if TYPE_CHECKING:
-    from feta.scorer.network.network import Network
+    from feta.scorer.protocol import Scorer
     from feta.space.limits import Decided
     from feta.verdict.verdict import Verdict
 
@@ -101,7 +102,9 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         Parameters
         ----------
         X
-            The people, with their sensitive columns: a frame, or an array of numbers.
+            The people, with their sensitive columns: a frame, or an array of numbers. They may be
+            outside the limits of columns that are neither sensitive nor strict. Votes by means
+            are fitted to those of them whom the model can decide; a warning counts the others.
         y
             The target of each person: a class, or for regression a number.
 
@@ -124,7 +127,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         takes_rows = isinstance(inner(self.estimator), self.takes_rows)
         # A pipeline gets empty cells unchanged, and may handle them.
         self._learn_space(frame, missing_cells=not takes_rows)
-        people = self.space_.encode(frame)
+        people = self.space_.encode(frame, limits="open")
         as_frame = isinstance(X, pd.DataFrame)
         names_matter = as_frame and not takes_rows
         trained = trained_columns(self.estimator, self.space_) if names_matter else None
@@ -259,8 +262,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return decisions
 
     @abstractmethod
-    def _model(self, network: "Network") -> Model:
-        """Return the model of space, network and rule."""
+    def _model(self, scorer: "Scorer") -> Model:
+        """Return the model of space, scorer and rule."""
         ...
 
     @abstractmethod
@@ -358,9 +361,10 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             raw_table = None if takes_rows else raw
             with warnings.catch_warnings():  # the space was chosen for this table
                 warnings.simplefilter("ignore", UnseenValueWarning)
-                network = read_sklearn(read, self.space_, people=people, table=raw_table)
-            self.model_: Model | None = self._model(network)
-            self.guarantee_ = self.promise + (SAMPLED if network.provenance == "sampled" else "")
+                inside = self._inside(people)
+                scorer = read_exactly(read, self.space_, people=inside, table=raw_table)
+            self.model_: Model | None = self._model(scorer)
+            self.guarantee_ = self.promise + (SAMPLED if scorer.provenance == "sampled" else "")
         except NetworkError as error:
             self.model_ = None
             self._obstacle = obstacle_inside_wrapper(error)
@@ -369,6 +373,13 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
         self.votes_: StoredVotes = self._fit_votes(people)
         self._ballot = replace(self._ballot, weights=self.votes_.weights)
+
+    def _inside(self, people: Matrix) -> Matrix:
+        """Return the people inside all limits, where the reading can be compared."""
+        flags = np.ones(len(people), dtype=bool)
+        for _, outside in self.space_.open_limits.outside(people):
+            flags &= ~outside
+        return people[flags]
 
     def _frame(self, X: People) -> pd.DataFrame:
         """Return people as a frame with all its columns."""
