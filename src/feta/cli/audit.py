@@ -15,7 +15,7 @@ from typing import Literal
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import AuditedBlock
 from feta.auditing.certify import Certification, CertifiedFacts, remove_certificate
-from feta.auditing.executor import Executor, InProcess
+from feta.auditing.executor import Executor, InProcess, fitting_of
 from feta.auditing.journal import AuditJournal
 from feta.auditing.report_data import ReportData, ReportSource
 from feta.auditing.stream import AuditStream
@@ -161,7 +161,9 @@ def _audit_rows(
     table, auditor = loaded.table, audit.auditor
     assert table is not None
     columns = RowColumns(options.label, options.id_column, options.skip_bad_rows)
-    blocks = TableBlocks(auditor, columns, audit.stream.executor.block_size)
+    executor = audit.stream.executor
+    fitting = fitting_of(executor)
+    blocks = TableBlocks(auditor, columns, executor.block_size, fitting=fitting)
     chunks = table.chunks(names, typed=loaded.formats)
     try:
         with show_progress(f"auditing {plain(options.data.name)}", total=1.0) as advance:
