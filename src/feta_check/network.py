@@ -7,299 +7,239 @@ scores are affine, so a few evaluations decide many counterparts, without roundi
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from operator import mul
+from itertools import chain, pairwise, product
+from operator import add, mul
 from typing import Any, NamedTuple
 
 from feta_check.bounds import Bounds
-from feta_check.model_file import ModelFile, Tensor, exponent_of, scaled
-from feta_check.people import Space
-from feta_check.reading import Refuted, Unreadable
-from feta_check.segments import Box, Number, Segment
+from feta_check.model_file import ModelFile, places, scaled
+from feta_check.people import Column, Space
+from feta_check.reading import Number, Refuted, Unchecked, expect
+from feta_check.segments import Box, Segment
 
-# Exponents are multiples of this number, so that most people share the same integers.
+FACTS = {"activations", "equality", "link", "measured", "reading", "sigmoid", "source", "tables"}
+
+# Binary places are rounded up to a multiple of this number, so that people share integers.
 STEP = 32
+
+Matrix = list[list[Any]]
 
 
 class Layer(NamedTuple):
-    """Activations, then an affine layer: breaks, slopes and intercepts by neuron, and rows."""
+    """Activations in integers (breaks, slopes, intercepts by neuron), then an affine layer."""
 
-    units: list[tuple[list[int], list[int], list[int]]]
+    units: list[Any]
+    slope_places: int
     rows: list[list[int]]
     bias: list[int]
-    slope_exponent: int
 
 
 class Network:
-    """The numbers of a network, and of its first layer by columns."""
+    """The numbers of a network, and how many binary places its first layer needs."""
 
-    def __init__(self, file: ModelFile, space: Space, levels: Sequence[Fraction]) -> None:
+    def __init__(self, file: ModelFile, space: Space, level: Number) -> None:
         facts = file.description["network"]
-        self.space = space
-        names, tabled = facts.get("activations"), facts.get("tables")
-        if type(names) is not list or type(tabled) is not list:
-            raise Unreadable("the model has an invalid description of its layers")
-        self.bias, self.slopes = file.tensor("first.bias", 1), file.tensor("first.slopes", 2)
-        width = self._width(self.slopes, self.bias, space.width)
-        self.tables: dict[int, tuple[dict[Fraction, int], Tensor]] = {}
-        for index, column in enumerate(tabled):
-            numbers = file.tensor(f"table{index}.numbers", 1)
-            rows = file.tensor(f"table{index}.rows", 2)
-            shape = (len(numbers.numbers), width)
-            if type(column) is not int or column in self.tables or rows.shape != shape:
-                raise Unreadable(f"invalid table {index} of the model")
-            unit = Fraction(1, 1 << -numbers.exponent)
-            places = {number * unit: place for place, number in enumerate(numbers.numbers)}
-            self.tables[column] = places, rows
+        expect(facts.keys() <= FACTS, "not checkable by this program: this network", Unchecked)
+        self.space, self.bias = space, file.array("first.bias", 1)
+        self.slopes = file.array("first.slopes", 2)
+        _check_shape(self.slopes, len(self.bias), space.width)
+        self.tables: dict[int, dict[Number, list[float]]] = {}
+        for index, column in enumerate(facts["tables"]):
+            numbers = file.array(f"table{index}.numbers", 1)
+            rows = file.array(f"table{index}.rows", 2)
+            _check_shape(rows, len(numbers), len(self.bias))
+            expect(column not in self.tables, "the model has two tables for a column")
+            self.tables[column] = dict(zip(numbers, rows, strict=True))
+        tabled = chain(*(row for table in self.tables.values() for row in table.values()))
+        self.places, offset, width = places([*self.bias, *tabled]), 0, len(self.bias)
         self.layers = []
-        for index in range(len(names)):
-            layer = {
-                name: file.tensor(f"layer{index}.{name}", 2)
-                for name in ("breaks", "slopes", "intercepts", "weight")
-            }
-            layer["bias"] = file.tensor(f"layer{index}.bias", 1)
-            _check_pieces(layer, width)
-            width = self._width(layer["weight"], layer["bias"], width)
-            self.layers.append(layer)
-        self.outputs = width
-        self._frames: dict[int, Frame] = {}
-        self._limit = self._exponent_limit(levels)
+        for index in range(len(facts["activations"])):
+            names = ("breaks", "slopes", "intercepts", "weight")
+            breaks, slopes, starts, weight = layer = [
+                file.array(f"layer{index}.{name}", 2) for name in names
+            ]
+            bias = file.array(f"layer{index}.bias", 1)
+            _check_pieces(breaks, slopes, starts, width)
+            _check_shape(weight, len(bias), width)
+            needs = places(chain(*breaks)), places(chain(*starts)) - places(chain(*slopes))
+            self.places = max(self.places, *(need - offset for need in needs))
+            offset += places(chain(*slopes)) + places(chain(*weight))
+            self.places, width = max(self.places, places(bias) - offset), len(bias)
+            self.layers.append((*layer, bias))
+        self.places = max(self.places, places([level]) - offset)
+        self.outputs, self.slope_places = width, places(chain(*self.slopes))
+        numbers = chain(*(axis.numbers for axis in space.axes if axis.kind == "levels"))
+        self.axis_places = places(numbers)
+        self._frame = Frame(self, self.places)
 
-    @staticmethod
-    def _width(weight: Tensor, bias: Tensor, inputs: int) -> int:
-        if weight.shape[1] != inputs or weight.shape[0] != bias.shape[0] or not inputs:
-            raise Unreadable("the model has layers whose shapes do not fit")
-        return weight.shape[0]
+    def restrict(self, row: dict[int, Number]) -> "Counterparts":
+        """Fix the codes of a person that counterparts share."""
+        needed = self.slope_places + max(self.axis_places, places(row.values()))
+        n_places = -(-max(self.places, needed) // STEP) * STEP
+        if self._frame.places != n_places:
+            self._frame = Frame(self, n_places)
+        return Counterparts(self._frame, row)
 
-    def _exponent_limit(self, levels: Sequence[Fraction]) -> int:
-        """Return the largest exponent of the first layer with which everything is an integer."""
-        limits = [self.bias.exponent, *(rows.exponent for _, rows in self.tables.values())]
-        codes = [
-            Fraction(number)
-            for axis in self.space.axes
-            for number in (*axis.column.numbers, axis.column.low, axis.column.high)
-            if axis.column.kind in {"levels", "number"}
-        ]
-        limits.append(self.slopes.exponent + min(map(exponent_of, codes), default=0))
-        offset = 0
-        for layer in self.layers:
-            limits.append(layer["breaks"].exponent - offset)
-            limits.append(layer["intercepts"].exponent - layer["slopes"].exponent - offset)
-            offset += layer["slopes"].exponent + layer["weight"].exponent
-            limits.append(layer["bias"].exponent - offset)
-        limits += [exponent_of(level) - offset for level in levels]
-        return min(limits)
-
-    def restrict(self, row: list[Fraction]) -> "RestrictedNetwork":
-        """Fix the columns of a person that counterparts share."""
-        moved = set[int]().union(*(axis.moved for axis in self.space.axes))
-        shared = [(place, code) for place, code in enumerate(row) if place not in moved]
-        natural = self.slopes.exponent + min(map(exponent_of, row))
-        exponent = min(self._limit, natural) // STEP * STEP
-        if exponent not in self._frames:
-            if len(self._frames) > STEP:
-                self._frames.clear()
-            self._frames[exponent] = Frame(self, exponent)
-        return RestrictedNetwork(self._frames[exponent], shared)
+    def is_line(self, axis: Column) -> bool:
+        """Return whether the terms of an axis are a slope times its numbers."""
+        derived = any(column.source == axis.name for column in self.space.derived)
+        return bool(axis.numbers) and not derived and axis.start not in self.tables
 
 
-def _check_pieces(layer: dict[str, Tensor], width: int) -> None:
+def _check_shape(matrix: Matrix, height: int, width: int) -> None:
+    fits = len(matrix) == height and all(len(row) == width for row in matrix) and width > 0
+    expect(fits, "the model has layers whose shapes do not fit")
+
+
+def _check_pieces(breaks: Matrix, slopes: Matrix, starts: Matrix, width: int) -> None:
     """Check shapes of an activation, and that its pieces are continuous."""
-    slopes, intercepts, breaks = (layer[name] for name in ("slopes", "intercepts", "breaks"))
-    n_pieces, columns = slopes.shape
-    fits = intercepts.shape == slopes.shape and breaks.shape == (n_pieces - 1, columns)
-    if not n_pieces or columns not in (1, width) or not fits:
-        raise Unreadable("the model has an activation whose shapes do not fit")
-    exponent = min(intercepts.exponent, slopes.exponent + breaks.exponent)
-    jumps, starts = breaks.rows() if n_pieces > 1 else [], intercepts.rows(exponent)
-    for piece, row in enumerate(jumps):
-        if piece and not all(low < high for low, high in zip(jumps[piece - 1], row, strict=True)):
-            raise Unreadable("the model has an activation whose breaks do not ascend")
-        for place, at in enumerate(row):
-            values = {
-                (slopes.rows()[side][place] * at << slopes.exponent + breaks.exponent - exponent)
-                + starts[side][place]
-                for side in (piece, piece + 1)
-            }
-            if len(values) > 1:
-                raise Unreadable("the model has an activation that is not continuous")
+    columns = len(slopes[0])
+    _check_shape(starts, len(slopes), columns)
+    expect(columns in (1, width) and len(breaks) == len(slopes) - 1, "invalid activation")
+    for column in range(columns):
+        cuts = [Fraction(row[column]) for row in breaks]
+        lines = [(Fraction(s[column]), t[column]) for s, t in zip(slopes, starts, strict=True)]
+        valid = all(low < high for low, high in pairwise(cuts))
+        for at, ((slope, start), (after, onward)) in zip(cuts, pairwise(lines), strict=True):
+            valid &= (slope - after) * at == Fraction(onward) - Fraction(start)
+        expect(valid, "the model has an activation that is not continuous")
 
 
 class Frame:
-    """All numbers of a network as integers, for one exponent of the first layer."""
+    """All numbers of a network as integers, for some binary places of its first layer."""
 
-    def __init__(self, network: Network, exponent: int) -> None:
-        self.network, self.exponent = network, exponent
-        self.terms: dict[tuple[int, Any], list[int]] = {}
-        self.columns = list(zip(*network.slopes.rows(), strict=True))
+    def __init__(self, network: Network, n_places: int) -> None:
+        self.network, self.places = network, n_places
+        self.terms: dict[tuple[int, int], list[int]] = {}
+        self.bias = scaled(network.bias, n_places)
+        self.columns = list(zip(*(self.slopes(row) for row in network.slopes), strict=True))
         self.layers = []
-        for layer in network.layers:
-            slopes, weight = layer["slopes"], layer["weight"]
-            after = exponent + slopes.exponent
-            groups = layer["breaks"].rows(exponent), slopes.rows(), layer["intercepts"].rows(after)
-            columns = [[list(c) for c in zip(*rows, strict=True)] for rows in groups]
-            columns[0] = columns[0] or [[]] * slopes.shape[1]  # one piece has no breaks
+        for breaks, slopes, starts, weight, bias in network.layers:
+            tilts, shift = places(chain(*slopes)), places(chain(*weight))
+            parts = (breaks, n_places), (slopes, tilts), (starts, n_places + tilts)
+            pieces = [[scaled(row, n) for row in rows] for rows, n in parts]
+            columns = [list(zip(*rows, strict=True)) for rows in pieces]
+            columns[0] = columns[0] or [()] * len(slopes[0])  # one piece has no breaks
             units = list(zip(*columns, strict=True))
-            exponent = after + weight.exponent
-            units *= weight.shape[1] // len(units)
-            bias = layer["bias"].at(exponent)
-            self.layers.append(Layer(units, weight.rows(), bias, slopes.exponent))
-        self.unit = Fraction(1, 1 << -exponent) if exponent <= 0 else Fraction(1 << exponent)
+            units *= len(weight[0]) // len(units)
+            n_places += tilts + shift
+            rows = [scaled(row, shift) for row in weight]
+            self.layers.append(Layer(units, tilts, rows, scaled(bias, n_places)))
+        self.unit = Fraction(1, 1 << n_places)
 
-    def sum(self, codes: Sequence[tuple[int, Fraction]]) -> list[int]:
-        """Return the sum of the terms of some columns in the first layer."""
-        network = self.network
-        total = [0] * len(network.bias.numbers)
-        shift = self.exponent - network.slopes.exponent
+    def slopes(self, row: Sequence[float]) -> list[int]:
+        """Return slopes of the first layer as integers."""
+        return scaled(row, self.network.slope_places)
+
+    def factors(self, codes: Sequence[Number]) -> list[int]:
+        """Return codes as integers, by which the integers of slopes are multiplied."""
+        return scaled(codes, self.places - self.network.slope_places)
+
+    def sum(self, codes: list[tuple[int, Number]]) -> list[int]:
+        """Return the sum of the terms of some codes in the first layer."""
+        total = [0] * len(self.bias)
         for place, code in codes:
-            if place in network.tables:
-                places, rows = network.tables[place]
-                if code not in places:
-                    raise Refuted(f"encoded column {place}: got a number that is not in its table")
-                total = _added(total, rows.row(places[code], self.exponent))
-            elif code:
-                factor = scaled(code, shift)
-                total = [
-                    t + factor * slope for t, slope in zip(total, self.columns[place], strict=True)
-                ]
+            (factor,) = self.factors([code])
+            total = [
+                t + factor * slope for t, slope in zip(total, self.columns[place], strict=True)
+            ]
+            if place in self.network.tables:
+                row = self.network.tables[place].get(code)
+                expect(row is not None, f"column {place}: a number is not in its table", Refuted)
+                total = list(map(add, total, scaled(row or (), self.places)))
         return total
 
-    def term(self, axis: int, value: Any) -> list[int]:
+    def term(self, axis: int, index: int) -> list[int]:
         """Return the terms of one value of an axis."""
-        if (axis, value) not in self.terms:
+        if (axis, index) not in self.terms:
             if len(self.terms) > 2**14:
                 self.terms.clear()
-            codes = self.network.space.axes[axis].codes(value)
-            self.terms[axis, value] = self.sum(codes)
-        return self.terms[axis, value]
+            space = self.network.space
+            self.terms[axis, index] = self.sum(space.codes_at(space.axes[axis], index))
+        return self.terms[axis, index]
 
-
-def _added(left: list[int], right: list[int]) -> list[int]:
-    return [a + b for a, b in zip(left, right, strict=True)]
-
-
-class RestrictedNetwork:
-    """A network on the counterparts of one person."""
-
-    denominator = 1
-
-    def __init__(self, frame: Frame, shared: list[tuple[int, Fraction]]) -> None:
-        self.frame, self.unit = frame, frame.unit
-        self.axes = frame.network.space.axes
-        self.constant = _added(frame.network.bias.at(frame.exponent), frame.sum(shared))
-        self.strides = [1] * len(self.axes)
-        for index in range(len(self.axes) - 2, -1, -1):
-            self.strides[index] = self.strides[index + 1] * self.axes[index + 1].column.count
-
-    def scores(self, values: list[int]) -> list[int]:
-        """Compute the scores of one counterpart."""
-        total = self.constant
-        for axis, value in enumerate(values):
-            total = _added(total, self.frame.term(axis, value))
-        return self._forward(total)
-
-    def _forward(self, values: Sequence[int]) -> list[int]:
-        for layer in self.frame.layers:
-            active = []
-            for (breaks, slopes, intercepts), value in zip(layer.units, values, strict=True):
-                piece = bisect_right(breaks, value)
-                active.append(slopes[piece] * value + intercepts[piece])
-            values = [
-                sum(map(mul, row, active), bias)
-                for row, bias in zip(layer.rows, layer.bias, strict=True)
-            ]
-        return list(values)
-
-    def segments(self, box: Box) -> Iterator[Segment]:
-        """Yield segments along the longest line, for all combinations of the other axes."""
-        yield from self._visit(box, self._line(box), 0, self.constant, 0)
-
-    def _is_line(self, axis: int) -> bool:
-        """Return whether the terms of an axis are a slope times its numbers."""
-        column = self.axes[axis].column
-        tabled = column.start in self.frame.network.tables
-        return bool(column.numbers) and not self.axes[axis].derived and not tabled
-
-    def _line(self, box: Box) -> int:
-        """Return the longest line; −1 without any."""
-        lengths = [
-            min(high, len(axis.column.numbers) - 1) - low if self._is_line(index) else 0
-            for index, (axis, (low, high)) in enumerate(zip(self.axes, box, strict=True))
-        ]
-        return lengths.index(max(lengths)) if max(lengths) > 1 else -1
-
-    def _visit(
-        self, box: Box, line: int, axis: int, total: list[int], number: int
-    ) -> Iterator[Segment]:
-        if axis == len(box):
-            if line < 0:
-                yield Segment((number,), self._forward(total))
-            else:
-                yield from self._follow(line, box[line], total, number)
-            return
-        low, high = box[axis]
-        if axis == line:
-            yield from self._visit(box, line, axis + 1, total, number)
-            return
-        for value in range(low, high + 1):
-            after = _added(total, self.frame.term(axis, value))
-            place = number + value * self.strides[axis]
-            yield from self._visit(box, line, axis + 1, after, place)
-
-    def _follow(
-        self, axis: int, ends: tuple[Any, Any], total: list[int], number: int
-    ) -> Iterator[Segment]:
-        """Follow a line from its first to its last value."""
-        (low, high), column = ends, self.axes[axis].column
-        slopes = self.frame.columns[column.start]
-        shift = self.frame.exponent - self.frame.network.slopes.exponent
-        last = min(high, len(column.numbers) - 1)
-        numbers = [scaled(Fraction(x), shift) for x in column.numbers[low : last + 1]]
-        stride, first, index = self.strides[axis], number + low * self.strides[axis], 0
-        while index < len(numbers):
-            at = numbers[index]
-            values = [value + slope * at for value, slope in zip(total, slopes, strict=True)]
-            scores, steps, reach = self._along(values, slopes)
-            stop = len(numbers) if reach is None else bisect_right(numbers, at + reach)
-            ids = range(first + index * stride, first + stop * stride, stride)
-            yield Segment(ids, scores, steps, [x - at for x in numbers[index:stop]])
-            index = stop
-        if high > last:  # the missing value
-            after = _added(total, self.frame.term(axis, high))
-            yield Segment((number + high * stride,), self._forward(after))
-
-    def _along(
+    def along(
         self, values: Sequence[int], slopes: Sequence[int]
     ) -> tuple[list[int], list[int], int | None]:
         """Return scores, their slopes, and how far no neuron leaves its piece; None: forever."""
-        reach: int | None = None
-        for layer in self.frame.layers:
+        rooms = []
+        for layer in self.layers:
             active, steps = [], []
-            for (breaks, tilts, intercepts), value, step in zip(
+            for (breaks, tilts, starts), value, step in zip(
                 layer.units, values, slopes, strict=True
             ):
                 piece = bisect_right(breaks, value)
                 if step < 0 and piece and breaks[piece - 1] == value:
                     piece -= 1  # it leaves the break downward
                 if step > 0 and piece < len(breaks):
-                    room = (breaks[piece] - value) // step
-                    reach = room if reach is None or room < reach else reach
+                    rooms.append((breaks[piece] - value) // step)
                 elif step < 0 and piece:
-                    room = (value - breaks[piece - 1]) // -step
-                    reach = room if reach is None or room < reach else reach
-                active.append(tilts[piece] * value + intercepts[piece])
+                    rooms.append((value - breaks[piece - 1]) // -step)
+                active.append(tilts[piece] * value + starts[piece])
                 steps.append(tilts[piece] * step)
-            values = [
-                sum(map(mul, row, active), bias)
-                for row, bias in zip(layer.rows, layer.bias, strict=True)
-            ]
+            sums = [sum(map(mul, row, active)) for row in layer.rows]
+            values = list(map(add, sums, layer.bias))
             slopes = [sum(map(mul, row, steps)) for row in layer.rows]
-        return list(values), list(slopes), reach
+        return list(values), list(slopes), min(rooms, default=None)
+
+
+class Counterparts:
+    """A network on the counterparts of one person."""
+
+    denominator = 1  # of stated scores
+
+    def __init__(self, frame: Frame, row: dict[int, Number]) -> None:
+        self.frame, self.unit, self.space = frame, frame.unit, frame.network.space
+        shared = [(place, code) for place, code in row.items() if place not in self.space.moved]
+        self.constant = list(map(add, frame.bias, frame.sum(shared)))
+        self.flat = [0] * len(self.constant)
+
+    def _first(self, indices: Sequence[int]) -> list[int]:
+        total = self.constant
+        for axis, index in enumerate(indices):
+            total = list(map(add, total, self.frame.term(axis, index)))
+        return total
+
+    def scores(self, indices: Sequence[int]) -> list[int]:
+        """Compute the scores of one counterpart."""
+        return self.frame.along(self._first(indices), self.flat)[0]
+
+    def _lengths(self, box: Box) -> list[int]:
+        """Return how many numbers of a box are on a line, by axis."""
+        return [
+            min(high + 1, len(axis.numbers)) - low if self.frame.network.is_line(axis) else 0
+            for axis, (low, high) in zip(self.space.axes, box, strict=True)
+        ]
+
+    def segments(self, box: Box) -> Iterator[Segment]:
+        """Yield segments along the longest line, for all values of the other axes."""
+        lengths = self._lengths(box)
+        line = lengths.index(max(lengths))
+        axis, (low, high) = self.space.axes[line], box[line]
+        stop = low + max(1, lengths[line])
+        runs = [[(index, index + 1) for index in range(start, end + 1)] for start, end in box]
+        runs[line] = [(low, stop), *((index, index + 1) for index in range(stop, high + 1))]
+        numbers = self.frame.factors(axis.numbers[low:stop])
+        for combination in product(*runs):
+            first, last = combination[line]
+            while first < last:
+                indices = [start for start, _ in combination]
+                indices[line] = first
+                slopes, offsets = self.flat, [0]
+                if last - first > 1:
+                    slopes = self.frame.columns[axis.start]
+                    offsets = [number - numbers[first - low] for number in numbers[first - low :]]
+                scores, steps, reach = self.frame.along(self._first(indices), slopes)
+                count = len(offsets) if reach is None else bisect_right(offsets, reach)
+                ids = range(self.space.id(indices), self.space.size, self.space.strides[line])
+                yield Segment(ids[:count], scores, steps, offsets[:count])
+                first += count
 
     def minimum(self, box: Box, row: Sequence[int]) -> Number:
         """Bound a linear function of the scores over a box from below."""
         terms = []
-        for index, (axis, (low, high)) in enumerate(zip(self.axes, box, strict=True)):
-            last = min(high, len(axis.column.numbers) - 1)  # of a line, with the ends only
-            values = {low, max(low, last), high} if self._is_line(index) else range(low, high + 1)
-            terms.append([self.frame.term(index, value) for value in values])
+        for axis, (length, (low, high)) in enumerate(zip(self._lengths(box), box, strict=True)):
+            # Of a line, the ends are enough, and the missing value.
+            ends = {low, low + length - 1, high} if length > 0 else range(low, high + 1)
+            terms.append([self.frame.term(axis, index) for index in ends])
         return Bounds(self.frame.layers, self.constant, terms).minimum(row)
