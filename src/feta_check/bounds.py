@@ -6,7 +6,7 @@ docs/reference/certificates.md defines them.
 from collections.abc import Sequence
 from fractions import Fraction
 from operator import mul
-from typing import Any
+from typing import Any, NamedTuple
 
 from feta_check.reading import Number
 
@@ -16,6 +16,15 @@ Line = tuple[Number, Number]  # slope and intercept
 Range = tuple[Number, Number]
 
 
+class Layer(NamedTuple):
+    """Activations in integers (breaks, slopes, starts by neuron), then an affine layer."""
+
+    units: list[Any]
+    slope_places: int
+    rows: list[list[int]]
+    bias: list[int]
+
+
 class Bounds:
     """A network over a box: lines below and above each neuron, from the first layer on.
 
@@ -23,7 +32,7 @@ class Bounds:
     """
 
     def __init__(
-        self, layers: Sequence[Any], constant: Sequence[int], terms: Sequence[Sequence[list[int]]]
+        self, layers: Sequence[Layer], constant: Sequence[int], terms: Sequence[Sequence[list[int]]]
     ) -> None:
         self.layers, self.constant, self.terms = layers, constant, terms
         self.lines: list[list[tuple[Line, Line]]] = []
@@ -40,7 +49,7 @@ class Bounds:
             outputs = [values for _, values in enclosed]
             ranges = [self._range(layer, place, outputs) for place in range(len(layer.rows))]
 
-    def _range(self, layer: Any, place: int, outputs: Sequence[Range]) -> Range:
+    def _range(self, layer: Layer, place: int, outputs: Sequence[Range]) -> Range:
         """Return the range of a neuron after a layer: by lines, and by the ranges before."""
         weights, bias = layer.rows[place], layer.bias[place]
         ends = [sorted((w * x, w * y)) for w, (x, y) in zip(weights, outputs, strict=True)]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from feta_check.claims import ClaimChecker, Model, check_header
+from feta_check.claims import ClaimChecker
+from feta_check.model import Model, check_header
 from feta_check.model_file import ModelFile
 from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, digest
 

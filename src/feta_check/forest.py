@@ -7,7 +7,7 @@ from itertools import chain, product
 
 from feta_check.model_file import ModelFile, places, scaled
 from feta_check.people import Space
-from feta_check.reading import Number, Refuted, Unchecked, expect
+from feta_check.reading import Number, checkable, holds, readable
 from feta_check.segments import Box, Segment
 
 LEAF, CUT, SET = 0, 1, 2
@@ -20,19 +20,19 @@ Leaf = tuple[dict[int, int], list[int]]
 class Forest:
     """The nodes of all trees, and the values of all axes."""
 
-    def __init__(self, file: ModelFile, space: Space, level: Number) -> None:
+    def __init__(self, file: ModelFile, space: Space) -> None:
         facts = file.description["forest"]
-        expect(facts.keys() <= FACTS, "not checkable by this program: these trees", Unchecked)
+        checkable(facts.keys() <= FACTS, "these trees")
         self.space, self.denominator = space, facts["denominator"]
         names = ("kind", "source", "flag", "missing_left", "start", "left", "right")
         nodes = {name: file.array(name, 1) for name in (*names, "roots", "members")}
         integers = all(type(n) is int for numbers in nodes.values() for n in numbers)
-        expect(integers, "the model has invalid trees")
+        readable(integers, "the model has invalid trees")
         cuts = file.array("cut", 1, finite=False)
         self.nodes = list(zip(*(nodes[name] for name in names), cuts, strict=True))
         self.roots, self.members = nodes["roots"], nodes["members"]
         values, base = file.array("values", 2), file.array("base", 1)
-        self.places = places([*base, *chain(*values), level])
+        self.places = places([*base, *chain(*values)])
         self.values = [scaled(row, self.places) for row in values]
         self.base = scaled(base, self.places)
         self.directions = [scaled(row, 0) for row in file.array("directions", 2)]
@@ -65,7 +65,7 @@ class Forest:
         for entry, _ in self.domains:
             first, length = entry.get("first", entry.get("column")), entry.get("width", 1)
             valid &= 0 <= first <= width - length and -1 <= entry.get("flag", -1) < width
-        expect(valid, "the model has invalid trees")
+        readable(valid, "the model has invalid trees")
 
     def _length(self, domain: int) -> int:
         entry, numbers = self.domains[domain]
@@ -90,12 +90,11 @@ class Forest:
         entry, numbers = self.domains[domain]
         if "width" in entry:
             codes = [row[entry["first"] + place] for place in range(entry["width"])]
-            expect(codes.count(1) == 1, "a category of the trees has no value, or two", Refuted)
+            holds(codes.count(1) == 1, "a category of the trees has no value, or two")
             return codes.index(1)
         if entry["flag"] >= 0 and row[entry["flag"]] == 1:
             return len(numbers)
-        listed = row[entry["column"]] in numbers
-        expect(listed, "the person has a number that the trees do not list", Refuted)
+        holds(row[entry["column"]] in numbers, "the person has a number that the trees do not list")
         return numbers.index(row[entry["column"]])
 
     def mask(self, node: int, axis: int) -> int:

@@ -6,7 +6,7 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
-from feta_check.reading import Number, Refuted, Unreadable, expect, read_json
+from feta_check.reading import Number, describe, holds, read_json, readable
 
 MAX_FILE, MAX_HEADER, MAX_NUMBERS = 2**25, 2**23, 10**6
 TYPES = {"F64": ("d", 8), "I64": ("q", 8), "I8": ("b", 1), "U8": ("B", 1)}
@@ -17,25 +17,23 @@ class ModelFile:
 
     def __init__(self, path: Path) -> None:
         large = f"{path}: the file is too large; expected at most {MAX_FILE} bytes"
-        expect(path.stat().st_size <= MAX_FILE, large)
+        readable(path.stat().st_size <= MAX_FILE, large)
         self.content = path.read_bytes()
         size = int.from_bytes(self.content[:8], "little")
         fits = 8 + size <= len(self.content) and size <= MAX_HEADER
-        expect(fits, f"{path}: got a header of {size} bytes; expected a .feta file")
+        readable(fits, f"{path}: got a header of {size} bytes; expected a .feta file")
         header = read_json(self.content[8 : 8 + size], "the header of the model")
-        try:
+        with describe(f"{path}: got no .feta file"):
             text = header.pop("__metadata__")["feta-model"].encode()
             self.description = read_json(text, "the description of the model")
             self.arrays = _arrays(header, memoryview(self.content)[8 + size :])
-        except (AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
-            raise Unreadable(f"{path}: got no .feta file: {error}") from None
 
     def array(self, name: str, n_dimensions: int, *, finite: bool = True) -> Any:
         """Return an array as lists of integers and floats."""
         numbers, shape = self.arrays.get(name, ((), ()))
-        expect(len(shape) == n_dimensions, f"the model has no such array: {name!r}")
+        readable(len(shape) == n_dimensions, f"the model has no such array: {name!r}")
         valid = not finite or all(map(isfinite, numbers))
-        expect(valid, f"the model has a number that is NaN or infinite, in {name!r}")
+        readable(valid, f"the model has a number that is NaN or infinite, in {name!r}")
         if n_dimensions == 1:
             return list(numbers)
         rows, width = shape
@@ -49,10 +47,10 @@ def _arrays(entries: dict[str, Any], data: memoryview) -> dict[str, tuple[Any, A
         length = prod(shape) if all(map(_is_size, shape)) else -1
         end, count = place + length * width, count + length
         valid = length >= 0 and count <= MAX_NUMBERS and end <= len(data)
-        expect(valid and [place, end] == entry["data_offsets"], f"invalid array {name[:40]!r}")
+        readable(valid and [place, end] == entry["data_offsets"], f"invalid array {name[:40]!r}")
         arrays[name] = struct.unpack(f"<{length}{letter}", data[place:end]), shape
         place = end
-    expect(place == len(data), "the model has bytes that belong to no array")
+    readable(place == len(data), "the model has bytes that belong to no array")
     return arrays
 
 
@@ -69,5 +67,5 @@ def scaled(numbers: Sequence[Number | float], n_places: int) -> list[int]:
     """Return numbers as integers times 2^-places, without rounding."""
     ratios = [number.as_integer_ratio() for number in numbers]
     exact = all(bottom.bit_length() <= n_places + 1 for _, bottom in ratios)
-    expect(exact, "a number has more binary places than expected", Refuted)
+    holds(exact, "a number has more binary places than expected")
     return [(top << n_places) // bottom for top, bottom in ratios]

@@ -6,7 +6,7 @@ from math import prod
 from operator import mul
 from typing import Any
 
-from feta_check.reading import Number, Refuted, Unchecked, Unreadable, exact, expect, nearest
+from feta_check.reading import Number, checkable, exact, holds, nearest, readable
 
 LARGEST_INTEGER = 2**52
 NUMERIC = {"sensitive", "missing", "strict"}
@@ -27,12 +27,12 @@ class Column:
 
     def __init__(self, entry: dict[str, Any], start: int) -> None:
         self.name, self.kind, self.start = entry["name"], entry["kind"], start
-        expect(self.kind in FIELDS, f"columns of the kind {self.kind!r}", Unchecked)
+        checkable(self.kind in FIELDS, f"columns of the kind {self.kind!r}")
         required, optional = FIELDS[self.kind]
         self.flags = {name for name in optional if entry.get(name, False)}
         fields = required <= entry.keys() - {"kind", "name"} <= required | optional
         types = all(type(entry.get(name, False)) is bool for name in optional)
-        expect(fields and types and type(self.name) is str, "invalid fields")
+        readable(fields and types and type(self.name) is str, "invalid fields")
         self.missing, self.sensitive = "missing" in self.flags, "sensitive" in self.flags
         self.numbers: Sequence[Number] = ()  # of a finite column, ascending
         self.width = 1 + self.missing
@@ -43,12 +43,12 @@ class Column:
             self.source, self.width = entry["source"], len(self.bands)
         elif self.kind == "levels":
             self.numbers = [_number(number) for number in entry["numbers"]]
-            expect(self.numbers == sorted(set(self.numbers)), "levels must ascend")
+            readable(self.numbers == sorted(set(self.numbers)), "levels must ascend")
             self.low, self.high = self.numbers[0], self.numbers[-1]
         else:
             self.low, self.high = _number(entry["low"]), _number(entry["high"])
             whole = type(self.low) is type(self.high) is int
-            expect(self.low <= self.high and (whole or self.kind == "number"), "invalid limits")
+            readable(self.low <= self.high and (whole or self.kind == "number"), "invalid limits")
             if self.kind == "integer":
                 self.numbers = range(int(self.low), int(self.high) + 1)
         # The number of values, 0 if there are infinitely many.
@@ -59,7 +59,7 @@ class Column:
         """Return the value of a cell of a claim."""
         words = f"column {self.name!r}: got another value than its domain has"
         if self.kind == "category":
-            expect(type(cell) is int and 0 <= cell < self.width, words, Refuted)
+            holds(type(cell) is int and 0 <= cell < self.width, words)
             return int(cell)
         if cell is None and self.missing:
             return None
@@ -69,7 +69,7 @@ class Column:
         listed = self.kind != "levels" or number in self.numbers
         accepted = listed if inside else not self.flags & {"sensitive", "strict"}
         accepted &= nearest(number) == number and (whole or self.kind != "integer")
-        expect(accepted, words, Refuted)
+        holds(accepted, words)
         return _reduced(number)
 
     def index(self, value: Value) -> int:
@@ -98,22 +98,18 @@ class Space:
     def __init__(self, entries: Any) -> None:
         self.columns: list[Column] = []
         self.width = 0
-        try:
-            for entry in entries:
-                self.columns.append(Column(entry, self.width))
-                self.width += self.columns[-1].width
-        except (AttributeError, LookupError, Refuted, TypeError, ValueError) as error:
-            raise Unreadable(f"the model has an invalid column: {error}") from None
+        for entry in entries:
+            self.columns.append(Column(entry, self.width))
+            self.width += self.columns[-1].width
         self.raw = [column for column in self.columns if column.kind != "derived"]
         self.derived = [column for column in self.columns if column.kind == "derived"]
         self.axes = [column for column in self.raw if column.sensitive]
         names = {column.name for column in self.columns}
-        expect(len(names) == len(self.columns), "the model has a column twice")
+        readable(len(names) == len(self.columns), "the model has a column twice")
         sources = {c.name for c in self.raw if c.kind != "category" and not c.missing}
         known = all(column.source in sources for column in self.derived)
-        expect(known, "the model has a derived column without its source")
-        finite = all(axis.count for axis in self.axes)
-        expect(finite, "not checkable by this program: sensitive real values", Unchecked)
+        readable(known, "the model has a derived column without its source")
+        checkable(all(axis.count for axis in self.axes), "sensitive real values")
         counts = [axis.count for axis in self.axes]
         self.size = prod(counts)
         self.strides = [prod(counts[place + 1 :]) for place in range(len(counts))]
@@ -134,14 +130,14 @@ class Space:
         for derived in self.derived:
             if derived.source == column.name and value is not None:
                 bands = [int(low <= value <= high) for low, high in derived.bands]
-                expect(sum(bands) == 1, f"{column.name!r}: a value is not in one band", Refuted)
+                holds(sum(bands) == 1, f"{column.name!r}: a value is not in one band")
                 codes += enumerate(bands, derived.start)
         return codes
 
     def values(self, columns: Sequence[Column], cells: Any) -> list[Value]:
         """Return the values of some columns."""
         fits = type(cells) is list and len(cells) == len(columns)
-        expect(fits, "a person has another number of columns than the schema", Refuted)
+        holds(fits, "a person has another number of columns than the schema")
         return [column.value(cell) for column, cell in zip(columns, cells, strict=True)]
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,9 @@ HEADER = NULLABLE | {
 }  # fmt: skip
 END = {"claims", "complete", "counts", "header_sha256", "root"}
 
+# What values of wrong types raise, and values that are missing, too large, or nested too deeply.
+DAMAGE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
+
 Number = int | Fraction
 
 
@@ -27,7 +31,7 @@ class Unreadable(Exception):
     """A file that is damaged, too large, or of another version."""
 
 
-class Refuted(Exception):
+class Refuted(ValueError):
     """A claim that is false, or whose evidence is not evidence for it."""
 
 
@@ -35,10 +39,31 @@ class Unchecked(Exception):
     """A claim that this program does not re-prove; nothing is known about it."""
 
 
-def expect(condition: bool, words: str, error: type[Exception] = Unreadable) -> None:
-    """Raise unless a condition holds."""
+def readable(condition: bool, words: str) -> None:
+    """Raise unless a file has the right form."""
     if not condition:
-        raise error(words)
+        raise Unreadable(words)
+
+
+def holds(condition: bool, words: str) -> None:
+    """Raise unless a claim holds."""
+    if not condition:
+        raise Refuted(words)
+
+
+def checkable(condition: bool, what: str) -> None:
+    """Raise unless this program knows something."""
+    if not condition:
+        raise Unchecked(f"not checkable by this program: {what}")
+
+
+@contextmanager
+def describe(words: str, error: type[Exception] = Unreadable) -> Iterator[None]:
+    """Raise another error for values of wrong types and names that are missing."""
+    try:
+        yield
+    except DAMAGE as cause:
+        raise cause if isinstance(cause, error) else error(f"{words}: {cause!r}") from None
 
 
 def canonical(value: Any) -> bytes:
@@ -53,14 +78,11 @@ def digest(content: bytes) -> str:
 
 def read_json(content: bytes, what: str) -> dict[str, Any]:
     """Read an object without repeated keys; numbers with a fraction become exact texts."""
-    try:
+    with describe(f"{what}: got no valid JSON"):
+        hooks: Any = {"parse_float": _exact, "object_pairs_hook": _unique}
         # int() accepts neither NaN nor Infinity.
-        value = json.loads(
-            content.decode(), parse_float=_exact, parse_constant=int, object_pairs_hook=_unique
-        )
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise Unreadable(f"{what}: got no valid JSON: {error}") from None
-    expect(type(value) is dict, f"{what}: got no JSON object")
+        value = json.loads(content.decode(), parse_constant=int, **hooks)
+    readable(type(value) is dict, f"{what}: got no JSON object")
     return dict(value)
 
 
@@ -77,7 +99,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse(line: bytes, what: str) -> dict[str, Any]:
     """Read an object in canonical JSON."""
     value = read_json(line, what)
-    expect(canonical(value) == line, f"{what}: got JSON that is not canonical")
+    readable(canonical(value) == line, f"{what}: got JSON that is not canonical")
     return value
 
 
@@ -120,38 +142,35 @@ class Certificate:
         self.header, self.end = parse(first, "the header"), parse(last, "the end line")
         kind = self.header.get("format"), self.header.get("version")
         wanted = f"expected a {FORMAT} of version {VERSION}"
-        expect(kind == (FORMAT, VERSION), f"got the format {kind!r}; {wanted}")
+        readable(kind == (FORMAT, VERSION), f"got the format {kind!r}; {wanted}")
         valid = {name for name, value in self.header.items() if type(value) is str}
         valid |= {name for name in NULLABLE if self.header.get(name, "") is None}
         fields = self.header.keys() == HEADER == valid | {"version"}
-        expect(fields, "the header has unknown, missing or invalid fields")
+        readable(fields, "the header has unknown, missing or invalid fields")
         ended = self.end.keys() == END and type(self.end["complete"]) is bool
-        expect(ended, "the end line is missing or invalid: the certificate may be truncated")
+        readable(ended, "the end line is missing or invalid: the certificate may be truncated")
         seal = {"claims": tree.count, "header_sha256": digest(first), "root": self.root}
         intact = canonical(self.end | seal) == last
-        expect(intact, "the seal is broken: lines were changed, removed or added")
+        readable(intact, "the seal is broken: lines were changed, removed or added")
 
     def claims(self) -> Iterator[dict[str, Any]]:
         """Yield the claims; raise if they are not those that were sealed."""
-        tree, row, counts = MerkleTree(), 0, dict.fromkeys(VERDICTS, 0)
+        row, counts = 0, dict.fromkeys(VERDICTS, 0)
         for line in islice(self._lines(), 1, self.end["claims"] + 1):
-            tree.add(line)
             claim = parse(line, f"the claim after row {row}")
-            now, verdict = claim.get("row"), claim.get("verdict")
-            expect(type(now) is int and now > row, f"rows of claims: got {now!r} after row {row}")
-            expect(verdict in VERDICTS, f"row {now}: got another verdict than {VERDICTS}")
+            now, verdict = claim.get("row"), str(claim.get("verdict"))
+            readable(type(now) is int and now > row, f"rows of claims: got {now!r} after row {row}")
+            readable(verdict in VERDICTS, f"row {now}: got another verdict than {VERDICTS}")
             row, counts[verdict] = claim["row"], counts[verdict] + 1
             yield claim
-        same = tree.root() == self.root
-        expect(same, "the certificate changed while it was read; check it again")
         counted = canonical(counts) == canonical(self.end["counts"])
-        expect(counted, "the end line counts other verdicts than the claims have")
+        readable(counted, "the end line counts other verdicts than the claims have")
 
     def _lines(self) -> Iterator[bytes]:
         with self.path.open("rb") as stream:
             while line := stream.readline(MAX_LINE + 1):
-                expect(len(line) <= MAX_LINE, f"a line has more than {MAX_LINE} bytes")
-                expect(line.endswith(b"\n"), "the certificate is truncated: its end is missing")
+                readable(len(line) <= MAX_LINE, f"a line has more than {MAX_LINE} bytes")
+                readable(line.endswith(b"\n"), "the certificate is truncated: its end is missing")
                 yield line[:-1]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from feta_check.reading import Number, Unchecked, exact, expect
+from feta_check.reading import Number, checkable, exact, readable
 from feta_check.segments import Segment
 
 FIELDS = {
@@ -31,22 +31,17 @@ class Rule:
     def read(cls, entry: dict[str, Any]) -> "Rule":
         """Read the rule of a model."""
         kind = entry["kind"]
-        expect(kind in FIELDS, f"not checkable by this program: the rule {kind!r}", Unchecked)
+        checkable(kind in FIELDS, f"the rule {kind!r}")
         level, classes = entry.get("value", entry.get("epsilon", 0)), entry.get("classes", [])
         favors, equality = entry.get("favors", "above"), entry.get("equality", "favorable")
         number = Fraction(level) if type(level) is int else exact(level)
         valid = entry.keys() == FIELDS[kind] | {"kind"} and type(classes) is list
         valid &= favors in ("above", "below") and equality in ("favorable", "unfavorable")
         valid &= len(classes) != 1 and bool(classes) == (kind in ("Argmax", "OneVsRest"))
-        expect(valid and (number >= 0 or kind == "Threshold"), "the model has an invalid rule")
+        readable(valid and (number >= 0 or kind == "Threshold"), "the model has an invalid rule")
         chosen = classes.index(entry["chosen"]) if kind == "OneVsRest" else None
         ties, outputs = equality == "favorable", max(1, len(classes))
         return cls(kind, number, favors == "above", ties, outputs, chosen)
-
-    @property
-    def regression(self) -> bool:
-        """Whether scores are the answers."""
-        return self.kind == "Tolerance"
 
     def scaled(self, unit: Fraction) -> "Rule":
         """Return the rule for scores that are integers times a unit."""
