@@ -76,7 +76,7 @@ class Person:
             segments = self._segments(self.whole)
             outcome = self.votes.decide(segments, self.rule, self.unit)
         except Unchecked as error:
-            words = f"{error}; everything but the fair decision was proved"
+            words = f"{error}; all but the fair decision was proved"
             raise Unchecked(words) from None
         self._compare("fair_decision", outcome)
 

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     try:
         return _check_folder(options)
-    except (Unreadable, OSError, MemoryError) as error:
+    except (Unreadable, OSError, MemoryError, RecursionError) as error:
         print(f"feta_check: {_shown(error)}", file=sys.stderr)
         return BAD_INPUT
 
@@ -88,8 +88,6 @@ def _checker(options: argparse.Namespace, header: dict[str, Any], schema: bytes)
         model = Model(file)
     except Unchecked as error:
         return _refuse(str(error))
-    except Refuted as error:
-        raise Unreadable(f"the model is damaged: {error}") from None
     if digest(model.votes.json) != header["votes_sha256"]:
         raise Unreadable("the votes are not those of the certificate")
     return ClaimChecker(model, options.seconds).check

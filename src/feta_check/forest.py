@@ -55,13 +55,16 @@ class Forest:
         for node, (kind, source, flag, _, start, left, right, cut) in enumerate(self.nodes):
             if kind == LEAF or not valid:
                 continue
-            valid &= kind in (CUT, SET) and node < left < count and node < right < count
+            inside = 0 <= source < (width if kind == CUT else len(self.domains))
+            valid = (
+                inside
+                and kind in (CUT, SET)
+                and node < min(left, right) <= max(left, right) < count
+            )
             if kind == CUT:
-                valid &= 0 <= source < width and -1 <= flag < width and not math.isnan(cut)
-            elif valid and 0 <= source < len(self.domains):
-                valid &= 0 <= start <= len(self.members) - self._length(source)
-            else:
-                valid = False
+                valid &= -1 <= flag < width and not math.isnan(cut)
+            elif valid:
+                valid = 0 <= start <= len(self.members) - self._length(source)
         for entry, _ in self.domains:
             first, length = entry.get("first", entry.get("column")), entry.get("width", 1)
             valid &= 0 <= first <= width - length and -1 <= entry.get("flag", -1) < width

@@ -20,8 +20,6 @@ class Model:
 
     def __init__(self, file: ModelFile) -> None:
         facts = file.description
-        version = facts.get("version")
-        readable(version in (1, 2), f"got version {version!r} of a .feta file; expected 1 or 2")
         kinds = facts.keys() - FACTS
         checkable(len(kinds) == 1 and kinds <= SCORERS.keys(), "this model")
         with describe("the model is damaged"):
@@ -36,7 +34,7 @@ class Model:
         """Return the schema that the certificate of a model must have."""
         names = {"columns": "space", "outcomes": "outcomes", "rule": "rule"}
         parts = {name: file.description.get(key) for name, key in names.items()}
-        return canonical({**parts, "relation": RELATION})
+        return canonical(parts | {"relation": RELATION})
 
 
 def check_header(header: dict[str, Any], schema: bytes, file: ModelFile) -> None:
@@ -44,6 +42,8 @@ def check_header(header: dict[str, Any], schema: bytes, file: ModelFile) -> None
     checkable(header["relation"] == RELATION, "another relation")
     same = digest(file.content) == header["model_sha256"]
     readable(same, "the model is not the one of the certificate")
+    version = file.description.get("version")
+    readable(version in (1, 2), f"got version {version!r} of a .feta file; expected 1 or 2")
     readable(Model.schema(file) == schema, "schema.json is not the schema of the model")
     rule = digest(canonical(file.description.get("rule")))
     readable(rule == header["rule_sha256"], "the rule is not the one of the certificate")

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain, pairwise, product
 from operator import add, mul
 from typing import Any
@@ -50,7 +51,7 @@ class Network:
         for index in range(len(facts["activations"])):
             n_places = self._add_layer(f"layer{index}", n_places)
         self.unit = Fraction(1, 1 << n_places)
-        self.terms: dict[tuple[int, int], list[int]] = {}
+        self.term = lru_cache(2**14)(self._term)
         levels = chain(*(axis.numbers for axis in space.axes if axis.kind == "levels"))
         self.axis_places, self._finer = places(levels), self
 
@@ -115,13 +116,9 @@ class Network:
                 total = list(map(add, total, self.tables[place][code]))
         return total
 
-    def term(self, axis: int, index: int) -> list[int]:
+    def _term(self, axis: int, index: int) -> list[int]:
         """Return the terms of one value of an axis."""
-        if (axis, index) not in self.terms:
-            if len(self.terms) > 2**14:
-                self.terms.clear()
-            self.terms[axis, index] = self.sum(self.space.codes_at(self.space.axes[axis], index))
-        return self.terms[axis, index]
+        return self.sum(self.space.codes_at(self.space.axes[axis], index))
 
     def along(
         self, values: Sequence[int], slopes: Sequence[int]

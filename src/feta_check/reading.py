@@ -99,7 +99,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse(line: bytes, what: str) -> dict[str, Any]:
     """Read an object in canonical JSON."""
     value = read_json(line, what)
-    readable(canonical(value) == line, f"{what}: got JSON that is not canonical")
+    with describe(f"{what}: got no valid JSON"):  # lists that are nested too deeply
+        readable(canonical(value) == line, f"{what}: got JSON that is not canonical")
     return value
 
 
