@@ -2,9 +2,9 @@
 
     python -m campaigns.checker_mutants [--mutants 300] [--seed 1]
 
-cosmic-ray lists the mutants. Each one of a random sample is written to a copy of the package. Then a
-fork of this process, in which everything else is already imported, runs `tests/certificates` without
-Node. A mutant is killed if a test fails, or if the tests take too much processor time.
+cosmic-ray lists the mutants. Each one of a random sample is written to a copy of the package. Then
+a fork of this process, in which everything else is already imported, runs tests, without Node. A
+mutant is killed if a test fails, or if the tests take too much processor time.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import pytest
 from campaigns.mutants import ROOT, Mutant, Outcome, changed_lines, mutants_of, show
 
 PACKAGE = ROOT / "src" / "feta_check"
-TESTS = ("test_claims", "test_files", "test_segments", "test_limits", "test_random_models")
+TESTS = ("test_ties", "test_random_models", "test_segments", "test_claims", "test_files")
 
 # Modules that tests need, and that do not import the package.
 LOADED = ("feta", "feta.readers.sklearn", "tests.forest_cases", "tests.oracle", "tests.strategies")
@@ -98,7 +98,8 @@ def _test_here(folder: Path) -> int:
     os.dup2(silent, 1)
     os.dup2(silent, 2)
     tests = [str(ROOT / "tests" / "certificates" / f"{name}.py") for name in TESTS]
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # modules are imported already
     return int(pytest.main([*options, *tests]))
 
 
