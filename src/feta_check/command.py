@@ -39,7 +39,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("folder", type=Path, help="certificate.jsonl, schema.json, model.feta")
     parser.add_argument("--model", type=Path, help="the model, if the folder does not have it")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="time limit per claim")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="processor time per claim"
+    )
     parser.add_argument("--sample", type=int, help="check only so many claims, evenly spaced")
     parser.add_argument("--json", action="store_true", help="print the summary only, as JSON")
     parser.add_argument("--quiet", action="store_true", help="list only what was not re-proved")
