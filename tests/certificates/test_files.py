@@ -56,6 +56,8 @@ CERTIFICATES: dict[str, Callable[[bytes], bytes]] = {
     "deeply nested": lambda text: b"[" * 60_000 + b"\n" + text,
     "a very long line": lambda text: text[:-1] + b" " * 2**21 + b"\n",
     "a long header": lambda _: b" " * 2**20 + b"\n",
+    "a root of zeros": lambda text: text[:-67] + b"0" * 64 + text[-3:],
+    "a root of fs": lambda text: text[:-67] + b"f" * 64 + text[-3:],
     "a space": lambda text: text.replace(b'{"claims":', b'{ "claims":', 1),
     "a key twice": lambda text: text.replace(b'{"claims":', b'{"claims":3,"claims":', 1),
     "NaN": lambda text: text.replace(b'"claims":3', b'"claims":NaN', 1),
