@@ -11,7 +11,7 @@ from typing import Any
 
 from feta_check.claims import ClaimChecker, Model, check_header
 from feta_check.model_file import ModelFile
-from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, digest
+from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, canonical, digest
 from feta_check.receipts import Receipt
 from feta_check.signatures import (
     ENVELOPE,
@@ -52,7 +52,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--key", type=Path, action="append", default=[], help="a signer's public key, a PEM file"
     )
-    parser.add_argument("--root", help="the root that the auditor published")
+    parser.add_argument("--seal", help="the seal that the auditor published")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="time limit per claim")
     parser.add_argument("--sample", type=int, help="check only so many claims, evenly spaced")
     parser.add_argument("--json", action="store_true", help="print the summary only, as JSON")
@@ -62,23 +62,27 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _check_receipt(options: argparse.Namespace) -> int:
     receipt = Receipt(options.folder)
-    _check_root(options, receipt.root)
+    _check_seal(options, receipt.seal)
     signature = receipt.check_signature([public_key(path) for path in options.key])
     result, words = _result(_checker(options, receipt.header, receipt.schema), receipt.claim)
     if options.json:
-        print(json.dumps({"results": {result: 1}, "root": receipt.root}))
+        print(json.dumps({"results": {result: 1}, "seal": receipt.seal}))
     else:
-        print(f"row {receipt.claim['row']} ({_shown(receipt.claim.get('id'))}): {result}: {words}")
-        print(f"The claim is one of {receipt.end['claims']} under the root {receipt.root}.")
+        for line in () if options.quiet else receipt.described():
+            print(f"  {_shown(line)}")
+        print(f"{_name(receipt.claim)}: {result}: {words}")
+        print(f"The claim is one of {receipt.end['claims']} under the seal {receipt.seal}.")
+        if not options.key and options.seal is None:
+            print("Compare this seal with the one that the auditor published.")
         print(signature.words)
         if result == "not checked":
             print("The claim itself was not proved: only its membership was checked.")
     return _code(result == "FALSE", result == "not checked", [signature])
 
 
-def _check_root(options: argparse.Namespace, root: str) -> None:
-    if options.root not in (None, root):
-        raise Unreadable(f"it belongs to another audit: got the root {root}")
+def _check_seal(options: argparse.Namespace, seal: str) -> None:
+    if options.seal not in (None, seal):
+        raise Unreadable(f"it belongs to another audit: got the seal {seal}")
 
 
 def _check_folder(options: argparse.Namespace) -> int:
@@ -88,7 +92,7 @@ def _check_folder(options: argparse.Namespace) -> int:
         signatures = [check_manifest(options.folder, keys)]
         options.folder /= "audit"
     certificate = Certificate(options.folder / "certificate.jsonl")
-    _check_root(options, certificate.root)
+    _check_seal(options, digest(canonical(certificate.end)))
     envelope = read_envelope(options.folder / ENVELOPE)
     if envelope is not None or not signatures:  # a manifest covers the certificate, too
         payload = statement(certificate.header, certificate.end)
@@ -106,8 +110,7 @@ def _check_folder(options: argparse.Namespace) -> int:
         counts[result] += 1
         known = words == "sample" or result == "re-proved"
         if not options.json and not (options.quiet and known):
-            name = f" ({_shown(claim.get('id'))})" if claim.get("id") else ""
-            print(f"row {claim['row']}{name}: {result}: {words}")
+            print(f"{_name(claim)}: {result}: {words}")
         if time.monotonic() > shown + 2 and not options.json:
             shown = time.monotonic()
             print(f"{index + 1} of {total} claims", file=sys.stderr)
@@ -177,6 +180,7 @@ def _summarize(
         f"Not checked: {counts['not checked']}. {seconds:.1f} s."
     )
     print(f"Model {header['model_sha256']}, table {header['data_sha256']}, root {end['root']}.")
+    print(f"Seal {digest(canonical(end))}.")
     if not counts["FALSE"] and not counts["not checked"]:
         print("Every claim was re-proved.")
 
@@ -187,6 +191,10 @@ def _read(path: Path) -> bytes:
     if len(content) > MAX_SCHEMA:
         raise Unreadable(f"{path}: the file is too large; expected at most {MAX_SCHEMA} bytes")
     return content
+
+
+def _name(claim: dict[str, Any]) -> str:
+    return f"row {claim['row']}" + (f" ({_shown(claim.get('id'))})" if claim.get("id") else "")
 
 
 def _shown(value: object) -> str:

@@ -1,11 +1,21 @@
 """Receipts: one person's claim, and a path that shows that it belongs to a certificate."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from feta_check.reading import END, HEADER, VERDICTS, Unreadable, canonical, digest, parse
+from feta_check.reading import (
+    END,
+    HEADER,
+    VERDICTS,
+    Refuted,
+    Unreadable,
+    canonical,
+    digest,
+    exact,
+    parse,
+)
 from feta_check.signatures import Signature, check_signature, read, statement
 
 FORMAT, VERSION = "feta-receipt", 1
@@ -55,10 +65,21 @@ class Receipt:
         if root_of(canonical(self.claim), index, count, path) != self.end["root"]:
             raise Unreadable("the path does not lead from this claim to the root: one was changed")
 
+    def described(self) -> Iterator[str]:
+        """Yield one line per column: the data that the claim is about, in words."""
+        try:
+            columns = parse(self.schema, "the schema")["columns"]
+            raw = [column for column in columns if column["kind"] != "derived"]
+            for column, cell in zip(raw, self.claim.get("person", []), strict=False):
+                sensitive = " (sensitive)" if column.get("sensitive") else ""
+                yield f"{column['name']}{sensitive}: {_value(column, cell)}"
+        except (AttributeError, LookupError, OverflowError, Refuted, TypeError) as error:
+            raise Unreadable(f"the receipt does not describe a person: {error}") from None
+
     @property
-    def root(self) -> str:
-        """The root of the certificate."""
-        return str(self.end["root"])
+    def seal(self) -> str:
+        """The digest of the end line, which binds all claims and the header."""
+        return digest(canonical(self.end))
 
     def check_signature(self, keys: Sequence[bytes]) -> Signature:
         """Raise unless the holder of one of the keys has signed the certificate."""
@@ -81,6 +102,13 @@ def root_of(line: bytes, index: int, count: int, path: list[Any]) -> str | None:
             node = hashlib.sha256(b"\1" + node + sibling).digest()
         index, last = index >> 1, last >> 1
     return node.hex() if last == 0 else None
+
+
+def _value(column: dict[str, Any], cell: Any) -> object:
+    if column["kind"] != "category":
+        return "missing" if cell is None else float(exact(cell))
+    values = [*column["values"], *["other"] * bool(column.get("other"))]
+    return values[cell] if 0 <= cell < len(values) else "missing"
 
 
 def _hash(text: Any) -> bytes:

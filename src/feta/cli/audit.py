@@ -30,6 +30,7 @@ from feta.cli.folder_lock import FolderLock
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_file, check_folder
 from feta.cli.progress import show_progress
+from feta.cli.sign import read_key, sign_certificate
 from feta.cli.signals import terminable, uninterrupted
 from feta.cli.votes import VotesRequest, votes_of
 from feta.engine.protocol import Budget
@@ -38,6 +39,7 @@ from feta.io.bad_rows import note_all_problems
 from feta.io.certificate_file import MODEL
 from feta.io.column_format import Formats
 from feta.io.sanitize import json_text, plain
+from feta.io.signing_key import SigningKey
 from feta.io.table_section import options_json
 from feta.progress import Watch, unwatched
 from feta.readers.check_reading import check_reading
@@ -84,6 +86,7 @@ class AuditOptions:
     certify: bool = False
     without_model: bool = False  # the certificate comes without the model's file
     on: str | None = None  # a cluster
+    sign: Path | None = None  # a private key
 
 
 def run_audit(options: AuditOptions) -> ExitCode:
@@ -177,6 +180,10 @@ def _check_certify(options: AuditOptions) -> None:
     """Raise for options that contradict each other, before any work starts."""
     if options.without_model and not options.certify:
         raise SchemaError("--without-model needs --certify; add it, or omit --without-model")
+    if options.sign is not None:
+        if not options.certify:
+            raise SchemaError("--sign needs --certify; add it, or omit --sign")
+        read_key(options.sign)
     if not options.certify:
         return
     if options.out is None:
@@ -216,11 +223,14 @@ class _Certificate:
             self._certification.write(audited)
 
     def finish(self, *, complete: bool) -> None:
-        """Complete the certificate."""
+        """Complete and sign the certificate."""
+        options = self._options
         if self._certification is not None:
             self._certification.finish(complete=complete)
-        elif self._options.out is not None:
-            remove_certificate(self._options.out)
+            if options.sign is not None:
+                sign_certificate(self._certification.folder, SigningKey.read(options.sign))
+        elif options.out is not None:
+            remove_certificate(options.out)
 
 
 def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched) -> LoadedModel:
@@ -340,6 +350,7 @@ def _command(options: AuditOptions) -> str:
         "--engine": None if options.engine == "auto" else options.engine,
         "--method": None if origin.method == "auto" else origin.method,
         "--on": options.on,
+        "--sign": None if options.sign is None else options.sign.name,
     }
     for option, value in named.items():
         parts += [] if value is None else [option, str(value)]
