@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from feta.cli.compare_command import compare
-from feta.cli.evidence_commands import keys, receipt, sign
+from feta.cli.evidence_commands import bundle, keys, receipt, sign
 from feta.cli.load import load_model, origin_of, source_options
 from feta.cli.options import (
     AsJson,
@@ -240,6 +240,7 @@ def check(
 
 app.command()(sign)
 app.command()(receipt)
+app.command()(bundle)
 app.add_typer(keys, name="keys")
 
 

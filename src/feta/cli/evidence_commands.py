@@ -65,3 +65,43 @@ def receipt(
     from feta.cli.receipt import run_receipt
 
     return run_receipt(folder, name, row, out)
+
+
+def bundle(
+    folder: AuditFolder,
+    out: Annotated[Path, typer.Option(help="Archive to write: audit.zip.")],
+    key: Annotated[
+        Path | None, typer.Option("--sign", help="Private key of feta keys new.")
+    ] = None,
+    without_model: Annotated[
+        bool, typer.Option("--without-model", help="Leave the model out.")
+    ] = False,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of ll144.csv: sex,race. By default the sensitive ones."),
+    ] = None,
+    selected: Annotated[
+        str | None, typer.Option(help="Decision that selects a person; needed for several classes.")
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(help="Category that counts as unknown. May be repeated."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The audited table, for columns that the schema lacks.")
+    ] = None,
+) -> int:
+    """Write an audit and its evidence as one archive.
+
+    It contains the report, the certificate, the model, the independent checker, a manifest, and
+    drafts: a model card, impact ratios as for Local Law 144 of New York City, and sections 2(g) and
+    3 of Annex IV of the EU AI Act. All facts come from the audit; gaps are marked. Equal files give
+    an equal archive.
+    """
+    from feta.cli.bundle import BundleOptions, run_bundle
+    from feta.cli.init import split_names
+
+    names = split_names(groups)
+    return run_bundle(
+        BundleOptions(folder, out, key, without_model, names, selected, unknown or (), data)
+    )

@@ -24,11 +24,11 @@ def certificate_statement(header: Mapping[str, Json], end: Mapping[str, Json]) -
         SCHEMA: header["schema_sha256"],
         TABLE: header["data_sha256"],
     }
-    known = {name: digest for name, digest in digests.items() if digest}
+    known = {name: str(digest) for name, digest in digests.items() if digest}
     return statement(ABOUT_CERTIFICATE, known, {"end": dict(end), "header": dict(header)})
 
 
-def statement(kind: str, digests: Mapping[str, Json], predicate: Json) -> bytes:
+def statement(kind: str, digests: Mapping[str, str], predicate: Json) -> bytes:
     """Return an in-toto statement about files, by name and SHA-256."""
     subject: list[Json] = [
         {"name": name, "digest": {"sha256": digest}} for name, digest in digests.items()
