@@ -77,13 +77,17 @@ class BundlePeople:
 
     def _chosen(self, selected: str | None) -> int | None:
         """Return the decision that selects a person; None for scores, or if it is not known."""
-        outcomes = self.schema["outcomes"]
+        outcomes, kind = self.schema["outcomes"], self.schema["rule"]["kind"]
         if selected is None:
-            return None if self.schema["rule"]["kind"] in ("Argmax", "Tolerance") else 1
-        if selected not in outcomes:
+            return None if kind in ("Argmax", "Tolerance") else 1
+        if kind == "Tolerance":
             raise SchemaError(
-                f"unknown decision of --selected: {unknown_choice(selected, outcomes)}"
+                "a regression makes no decisions: got --selected; omit it: ll144.csv then has the "
+                "share of scores above the median"
             )
+        if selected not in outcomes:
+            choice = unknown_choice(selected, outcomes)
+            raise SchemaError(f"unknown decision of --selected: {choice}")
         return int(outcomes.index(selected))
 
     def _groups(self, name: str, unknown: Sequence[str], data: Path | None) -> PersonGroups:
