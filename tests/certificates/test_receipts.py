@@ -136,6 +136,15 @@ def test_a_changed_receipt_is_refused(folder: Path, name: str) -> None:
     assert check(path, "--model", model) == 2
 
 
+def test_an_index_is_a_number_of_a_claim(folder: Path) -> None:
+    path = edited(written(folder, 2), lambda it: it.update(index=True))  # True equals 1
+    assert check(path) == 2
+    seal(folder, claims_of(folder)[:1])
+    for index, code in ((0, 3), (1, 2), (-1, 2)):  # without a path, all lead to the root
+        path = edited(written(folder, 1), lambda it, index=index: it.update(index=index))  # type: ignore[misc]
+        assert check(path) == code
+
+
 def test_a_receipt_of_another_audit_is_refused(folder: Path, tmp_path: Path) -> None:
     model = Model(SPACE, hidden(), Threshold(0.0))
     other = certify(tmp_path / "other", model, PEOPLE)

@@ -108,7 +108,7 @@ def twice_in_the_manifest(target: Path) -> None:
 def other_kind(target: Path) -> None:
     path = target / "manifest.json"
     path.write_bytes(path.read_bytes().replace(b"x-feta:bundle", b"x-feta:bumdle"))
-    (target / "manifest.dsse.json").unlink()
+    (target / "manifest.dsse.json").unlink(missing_ok=True)
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -135,6 +135,23 @@ def test_a_changed_bundle_is_refused(folder: Path, name: str) -> None:
     assert check(target) == 0
     CHANGES[name](target)
     assert check(target) == 2
+
+
+def link_to_an_equal_file(target: Path) -> None:
+    path = target / "annex_iv.md"
+    path.rename(target.parent / "annex_iv.md")
+    path.symlink_to(target.parent / "annex_iv.md")
+
+
+@pytest.mark.parametrize("change", [twice_in_the_manifest, other_kind, link_to_an_equal_file])
+def test_a_changed_bundle_is_refused_without_a_signature(
+    folder: Path, change: Callable[[Path], object]
+) -> None:
+    (folder / "out" / "certificate.dsse.json").unlink()
+    target = unpacked(folder)
+    assert command.main([str(target)]) == 0
+    change(target)
+    assert command.main([str(target)]) == 2
 
 
 def test_another_signer_is_refused(folder: Path) -> None:
