@@ -316,7 +316,7 @@ def test_engines_are_listed_for_machines() -> None:
     assert "exhaustive" in content["engines"]
     assert "tally on finite ones" in content["engines"]["milp"]
     assert content["packages"]["scikit-learn"] is True
-    optional = {"h5py", "onnxruntime", "pyarrow", "skops", "torch"}
+    optional = {"distributed", "h5py", "onnxruntime", "pyarrow", "skops", "torch"}
     assert set(content["packages"]) == {*optional, "scikit-learn"}
     assert "exhaustive" in run("engines").stdout
 

@@ -77,7 +77,7 @@ class StoredEnsemble:
             members.append(_member(arrays, f"member{len(members)}.", evaluator_of))
         weights = [[Fraction(number) for number in row] for row in arrays["weights"].tolist()]
         bias = [Fraction(number) for number in arrays["bias"].tolist()]
-        return cls(tuple(members), weights, bias, int(arrays["denominator"]))
+        return cls(tuple(members), weights, bias, int(_text(arrays["denominator"])))
 
     def scores(self, people: Matrix) -> ExactScores:
         """Compute intervals that contain the scores of one or more people, (people, outputs)."""

@@ -69,4 +69,4 @@ def test_the_bounds_of_an_unknown_kind_are_not_re_checked() -> None:
 
 def test_evaluators_are_registered_by_kind() -> None:
     assert list(EVALUATORS) == [PIECEWISE_LINEAR, TREE_ENSEMBLE, ENSEMBLE]
-    assert list(EVALUATORS) == ["piecewise-linear network", "tree ensemble"]
+    assert list(EVALUATORS) == ["piecewise-linear network", "tree ensemble", "ensemble"]

@@ -174,7 +174,7 @@ class Ensemble:
         numbers: dict[str, Array] = {
             "weights": self.weights,
             "bias": self.bias,
-            "denominator": np.array(float(self.denominator)),
+            "denominator": _name(str(self.denominator)),  # a float64 cannot hold every integer
         }
         for index, member in enumerate(self.members):
             for place, curve in enumerate(member.curves):
@@ -185,8 +185,8 @@ class Ensemble:
     def stored(self) -> StoredScorer:
         """Return all numbers that define the score.
 
-        `memberK.kind` and `memberK.curveJ.kind` are names as bytes; `memberK.scorer.` precedes
-        the arrays of a member.
+        `memberK.kind`, `memberK.curveJ.kind` and the digits of `denominator` are texts as bytes;
+        `memberK.scorer.` precedes the arrays of a member.
         """
         arrays = self.own_numbers()
         for index, member in enumerate(self.members):
@@ -266,5 +266,5 @@ def mean_weights(weights: Sequence[float]) -> tuple[list[float], int]:
     return [float(number) for number in integers], sum(integers)
 
 
-def _name(kind: str) -> Array:
-    return np.frombuffer(kind.encode(), dtype=np.uint8)
+def _name(text: str) -> Array:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
