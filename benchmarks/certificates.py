@@ -25,7 +25,7 @@ from feta.auditing.certify import Certification, CertifiedFacts
 from feta.cli.demo import train_model
 from feta.model import Model
 from feta_check.claims import ClaimChecker
-from feta_check.claims import Model as StoredModel
+from feta_check.model import Model as StoredModel
 from feta_check.model_file import ModelFile
 from feta_check.reading import Certificate, Refuted, Unchecked
 

@@ -1,6 +1,7 @@
 """Certification: the certificate of an audit, with the schema and the model that it is about."""
 
 import hashlib
+import json
 import os
 import secrets
 from dataclasses import dataclass
@@ -78,6 +79,13 @@ class Certification:
         """Add the claims about one block."""
         for claim in self._claims.of_block(audited):
             self._writer.add(claim)
+
+    def append(self, part: Path) -> None:
+        """Add the claims that `PartClaims` wrote about a part of the rows."""
+        with part.open("rb") as lines:
+            for line in lines:
+                claim = line.removesuffix(b"\n")
+                self._writer.add_line(claim, json.loads(claim)["verdict"])
 
     def finish(self, *, complete: bool) -> None:
         """Seal the certificate and rename the files; an older signature is deleted."""

@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -14,7 +14,6 @@ from typing import Literal
 
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import AuditedBlock
-from feta.auditing.certify import Certification, CertifiedFacts, remove_certificate
 from feta.auditing.executor import Executor, InProcess
 from feta.auditing.journal import AuditJournal
 from feta.auditing.report_data import ReportData, ReportSource
@@ -24,13 +23,14 @@ from feta.auditing.table_blocks import RowColumns, TableBlocks
 from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
 from feta.cli.audit_words import show
+from feta.cli.certificate_files import CertificateFiles
 from feta.cli.counted_rows import counted_progress
 from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_file, check_folder
 from feta.cli.progress import show_progress
-from feta.cli.sign import read_key, sign_certificate
+from feta.cli.sign import read_key
 from feta.cli.signals import terminable, uninterrupted
 from feta.cli.votes import VotesRequest, votes_of
 from feta.engine.protocol import Budget
@@ -39,7 +39,6 @@ from feta.io.bad_rows import note_all_problems
 from feta.io.certificate_file import MODEL
 from feta.io.column_format import Formats
 from feta.io.sanitize import json_text, plain
-from feta.io.signing_key import SigningKey
 from feta.io.table_section import options_json
 from feta.progress import Watch, unwatched
 from feta.readers.check_reading import check_reading
@@ -122,10 +121,11 @@ def _audit(
     """Audit all rows, write the files, and return the report."""
     auditor = _auditor(loaded, options)
     started = time.perf_counter()
+    certified = _digest(options.data) if options.certify else ""
     with (
         FolderLock(options.out, work="audit"),
         AuditFiles(options.out, loaded.model) as files,
-        _Certificate(auditor, loaded, options) as certificate,
+        CertificateFiles(auditor, loaded, options, certified) as certificate,
         terminable(),
         TableAudit(auditor, _stream(auditor, loaded, options)) as audit,
     ):
@@ -155,7 +155,7 @@ def _audit_rows(
     loaded: LoadedModel,
     names: set[str],
     options: AuditOptions,
-    files: "tuple[AuditFiles, _Certificate]",
+    files: tuple[AuditFiles, CertificateFiles],
 ) -> None:
     def write(audited: AuditedBlock) -> None:
         for writer in files:
@@ -191,46 +191,6 @@ def _check_certify(options: AuditOptions) -> None:
     inputs = (options.origin.path, options.schema, options.data, options.vote_weights)
     if options.out.is_dir():
         check_file(options.out / MODEL, [path for path in inputs if path is not None])
-
-
-class _Certificate:
-    """The certificate of an audit, if one is wanted; otherwise an older one is removed."""
-
-    def __init__(self, auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> None:
-        self._options = options
-        self._facts = CertifiedFacts(
-            _digest(options.data) if options.certify else None,
-            loaded.options,
-            with_model=not options.without_model,
-        )
-        self._auditor = auditor
-        self._stack = ExitStack()
-        self._certification: Certification | None = None
-
-    def __enter__(self) -> "_Certificate":
-        folder = self._options.out
-        if self._options.certify and folder is not None:
-            certification = Certification(folder, self._auditor, self._facts)
-            self._certification = self._stack.enter_context(certification)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def write(self, audited: AuditedBlock) -> None:
-        """Add the claims about one block."""
-        if self._certification is not None:
-            self._certification.write(audited)
-
-    def finish(self, *, complete: bool) -> None:
-        """Complete and sign the certificate."""
-        options = self._options
-        if self._certification is not None:
-            self._certification.finish(complete=complete)
-            if options.sign is not None:
-                sign_certificate(self._certification.folder, SigningKey.read(options.sign))
-        elif options.out is not None:
-            remove_certificate(options.out)
 
 
 def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched) -> LoadedModel:

@@ -62,9 +62,12 @@ class CertificateWriter:
 
     def add(self, claim: dict[str, Json]) -> None:
         """Write the claim about one person."""
-        line = canonical(claim)
+        self.add_line(canonical(claim), str(claim["verdict"]))
+
+    def add_line(self, line: bytes, verdict: str) -> None:
+        """Write a claim that is encoded already."""
         self._tree.add(line)
-        self._counts[str(claim["verdict"])] += 1
+        self._counts[verdict] += 1
         self._stream.write(line + b"\n")
 
     def finish(self, *, complete: bool) -> None:
