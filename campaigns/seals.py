@@ -1,10 +1,12 @@
 """Campaign of seals: no changed receipt, stale signature or changed bundle may be accepted.
 
-    python -m campaigns.seals [--mutants 3000] [--cases 40] [--seed 0]
+    python -m campaigns.seals [--mutants 3000] [--cases 40] [--seed 0] [--node node]
 
 Audits of random models are certified and signed. One receipt per person and one bundle per audit
 must be accepted by `feta_check` with the signer's key. Then mutants: parts of other audits, claims
-and headers that are sealed again, swapped leaves, changed files, and single bits.
+and headers that are sealed again, swapped leaves, changed files, and single bits. With Node, a
+second checker, `campaigns/javascript/seals.mjs`, must accept and refuse the same files; it does not
+read bundles.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import hashlib
 import io
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -39,6 +42,8 @@ from feta_check import command
 
 Generator = np.random.Generator
 Json = dict[str, Any]
+JAVASCRIPT = Path(__file__).parent / "javascript" / "seals.mjs"
+BATCH = 200  # files that one process of Node checks
 ACCEPTED = (command.PROVED, command.NOT_CHECKED)
 
 
@@ -239,12 +244,16 @@ class Campaign:
     def __init__(self, rng: Generator, root: Path, signer: Signer, cases: list[Case]) -> None:
         self.rng, self.root, self.signer, self.cases = rng, root, signer, cases
         self.counts = Counter[str]()
+        self.kept: list[tuple[Path, bool]] = []  # for the second checker; whether it is accepted
 
     def valid(self) -> None:
         """Count the originals; each must be accepted."""
         for case in self.cases:
             codes = [check(case.folder, self.signer), check(case.bundle, self.signer)]
-            codes += [self._check_receipt(content, case) for content in case.receipts]
+            self._keep(case.folder, codes[0])
+            for content in case.receipts:
+                codes += [self._check_receipt(content, case)]
+                self._keep(self.root / "receipt.json", codes[-1])
             self.counts["originals"] += len(codes)
             refused = sum(code != command.PROVED for code in codes)
             if refused:
@@ -260,12 +269,39 @@ class Campaign:
             code = self._receipt(kind, case, other)
         else:
             code = self._folder(kind, case)
+        if kind in RECEIPTS and code is not None:
+            self._keep(self.root / "receipt.json", code)
+        elif kind in ("sealed again", "another signer") and code is not None:
+            self._keep(self.root / "mutant", code)
         if code is None:
             self.counts["equal to the original"] += 1
         elif code in ACCEPTED:
             self.counts[f"WRONG: accepted: {kind}"] += 1
         else:
             self.counts["refused"] += 1
+
+    def _keep(self, path: Path, code: int) -> None:
+        """Copy a receipt or a folder for the second checker."""
+        target = self.root / "kept" / str(len(self.kept))
+        target.parent.mkdir(exist_ok=True)
+        if path.is_dir():
+            shutil.copytree(path, target)
+        else:
+            shutil.copyfile(path, target)
+        self.kept.append((target, code in ACCEPTED))
+
+    def compare(self, node: str) -> None:
+        """Check the same files with the program in JavaScript."""
+        for start in range(0, len(self.kept), BATCH):
+            part = self.kept[start : start + BATCH]
+            files = [str(path) for path, _ in part]
+            arguments = [node, str(JAVASCRIPT), str(self.signer.public), *files]
+            done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+            for line, (_, accepted) in zip(done.stdout.splitlines(), part, strict=True):
+                same = (line == "accepted") == accepted
+                self.counts[
+                    f"JavaScript: {line}" if same else "WRONG: the checkers contradict each other"
+                ] += 1
 
     def _receipt(self, kind: str, case: Case, other: Case) -> int | None:
         rng = self.rng
@@ -324,6 +360,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=40)
     parser.add_argument("--mutants", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--node", default=shutil.which("node") or "")
     options = parser.parse_args()
     rng, started = np.random.default_rng(options.seed), time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
@@ -335,6 +372,10 @@ def main() -> int:
         campaign.valid()
         for _ in range(options.mutants):
             campaign.mutant()
+        if options.node:
+            campaign.compare(options.node)
+        else:
+            print("Node is not installed: the second checker is not compared", file=sys.stderr)
     return finish(campaign.counts, started)
 
 
