@@ -15,7 +15,13 @@ from feta.auditing.block import AuditedBlock
 from feta.auditing.claims import Claims
 from feta.errors import SchemaError
 from feta.io.canonical_json import Json, canonical, exact_json
-from feta.io.certificate_file import CERTIFICATE, MODEL, SCHEMA, CertificateWriter
+from feta.io.certificate_file import (
+    CERTIFICATE,
+    MODEL,
+    SCHEMA,
+    SIGNATURE,
+    CertificateWriter,
+)
 from feta.io.model_file import describe_attribute, describe_rule, model_bytes
 from feta.io.table_options import TableOptions
 from feta.model import Model
@@ -82,8 +88,9 @@ class Certification:
                 self._writer.add_line(claim, json.loads(claim)["verdict"])
 
     def finish(self, *, complete: bool) -> None:
-        """Seal the certificate and rename the files."""
+        """Seal the certificate and rename the files; an older signature is deleted."""
         self._writer.finish(complete=complete)
+        (self.folder / SIGNATURE).unlink(missing_ok=True)
         for name in FILES:
             if self._part(name).exists():
                 self._part(name).replace(self.folder / name)
@@ -102,7 +109,8 @@ class Certification:
 
 def remove_certificate(folder: Path) -> None:
     """Delete the certificate of an older audit, which would not belong to a newer one."""
-    (folder / CERTIFICATE).unlink(missing_ok=True)
+    for name in (CERTIFICATE, SIGNATURE):
+        (folder / name).unlink(missing_ok=True)
 
 
 def schema_json(model: Model) -> dict[str, Json]:

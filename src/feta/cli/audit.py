@@ -30,6 +30,7 @@ from feta.cli.folder_lock import FolderLock
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_file, check_folder
 from feta.cli.progress import show_progress
+from feta.cli.sign import read_key
 from feta.cli.signals import terminable, uninterrupted
 from feta.cli.votes import VotesRequest, votes_of
 from feta.engine.protocol import Budget
@@ -84,6 +85,7 @@ class AuditOptions:
     certify: bool = False
     without_model: bool = False  # the certificate comes without the model's file
     on: str | None = None  # a cluster
+    sign: Path | None = None  # a private key
 
 
 def run_audit(options: AuditOptions) -> ExitCode:
@@ -180,6 +182,10 @@ def _check_certify(options: AuditOptions) -> None:
     """Raise for options that contradict each other, before any work starts."""
     if options.without_model and not options.certify:
         raise SchemaError("--without-model needs --certify; add it, or omit --without-model")
+    if options.sign is not None:
+        if not options.certify:
+            raise SchemaError("--sign needs --certify; add it, or omit --sign")
+        read_key(options.sign)
     if not options.certify:
         return
     if options.out is None:
@@ -306,6 +312,7 @@ def _command(options: AuditOptions) -> str:
         "--engine": None if options.engine == "auto" else options.engine,
         "--method": None if origin.method == "auto" else origin.method,
         "--on": options.on,
+        "--sign": None if options.sign is None else options.sign.name,
     }
     for option, value in named.items():
         parts += [] if value is None else [option, str(value)]

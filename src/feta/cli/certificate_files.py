@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Self
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import AuditedBlock
 from feta.auditing.certify import Certification, CertifiedFacts, remove_certificate
+from feta.cli.sign import sign_certificate
+from feta.io.signing_key import SigningKey
 from feta.readers.load import LoadedModel
 
 if TYPE_CHECKING:
@@ -49,5 +51,7 @@ class CertificateFiles:
         """Complete the certificate."""
         if self._certification is not None:
             self._certification.finish(complete=complete)
+            if self._options.sign is not None:
+                sign_certificate(self._certification.folder, SigningKey.read(self._options.sign))
         elif self._options.out is not None:
             remove_certificate(self._options.out)
