@@ -4,8 +4,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from feta.auditing.certify import remove_certificate
 from feta.auditing.executor import InProcess
+from feta.auditing.part_claims import CLAIMS
 from feta.auditing.report_data import ReportData
 from feta.auditing.results import AuditResults
 from feta.auditing.stored_results import read_bad_rows, read_results
@@ -13,6 +13,7 @@ from feta.auditing.stream import AuditStream
 from feta.auditing.table_audit import TableAudit
 from feta.cli.audit import AuditOptions, report_source, show_report
 from feta.cli.audit_files import AuditFiles
+from feta.cli.certificate_files import CertificateFiles
 from feta.cli.exit_code import ExitCode
 from feta.cli.notices import note_ignored, notice
 from feta.cli.on_cluster import (
@@ -38,7 +39,12 @@ def run_audit_on(options: AuditOptions, on: str) -> ExitCode:
     out = _check(options)
     model = ModelRequest(options.origin, options.schema, options.source, options.one_vs_rest)
     rows = RowOptions(
-        options.label, options.id_column, options.skip_bad_rows, options.engine, options.seconds
+        options.label,
+        options.id_column,
+        options.skip_bad_rows,
+        options.engine,
+        options.seconds,
+        certify=options.certify,
     )
     with opened(ClusterRequest(on, options.data, out, model, rows, audits=True)) as open_run:
         note_ignored(open_run.ignored)
@@ -50,11 +56,6 @@ def run_audit_on(options: AuditOptions, on: str) -> ExitCode:
 
 def _check(options: AuditOptions) -> Path:
     """Return the folder of the results; raise for options that contradict each other."""
-    if options.certify:
-        raise SchemaError(
-            "no certificate from a cluster: got --certify with --on; expected one of them; audit "
-            "on one machine with --jobs to write a certificate"
-        )
     if options.jobs != 1:
         raise SchemaError(
             "two numbers of processes: got --jobs with --on; expected one of them; write --on "
@@ -71,14 +72,17 @@ def _audit(open_run: OpenRun, options: AuditOptions, out: Path) -> ReportData:
     results = open_run.work(votes)
     auditor = open_run.part_work(votes).auditor()
     audit = TableAudit(auditor, AuditStream(InProcess(auditor)))
-    with AuditFiles(out, loaded.model) as files:
-        receipts, compared = _merge(open_run, results, audit, files)
-        digest = open_run.run.sha256
+    digest = open_run.run.sha256
+    with (
+        AuditFiles(out, loaded.model) as files,
+        CertificateFiles(auditor, loaded, options, digest) as certificate,
+    ):
+        receipts, compared = _merge(open_run, results, audit, (files, certificate))
         source = report_source(loaded, options, compared, data_sha256=digest)
         report = audit.report(source, seconds=time.perf_counter() - started)
         replaced = files.replaced(report)
         report = files.finish(report)
-        remove_certificate(out)  # of an older audit
+        certificate.finish(complete=True)
     if replaced:
         notice(f"replaced {replaced}, which was in {plain(out)}")
     results.commit(receipts, {"rows": open_run.run.rows, "tables": dict(report.files)})
@@ -86,10 +90,13 @@ def _audit(open_run: OpenRun, options: AuditOptions, out: Path) -> ReportData:
 
 
 def _merge(
-    open_run: OpenRun, results: ResultFolder, audit: TableAudit, files: AuditFiles
+    open_run: OpenRun,
+    results: ResultFolder,
+    audit: TableAudit,
+    writers: tuple[AuditFiles, CertificateFiles],
 ) -> tuple[list[Receipt], Comparison | None]:
     """Merge the results of all parts in order, and append their tables to the files."""
-    model = open_run.loaded.model
+    model, (files, certificate) = open_run.loaded.model, writers
     merged, compared, receipts = AuditResults.of(model), None, []
     for facts, receipt in open_run.run.receipts(results):
         content = receipt.content
@@ -98,6 +105,7 @@ def _merge(
         audit.bad_rows = audit.bad_rows.merged(read_bad_rows(content["bad_rows"], empty))
         compared = summed(compared, content["compared"])
         files.append({name: results.path(facts, name) for name in (PAIRS, VERDICTS)})
+        certificate.append(results.path(facts, CLAIMS))
         receipts.append(replace(receipt, content={}))
     audit.results, audit.finished = merged, True
     return receipts, compared

@@ -162,6 +162,7 @@ class OpenRun:
             "id column": rows.id_column,
             "treatment of bad rows": rows.skip_bad_rows,
             "format": rows.as_json,
+            "certificate": rows.certify,
             "options of [table]": options_json(loaded.options),
             "types of columns": hashlib.sha256(repr(formats).encode()).hexdigest(),
             "runtime": loaded.runtime_name,

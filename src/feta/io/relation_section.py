@@ -38,6 +38,12 @@ def parse_relation(content: Mapping[str, Any], space: FeatureSpace) -> Relation 
                 "[similar] and [[constraints]]: got both; expected one relation; remove one"
             )
         return _similar(content["similar"], space)
+    return _constrained(content, options, space)
+
+
+def _constrained(
+    content: Mapping[str, Any], options: Mapping[str, Any], space: FeatureSpace
+) -> Relation | None:
     if "constraints" not in content:
         if options:
             raise SchemaError(

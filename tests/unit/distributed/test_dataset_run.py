@@ -323,10 +323,6 @@ def test_options_that_contradict_each_other_are_refused(people: Path) -> None:
         in run("audit", "m.feta", "--data", "data", "--on", "here", cwd=people).stderr
     )
     assert (
-        "no certificate from a cluster: got --certify with --on"
-        in audit(people, "--certify").stderr
-    )
-    assert (
         "got --jobs with --on; expected one of them; write --on local:3"
         in audit(people, "--jobs", "3").stderr
     )
