@@ -104,6 +104,5 @@ def _compared(finding: Finding, own: Outcome | None, *, same: bool | None) -> Fi
             own_differs=True,
             reason=str(Reason.OWN_DIFFERS),
         )
-    differs = not same and isinstance(verdict, Unknown) and verdict.reason is Reason.NOBODY
     reason = finding.reason or NOT_PLAUSIBLE
-    return replace(finding, decision=own, plausible=False, own_differs=differs, reason=reason)
+    return replace(finding, decision=own, plausible=False, reason=reason)

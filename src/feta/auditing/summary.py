@@ -233,8 +233,8 @@ class AuditSummary:
 
     @property
     def open(self) -> int:
-        """How many people are undecided although there is somebody to compare with."""
-        return self.statuses["undecided"] - self.nobody
+        """How many people are undecided for other reasons than implausible values."""
+        return self.statuses["undecided"] - self.nobody - self.own_differ
 
     @property
     def mean_combinations(self) -> float | None:

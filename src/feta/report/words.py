@@ -68,8 +68,10 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
 def _explain_undecided(summary: AuditSummary, *, partial: bool) -> str:
     """State how many people are proved fair, and why the others are not."""
     counts = summary.statuses
+    implausible = "people have implausible values and another decision than all plausible ones"
     groups = {
         "people have nobody to compare with": summary.nobody,
+        implausible: summary.own_differ,
         "people are undecided": summary.open,
         "rows could not be read": counts["not audited"],
     }
