@@ -12,8 +12,12 @@ import feta
 from feta import Argmax, Constrained, FairPredictor, Model, Threshold, Tolerance, read_callable
 from feta.arrays import Vector
 from feta.auditing.auditor import Auditor
+from feta.checker.admit import admit
+from feta.checker.coverage import check_coverage
+from feta.checker.prove import prove
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.rule import Rule
+from feta.verdict.certificate import Certificate, LatticeProof
 from tests import counted, forests, oracle
 from tests.counted import OPTIONS, SPACE, people
 from tests.strategies import random_network
@@ -145,3 +149,23 @@ def expected_status(model: Model, own: Vector, others: list[dict[str, Any]]) -> 
         fair = len({oracle.decide(model, row) for row in rows}) == 1
         same = oracle.decide(model, own) == oracle.decide(model, rows[0])
     return "unfair" if not fair else "fair" if same else "undecided"
+
+
+def test_somebody_alone_is_no_proof() -> None:
+    """With an income of 38, only women of 29 are plausible; 40 leaves nobody."""
+    relation = Constrained.of(SPACE, "2 * age - income >= 20", "sex == 'female' or age < 29")
+    network = random_network(np.random.default_rng(1), SPACE)
+    model = Model(SPACE, network, Threshold(1e9), relation=relation)
+    record = {"age": 29, "sex": "female", "income": 38, "housing": "own"}
+    query = feta.FairAt(model, SPACE.encode(record)[0])
+    assert relation.count(query.person) == 1
+    certificate = Certificate(query.digest, "other", LatticeProof(1))
+    for check_it in (check_coverage, prove):
+        with pytest.raises(feta.CertificateError, match="proves nothing: got a person without"):
+            check_it(certificate, query)
+    claimed = admit(query, feta.Fair(certificate), trusted=True)
+    assert isinstance(claimed, feta.Unknown)
+    assert claimed.reason is feta.Reason.NOBODY
+    nobody = feta.verify(feta.FairAt(model, SPACE.encode(record | {"income": 40})[0]))
+    assert isinstance(nobody, feta.Unknown)
+    assert nobody.reason is feta.Reason.NO_COUNTERPART
