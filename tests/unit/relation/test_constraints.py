@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import feta
 from feta import Categorical, FeatureSpace, Integer, Levels, Real, SchemaError
 from feta.arrays import Matrix
+from feta.engine import kernel_votes
 from feta.io.relation_section import build_relation, parse_relation, relation_lines
 from feta.io.schema_file import parse_schema
+from feta.relation import constrained
 from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.constrained import MAX_COMBINATIONS, Constrained, IfNone, violations
 from feta.relation.constraints import read_constraints
@@ -240,3 +243,21 @@ def test_suggestions_are_not_violated_by_the_table() -> None:
     assert {"forbidden": {"marital": "married", "code": 2}} in entries
     assert all(count == 0 for _, count in violations(relation(*entries), rows))
     assert violations(AllSensitiveValues(SPACE), rows) == []
+
+
+def test_caches_that_overflow_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = people(60)
+    network = feta.Network.from_layers([(np.linspace(-1, 1, SPACE.width)[None, :], [-20.0])])
+    found = []
+    for limit in (None, 1):
+        if limit is not None:
+            monkeypatch.setattr(constrained, "MAX_CACHED", limit)
+            monkeypatch.setattr(kernel_votes, "MAX_CACHED", limit)
+        chosen = relation({"condition": "age - years >= 14"})
+        model = feta.Model(SPACE, network, threshold=0.0, relation=chosen)
+        voters = [feta.FairPredictor(model), feta.FairPredictor(model, vote="mean_score")]
+        decisions = [voter.decide(rows).tolist() for voter in voters for _ in range(2)]
+        found.append((decisions, [chosen.count(row) for row in rows], feta.tally(model, rows)))
+    assert found[0][:2] == found[1][:2]
+    assert (found[0][2].by_class == found[1][2].by_class).all()
+    assert found[0][1] == [(90 - max(14, 14 + years) + 1) * 3 for years in rows[:, 4].astype(int)]
