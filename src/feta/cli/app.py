@@ -215,7 +215,7 @@ def check(
         bool, typer.Option("--quiet", help="List only what was not re-proved.")
     ] = False,
 ) -> int:
-    """Re-prove the claims of a certificate, or one person's receipt.
+    """Re-prove a certificate, or one person's receipt.
 
     An independent program does it, which shares no code with feta: python -m feta_check.
 
@@ -443,7 +443,7 @@ def constraints(
     least: Annotated[int, typer.Option(min=1, help="Fewest people of a combination.")] = 20,
     out: Annotated[Path | None, typer.Option(help="File for the constraint.")] = None,
 ) -> int:
-    """List the combinations of columns that occur in a table, as a constraint to edit.
+    """List the combinations that occur in a table, to edit them.
 
     Append it to the schema: then only counterparts with such a combination are compared.
     """
