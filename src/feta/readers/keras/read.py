@@ -21,6 +21,7 @@ from feta.readers.keras.layers import (
     scaling_of,
 )
 from feta.scorer.network.activation import SMOOTH, refuse_smooth
+from feta.scorer.network.smooth.activation import NAMED_SMOOTH, Smooth
 from feta.scorer.network.agreement import Squash, check_agreement, with_log_softmax
 from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.input_blocks import Signals, embedded, inputs
@@ -142,6 +143,11 @@ class _LayerReader:
                 f"the model's output is not its last layer: got {self.model.end!r}; "
                 f"expected {self.value!r}"
             )
+        if self.squash == "sigmoid" and (self.builder.width or 1) > 1:
+            raise NetworkError(
+                f"{self.squashed_at} gives several outputs: got {self.builder.width}; "
+                "expected one output; these are several labels, not classes"
+            )
         probabilities = self.squash in ("sigmoid", "softmax")
         network = self.builder.network(sigmoid=probabilities, source=self.model.precision)
         return network if self.squash != "log_softmax" else with_log_softmax(network)
@@ -163,7 +169,7 @@ class _LayerReader:
         if layer.kind in KINDS:
             check_arrays(layer)
         if self.squash and layer.kind not in NO_OPS:
-            raise refuse_smooth(self.squash, self.squashed_at)
+            self._continue_after_squash()
         if layer.inbound and all(name in self.blocks for name in layer.inbound):
             if self._read_on_blocks(layer):
                 return
@@ -259,15 +265,25 @@ class _LayerReader:
         if name in SQUASHES:
             self._set_squash(SQUASHES[name], layer)
             return
+        if name.replace("_", "") in NAMED_SMOOTH:
+            self.builder.activate(Smooth(NAMED_SMOOTH[name.replace("_", "")]), layer.where)
+            return
         if name.replace("_", "") in SMOOTH:
             raise refuse_smooth(name, f"the activation {name!r} of {layer.where}")
         self.builder.activate(named_activation(name, self.model.version, layer), layer.where)
+
+    def _continue_after_squash(self) -> None:
+        """Add a sigmoid that is not the last step as an activation; raise for a softmax."""
+        if self.squash != "sigmoid":
+            raise refuse_smooth(str(self.squash), self.squashed_at)
+        self.builder.activate(Smooth("sigmoid"), self.squashed_at)
+        self.squash = None
 
     def _set_squash(self, kind: Squash, layer: KerasLayer) -> None:
         """Record a last sigmoid or softmax; the scores are its inputs."""
         width = self.builder.width or self.n_columns
         where = f"the activation {kind!r} of {layer.where}"
-        if (kind == "sigmoid") != (width == 1):
+        if kind != "sigmoid" and width == 1:
             raise refuse_smooth(kind, where)
         self.squash, self.squashed_at = kind, where
 

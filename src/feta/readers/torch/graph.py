@@ -28,6 +28,7 @@ from feta.readers.torch.steps import (
     truncates_to_integers,
 )
 from feta.scorer.network.activation import SMOOTH, refuse_smooth
+from feta.scorer.network.smooth.activation import Smooth
 from feta.scorer.network.agreement import Squash, with_log_softmax
 from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.fold import BatchNorm
@@ -90,6 +91,11 @@ class TorchGraphReader:
                 self._read_output(node)
             else:
                 self._read_step(node)
+        if self.squash == "sigmoid" and (self.builder.width or 1) > 1:
+            raise NetworkError(
+                f"{self.squashed_at} is the last step of several outputs: got {self.builder.width}; "
+                "expected one output; these are several labels, not classes"
+            )
         network = self.builder.network(
             sigmoid=self.squash in ("sigmoid", "softmax"), source=self.source
         )
@@ -129,7 +135,7 @@ class TorchGraphReader:
         arguments = [argument for argument in node.args if is_value(argument, self.values)]
         value = self.values[arguments[0]] if arguments else None
         if self.squash and not (name in NO_OPS or kind_of(step) in NO_OP_MODULES):
-            raise refuse_smooth(self.squash, self.squashed_at)
+            self._continue_after_squash()
         if name == "float" and self.source == "float64":
             raise NetworkError(
                 f"{where} rounds to float32, but the module computes in float64; "
@@ -287,11 +293,16 @@ class TorchGraphReader:
         layer = Affine(weight, np.zeros(len(weight)) if bias is None else bias)
         self.builder.linear(layer.weight, layer.bias)
 
+    def _continue_after_squash(self) -> None:
+        """Add a sigmoid that is not the last step as an activation; raise for a softmax."""
+        if self.squash != "sigmoid":
+            raise refuse_smooth(str(self.squash), self.squashed_at)
+        self.builder.activate(Smooth("sigmoid"), self.squashed_at)
+        self.squash = None
+
     def _set_squash(self, kind: Squash, where: str) -> None:
         """Record a last sigmoid or softmax; the scores are its inputs."""
         width = self.builder.width or sum(self.widths)
-        if kind == "sigmoid" and width > 1:
-            raise refuse_smooth("sigmoid", where)
         if kind != "sigmoid" and width == 1:
             raise NetworkError(f"{where} has too few outputs: got 1; expected two or more")
         self.squash, self.squashed_at = kind, where

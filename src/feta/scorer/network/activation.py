@@ -11,8 +11,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feta.arrays import Matrix, Vector, frozen
+from feta.arrays import Array, Matrix, Vector, frozen
 from feta.errors import NetworkError
+from feta.rounding import FLOOR, Arithmetic
+from feta.scorer.network.smooth.activation import Smooth
+from feta.scorer.protocol import Enclosure
 
 Pieces = NDArray[np.int8]
 
@@ -81,6 +84,11 @@ class Activation:
                 )
 
     @property
+    def numbers(self) -> dict[str, Array]:
+        """The arrays that define it."""
+        return {"breaks": self.breaks, "slopes": self.slopes, "intercepts": self.intercepts}
+
+    @property
     def n_pieces(self) -> int:
         """The number of pieces."""
         return len(self.slopes)
@@ -141,6 +149,19 @@ class Activation:
         ):
             result = np.where(values >= at, slope * values + intercept, result)
         return np.asarray(result)
+
+    def enclose(self, bounded: Enclosure, arithmetic: Arithmetic) -> Enclosure:
+        """Bound the values of numbers with errors; the errors depend on absolute values only."""
+        values = self(bounded.values)
+        # |f(z) − f(z')| ≤ L·|z − z'|, because f is continuous.
+        errors = bounded.errors
+        if (self.steepest != 1.0).any():
+            errors = errors * (self.steepest * (1 + 4 * arithmetic.unit))
+        if self.rounds:
+            radius = (self.steepest + FLOOR) * (np.abs(bounded.values) + bounded.errors)
+            radius += self.lift
+            errors = errors + arithmetic.gamma(1) * radius + 5 * arithmetic.tiny
+        return Enclosure(values, errors)
 
     def pieces(self, values: Matrix, errors: Matrix) -> Pieces:
         """Return the piece of each value, or −1 where the error does not decide it."""
@@ -234,7 +255,7 @@ class Maxout:
     pool: int = 2
 
 
-Step = Activation | Scaled | Maxout
+Step = Activation | Smooth | Scaled | Maxout
 
 NAMED: dict[str, Callable[[], Step]] = {
     "abs": absolute,

@@ -13,6 +13,7 @@ from feta.scorer.network.fold import BatchNorm, fold_after, fold_batch_norm, fol
 from feta.scorer.network.input_blocks import Signals, first_layer
 from feta.scorer.network.layers import Affine, Columns, LookupTable
 from feta.scorer.network.network import Network
+from feta.scorer.network.smooth.activation import Smooth
 from feta.scorer.protocol import Side
 
 
@@ -21,7 +22,7 @@ class NetworkBuilder:
 
     def __init__(self) -> None:
         self.affine: list[Affine] = []
-        self.activations: list[Activation | None] = []
+        self.activations: list[Activation | Smooth | None] = []
         self.entry: Signals | None = None  # inputs of the first layer, if not the columns
         self.n_columns = 0  # of the input, if the entry is known
         self.tables: list[LookupTable] = []
@@ -79,7 +80,7 @@ class NetworkBuilder:
             )
         self.open_layer(self.width)
         match step:
-            case Activation():
+            case Activation() | Smooth():
                 if step.width not in (1, self.width):
                     raise NetworkError(
                         f"wrong width of {name}: got {step.width} neurons; expected 1 or "
