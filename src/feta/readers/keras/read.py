@@ -21,11 +21,11 @@ from feta.readers.keras.layers import (
     scaling_of,
 )
 from feta.scorer.network.activation import SMOOTH, refuse_smooth
-from feta.scorer.network.smooth.activation import NAMED_SMOOTH, Smooth
 from feta.scorer.network.agreement import Squash, check_agreement, with_log_softmax
 from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.input_blocks import Signals, embedded, inputs
 from feta.scorer.network.network import Network
+from feta.scorer.network.smooth.activation import NAMED_SMOOTH, Smooth
 
 Block = np.ndarray[Any, np.dtype[np.object_]]  # of signals, in the shape that Keras gives them
 
@@ -145,8 +145,8 @@ class _LayerReader:
             )
         if self.squash == "sigmoid" and (self.builder.width or 1) > 1:
             raise NetworkError(
-                f"{self.squashed_at} gives several outputs: got {self.builder.width}; "
-                "expected one output; these are several labels, not classes"
+                f"{self.squashed_at} is the last step: got {self.builder.width} outputs; expected "
+                "one; several sigmoids are several labels, not classes"
             )
         probabilities = self.squash in ("sigmoid", "softmax")
         network = self.builder.network(sigmoid=probabilities, source=self.model.precision)

@@ -35,7 +35,7 @@ def check_graph(model: "onnx.ModelProto", network: Network, state: GraphState) -
         if state.rows > 1:
             rows = rows[: state.rows]
         squash = state.squash if scale == 1 else None
-        if squash is None:
+        if squash is None and state.squash is not None:
             _remove_squash(double)  # it would hide differences between large scores
         try:
             with np.errstate(all="ignore"):
@@ -55,10 +55,11 @@ def check_graph(model: "onnx.ModelProto", network: Network, state: GraphState) -
 
 def _remove_squash(model: "onnx.ModelProto") -> None:
     """Replace a last Sigmoid or Softmax by the identity."""
-    for node in model.graph.node:
+    for node in reversed(model.graph.node):
         if node.op_type in ("Sigmoid", "Softmax", "LogSoftmax"):
             node.op_type = "Identity"
             del node.attribute[:]
+            return
 
 
 def _batch_norm_operator() -> type:

@@ -25,6 +25,7 @@ from feta.readers.onnx.operators import (
     OPERATORS,
     SHAPES,
     STANDARD,
+    continue_after_sigmoid,
     unsupported_error,
 )
 from feta.readers.onnx.state import GraphState, duplicate_error, options_of
@@ -119,6 +120,11 @@ def _read_graph(model: "onnx.ModelProto", state: GraphState) -> Network:
         raise NetworkError(
             f"the graph's output is not its last value: got {names}; expected {state.value!r}"
         )
+    if state.squash == "sigmoid" and state.width > 1:
+        raise NetworkError(
+            f"the last operator is a Sigmoid: got {state.width} outputs; expected one; several "
+            "sigmoids are several labels, not classes"
+        )
     probabilities = state.squash in ("sigmoid", "softmax")
     network = state.builder.network(sigmoid=probabilities, source=state.source)
     if _uses_narrow_integers(model):
@@ -203,6 +209,8 @@ def _read_operator(state: GraphState, node: "onnx.NodeProto", where: str) -> Non
         raise NetworkError(
             f"{where} follows the first layer; expected it before, on parts of the input"
         )
+    if state.squash == "sigmoid" and node.op_type not in SHAPES:
+        continue_after_sigmoid(state, where)
     if state.squash and node.op_type not in SHAPES:
         raise NetworkError(f"{where} follows the last {state.squash}; expected the output there")
     if state.group_size and node.op_type != "ReduceMax":

@@ -28,13 +28,13 @@ from feta.readers.torch.steps import (
     truncates_to_integers,
 )
 from feta.scorer.network.activation import SMOOTH, refuse_smooth
-from feta.scorer.network.smooth.activation import Smooth
 from feta.scorer.network.agreement import Squash, with_log_softmax
 from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.fold import BatchNorm
 from feta.scorer.network.input_blocks import Signals, embedded, inputs, refuse_cut
 from feta.scorer.network.layers import Affine, Measured
 from feta.scorer.network.network import Network
+from feta.scorer.network.smooth.activation import Smooth
 
 # Calls that only change a shape or a type, or that do nothing in evaluation mode.
 NO_OPS = {
@@ -93,8 +93,8 @@ class TorchGraphReader:
                 self._read_step(node)
         if self.squash == "sigmoid" and (self.builder.width or 1) > 1:
             raise NetworkError(
-                f"{self.squashed_at} is the last step of several outputs: got {self.builder.width}; "
-                "expected one output; these are several labels, not classes"
+                f"{self.squashed_at} is the last step: got {self.builder.width} outputs; expected "
+                "one; several sigmoids are several labels, not classes"
             )
         network = self.builder.network(
             sigmoid=self.squash in ("sigmoid", "softmax"), source=self.source

@@ -7,6 +7,7 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import NetworkError
+from feta.readers.torch.smooth import called_smooth, smooth_module
 from feta.scorer.network.activation import (
     Step,
     absolute,
@@ -16,7 +17,6 @@ from feta.scorer.network.activation import (
     prelu,
     relu,
 )
-from feta.readers.torch.smooth import called_smooth, smooth_module
 from feta.scorer.network.fold import BatchNorm
 
 SUPPORTED = (

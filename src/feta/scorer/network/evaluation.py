@@ -134,7 +134,7 @@ class Tabulated:
 
     @cached_property
     def bounds_cells(self) -> bool:
-        """Whether there are bounds: no smooth activation, and short axes where tables are needed."""
+        """Whether no activation is smooth, and axes that need a table are short enough."""
         return self.network.piecewise_linear and tabulable(self.network.first, self.relation.axes)
 
     @cached_property

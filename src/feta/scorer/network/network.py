@@ -19,6 +19,7 @@ from feta.deprecation import renamed
 from feta.errors import NetworkError, SchemaError, unknown_choice
 from feta.relation.protocol import Relation
 from feta.rounding import LARGEST_ACTIVATION, SOURCES, Arithmetic
+from feta.scorer.exact_scores import ExactScores
 from feta.scorer.network.activation import (
     NAMED,
     SMOOTH,
@@ -36,7 +37,6 @@ from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.layers import Affine, Columns, Measured, check_affine
 from feta.scorer.network.smooth.activation import NAMED_SMOOTH, Smooth
 from feta.scorer.network.smooth.exact import smooth_scores
-from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Link, Provenance, Restricted, Scorer, Side, StoredScorer
 from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute, Categorical, Derived
