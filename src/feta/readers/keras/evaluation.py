@@ -7,6 +7,10 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.readers.keras.file import KerasLayer, KerasModel
+from feta.readers.keras.smooth import SMOOTH_VALUES, sigmoid
+from feta.scorer.network.smooth.activation import NAMED_SMOOTH
+
+SQUASHES = ("sigmoid", "softmax", "log_softmax")
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -17,6 +21,12 @@ class KerasEvaluator:
 
     model: KerasModel
     squash: bool = True  # whether a last sigmoid or softmax is applied
+
+    @property
+    def last_squash(self) -> str:
+        """The name of the last layer with a sigmoid or softmax."""
+        names = [layer.name for layer in self.model.layers if _squashes(layer)]
+        return names[-1] if names else ""
 
     def __call__(self, rows: Matrix) -> Matrix:
         """Return the last layer's outputs."""
@@ -35,17 +45,25 @@ class KerasEvaluator:
         return values[self.model.end].reshape(len(rows), -1)
 
 
+def _squashes(layer: KerasLayer) -> bool:
+    activation = layer.config.get("activation")
+    if isinstance(activation, dict):
+        config = activation.get("config", {})
+        activation = config if isinstance(config, str) else activation.get("class_name")
+    return layer.kind == "Softmax" or activation in SQUASHES
+
+
 def _evaluate_layer(layer: KerasLayer, inputs: list[Values], evaluator: KerasEvaluator) -> Values:
     value = inputs[0]
     arrays = [np.asarray(array, dtype=np.float64) for array in layer.arrays]
     match layer.kind:
         case "Dense":
             sums = value @ arrays[0] + (arrays[1] if len(arrays) > 1 else 0.0)
-            return _activate(layer.config.get("activation", "linear"), sums, evaluator)
+            return _activate(layer.config.get("activation", "linear"), sums, layer, evaluator)
         case "Activation":
-            return _activate(layer.config["activation"], value, evaluator)
+            return _activate(layer.config["activation"], value, layer, evaluator)
         case "Softmax":
-            return _activate("softmax", value, evaluator)
+            return _activate("softmax", value, layer, evaluator)
         case "ReLU" | "LeakyReLU":
             return _rectify(layer.kind, layer.config, value)
         case "PReLU":
@@ -100,14 +118,20 @@ def _round_to_format(value: object, layer: KerasLayer) -> Values:
     )
 
 
-def _activate(activation: object, value: Values, evaluator: KerasEvaluator) -> Values:
+def _activate(
+    activation: object, value: Values, layer: KerasLayer, evaluator: KerasEvaluator
+) -> Values:
     if isinstance(activation, dict):
         config = activation.get("config", {})
         if activation.get("class_name") in ("ReLU", "LeakyReLU"):
             return _rectify(str(activation["class_name"]), config, value)
         activation = config if isinstance(config, str) else activation.get("class_name")
-    if activation in ("sigmoid", "softmax", "log_softmax"):
-        return _squash(str(activation), value) if evaluator.squash else value
+    if activation in SQUASHES:
+        skipped = not evaluator.squash and layer.name == evaluator.last_squash
+        return value if skipped else _squash(str(activation), value)
+    smooth = NAMED_SMOOTH.get(str(activation).replace("_", ""))
+    if smooth is not None:
+        return SMOOTH_VALUES[smooth](value)
     match activation:
         case "relu":
             return np.maximum(value, 0)
@@ -126,7 +150,7 @@ def _activate(activation: object, value: Values, evaluator: KerasEvaluator) -> V
 
 def _squash(kind: str, value: Values) -> Values:
     if kind == "sigmoid":
-        return np.asarray(1 / (1 + np.exp(-value)))
+        return sigmoid(value)
     below = value - value.max(axis=-1, keepdims=True)
     logs = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
     return np.asarray(np.exp(logs) if kind == "softmax" else logs)

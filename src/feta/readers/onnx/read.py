@@ -209,14 +209,21 @@ def _read_operator(state: GraphState, node: "onnx.NodeProto", where: str) -> Non
         raise NetworkError(
             f"{where} follows the first layer; expected it before, on parts of the input"
         )
-    if state.squash == "sigmoid" and node.op_type not in SHAPES:
-        continue_after_sigmoid(state, where)
-    if state.squash and node.op_type not in SHAPES:
-        raise NetworkError(f"{where} follows the last {state.squash}; expected the output there")
+    _check_squash(state, node, where)
     if state.group_size and node.op_type != "ReduceMax":
         raise NetworkError(f"{where} follows a Reshape to groups; expected ReduceMax there")
     OPERATORS[node.op_type](state, node, where)
     state.value = node.output[0]
+
+
+def _check_squash(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
+    """Let an operator follow a sigmoid, which is an activation then, but no softmax."""
+    if node.op_type in SHAPES:
+        return
+    if state.squash == "sigmoid":
+        continue_after_sigmoid(state, where)
+    if state.squash:
+        raise NetworkError(f"{where} follows the last {state.squash}; expected the output there")
 
 
 def _fold_constant(state: GraphState, node: "onnx.NodeProto", where: str) -> None:

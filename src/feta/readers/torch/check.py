@@ -123,9 +123,12 @@ def quote_error(error: Exception) -> str:
 def _overrides(
     network: Network, *, squash: bool = True, double: bool = True
 ) -> "TorchFunctionMode":
-    """Return a mode that replaces float32 by float64 in a forward, and can skip its sigmoids."""
+    """Return a mode that replaces float32 by float64 in a forward, and can skip a last sigmoid."""
     import torch  # noqa: PLC0415 - torch is an extra
     from torch.overrides import TorchFunctionMode  # noqa: PLC0415 - torch is an extra
+
+    hidden = sum(step == "sigmoid" for step in (a.name for a in network.activations))
+    passed = 0
 
     class Overrides(TorchFunctionMode):
         def __torch_function__(
@@ -135,9 +138,12 @@ def _overrides(
             args: Any = (),  # noqa: ANN401
             kwargs: Any = None,  # noqa: ANN401
         ) -> Any:  # noqa: ANN401
+            nonlocal passed
             name = getattr(func, "__name__", "")
-            if name.strip("_") in ("sigmoid", "softmax", "log_softmax") and not squash:
-                return args[0] if args else kwargs["input"]
+            if name.strip("_") in ("sigmoid", "softmax", "log_softmax"):
+                passed += 1
+                if not squash and passed > hidden:
+                    return args[0] if args else kwargs["input"]
             options = kwargs or {}
             if double and network.source == "float32":
                 if name == "float":
