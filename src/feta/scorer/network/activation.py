@@ -268,31 +268,14 @@ NAMED: dict[str, Callable[[], Step]] = {
     "relu6": relu6,
 }
 
-# Activations that are not piecewise-linear, and what to use instead.
-SMOOTH = {
-    "celu": "leaky_relu",
-    "elu": "leaky_relu",
-    "erf": "hardtanh",
-    "exp": "relu",
-    "gelu": "relu",
-    "log": "relu",
-    "logsigmoid": "relu",
-    "mish": "relu",
-    "selu": "leaky_relu",
-    "sigmoid": "hardsigmoid",
-    "silu": "relu",
-    "softmax": "relu",
-    "softplus": "relu",
-    "softsign": "hardtanh",
-    "swish": "relu",
-    "tanh": "hardtanh",
-}
+# Functions that are neither piecewise-linear nor enclosed, and what to use instead.
+SMOOTH = {"erf": "tanh", "exp": "softplus", "log": "softplus", "softmax": "relu"}
 
 
 def refuse_smooth(name: str, where: str) -> NetworkError:
     """Return the error for an activation that is not piecewise-linear, with a replacement."""
     instead = SMOOTH.get(name.lower(), "relu")
     return NetworkError(
-        f"{where} is not piecewise-linear, so no exact answer exists; retrain with {instead!r} "
-        "in its place"
+        f"{where} is not piecewise-linear, nor an activation that FETA encloses; retrain with "
+        f"{instead!r} in its place"
     )

@@ -161,11 +161,6 @@ class Branching(Skip):
         return self.layer(x) if x.sum() > 0 else x
 
 
-class Smooth(Skip):
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(torch.sigmoid(self.layer(x)))
-
-
 class Unknown(Skip):
     def forward(self, x: Tensor) -> Tensor:
         return torch.cumsum(self.layer(x), dim=1)
@@ -187,11 +182,6 @@ class Unknown(Skip):
             Branching,
             "cannot be traced: got .*; expected one that runs the same steps for every row, "
             "without if or for",
-        ),
-        (
-            Smooth,
-            r"sigmoid\(\) in the forward is not piecewise-linear, so no exact answer exists; "
-            r"retrain with 'hardsigmoid'",
         ),
         (Unknown, r"cumsum\(\) in the forward is not supported; expected Linear, ReLU"),
     ],
