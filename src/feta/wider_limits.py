@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.errors import NetworkError, OutsideLimits
 from feta.model import Model
 from feta.space.attribute import Attribute, Real
@@ -36,6 +36,26 @@ def groups(model: Model, people: Matrix) -> list[tuple[Model, Counts]]:
     OutsideLimits
         For the first person whom no model can decide; it names column, row and reason.
     """
+    return [
+        (_widened_model(model, wider, people, rows), rows)
+        for wider, rows in _rows_by_limits(model, people).items()
+    ]
+
+
+def decidable(model: Model, people: Matrix) -> tuple[Flags, OutsideLimits | None]:
+    """Flag the people whom a model can decide; also return the first reason why one cannot be."""
+    flags, first = np.ones(len(people), dtype=bool), None
+    for wider, rows in _rows_by_limits(model, people).items():
+        try:
+            _widened_model(model, wider, people, rows)
+        except OutsideLimits as error:
+            flags[rows] = False
+            first = first or error
+    return flags, first
+
+
+def _rows_by_limits(model: Model, people: Matrix) -> dict[Wider, Counts]:
+    """Return the rows of the people by the wider limits that they need; () for none."""
     limits_by_row: dict[int, list[tuple[str, float, float]]] = {}
     for limit, flags in model.space.open_limits.outside(people):
         attribute = model.space.attribute(limit.column)
@@ -44,14 +64,11 @@ def groups(model: Model, people: Matrix) -> list[tuple[Model, Counts]]:
             wider_limits = _wider_limits(attribute, float(people[row, column]))
             limits_by_row.setdefault(row, []).append((limit.column, *wider_limits))
     if not limits_by_row:
-        return [(model, np.arange(len(people)))]
+        return {(): np.arange(len(people))}
     rows_by_limits: dict[Wider, list[int]] = {}
     for row in range(len(people)):
         rows_by_limits.setdefault(tuple(limits_by_row.get(row, ())), []).append(row)
-    return [
-        (_widened_model(model, wider, people, rows[0]), np.array(rows, dtype=np.int64))
-        for wider, rows in rows_by_limits.items()
-    ]
+    return {wider: np.array(rows, dtype=np.int64) for wider, rows in rows_by_limits.items()}
 
 
 def models_for(model: Model, people: Matrix) -> list[Model]:
@@ -106,8 +123,8 @@ def _round_up_to_power_of_ten(value: float) -> float:
     return float(min(power, np.finfo(np.float64).max))
 
 
-def _widened_model(model: Model, wider: Wider, people: Matrix, row: int) -> Model:
-    """Return the model over wider limits, or reject the person for whom it is needed."""
+def _widened_model(model: Model, wider: Wider, people: Matrix, rows: Counts) -> Model:
+    """Return the model over wider limits, or reject the first person for whom it is needed."""
     if not wider:
         return model
     widened = model.wider.get(wider)
@@ -119,7 +136,7 @@ def _widened_model(model: Model, wider: Wider, people: Matrix, row: int) -> Mode
     except NetworkError as error:
         reason = f"the number is too large for this model: {error}"
     if widened is None:
-        raise refusal(model, people, row, column=column, reason=reason)
+        raise refusal(model, people, int(rows[0]), column=column, reason=reason)
     if len(model.wider) >= MAX_KEPT:
         model.wider.clear()
     model.wider[wider] = widened

@@ -16,6 +16,7 @@ from feta import (
     Integer,
     Model,
     Network,
+    VoteWeights,
     save_model,
     write_onnx,
 )
@@ -213,3 +214,68 @@ def test_several_classes_take_no_level(files: Model, feta_: Run) -> None:
     names = [line.split(",")[1].strip('"') for line in out.splitlines()[1:]]
     assert names == ["abc"[index] for index in expected.decide(encoded("people.csv"))]
     assert len(set(names)) > 1
+
+
+def weighted(files: Model, feta_: Run, votes: str) -> tuple[int, list[bool], str]:
+    """Decide the people with --vote-weights and this [votes] section."""
+    write_onnx(files, "net.onnx")
+    Path("s.toml").write_text(SCHEMA.format(votes=votes))
+    arguments = ["net.onnx", "--schema", "s.toml", "--data", "people.csv"]
+    code, out, err = feta_("predict", *arguments, "--vote-weights", "others.csv")
+    return code, decisions(out), " ".join(err.split())
+
+
+def test_vote_weights_are_those_of_the_vote_in_the_schema(files: Model, feta_: Run) -> None:
+    others, people = encoded("others.csv"), encoded("people.csv")
+    exact = VoteWeights.from_people(SPACE, others)
+    code, found, _ = weighted(files, feta_, "")
+    majority = FairPredictor(files, weights=exact).decide(people).tolist()
+    assert (code, found) == (0, majority)
+    text = '[votes]\nvote = "mean_score"\nlevel = "threshold"\nleast = {}\n'
+    merged = VoteWeights.from_people(SPACE, others, least=12)
+    for least, weights in ((1, exact), (12, merged)):
+        code, found, _ = weighted(files, feta_, text.format(least))
+        predictor = FairPredictor(files, vote="mean_score", weights=weights)
+        assert (code, found) == (0, predictor.decide(people).tolist())
+    assert len(merged.votes) < len(exact.votes)
+    code, found, _ = weighted(files, feta_, '[votes]\nvote = "majority"\nleast = 1\n')
+    assert (code, found) == (0, majority)
+
+
+def test_vote_weights_that_contradict_the_schema_are_refused(files: Model, feta_: Run) -> None:
+    code, _, err = weighted(files, feta_, '[votes]\nweights = "equal"\n')
+    assert code == 2
+    assert 'two settings of weights: got --vote-weights, and weights = "equal" in [votes]' in err
+    for section, which in (("", "the default"), ('level = "keep"\n', "stated there")):
+        code, _, err = weighted(files, feta_, f'[votes]\nvote = "mean_score"\n{section}')
+        assert code == 2
+        assert f'got --vote-weights, and level = "keep" ({which}) in [votes]' in err
+        assert "use --votes-from" in err
+    arguments = ["net.onnx", "--schema", "s.toml", "--data", "people.csv", "--out", "audit"]
+    code, _, err = feta_("audit", *arguments, "--vote-weights", "others.csv")
+    assert code == 2
+    assert "use a file of feta export --votes-from" in " ".join(err.split())
+
+
+def test_people_outside_the_limits_are_in_the_fit(files: Model, feta_: Run) -> None:
+    rows = Path("others.csv").read_text().splitlines()
+    rows += ["20,female,75", "21,male,90", "22,male,-3"]
+    Path("wider.csv").write_text("\n".join(rows) + "\n")
+    arguments = ["--data", "people.csv", "--votes-from", "wider.csv"]
+    code, out, err = feta_("predict", "model.feta", *arguments)
+    assert code == 0
+    assert "2 people have income above the schema's maximum 60: the votes are fitted to" in err
+    assert "1 person has income below the schema's minimum 0: the votes are fitted to" in err
+    assert "votes fitted to 203 people of wider.csv" in err
+    wide = [{"age": 20, "sex": "female", "income": 75}, {"age": 21, "sex": "male", "income": 90},
+            {"age": 22, "sex": "male", "income": -3}]  # fmt: skip
+    people = np.concatenate([encoded("others.csv"), SPACE.encode(wide, limits="open")])
+    with pytest.warns(UserWarning, match="the votes are fitted to") as warned:
+        predictor = FairPredictor.fitted(files, people)
+    assert len(warned) == 2
+    assert decisions(out) == predictor.decide(encoded("people.csv")).tolist()
+    # A strict column, or a sensitive one, still refuses.
+    Path("wider.csv").write_text("\n".join([*rows, "99,male,3"]) + "\n")
+    code, _, err = feta_("predict", "model.feta", *arguments)
+    assert code == 2
+    assert "'age' is invalid: got '99'" in err

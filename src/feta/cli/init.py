@@ -190,7 +190,7 @@ def _checks(decision: Decision, network: Network | None) -> list[str]:
     """Return what a person must check in the schema."""
     checks = [
         "min and max are the limits of this table: widen them to what may occur; in fair "
-        "decisions all sensitive values within them have one vote each, unless --vote-weights "
+        "decisions all sensitive values within them have one vote each, unless --votes-from "
         "states how often each occurs;",
         _decision_check(decision),
     ]

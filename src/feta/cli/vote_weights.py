@@ -12,11 +12,12 @@ from feta.space.vote_weights import VoteWeights
 
 
 def read_vote_weights(
-    path: Path | None, space: FeatureSpace, options: TableOptions
-) -> VoteWeights | None:
-    """Count the sensitive values of a table's people; other columns are not read."""
-    if path is None:
-        return None
+    path: Path, space: FeatureSpace, options: TableOptions, *, least: int = 1
+) -> VoteWeights:
+    """Count the sensitive values of a table's people; other columns are not read.
+
+    People of a combination that fewer than `least` have are counted with the nearest one.
+    """
     sensitive = FeatureSpace(space.sensitive)  # its lattice equals that of the full space
     table = TableFile(path, options)
     names = [attribute.name for attribute in sensitive.attributes]
@@ -28,4 +29,4 @@ def read_vote_weights(
         votes.update(dict(zip(ids, counts, strict=True)))
     assignment_ids = np.array(sorted(votes), dtype=np.int64)
     counts = np.array([votes[number] for number in assignment_ids.tolist()])
-    return VoteWeights(assignment_ids, counts, sensitive)
+    return VoteWeights.from_counts(sensitive, assignment_ids, counts, least=least)

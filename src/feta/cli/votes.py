@@ -15,7 +15,7 @@ from feta.io.table_file import TableFile
 from feta.model import Model
 from feta.predict.fit_votes import fit_votes
 from feta.readers.load import LoadedModel
-from feta.vote.settings import VoteSettings
+from feta.vote.settings import Recommended, VoteSettings
 from feta.vote.stored_votes import StoredVotes
 
 EXACT = (
@@ -40,9 +40,8 @@ def votes_of(loaded: LoadedModel, request: VotesRequest) -> StoredVotes:
     _check_sources(loaded, request)
     if request.votes_from is not None:
         return fitted_votes(loaded, request.votes_from, request)
-    weights = read_vote_weights(request.vote_weights, loaded.model.space, loaded.options)
-    if weights is not None:
-        return StoredVotes(weights=weights)
+    if request.vote_weights is not None:
+        return _weighted_votes(loaded, request.vote_weights, request)
     if loaded.settings is None or not loaded.votes.is_default:
         return loaded.votes
     return _votes_without_people(loaded, loaded.settings, request)
@@ -65,6 +64,31 @@ def _check_sources(loaded: LoadedModel, request: VotesRequest) -> None:
         raise SchemaError(
             "exact weights of nobody: got --exact-weights without --votes-from; expected both"
         )
+
+
+def _weighted_votes(loaded: LoadedModel, path: Path, request: VotesRequest) -> StoredVotes:
+    """Return the vote of the schema with these weights; without [votes], their majority."""
+    settings = loaded.settings
+    if settings is None:
+        return StoredVotes(weights=read_vote_weights(path, loaded.model.space, loaded.options))
+    if settings.weights == "equal":
+        raise SchemaError(
+            'two settings of weights: got --vote-weights, and weights = "equal" in [votes] of the '
+            "schema; expected one; remove one of them"
+        )
+    adapted = settings.adapted(loaded.model)
+    if adapted.level is not None and adapted.vote != "majority":
+        stated = "the default" if isinstance(settings.level, Recommended) else "stated there"
+        instead = "--votes-from" if request.fits else "a file of feta export --votes-from"
+        raise SchemaError(
+            f'a kept level without people: got --vote-weights, and level = "keep" ({stated}) in '
+            f"[votes] of the schema; expected whole people for a level; use {instead}, or write "
+            'level = "threshold"'
+        )
+    for text in adapted.notices:
+        notice(text)
+    weights = read_vote_weights(path, loaded.model.space, loaded.options, least=settings.least)
+    return StoredVotes(adapted.vote, weights=weights)
 
 
 def _votes_without_people(
@@ -99,20 +123,30 @@ def fitted_votes(loaded: LoadedModel, path: Path, request: VotesRequest) -> Stor
         notice(text)
     with show_progress(f"fitting votes to {path.name}"):
         people = _people(loaded.model, TableFile(path, loaded.options))
-        votes = fit_votes(loaded.model, people, adapted)
+        fitted = fit_votes(loaded.model, people, adapted)
+    for text in fitted.notices:
+        notice(text)
+    votes = fitted.votes
     level = "" if votes.level is None else f", level {votes.level:.6g}"
-    notice(f"votes fitted to {len(people):,} people of {path.name}: {votes.vote}{level}")
+    notice(f"votes fitted to {fitted.n_people:,} people of {path.name}: {votes.vote}{level}")
     return replace(votes, fitted_on=_digest(path))
 
 
 def _people(model: Model, table: TableFile) -> Matrix:
+    """Return the people of a table, inside or outside the limits of other columns."""
     names = [
         attribute.name for attribute in model.space.attributes if attribute.name in table.names
     ]
     rows = [
-        chunk.encode(model.space) for chunk in table.chunks(set(names), typed=table.formats(names))
+        chunk.encode(model.space, admit=_everybody)
+        for chunk in table.chunks(set(names), typed=table.formats(names))
     ]
     return np.concatenate([np.zeros((0, model.space.width)), *rows])
+
+
+def _everybody(people: Matrix) -> None:
+    """Admit all people: `fit_votes` leaves out those whom the model cannot decide."""
+    del people
 
 
 def _same_content(first: Path, second: Path) -> bool:

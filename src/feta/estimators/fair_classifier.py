@@ -185,9 +185,10 @@ class FairClassifier(MajorityClassifier):
         if self._voter is None:
             return self._majority(people, settings)
         settings = settings.adapted(self._voter)
-        for text in settings.notices:
+        fitted = fit_votes(self._voter, people, settings)
+        for text in (*settings.notices, *fitted.notices):
             warnings.warn(text, stacklevel=5)
-        return fit_votes(self._voter, people, settings)
+        return fitted.votes
 
     def _majority(self, people: Matrix, settings: VoteSettings) -> StoredVotes:
         """Return the weighted majority of the estimator's own labels."""

@@ -101,7 +101,9 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         Parameters
         ----------
         X
-            The people, with their sensitive columns: a frame, or an array of numbers.
+            The people, with their sensitive columns: a frame, or an array of numbers. They may be
+            outside the limits of columns that are neither sensitive nor strict. Votes by means
+            are fitted to those of them whom the model can decide; a warning counts the others.
         y
             The target of each person: a class, or for regression a number.
 
@@ -124,7 +126,7 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         takes_rows = isinstance(inner(self.estimator), self.takes_rows)
         # A pipeline gets empty cells unchanged, and may handle them.
         self._learn_space(frame, missing_cells=not takes_rows)
-        people = self.space_.encode(frame)
+        people = self.space_.encode(frame, limits="open")
         as_frame = isinstance(X, pd.DataFrame)
         names_matter = as_frame and not takes_rows
         trained = trained_columns(self.estimator, self.space_) if names_matter else None
@@ -358,7 +360,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             raw_table = None if takes_rows else raw
             with warnings.catch_warnings():  # the space was chosen for this table
                 warnings.simplefilter("ignore", UnseenValueWarning)
-                network = read_sklearn(read, self.space_, people=people, table=raw_table)
+                inside = self._inside(people)
+                network = read_sklearn(read, self.space_, people=inside, table=raw_table)
             self.model_: Model | None = self._model(network)
             self.guarantee_ = self.promise + (SAMPLED if network.provenance == "sampled" else "")
         except NetworkError as error:
@@ -369,6 +372,13 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             warnings.warn(f"the weaker guarantee holds: {self.guarantee_}", stacklevel=3)
         self.votes_: StoredVotes = self._fit_votes(people)
         self._ballot = replace(self._ballot, weights=self.votes_.weights)
+
+    def _inside(self, people: Matrix) -> Matrix:
+        """Return the people inside all limits, where the reading can be compared."""
+        flags = np.ones(len(people), dtype=bool)
+        for _, outside in self.space_.open_limits.outside(people):
+            flags &= ~outside
+        return people[flags]
 
     def _frame(self, X: People) -> pd.DataFrame:
         """Return people as a frame with all its columns."""

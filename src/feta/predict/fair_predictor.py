@@ -113,7 +113,10 @@ class FairPredictor:
         model
             The model that scores the counterparts.
         people
-            Encoded people with their sensitive columns, other than those to be decided.
+            Encoded people with their sensitive columns, other than those to be decided; their
+            order has no influence. They may be outside the limits of columns that are not
+            sensitive (`space.encode(table, limits="open")`). A warning counts those whom the
+            model cannot decide there; the votes are fitted to the others.
         vote
             What counterparts contribute; "majority" has no level.
         weights
@@ -129,9 +132,10 @@ class FairPredictor:
             stored one. 1 stores exact weights, which may reveal single people.
         """
         settings = VoteSettings(vote, weights, level, least).adapted(model)
-        for text in settings.notices:
+        fitted = fit_votes(model, np.asarray(people, dtype=np.float64), settings)
+        for text in (*settings.notices, *fitted.notices):
             warnings.warn(text, stacklevel=2)
-        return cls.voting(model, fit_votes(model, people, settings), engine)
+        return cls.voting(model, fitted.votes, engine)
 
     @classmethod
     def load(cls, path: str | Path, engine: str = "auto") -> Self:

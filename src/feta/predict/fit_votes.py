@@ -1,53 +1,66 @@
 """Weights, ballot and level of a vote, fitted once on other people."""
 
 import hashlib
-from collections import Counter
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
-from feta.engine.budget_tracker import BudgetTracker
-from feta.engine.means import MeanSums
-from feta.engine.protocol import UNLIMITED
-from feta.errors import SchemaError, Undecided
+from feta.arrays import Matrix
+from feta.errors import SchemaError
 from feta.model import Model
+from feta.predict.crowd import Crowd, CrowdSums
+from feta.predict.fit_ballot import fit_ballot, people_near
+from feta.predict.fit_level import Level, n_at_level, nearest_level
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
-from feta.vote.graded_ballot import EVEN_CELLS, GradedBallot
+from feta.vote.graded_ballot import GradedBallot
 from feta.vote.mean_decision import mean_decision
-from feta.vote.probability import probability_at
 from feta.vote.settings import VoteSettings
 from feta.vote.stored_votes import StoredVotes
-from feta.vote.totals import Totals, score_range
+from feta.wider_limits import decidable
 
-# People whose counterparts the thresholds of a ballot are fitted to, and their counterparts.
-BALLOT_PEOPLE = 400
-BALLOT_SCORES = 100_000
+# A ballot is fitted to people near the cut-off, which the ballot before it locates.
+BALLOTS = 2
+
+# A kept level that misses by more than this share and by more people is worth a notice.
+WORTH_SHARE, WORTH_PEOPLE = 0.01, 5
 
 
-def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> StoredVotes:
-    """Fit weights, ballot and level to people, once; the settings must fit the model."""
-    model.space.check(people)
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedVotes:
+    """Votes that are fitted to people, and what the user should know about the fit."""
+
+    votes: StoredVotes
+    n_people: int
+    notices: tuple[str, ...] = ()
+
+
+def fit_votes(model: Model, people: Matrix, settings: VoteSettings) -> FittedVotes:
+    """Fit weights, ballot and level to people, once; the settings must fit the model.
+
+    People may be outside the limits of columns that are not sensitive. Those whom the model cannot
+    decide there are left out. The order of the people has no influence, except on the digest.
+    """
+    model.space.check(people, limits="open")
+    digest = hashlib.sha256(people.astype(np.dtype("<f8")).tobytes()).hexdigest()
+    people, notices = _decidable(model, people)
     if settings.needs_people and not len(people):
         raise SchemaError(
             "votes without people: got 0 people; expected people to whom weights and level are "
             "fitted, other than those to be decided"
         )
     weights = fitted_weights(model.space, people, settings)
-    digest = hashlib.sha256(people.astype(np.dtype("<f8")).tobytes()).hexdigest()
     votes = StoredVotes(settings.vote, None, weights, None, digest)
     mean = mean_decision(model, settings.vote, None, None)
-    level = settings.level
-    if mean is None or mean.cutoff is None or level is None:
-        return votes
-    asked = Asked.of(model, people, level)
-    found = asked.level(MeanSums(model, mean.vote, weights))
-    if mean.vote.unit == 1:  # scores need no ballot
-        return replace(votes, level=found)
-    ballot = fit_ballot(MeanSums(model, mean.vote, weights), asked.people, found)
-    return replace(votes, ballot=ballot, level=asked.level(MeanSums(model, ballot, weights)))
+    if mean is None or mean.cutoff is None or settings.level is None:
+        return FittedVotes(votes, len(people), notices)
+    crowd = Crowd.of(model, people).voted(weights)
+    level = Level.of(settings.level, crowd)
+    sums = _sums(crowd, votes, level)
+    votes = replace(votes, level=nearest_level(sums, level))
+    if isinstance(sums.vote, GradedBallot):  # scores need no ballot
+        votes = replace(votes, ballot=sums.vote)
+    return FittedVotes(votes, len(people), (*notices, *_missed(sums, level, votes.level)))
 
 
 def fitted_weights(
@@ -62,159 +75,44 @@ def fitted_weights(
     return weights
 
 
-def fit_ballot(sums: MeanSums, people: Matrix, level: float) -> GradedBallot:
-    """Return a ballot with many thresholds where people near the cut-off have their counterparts.
-
-    Half of the thresholds are even steps; the others are quantiles of the probabilities that these
-    counterparts have.
-    """
-    model, weights = sums.model, sums.weights
-    scale, totals = sums.scale(people[:1]), all_totals(sums, people)
-    distance = np.abs(totals.middles[:, 0] / scale - level)
-    near = np.argsort(distance, kind="stable")[:BALLOT_PEOPLE]
-    scores = np.sort(np.concatenate([_scores(model, people[row], weights) for row in near]))
-    chosen = scores[np.linspace(0, len(scores) - 1, EVEN_CELLS // 2).round().astype(int)]
-    link = model.scorer.link
-    steps = [number / (EVEN_CELLS // 2) for number in range(1, EVEN_CELLS // 2)]
-    fitted = [probability_at(float(score), link) for score in np.unique(chosen)]
-    return GradedBallot.at(link, [*steps, *fitted])
-
-
-def _scores(model: Model, person: Vector, weights: VoteWeights | None) -> Vector:
-    """Return scores of a person's counterparts that have votes, evenly chosen if there are many."""
-    n_all = model.relation.size if weights is None else len(weights.assignment_ids)
-    n_chosen = min(n_all, max(1, BALLOT_SCORES // BALLOT_PEOPLE))
-    chosen = np.linspace(0, n_all - 1, n_chosen).round().astype(np.int64)
-    ids = chosen if weights is None else weights.assignment_ids[chosen]
-    lows, highs = score_range(model.restricted.counterparts(person[None, :], ids))
-    middles = lows / 2 + highs / 2
-    return np.asarray(middles[np.isfinite(middles)])
+def _decidable(model: Model, people: Matrix) -> tuple[Matrix, tuple[str, ...]]:
+    """Return the people whom the model decides; notices count those outside the limits."""
+    flags, refusal = decidable(model, people)
+    notices = [
+        limit.fitted_words(int((outside & flags).sum()))
+        for limit, outside in model.space.open_limits.outside(people)
+        if (outside & flags).any()
+    ]
+    if refusal is not None:
+        n_refused = int((~flags).sum())
+        who = "1 person is" if n_refused == 1 else f"{n_refused:,} people are"
+        notices.append(
+            f"{who} left out of the votes: {refusal.column!r} {refusal.what}; the votes are "
+            "fitted to the others"
+        )
+    return people[flags], tuple(notices)
 
 
-def all_totals(sums: MeanSums, people: Matrix) -> Totals:
-    """Return the sums of all people."""
-    tracker = BudgetTracker(UNLIMITED)
-    parts = [sums.bounded(people[group], tracker) for group in sums.groups(len(people), people)]
-    return Totals(
-        np.concatenate([part.lows for part in parts]),
-        np.concatenate([part.highs for part in parts]),
+def _sums(crowd: Crowd, votes: StoredVotes, level: Level) -> CrowdSums:
+    """Return the sums that the level is compared with, on a ballot that is fitted to people."""
+    mean = mean_decision(crowd.model, votes.vote, level.stated, None)
+    assert mean is not None  # a majority has no level
+    sums = CrowdSums(crowd, mean.vote, votes.weights)
+    if isinstance(mean.vote, GradedBallot):
+        for _ in range(BALLOTS):
+            ballot = fit_ballot(crowd, people_near(sums, level), votes.weights, level)
+            sums = CrowdSums(crowd, ballot, votes.weights)
+    return sums
+
+
+def _missed(sums: CrowdSums, level: Level, fitted: float | None) -> tuple[str, ...]:
+    """Return a notice if the level keeps the share of favorable decisions only roughly."""
+    if level.n_favorable is None or fitted is None:
+        return ()
+    reached, n_people = n_at_level(sums, fitted), int(sums.crowd.numbers.sum())
+    if abs(reached - level.n_favorable) <= max(WORTH_PEOPLE, WORTH_SHARE * n_people):
+        return ()
+    return (
+        f"the level is kept roughly: the vote is favorable to {reached / n_people:.1%} of these "
+        f"people, the model to {level.n_favorable / n_people:.1%}, because many means are equal",
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """The people of different keys, how many there are of each, and what level is asked for."""
-
-    people: Matrix
-    numbers: Counts
-    n_favorable: int | None  # that should be favorable; None: the level is given
-    given: float
-
-    @classmethod
-    def of(cls, model: Model, people: Matrix, level: float | str) -> "Asked":
-        """Deduplicate people by their keys."""
-        keys = [bytes(key) for key in model.relation.keys(people)]
-        index = {key: row for row, key in reversed(list(enumerate(keys)))}
-        counts = Counter(keys)
-        rows = sorted(index.values())
-        keep = isinstance(level, str)
-        return cls(
-            people[rows],
-            np.array([counts[keys[row]] for row in rows], dtype=np.int64),
-            int(model.decide(people).sum()) if keep else None,
-            0.0 if isinstance(level, str) else float(level),
-        )
-
-    def level(self, sums: MeanSums) -> float:
-        """Return the level at which the number of favorable people is nearest to the one asked for.
-
-        Of two levels that are equally near, the one with more favorable people is taken.
-        """
-        if self.n_favorable is None:
-            return self.given
-        sign = 1 if sums.model.rule.favors == "above" else -1
-        totals = all_totals(sums, self.people)
-        lows, highs = totals.first()
-        lows, highs = (lows, highs) if sign == 1 else (-highs, -lows)
-        clusters = self._clusters(sums, lows, highs, sign)
-        return sign * _between(clusters, self.n_favorable, sums.scale(self.people[:1]))
-
-    def _clusters(self, sums: MeanSums, lows: Vector, highs: Vector, sign: int) -> list["_Cluster"]:
-        """Sort people from the highest mean; those whose bounds overlap are one cluster.
-
-        The cluster at which the level is sought is resolved exactly.
-        """
-        order = np.argsort(-highs, kind="stable")
-        clusters: list[_Cluster] = []
-        for row in order.tolist():
-            if clusters and highs[row] >= clusters[-1].low:
-                clusters[-1].add(row, lows[row], highs[row], int(self.numbers[row]))
-            else:
-                clusters.append(_Cluster([row], lows[row], highs[row], int(self.numbers[row])))
-        done, result = 0, list[_Cluster]()
-        for cluster in clusters:
-            done += cluster.number
-            if done - cluster.number < (self.n_favorable or 0) < done and len(cluster.rows) > 1:
-                result += self._resolved(sums, cluster, sign)
-            else:
-                result.append(cluster)
-        return result
-
-    def _resolved(self, sums: MeanSums, cluster: "_Cluster", sign: int) -> list["_Cluster"]:
-        """Divide a cluster by the exact sums of its people."""
-        if cluster.low == cluster.high:  # equal integers
-            return [cluster]
-        by_total: dict[Fraction, list[int]] = {}
-        for row in cluster.rows:
-            totals = sums.exact(self.people[row : row + 1], BudgetTracker(UNLIMITED))
-            if totals is None:
-                raise Undecided((row,), "its mean is not exact")
-            by_total.setdefault(sign * totals[0], []).append(row)
-        return [
-            _Cluster(rows, total, total, int(self.numbers[rows].sum()))
-            for total, rows in sorted(by_total.items(), reverse=True)
-        ]
-
-
-@dataclass(slots=True)
-class _Cluster:
-    """People whose means are equal, or too close to distinguish."""
-
-    rows: list[int]
-    low: float | Fraction
-    high: float | Fraction
-    number: int  # of people
-
-    def add(self, row: int, low: float, high: float, number: int) -> None:
-        self.rows.append(row)
-        self.low, self.high = min(self.low, low), max(self.high, high)
-        self.number += number
-
-
-def _between(clusters: list[_Cluster], n_favorable: int, scale: int) -> float:
-    """Return a float64 between the clusters that are favorable and the others."""
-    counts = np.cumsum([0, *(cluster.number for cluster in clusters)])
-    distances = np.abs(counts - n_favorable)
-    n_taken = int(np.flatnonzero(distances == distances.min())[-1])  # the most favorable one
-    if n_taken == 0:
-        return float(np.nextafter(float(Fraction(clusters[0].high) / scale), np.inf))
-    low = Fraction(clusters[n_taken - 1].low) / scale
-    if n_taken == len(clusters):
-        return _at_most(low)
-    high = Fraction(clusters[n_taken].high) / scale
-    middle = float((low + high) / 2)
-    if high < Fraction(middle) <= low:
-        return middle
-    level = _at_most(low)
-    if Fraction(level) <= high:
-        raise SchemaError(
-            "no level separates the people: got two means that no float64 separates; expected "
-            "different people; set the level yourself"
-        )
-    return level
-
-
-def _at_most(number: Fraction) -> float:
-    """Return the highest float64 that is not above a number."""
-    nearest = float(number)
-    return nearest if Fraction(nearest) <= number else float(np.nextafter(nearest, -np.inf))

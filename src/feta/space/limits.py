@@ -41,8 +41,6 @@ class Outside:
 
     def words(self, count: int, how: Decided = "proved") -> str:
         """Return a sentence about the number of these people and how they are decided."""
-        who = "1 person has" if count == 1 else f"{count:,} people have"
-        which = "maximum" if self.side == "above" else "minimum"
         they = "this person is" if count == 1 else "they are"
         whose = "this person's" if count == 1 else "their"
         basis = {
@@ -50,8 +48,17 @@ class Outside:
             "sampled": f", with error bounds for {whose} own values",
             "counted": " by the estimator's own predict",
         }
-        limit = f"the schema's {which} {self.limit:,.10g}"
-        return f"{who} {self.column} {self.side} {limit}: {they} decided{basis[how]}"
+        return f"{self._who(count)}: {they} decided{basis[how]}"
+
+    def fitted_words(self, count: int) -> str:
+        """Return a sentence about the number of these people, if votes are fitted to them."""
+        them = "this person" if count == 1 else "them"
+        return f"{self._who(count)}: the votes are fitted to {them} as well"
+
+    def _who(self, count: int) -> str:
+        who = "1 person has" if count == 1 else f"{count:,} people have"
+        which = "maximum" if self.side == "above" else "minimum"
+        return f"{who} {self.column} {self.side} the schema's {which} {self.limit:,.10g}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,15 +49,22 @@ class VoteWeights:
         Weights that are stored should not reveal single people. With `least`, an assignment of
         fewer people is not listed, and its people vote for the nearest listed one.
         """
-        space.check(people)
+        space.check(people, limits="open")  # other columns are not counted
         _check_lattice(space)
         assignment_ids, votes = np.unique(space.lattice.assignment_ids(people), return_counts=True)
+        return cls.from_counts(space, assignment_ids, votes, least=least)
+
+    @classmethod
+    def from_counts(
+        cls, space: FeatureSpace, assignment_ids: Counts, votes: Counts, *, least: int = 1
+    ) -> "VoteWeights":
+        """Return weights from the number of people of each assignment; see `from_people`."""
         _check_arrays(assignment_ids, votes)
         listed = votes >= least
-        if len(votes) and not listed.any():
+        if not listed.any():
             raise SchemaError(
                 f"no sensitive assignment has {least} people: got at most {votes.max()} of "
-                f"{len(people)}; expected {least} or more, so that the weights reveal nobody; "
+                f"{votes.sum()}; expected {least} or more, so that the weights reveal nobody; "
                 "declare fewer sensitive columns, give more people, or store exact weights "
                 "(--exact-weights, or least=1)"
             )

@@ -5,11 +5,12 @@ exactly with a cut-off. On a graded ballot, each counterpart has a grade: a step
 score, with stored thresholds and integer grades. The sum of grades is an integer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
+from math import ceil, floor
 from typing import Self
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from feta.arrays import Counts, Vector, frozen
 from feta.errors import SchemaError
 from feta.scorer.exact_scores import ExactScores
-from feta.scorer.protocol import CounterpartPoints, Link
+from feta.scorer.protocol import CounterpartPoints, Link, Side
 from feta.vote.probability import score_of
 from feta.vote.totals import ExactTotals, Steps, Totals, score_range
 
@@ -26,6 +27,31 @@ UNIT = 2**20
 
 # Cells between the thresholds of a ballot that is not fitted.
 EVEN_CELLS = 1024
+
+# Ballots with different cut-offs that are kept in memory.
+MAX_CACHED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A cut-off as a threshold of a ballot: all grades are on the sides of their scores."""
+
+    score: float  # the lowest on the upper side
+    probability: float
+    favors: Side = "above"  # a mean that equals the probability is on this side
+
+    def among(self, cells: Mapping[float, float]) -> dict[float, float]:
+        """Return the probabilities by score with this one, without those that contradict it."""
+        before = {s: p for s, p in cells.items() if s < self.score and p < self.probability}
+        after = {s: p for s, p in cells.items() if s > self.score and p > self.probability}
+        return before | {self.score: self.probability} | after
+
+    def separated(self, thresholds: Vector, grades: Counts) -> Counts:
+        """Return the grades, those below the cut-off lower than it, and those above higher."""
+        cut = Fraction(self.probability) * UNIT
+        below = ceil(cut) - 1 if self.favors == "above" else floor(cut)
+        upper = np.concatenate([[-np.inf], thresholds]) >= self.score
+        return np.where(upper, np.maximum(grades, below + 1), np.minimum(grades, below))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,20 +88,27 @@ class GradedBallot:
         object.__setattr__(self, "grades", grades)
 
     @classmethod
-    @cache
-    def even(cls, link: Link) -> Self:
-        """Return the ballot whose cells have the same width as probabilities."""
-        return cls.at(link, [number / EVEN_CELLS for number in range(1, EVEN_CELLS)])
+    @lru_cache(maxsize=MAX_CACHED)
+    def even(cls, link: Link, edge: Edge | None = None) -> Self:
+        """Return the ballot whose cells have the same width as probabilities, and an edge."""
+        return cls._of(_even_cells(link), edge)
 
     @classmethod
-    def at(cls, link: Link, probabilities: Iterable[float]) -> Self:
+    def at(cls, link: Link, probabilities: Iterable[float], edge: Edge | None = None) -> Self:
         """Return the ballot with thresholds at these probabilities; a grade is a cell's middle."""
-        cells = {score_of(p, link): p for p in sorted({p for p in probabilities if 0 < p < 1})}
+        return cls._of(_cells(link, probabilities), edge)
+
+    @classmethod
+    def _of(cls, cells: Mapping[float, float], edge: Edge | None) -> Self:
+        """Return the ballot with these probabilities, by the score at which each is reached."""
+        if edge is not None:
+            cells = edge.among(cells)
         edges = [0.0, *cells.values(), 1.0]
         middles = [
             round(UNIT * (Fraction(low) + Fraction(high)) / 2) for low, high in pairwise(edges)
         ]
-        return cls(np.array(list(cells)), np.array(middles, dtype=np.int64))
+        thresholds, grades = np.array(list(cells)), np.array(middles, dtype=np.int64)
+        return cls(thresholds, grades if edge is None else edge.separated(thresholds, grades))
 
     @property
     def steps(self) -> Steps:
@@ -122,3 +155,13 @@ class GradedBallot:
         while index < len(self.thresholds) and Fraction(float(self.thresholds[index])) <= score:
             index += 1
         return index
+
+
+def _cells(link: Link, probabilities: Iterable[float]) -> dict[float, float]:
+    """Return probabilities between 0 and 1 by the score at which a link gives them."""
+    return {score_of(p, link): p for p in sorted({p for p in probabilities if 0 < p < 1})}
+
+
+@cache
+def _even_cells(link: Link) -> Mapping[float, float]:
+    return _cells(link, (number / EVEN_CELLS for number in range(1, EVEN_CELLS)))

@@ -8,16 +8,18 @@ import numpy as np
 
 from feta.errors import SchemaError, unknown_choice
 from feta.model import Model
+from feta.rule.protocol import Rule
 from feta.scorer.protocol import SHARES, has_scores
 from feta.space.vote_weights import VoteWeights
 from feta.vote.class_means import ClassMeans
 from feta.vote.cutoff import CutOff
-from feta.vote.graded_ballot import UNIT, GradedBallot
+from feta.vote.graded_ballot import UNIT, Edge, GradedBallot
 from feta.vote.probability import (
     CLASS_LINKS,
     PROBABILITY_LINKS,
     no_probability,
     probability_at,
+    score_of,
 )
 from feta.vote.score_mean import ScoreMean
 from feta.vote.softmax_mean import SoftmaxMean
@@ -25,6 +27,10 @@ from feta.vote.totals import MeanVote, SumRule
 
 # Sums of grades are integers that float64 holds exactly.
 LARGEST_SUM = 2**53
+
+# Bounds on the probability of a threshold. A mean of grades that is lower is 0, one that is
+# higher is 1, so that a probability that float64 rounds to 0 or 1 separates the two sides.
+SMALLEST, LARGEST = 2.0**-53, 1 - 2.0**-53
 
 VoteName = Literal["majority", "mean_score", "mean_probability"]
 VOTES: tuple[VoteName, ...] = ("majority", "mean_score", "mean_probability")
@@ -90,8 +96,32 @@ def _of_threshold(
         raise no_probability(link)
     if link in SHARES:
         return _of_shares(model, level, ballot)
-    own = probability_at(threshold, link) if level is None else level
-    return MeanDecision(ballot or GradedBallot.even(link), CutOff(own, favors))
+    if level is not None:
+        even = GradedBallot.even(link, edge_at(model, level))
+        return MeanDecision(ballot or even, CutOff(level, favors))
+    own = min(max(probability_at(threshold, link), SMALLEST), LARGEST)
+    edge = Edge(_first_above(model.rule, threshold), own, favors)
+    return MeanDecision(ballot or GradedBallot.even(link, edge), CutOff(own, favors))
+
+
+def edge_at(model: Model, level: float) -> Edge | None:
+    """Return a level as a threshold of a ballot; None if no score has this probability."""
+    if not 0 < level < 1:
+        return None
+    score = score_of(level, model.scorer.link)
+    return Edge(_first_above(model.rule, score), level, model.rule.favors)
+
+
+def _first_above(rule: Rule, score: float) -> float:
+    """Return the lowest float64 on the upper side of a cut-off.
+
+    A score on the cut-off is on the side that the rule decides. For the lower side, the next
+    float64 is the first one above.
+    """
+    ties_favorable = rule.kernel_rule.ties_favorable
+    if ties_favorable == (rule.favors == "above"):
+        return score
+    return float(np.nextafter(score, np.inf))
 
 
 def _of_shares(model: Model, level: float | None, ballot: GradedBallot | None) -> MeanDecision:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -21,6 +21,7 @@ from feta import (
     FeatureSpace,
     Integer,
     Model,
+    Real,
     Schema,
     SchemaError,
     read_model,
@@ -245,3 +246,25 @@ def test_rare_combinations_need_an_explicit_request() -> None:
     exact = FairClassifier(LogisticRegression(), SPACE, least=1).fit(few, labels)
     assert exact.votes_.weights is not None
     assert exact.votes_.weights.total == len(few)
+
+
+def test_votes_are_fitted_to_people_outside_the_limits() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], 200), "income": rng.uniform(0, 60, 200).round(1)}
+    )
+    labels = frame.income + 5 * (frame.sex == "m") + rng.normal(0, 5, 200) > 30
+    space = FeatureSpace(
+        (Categorical("sex", ("f", "m"), sensitive=True), Real("income", 0.0, 40.0))
+    )
+    encoder = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    estimator = make_pipeline(encoder, LogisticRegression())
+    n_outside = int((frame.income > 40).sum())
+    with pytest.warns(UserWarning, match=f"{n_outside} people have income above .* maximum 40"):
+        fair = FairClassifier(estimator, space).fit(frame, labels)
+    assert fair.votes_.weights is not None
+    assert fair.votes_.weights.total == len(frame)
+    wide = FeatureSpace((*space.attributes[:1], Real("income", 0.0, 60.0)))
+    expected = FairClassifier(estimator, wide).fit(frame, labels)
+    inside = frame[frame.income <= 40]
+    assert (fair.predict(inside) == expected.predict(inside)).all()
