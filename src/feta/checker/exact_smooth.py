@@ -31,6 +31,7 @@ class StoredStep:
 
     function: str  # empty for pieces
     parameter: Fraction
+    on: tuple[float, ...]  # of the function: 1 for each neuron that it changes; empty: all
     pieces: tuple[list[list[Fraction]], ...]  # breaks, slopes, intercepts, (pieces, neurons or 1)
     weight: list[list[Fraction]]
     bias: list[Fraction]
@@ -39,6 +40,7 @@ class StoredStep:
     def of(cls, arrays: dict[str, Array]) -> "StoredStep":
         """Convert the arrays of a layer."""
         function, parameter = "", Fraction(1)
+        on: tuple[float, ...] = ()
         pieces: tuple[list[list[Fraction]], ...] = ()
         if "function" in arrays:
             function = bytes(arrays["function"].tolist()).decode()
@@ -48,10 +50,16 @@ class StoredStep:
                     f"unknown activation in what is re-checked: got {function!r}; expected one of "
                     f"{', '.join(map(repr, FUNCTIONS))}"
                 )
+            on = tuple(arrays["on"].tolist()) if "on" in arrays else ()
+            if on and (len(on) != np.shape(arrays["weight"])[1] or not set(on) <= {0.0, 1.0}):
+                raise CertificateError(
+                    f"invalid neurons of the activation {function!r} in what is re-checked: got "
+                    f"{len(on)} numbers; expected 0 or 1 for each neuron"
+                )
         else:
             pieces = tuple(_fractions(arrays[name]) for name in ("breaks", "slopes", "intercepts"))
         bias = [Fraction(number) for number in arrays["bias"].tolist()]
-        return cls(function, parameter, pieces, _fractions(arrays["weight"]), bias)
+        return cls(function, parameter, on, pieces, _fractions(arrays["weight"]), bias)
 
     def apply(self, values: Sequence[Interval]) -> list[Interval]:
         """Return intervals of the layer's values."""
@@ -67,6 +75,8 @@ class StoredStep:
 
     def _activate(self, ends: Interval, neuron: int) -> Interval:
         if self.function:
+            if self.on and not self.on[neuron]:
+                return ends
             return enclose(self.function, ends, self.parameter)
         breaks, slopes, intercepts = (
             [row[neuron % len(row)] for row in part] for part in self.pieces

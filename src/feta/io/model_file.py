@@ -364,7 +364,8 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
 
 def _build_activation(name: str, prefix: str, arrays: Mapping[str, Array]) -> Activation | Smooth:
     if f"{prefix}parameter" in arrays:
-        return Smooth(name, float(arrays[f"{prefix}parameter"].item()))
+        parameter = float(arrays[f"{prefix}parameter"].item())
+        return Smooth(name, parameter, arrays.get(f"{prefix}on"))
     return Activation(name, *(arrays[prefix + field] for field in PIECES))
 
 

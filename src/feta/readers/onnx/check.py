@@ -1,5 +1,6 @@
 """Comparison of a network with its ONNX graph, evaluated in float64."""
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def check_graph(model: "onnx.ModelProto", network: Network, state: GraphState) -
             _remove_squash(double)  # it would hide differences between large scores
         try:
             with np.errstate(all="ignore"):
-                evaluator = ReferenceEvaluator(double, new_ops=[_batch_norm_operator()])
+                evaluator = ReferenceEvaluator(double, new_ops=_operators())
                 scores = _evaluate(evaluator, model, state, rows)
         except Exception as error:  # the evaluator may raise anything
             reason = " ".join(str(error).split())[:200]
@@ -60,6 +61,34 @@ def _remove_squash(model: "onnx.ModelProto") -> None:
             node.op_type = "Identity"
             del node.attribute[:]
             return
+
+
+def _operators() -> list[type]:
+    """Return operators that the reference evaluator computes differently, or in float32 only."""
+    from onnx.reference.op_run import OpRun  # noqa: PLC0415 - slow to import
+
+    class Gelu(OpRun):
+        op_domain = ""
+
+        def _run(self, x: Array, *, approximate: str = "none", **_: object) -> tuple[Array]:
+            if approximate == "tanh":
+                inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+                return (np.asarray(x * (1 + np.tanh(inner)) / 2),)
+            return (np.asarray(x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2),)
+
+    class HardSwish(OpRun):
+        op_domain = ""
+
+        def _run(self, x: Array, **_: object) -> tuple[Array]:
+            return (np.asarray(x * np.clip(x / 6 + 0.5, 0, 1)),)
+
+    class Erf(OpRun):
+        op_domain = ""
+
+        def _run(self, x: Array, **_: object) -> tuple[Array]:
+            return (np.asarray(np.vectorize(math.erf)(x)),)
+
+    return [_batch_norm_operator(), Gelu, HardSwish, Erf]
 
 
 def _batch_norm_operator() -> type:

@@ -116,21 +116,26 @@ def _div(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
 
 
 def _shift(state: GraphState, constant: Array, sign: float, where: str) -> None:
-    last = state.builder.open_layer(state.width)
     shift = sign * vector_of(constant, state.width, where)
-    cancelled = np.abs(last.bias) + np.abs(shift) + last.cancelled_magnitude
-    state.builder.affine[-1] = Affine(last.weight, last.bias + shift, cancelled)
+
+    def change(last: Affine) -> Affine:
+        cancelled = np.abs(last.bias) + np.abs(shift) + last.cancelled_magnitude
+        return Affine(last.weight, last.bias + shift, cancelled)
+
+    state.builder.fold(change, state.width)
 
 
 def _scale(state: GraphState, constant: Array, where: str, *, divide: bool = False) -> None:
-    last = state.builder.open_layer(state.width)
     factor = vector_of(constant, state.width, where)
     apply = np.divide if divide else np.multiply
-    cancelled = apply(np.abs(last.bias) + last.cancelled_magnitude, np.abs(factor))
-    state.builder.scale_tables(apply(np.ones(state.width), factor).tolist())
-    state.builder.affine[-1] = Affine(
-        apply(last.weight, factor[:, None]), apply(last.bias, factor), cancelled
-    )
+
+    def change(last: Affine) -> Affine:
+        cancelled = apply(np.abs(last.bias) + last.cancelled_magnitude, np.abs(factor))
+        return Affine(
+            apply(last.weight, factor[:, None]), apply(last.bias, factor), cancelled
+        )
+
+    state.builder.fold(change, state.width, apply(np.ones(state.width), factor))
 
 
 def _relu(state: GraphState, node: "onnx.NodeProto", where: str) -> None:

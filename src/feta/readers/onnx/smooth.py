@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feta.errors import NetworkError
+from feta.readers.onnx.fuse import LOG_SIGMOID, SILU
 from feta.readers.onnx.state import GraphState, options_of
 from feta.scorer.network.smooth.activation import SELU_ALPHA, SELU_SCALE, Smooth
 
@@ -24,6 +25,29 @@ def _plain(name: str) -> Reader:
         state.builder.activate(Smooth(name), where)
 
     return read
+
+
+def _scaled(name: str) -> Reader:
+    """Read s·f(x / s), if there is a second input s."""
+
+    def read(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
+        options_of(node, {})
+        _activate_scaled(state, node, Smooth(name), where)
+
+    return read
+
+
+def _activate_scaled(
+    state: GraphState, node: "onnx.NodeProto", step: Smooth, where: str
+) -> None:
+    if len(node.input) == 1:
+        state.builder.activate(step, where)
+        return
+    scale = float(state.finite_constant(node.input[1], where).item())
+    zeros = np.zeros(state.width)
+    state.builder.scale(np.full(state.width, 1 / scale), zeros, state.width)
+    state.builder.activate(step, where)
+    state.builder.scale(np.full(state.width, scale), zeros, state.width)
 
 
 def _with_alpha(name: str) -> Reader:
@@ -52,14 +76,16 @@ def _gelu(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
         raise NetworkError(
             f"{where} has an unsupported form: got {form!r}; expected 'none' or 'tanh'"
         )
-    state.builder.activate(Smooth("gelu_tanh" if form == "tanh" else "gelu"), where)
+    _activate_scaled(state, node, Smooth("gelu_tanh" if form == "tanh" else "gelu"), where)
 
 
 SMOOTH_READERS: dict[str, Reader] = {
     "Celu": _with_alpha("celu"),
     "Elu": _with_alpha("elu"),
     "Gelu": _gelu,
-    "HardSwish": _plain("hardswish"),
+    LOG_SIGMOID: _plain("logsigmoid"),
+    SILU: _plain("silu"),
+    "HardSwish": _scaled("hardswish"),
     "Mish": _plain("mish"),
     "Selu": _selu,
     "Softplus": _plain("softplus"),

@@ -151,11 +151,6 @@ class Skip(nn.Module):
         return torch.relu(self.layer(x)) + x
 
 
-class Joined(Skip):
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([torch.relu(self.layer(x)), x], dim=1)
-
-
 class Branching(Skip):
     def forward(self, x: Tensor) -> Tensor:
         return self.layer(x) if x.sum() > 0 else x
@@ -169,15 +164,6 @@ class Unknown(Skip):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (
-            Skip,
-            r"add\(\) in the forward does not .*branches and skip connections are not supported",
-        ),
-        (
-            Joined,
-            r"cat\(\) in the forward joins outputs of a layer; expected blocks of the input; "
-            r"branches and skip connections are not",
-        ),
         (
             Branching,
             "cannot be traced: got .*; expected one that runs the same steps for every row, "

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from feta.arrays import Array, Matrix, Vector
+from feta.arrays import Array, Flags, Matrix, Vector, frozen
 from feta.errors import NetworkError, unknown_choice
 from feta.rounding import FLOAT64, Arithmetic
 from feta.scorer.network.smooth.table import table
@@ -71,13 +71,15 @@ NAMED_SMOOTH = {name.replace("_", ""): name for name in FACTS} | {
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """A smooth function, the same for all neurons of a layer.
+    """A smooth function of the neurons of a layer, the same for all of them.
 
-    `parameter` is α of ELU and CELU, and β of softplus.
+    `parameter` is α of ELU and CELU, and β of softplus. With `on`, one number per neuron, it is
+    applied where that is 1; neurons with 0 pass through unchanged.
     """
 
     name: str
     parameter: float = 1.0
+    on: Vector | None = None
 
     def __post_init__(self) -> None:
         if self.name not in FACTS:
@@ -91,6 +93,13 @@ class Smooth:
             raise NetworkError(
                 f"the activation {self.name!r} has no parameter: got {self.parameter!r}"
             )
+        if self.on is not None:
+            object.__setattr__(self, "on", frozen(self.on))
+            if self.on.ndim != 1 or not len(self.on) or not np.isin(self.on, (0.0, 1.0)).all():
+                raise NetworkError(
+                    f"invalid neurons of the activation {self.name!r}: got {self.on.tolist()}; "
+                    "expected 1 or 0 for each"
+                )
 
     @property
     def facts(self) -> Facts:
@@ -99,25 +108,32 @@ class Smooth:
 
     @property
     def numbers(self) -> dict[str, Array]:
-        """The name as bytes, and the parameter."""
+        """The name as bytes, the parameter, and the neurons if not all."""
         name = np.frombuffer(self.name.encode(), dtype=np.uint8)
-        return {"function": name, "parameter": np.array([self.parameter])}
+        numbers: dict[str, Array] = {"function": name, "parameter": np.array([self.parameter])}
+        return numbers if self.on is None else numbers | {"on": self.on}
 
     @property
     def width(self) -> int:
-        """1: it fits any number of neurons."""
-        return 1
+        """The number of neurons it is for; 1 fits any number."""
+        return 1 if self.on is None else len(self.on)
+
+    @cached_property
+    def applies(self) -> Flags:
+        """Whether it applies to a neuron, or the neuron passes through."""
+        return np.ones(1, dtype=bool) if self.on is None else self.on == 1.0
 
     @cached_property
     def steepest(self) -> Vector:
         """A bound on the slope: its Lipschitz constant."""
         slope = self.facts.steepest
-        return np.array([max(slope, self.parameter) if self.name == "elu" else slope])
+        slope = max(slope, self.parameter) if self.name == "elu" else slope
+        return np.where(self.applies, slope, 1.0)
 
     @cached_property
     def lift(self) -> Vector:
         """A bound on the absolute value at 0."""
-        return np.array([self.facts.offset / min(self.parameter, 1.0)])
+        return np.where(self.applies, self.facts.offset / min(self.parameter, 1.0), 0.0)
 
     @cached_property
     def limits(self) -> tuple[Vector, Vector]:
@@ -125,7 +141,7 @@ class Smooth:
         low, high = self.facts.limits
         if self.name in ("elu", "celu"):
             low = -self.parameter
-        return np.array([low]), np.array([high])
+        return np.where(self.applies, low, -np.inf), np.where(self.applies, high, np.inf)
 
     @property
     def rounds(self) -> bool:
@@ -172,21 +188,29 @@ class Smooth:
 
     def at(self, values: Matrix) -> Enclosure:
         """Enclose the function of each number."""
+        numbers = np.asarray(values, dtype=np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
-            return EVALUATIONS[self.name](np.asarray(values, dtype=np.float64), self.parameter)
+            found = EVALUATIONS[self.name](numbers, self.parameter)
+        if self.on is None:
+            return found
+        return Enclosure(
+            np.where(self.applies, found.values, numbers), np.where(self.applies, found.errors, 0.0)
+        )
 
     def enclose(self, bounded: Enclosure, arithmetic: Arithmetic) -> Enclosure:
         """Enclose the function of numbers with errors, also as the given arithmetic computes it."""
         result = self.at(bounded.values)
-        steepest = float(self.steepest[0])
+        steepest = self.steepest
         errors = bounded.errors * (steepest * (1 + 8 * arithmetic.unit)) + result.errors
         if arithmetic is not FLOAT64:
             # Formulas such as x · (1 + erf(x / √2)) / 2 cancel, so the size of x counts, not f(x).
             size = np.ones_like(errors)
             if not self.facts.bounded_terms:
-                size = steepest * (np.abs(bounded.values) + bounded.errors) + 1 + self.lift[0]
-            errors = errors + SOURCE_ULPS * arithmetic.unit * size + 5 * arithmetic.tiny
-            errors = errors + self.facts.source_step / self.parameter
+                size = steepest * (np.abs(bounded.values) + bounded.errors) + 1 + self.lift
+            own = SOURCE_ULPS * arithmetic.unit * size + 5 * arithmetic.tiny
+            errors = errors + np.where(
+                self.applies, own + self.facts.source_step / self.parameter, 0.0
+            )
         return Enclosure(result.values, errors * (1 + 16 * UNIT))
 
 

@@ -68,6 +68,8 @@ def _activated(activation: Activation | Smooth, neuron: int, value: Balls) -> Ba
     from feta.scorer.network.smooth.arb_functions import FUNCTIONS  # noqa: PLC0415
 
     if isinstance(activation, Smooth):
+        if not activation.applies[neuron % activation.width]:
+            return value
         return FUNCTIONS[activation.name](value, arb(activation.parameter))
     column = neuron if activation.width > 1 else 0
     slopes, intercepts = activation.slopes[:, column], activation.intercepts[:, column]
