@@ -28,7 +28,7 @@ def check_graph(model: "onnx.ModelProto", network: Network, state: GraphState) -
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415 - slow to import
 
     double = _convert_to_double(model, state)
-    rng = np.random.default_rng(0)
+    rng, squashes = np.random.default_rng(0), state.squash is not None
     for scale in SCALES:
         rows = scale * rng.normal(size=(max(CHECKED_ROWS, state.rows), network.width))
         for table in network.first.tables:
@@ -36,8 +36,9 @@ def check_graph(model: "onnx.ModelProto", network: Network, state: GraphState) -
         if state.rows > 1:
             rows = rows[: state.rows]
         squash = state.squash if scale == 1 else None
-        if squash is None and state.squash is not None:
+        if squash is None and squashes:
             _remove_squash(double)  # it would hide differences between large scores
+            squashes = False
         try:
             with np.errstate(all="ignore"):
                 evaluator = ReferenceEvaluator(double, new_ops=_operators())

@@ -131,9 +131,7 @@ def _scale(state: GraphState, constant: Array, where: str, *, divide: bool = Fal
 
     def change(last: Affine) -> Affine:
         cancelled = apply(np.abs(last.bias) + last.cancelled_magnitude, np.abs(factor))
-        return Affine(
-            apply(last.weight, factor[:, None]), apply(last.bias, factor), cancelled
-        )
+        return Affine(apply(last.weight, factor[:, None]), apply(last.bias, factor), cancelled)
 
     state.builder.fold(change, state.width, apply(np.ones(state.width), factor))
 

@@ -30,7 +30,7 @@ from feta.readers.onnx.operators import (
     continue_after_sigmoid,
     unsupported_error,
 )
-from feta.readers.onnx.state import GraphState, duplicate_error, options_of
+from feta.readers.onnx.state import GraphState, options_of
 from feta.readers.onnx.tensor_data import DOUBLE, FLOAT, FORMATS, INT32, INT64, read_tensor
 from feta.scorer.network.agreement import with_log_softmax
 from feta.scorer.network.branches import BranchesError
@@ -111,7 +111,10 @@ def _load(path: Path) -> "onnx.ModelProto":
 
 
 def _read_graph(
-    model: "onnx.ModelProto", state: GraphState, read: Reader, finish: Callable[[], None] | None = None
+    model: "onnx.ModelProto",
+    state: GraphState,
+    read: Reader,
+    finish: Callable[[], None] | None = None,
 ) -> Network:
     """Read the whole graph; `read` reads an operator on values that depend on the input."""
     graph = model.graph
@@ -201,9 +204,7 @@ def _read_array(state: GraphState, tensor: "onnx.TensorProto") -> Array:
     return array
 
 
-def _read_operator(
-    state: GraphState, node: "onnx.NodeProto", where: str, read: Reader
-) -> None:
+def _read_operator(state: GraphState, node: "onnx.NodeProto", where: str, read: Reader) -> None:
     """Read one operator."""
     supported = node.op_type in OPERATORS or node.op_type in BLOCK_OPERATORS
     if node.domain not in STANDARD or not supported:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feta.errors import NetworkError
-from feta.readers.onnx.fuse import LOG_SIGMOID, SILU
+from feta.readers.onnx.fuse import SILU
 from feta.readers.onnx.state import GraphState, options_of
 from feta.scorer.network.smooth.activation import SELU_ALPHA, SELU_SCALE, Smooth
 
@@ -37,9 +37,7 @@ def _scaled(name: str) -> Reader:
     return read
 
 
-def _activate_scaled(
-    state: GraphState, node: "onnx.NodeProto", step: Smooth, where: str
-) -> None:
+def _activate_scaled(state: GraphState, node: "onnx.NodeProto", step: Smooth, where: str) -> None:
     if len(node.input) == 1:
         state.builder.activate(step, where)
         return
@@ -64,7 +62,10 @@ def _selu(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
         raise NetworkError(
             f"{where} has unusual constants: got {options}; expected {SELU_DEFAULTS}"
         )
-    state.builder.activate(Smooth("selu"), where)
+    # With these constants in float32, it is another function than SELU in float64.
+    state.builder.activate(Smooth("elu", options["alpha"]), where)
+    width = state.width
+    state.builder.scale(np.full(width, options["gamma"]), np.zeros(width), width)
 
 
 def _gelu(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
@@ -83,7 +84,6 @@ SMOOTH_READERS: dict[str, Reader] = {
     "Celu": _with_alpha("celu"),
     "Elu": _with_alpha("elu"),
     "Gelu": _gelu,
-    LOG_SIGMOID: _plain("logsigmoid"),
     SILU: _plain("silu"),
     "HardSwish": _scaled("hardswish"),
     "Mish": _plain("mish"),

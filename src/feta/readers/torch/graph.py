@@ -113,9 +113,7 @@ class TorchGraphReader:
                 f"{self.squashed_at} is the last step: got {builder.width} outputs; expected "
                 "one; several sigmoids are several labels, not classes"
             )
-        network = builder.network(
-            sigmoid=self.squash in ("sigmoid", "softmax"), source=self.source
-        )
+        network = builder.network(sigmoid=self.squash in ("sigmoid", "softmax"), source=self.source)
         # These may cast to a type that wraps large numbers, so no column may leave its limits.
         if any(name_of(node) in ("int", "to") for node in self.graph.graph.nodes):
             network = replace(network, measured=Measured())
@@ -308,9 +306,7 @@ class TorchGraphReader:
         elif kind.lower().replace("_", "") in SMOOTH:
             raise refuse_smooth(kind, where)
         else:
-            raise NetworkError(
-                f"{where} is not supported{WHY.get(kind, '')}; expected {SUPPORTED}"
-            )
+            raise NetworkError(f"{where} is not supported{WHY.get(kind, '')}; expected {SUPPORTED}")
 
     def _add_linear(self, weight: Matrix, bias: Vector | None) -> None:
         # Affine raises an error if a number is not finite.
