@@ -1,5 +1,6 @@
 """Evaluation of a saved model layer by layer in float64, to compare scores with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +21,7 @@ class KerasEvaluator:
     """An evaluator of a model on rows of all its inputs; it folds no layers."""
 
     model: KerasModel
-    squash: bool = True  # whether a last sigmoid or softmax is applied
-
-    @property
-    def last_squash(self) -> str:
-        """The name of the last layer with a sigmoid or softmax."""
-        names = [layer.name for layer in self.model.layers if _squashes(layer)]
-        return names[-1] if names else ""
+    skipped: str = ""  # a layer whose sigmoid or softmax is not applied
 
     def __call__(self, rows: Matrix) -> Matrix:
         """Return the last layer's outputs."""
@@ -45,14 +40,6 @@ class KerasEvaluator:
         return values[self.model.end].reshape(len(rows), -1)
 
 
-def _squashes(layer: KerasLayer) -> bool:
-    activation = layer.config.get("activation")
-    if isinstance(activation, dict):
-        config = activation.get("config", {})
-        activation = config if isinstance(config, str) else activation.get("class_name")
-    return layer.kind == "Softmax" or activation in SQUASHES
-
-
 def _evaluate_layer(layer: KerasLayer, inputs: list[Values], evaluator: KerasEvaluator) -> Values:
     value = inputs[0]
     arrays = [np.asarray(array, dtype=np.float64) for array in layer.arrays]
@@ -64,12 +51,13 @@ def _evaluate_layer(layer: KerasLayer, inputs: list[Values], evaluator: KerasEva
             return _activate(layer.config["activation"], value, layer, evaluator)
         case "Softmax":
             return _activate("softmax", value, layer, evaluator)
-        case "ReLU" | "LeakyReLU":
-            return _rectify(layer.kind, layer.config, value)
-        case "PReLU":
-            return np.maximum(value, 0) + arrays[0] * np.minimum(value, 0)
+        case "ReLU" | "LeakyReLU" | "PReLU":
+            return _rectify(layer.kind, layer.config, value, arrays)
         case "Embedding":
             return np.asarray(arrays[0][value.astype(np.int64)])
+        case "Add" | "Subtract":
+            sign = -1 if layer.kind == "Subtract" else 1
+            return np.asarray(value + sign * sum(inputs[1:]))
         case "Concatenate":
             return np.concatenate(inputs, axis=layer.config.get("axis", -1))
         case "Flatten" | "Reshape":
@@ -127,7 +115,7 @@ def _activate(
             return _rectify(str(activation["class_name"]), config, value)
         activation = config if isinstance(config, str) else activation.get("class_name")
     if activation in SQUASHES:
-        skipped = not evaluator.squash and layer.name == evaluator.last_squash
+        skipped = layer.name == evaluator.skipped
         return value if skipped else _squash(str(activation), value)
     smooth = NAMED_SMOOTH.get(str(activation).replace("_", ""))
     if smooth is not None:
@@ -156,7 +144,11 @@ def _squash(kind: str, value: Values) -> Values:
     return np.asarray(np.exp(logs) if kind == "softmax" else logs)
 
 
-def _rectify(kind: str, config: dict[str, Any], value: Values) -> Values:
+def _rectify(
+    kind: str, config: dict[str, Any], value: Values, arrays: Sequence[Values] = ()
+) -> Values:
+    if kind == "PReLU":
+        return np.maximum(value, 0) + arrays[0] * np.minimum(value, 0)
     if kind == "LeakyReLU":
         slope = config.get("negative_slope", config.get("alpha", 0.3))
         return np.where(value < 0, slope * value, value)

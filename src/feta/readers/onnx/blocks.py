@@ -14,6 +14,7 @@ from feta.arrays import Counts
 from feta.errors import NetworkError
 from feta.readers.onnx.state import GraphState, duplicate_error, options_of, vector_of
 from feta.readers.onnx.tensor_data import DOUBLE, FLOAT, INT32, INT64
+from feta.scorer.network.branches import BranchesError
 from feta.scorer.network.fold import BatchNorm
 from feta.scorer.network.input_blocks import Signals, embedded
 
@@ -158,7 +159,7 @@ def _arithmetic(state: GraphState, node: "onnx.NodeProto", where: str) -> list[S
     """Combine a part of the input with a constant: sum, difference, product or quotient."""
     left = node.input[0] in state.blocks
     if len(node.input) != 2 or (left and node.input[1] in state.blocks):  # noqa: PLR2004 - a value and a constant
-        raise NetworkError(f"{where} does not combine a part of the input with a constant")
+        raise BranchesError(f"{where} does not combine a part of the input with a constant")
     name, other = (node.input[0], node.input[1]) if left else (node.input[1], node.input[0])
     signals = state.blocks[name]
     constant = vector_of(state.finite_constant(other, where), len(signals), where)

@@ -1,7 +1,8 @@
 """Reader of ONNX graphs of affine operators and activations.
 
 Before its first layer, a graph may split its inputs into blocks, embed and join them. From there
-on, a chain is read as it is; a graph in which values are read again is lowered to one. Nothing is allocated before its size is known, and no other file is opened unless the caller allows it.
+on, a chain is read as it is; a graph in which values are read again is lowered to one. Nothing is
+allocated before its size is known, and no other file is opened unless the caller allows it.
 """
 
 from collections.abc import Callable
@@ -58,11 +59,11 @@ def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
     Supported are Gemm, MatMul, Add, Sub, Mul, Div, BatchNormalization; Relu, LeakyRelu, PRelu,
     Clip, Abs, HardSigmoid, Max and Min with a constant, and maxout (Reshape to groups, ReduceMax);
     operators that change only the shape or nothing (Identity, Constant, Cast, Flatten, Reshape,
-    Squeeze, Unsqueeze, Dropout); before the first layer, Concat, Gather (columns, or an embedding),
-    Slice and Split of the inputs, which the network reads as one row; and a last Sigmoid, Softmax
-    or LogSoftmax, which is removed: scores are its inputs. Weights in other files are read only
-    with `external_data`, from the model's folder. The network's scores are compared with those of
-    ONNX's reference evaluator in float64.
+    Squeeze, Unsqueeze, Dropout); smooth activations; sums, differences and Concat of several
+    values; Gather (columns), Slice and Split; embeddings of the inputs, which the network reads as
+    one row; and a last Sigmoid, Softmax or LogSoftmax, which is removed: scores are its inputs.
+    Weights in other files are read only with `external_data`, from the model's folder. The
+    network's scores are compared with those of ONNX's reference evaluator in float64.
     """
     try:
         # Numbers that overflow become infinite; they are rejected by name.

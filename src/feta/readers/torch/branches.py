@@ -9,6 +9,7 @@ from feta.errors import NetworkError
 from feta.readers.torch.graph import (
     NO_OP_MODULES,
     NO_OPS,
+    Module,
     TorchGraphReader,
     name_of,
     select_columns,
@@ -77,7 +78,9 @@ class TorchBranchReader(TorchGraphReader):
             )
         return self.steps.join([self._branch(part) for part in parts])
 
-    def _read_on_block(self, node: Node, step: Any, name: str, value: Signals, where: str) -> bool:
+    def _read_on_block(
+        self, node: Node, step: Module, name: str, value: Signals, where: str
+    ) -> bool:
         if len(_sources(node, self.values)) > 1:
             return False  # a sum of two values
         if _is_in_place(node, step):
@@ -86,7 +89,7 @@ class TorchBranchReader(TorchGraphReader):
             )
         return super()._read_on_block(node, step, name, value, where)
 
-    def _read_on_trunk(self, node: Node, step: Any, name: str, where: str) -> None:
+    def _read_on_trunk(self, node: Node, step: Module, name: str, where: str) -> None:
         sources = _sources(node, self.values)
         if truncates_to_integers(node, name):
             raise NetworkError(
@@ -111,12 +114,11 @@ class TorchBranchReader(TorchGraphReader):
         self.values[node] = self.current
 
     def _sum(self, node: Node, name: str, where: str) -> Branch:
-        operands = [self._branch(operand) for operand in operands_of(node, where)]
-        negative = {"sub": 1, "isub": 1, "rsub": 0}.get(name)
+        first, second = (self._branch(operand) for operand in operands_of(node, where))
+        negative = {"sub": second, "isub": second, "rsub": first}.get(name)
         if negative is not None:
-            width = operands[negative].width
-            operands[negative].scale(np.full(width, -1.0), np.zeros(width), width)
-        return self.steps.total(*operands, where)
+            negative.scale(np.full(negative.width, -1.0), np.zeros(negative.width), negative.width)
+        return self.steps.total(first, second, where)
 
     def _check_fresh(self, source: Node, where: str) -> None:
         """Reject a change in place of a value that anything else may read."""
@@ -161,7 +163,7 @@ def _sources(node: Node, values: dict[Any, Any]) -> list[Node]:
     return [argument for argument in arguments if is_value(argument, values)]
 
 
-def _is_in_place(node: Node, step: Any) -> bool:  # noqa: ANN401 - a module or None
+def _is_in_place(node: Node, step: Module) -> bool:
     if step is not None:
         return bool(getattr(step, "inplace", False))
     name = str(getattr(node.target, "__name__", node.target))

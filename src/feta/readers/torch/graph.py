@@ -1,14 +1,14 @@
-"""One pass over the traced forward of a torch module.
+"""One pass over the traced forward of a torch module whose layers are a chain.
 
 Before its first layer, a module may split the input into blocks, embed and join them. From there
-on, every step must read the output of the one before it.
+on, every step must read the output of the one before it; `branches.py` reads other modules.
 """
 
 import operator
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -75,6 +75,7 @@ WHY = {
 }
 
 Graph = Any  # a GraphModule of torch.fx
+T = TypeVar("T")
 Module = Any  # a torch module, or None for a call in the forward
 
 
@@ -334,7 +335,7 @@ def _shift_of(norm: BatchNorm, index: int) -> Fraction:
     return shift - mean * norm.factor(index)
 
 
-def select_columns(signals: Signals, index: Node, where: str) -> Signals:
+def select_columns(signals: list[T], index: Node, where: str) -> list[T]:
     """Select columns of a block: x[:, 2:5], x[:, 3], x[..., [0, 4]]."""
     parts = index if isinstance(index, tuple) else (index,)
     rows, *rest = parts
@@ -356,6 +357,7 @@ def select_columns(signals: Signals, index: Node, where: str) -> Signals:
 
 
 def name_of(node: Node) -> str:
+    """Return the name of a call, without underscores at its ends; empty for a module."""
     if node.op == "call_module":
         return ""
     if node.op == "call_method":

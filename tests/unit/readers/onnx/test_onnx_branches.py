@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
+from numpy.typing import ArrayLike
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
@@ -93,15 +94,16 @@ def test_the_newer_exporter_is_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(network(ROWS), own, rtol=1e-5, atol=1e-5)
 
 
-def file_of(nodes: list[onnx.NodeProto], path: Path, **constants: np.ndarray) -> Path:
+def file_of(nodes: list[onnx.NodeProto], path: Path, **constants: ArrayLike) -> Path:
     rng = np.random.default_rng(0)
-    tensors = {"w": rng.normal(size=(4, 3)), "v": rng.normal(size=(3, 1))} | constants
+    tensors = {"w": rng.normal(size=(4, 3)), "v": rng.normal(size=(3, 1))}
+    tensors |= {name: np.asarray(array) for name, array in constants.items()}
     graph = helper.make_graph(
         nodes,
         "g",
         [helper.make_tensor_value_info("x", TensorProto.DOUBLE, ["rows", 4])],
         [helper.make_tensor_value_info("y", TensorProto.DOUBLE, ["rows", 1])],
-        [numpy_helper.from_array(np.asarray(array), name) for name, array in tensors.items()],
+        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path / "model.onnx")
@@ -143,7 +145,7 @@ def test_the_order_and_the_constants_of_a_gelu_may_vary(
     ],
 )
 def test_other_constants_are_another_function(constants: dict[str, float], tmp_path: Path) -> None:
-    path = file_of(gelu_nodes("x first"), tmp_path, **constants)  # type: ignore[arg-type]
+    path = file_of(gelu_nodes("x first"), tmp_path, **constants)
     with pytest.raises(NetworkError, match=r"\(Erf\) is not"):
         read_onnx(path)
 

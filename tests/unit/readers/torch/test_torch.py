@@ -172,7 +172,7 @@ def negative_variance() -> nn.Module:
         ),
         (
             lambda: nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2)),
-            r"module '1' \(LayerNorm\) is not supported; expected Linear, ReLU",
+            r"module '1' \(LayerNorm\) is not supported: it divides values by their own spread",
         ),
         (lambda: nn.ModuleList([nn.Linear(3, 1)]), r"cannot be traced: got Module \[ModuleList\]"),
         (

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,18 @@ import pytest
 
 import feta
 from feta import NetworkError
+from feta.arrays import Matrix
 from feta.checker.prove import prove
 from feta.space.attribute import Integer, Real
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-from torch import nn
+pytest.importorskip("torch", reason="torch is not installed")
+
+import torch
+from torch import Tensor, nn
 
 from feta.readers.torch.read import read_torch
+
+Step = Callable[[Any, Tensor, Tensor], Tensor]  # of a module, its input and a layer's output
 
 SPACE = feta.FeatureSpace(
     (
@@ -33,7 +39,7 @@ class Residual(nn.Module):
         self.norm = nn.BatchNorm1d(3)
         self.activation, self.last = activation(), nn.Linear(3, 1)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         x = self.activation(self.enter(x))
         h = self.norm(self.second(self.activation(self.first(x))))
         h += x
@@ -46,7 +52,7 @@ class WideAndDeep(nn.Module):
         self.wide = nn.Linear(4, 1)
         self.deep = nn.Sequential(nn.Linear(2, 4), nn.GELU(), nn.Linear(4, 1))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return torch.sigmoid(self.wide(x) + self.deep(x[:, 1:3]))
 
 
@@ -59,7 +65,7 @@ class Towers(nn.Module):
         self.right = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid())
         self.last = nn.Linear(5, 2)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         joined = torch.cat([self.left(x[:, :2]), self.right(x[:, 1:])], dim=1)
         return torch.softmax(self.last(joined), dim=1)
 
@@ -69,7 +75,7 @@ class Shared(nn.Module):
         super().__init__()
         self.tower, self.last = nn.Linear(2, 3), nn.Linear(3, 1)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         left, right = torch.relu(self.tower(x[:, :2])), torch.relu(self.tower(x[:, 2:]))
         return self.last(torch.sub(left, right) * 0.5 + left[:, [2, 0, 1]])
 
@@ -81,7 +87,7 @@ class Dense(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(4, 3), nn.Linear(7, 3), nn.Linear(10, 1)])
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers[:-1]:
             x = torch.cat((x, nn.functional.elu(layer(x))), 1)
         return self.layers[-1](x)
@@ -97,23 +103,25 @@ MODULES = {
 }
 
 
-def seeded(build: Callable[[], Any], seed: int = 0) -> Any:
+def seeded(build: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
     torch.manual_seed(seed)
     module = build().double()
     for part in module.modules():
         if isinstance(part, nn.BatchNorm1d):
-            part.running_mean += torch.randn_like(part.running_mean)
-            part.running_var *= 1.7
+            part.running_mean = torch.randn(part.num_features).double()
+            part.running_var = torch.rand(part.num_features).double() + 0.5
     return module.eval()
 
 
-def own_scores(module: Any, rows: np.ndarray) -> np.ndarray:
+def own_scores(module: nn.Module, rows: Matrix) -> Matrix:
     with torch.no_grad():
-        found = module(torch.from_numpy(rows)).numpy()
+        found: Matrix = module(torch.from_numpy(rows)).numpy()
     # Logits, from probabilities of this size, are exact enough for the comparison of signs.
     if isinstance(module, WideAndDeep):
-        return np.log(found / (1 - found))
-    return np.log(found[:, [1]] / found[:, [0]]) if isinstance(module, Towers) else found
+        return np.asarray(np.log(found / (1 - found)))
+    return (
+        np.asarray(np.log(found[:, [1]] / found[:, [0]])) if isinstance(module, Towers) else found
+    )
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -129,7 +137,7 @@ def test_scores_and_verdicts_are_those_of_the_module(name: str) -> None:
     scorer = network.difference() if network.outputs == 2 else network
     median = float(np.median(own_scores(module, people(rng, 200))))
     model = feta.Model(SPACE, scorer, threshold=median)
-    seen = set()
+    seen = set[type]()
     for person in people(rng, 12):
         lattice = np.array(
             [[*pair, *person[2:]] for pair in product(range(5), range(-2, 3))], float
@@ -144,7 +152,7 @@ def test_scores_and_verdicts_are_those_of_the_module(name: str) -> None:
     assert feta.Unfair in seen
 
 
-def people(rng: np.random.Generator, count: int) -> np.ndarray:
+def people(rng: np.random.Generator, count: int) -> Matrix:
     return np.column_stack(
         [
             rng.integers(0, 5, count),
@@ -160,7 +168,7 @@ def test_single_precision_is_read_too() -> None:
     assert read_torch(module).source == "float32"
 
 
-def test_a_model_file_keeps_neurons_that_pass(tmp_path: Any) -> None:
+def test_a_model_file_keeps_neurons_that_pass(tmp_path: Path) -> None:
     model = feta.Model(SPACE, read_torch(seeded(MODULES["smooth residual"])), threshold=0.1)
     feta.save_model(model, tmp_path / "residual.feta")
     again = feta.load_model(tmp_path / "residual.feta")
@@ -168,7 +176,7 @@ def test_a_model_file_keeps_neurons_that_pass(tmp_path: Any) -> None:
     assert again.scorer.fingerprint == model.scorer.fingerprint
 
 
-def residual_of(step: Callable[[Any], Any]) -> Any:
+def residual_of(step: Step) -> nn.Module:
     class Module(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -176,7 +184,7 @@ def residual_of(step: Callable[[Any], Any]) -> Any:
             self.norm, self.relu = nn.LayerNorm(4), nn.ReLU(inplace=True)
             self.drop = nn.Dropout(0.5)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Tensor:
             h = self.layer(x)
             return self.last(step(self, x, h))
 
@@ -189,18 +197,18 @@ def residual_of(step: Callable[[Any], Any]) -> Any:
         (lambda _, x, h: x * h, "combines 2 values that depend on the input; of two values"),
         (lambda _, x, h: x / h, "of two values, only sums, differences and cat"),
         (lambda m, x, h: m.norm(h) + x, r"LayerNorm.*: it divides values by their own spread"),
-        (lambda m, x, h: m.relu(h) + h, "in place that other steps read"),
+        (lambda m, _, h: m.relu(h) + h, "in place that other steps read"),
         (lambda m, x, h: m.relu(m.drop(h)) + x, "in place that other steps read"),
         (lambda m, x, h: m.relu(x) + h, "changes the input in place"),
         (
-            lambda m, x, h: torch.add(x, h, alpha=2),
+            lambda _, x, h: torch.add(x, h, alpha=2),
             "unsupported arguments: got input, other, alpha",
         ),
-        (lambda m, x, h: torch.cat([x, h], 0)[:3] + h, "joins the wrong dimension: got dim=0"),
-        (lambda m, x, h: torch.softmax(h, 1) + x, "not piecewise-linear"),
+        (lambda _, x, h: torch.cat([x, h], 0)[:3] + h, "joins the wrong dimension: got dim=0"),
+        (lambda _, x, h: torch.softmax(h, 1) + x, "not piecewise-linear"),
     ],
 )
-def test_what_is_no_sum_is_refused_with_the_reason(step: Callable[..., Any], message: str) -> None:
+def test_what_is_no_sum_is_refused_with_the_reason(step: Step, message: str) -> None:
     with pytest.raises(NetworkError, match=message):
         read_torch(residual_of(step))
 

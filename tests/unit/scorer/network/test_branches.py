@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feta import NetworkError
-from feta.scorer.network import branches
+from feta.scorer.network import lowering
 from feta.scorer.network.activation import Activation, Maxout, hardsigmoid, relu
 from feta.scorer.network.branches import Branch, BranchBuilder
 from feta.scorer.network.fold import BatchNorm
@@ -28,7 +28,7 @@ def build(recipe: Recipe) -> Network:
                 built.append(graph.join(sources))
                 continue
             case "sum":
-                built.append(graph.total(*sources, "the sum"))
+                built.append(graph.total(sources[0], sources[1], "the sum"))
                 continue
             case "linear":
                 sources[0].linear(np.array(numbers[0]), np.array(numbers[1]))
@@ -141,11 +141,11 @@ def test_wide_and_deep_chains_are_refused(monkeypatch: pytest.MonkeyPatch) -> No
     curve = Branch(graph, x.node)
     curve.activate(relu(), "relu")
     total = graph.total(curve, x, "the sum")
-    monkeypatch.setattr(branches, "MAX_WIDTH", 5)
+    monkeypatch.setattr(lowering, "MAX_WIDTH", 5)
     with pytest.raises(NetworkError, match="too many values: got 6; expected at most 5"):
         graph.lower(total)
-    monkeypatch.setattr(branches, "MAX_WIDTH", 100)
-    monkeypatch.setattr(branches, "MAX_LAYERS", 0)
+    monkeypatch.setattr(lowering, "MAX_WIDTH", 100)
+    monkeypatch.setattr(lowering, "MAX_LAYERS", 0)
     with pytest.raises(NetworkError, match="too many layers"):
         graph.lower(total)
 
