@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from feta_check.bounds import Bounds
 from feta_check.model_file import ModelFile, Tensor, exponent_of, scaled
 from feta_check.people import Space
-from feta_check.reading import Refuted, Unreadable
+from feta_check.reading import Refuted, Unchecked, Unreadable
 from feta_check.segments import Box, Number, Segment
 
 # Exponents are multiples of this number, so that most people share the same integers.
@@ -38,6 +38,8 @@ class Network:
         names, tabled = facts.get("activations"), facts.get("tables")
         if type(names) is not list or type(tabled) is not list:
             raise Unreadable("the model has an invalid description of its layers")
+        if any(f"layer{index}.parameter" in file.tensors for index in range(len(names))):
+            raise Unchecked("not checkable by this program: smooth activations")
         self.bias, self.slopes = file.tensor("first.bias", 1), file.tensor("first.slopes", 2)
         width = self._width(self.slopes, self.bias, space.width)
         self.tables: dict[int, tuple[dict[Fraction, int], Tensor]] = {}

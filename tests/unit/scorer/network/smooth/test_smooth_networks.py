@@ -7,9 +7,11 @@ import feta
 from feta import FairAt, Model, Network, NetworkError
 from feta.checker.prove import prove
 from feta.io import onnx_writer
+from feta.io.fair_onnx.write import write_fair_onnx
 from feta.scorer.network.network import network_of
 from feta.scorer.network.smooth import exact
 from feta.scorer.network.smooth.activation import FACTS, Smooth
+from feta.vote.stored_votes import StoredVotes
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
@@ -96,9 +98,13 @@ def test_what_needs_straight_pieces_is_refused_by_name(tmp_path: Path) -> None:
         network_of(network)
     with pytest.raises(NetworkError, match="with tanh; expected a piecewise-linear Network"):
         onnx_writer.write_onnx(network, tmp_path / "network.onnx")
+    predictor = feta.FairPredictor.voting(
+        Model(SPACE, network, threshold=0.0), StoredVotes("majority")
+    )
+    with pytest.raises(NetworkError, match="with tanh; expected a piecewise-linear Network"):
+        write_fair_onnx(predictor, tmp_path / "fair.onnx")
     with pytest.raises(NetworkError, match=r"needs a piecewise-linear network: got .*'tanh'"):
         list(network.piecewise_steps)
-    model = Model(SPACE, network, threshold=0.0)
     with pytest.raises(feta.EngineError):
         feta.verify(FairAt(model, case_of(0).people[0]), engine="milp")
 
