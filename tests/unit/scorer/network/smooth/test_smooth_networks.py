@@ -98,9 +98,8 @@ def test_what_needs_straight_pieces_is_refused_by_name(tmp_path: Path) -> None:
         network_of(network)
     with pytest.raises(NetworkError, match="with tanh; expected a piecewise-linear Network"):
         onnx_writer.write_onnx(network, tmp_path / "network.onnx")
-    predictor = feta.FairPredictor.voting(
-        Model(SPACE, network, threshold=0.0), StoredVotes("majority")
-    )
+    model = Model(SPACE, network, threshold=0.0)
+    predictor = feta.FairPredictor.voting(model, StoredVotes("majority"))
     with pytest.raises(NetworkError, match="with tanh; expected a piecewise-linear Network"):
         write_fair_onnx(predictor, tmp_path / "fair.onnx")
     with pytest.raises(NetworkError, match=r"needs a piecewise-linear network: got .*'tanh'"):
