@@ -83,7 +83,7 @@ def random_recipe(
         add("entry", (), [0, n_columns - 1], 2)
     for _ in range(int(rng.integers(3, 9))):
         of = int(rng.integers(len(widths)))
-        match int(rng.integers(6)):
+        match int(rng.integers(7)):
             case 0:
                 linear(of, int(rng.integers(1, 5)))
             case 1:
@@ -95,6 +95,11 @@ def random_recipe(
             case 3:
                 same = [index for index, width in enumerate(widths) if width == widths[of]]
                 add("sum", (of, int(rng.choice(same))), None, widths[of])
+            case 4:
+                hidden = linear(of, int(rng.integers(1, 5)))
+                curve = add(str(rng.choice(functions)), (hidden,), None, widths[hidden])
+                pair = [linear(curve, widths[of]), of]
+                add("sum", tuple(rng.permutation(pair).tolist()), None, widths[of])
             case _:
                 hidden = linear(of, int(rng.integers(1, 5)))
                 add(str(rng.choice(functions)), (hidden,), None, widths[hidden])

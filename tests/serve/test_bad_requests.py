@@ -217,6 +217,46 @@ def test_an_upgrade_is_refused_and_its_body_is_no_request(
     assert metric(client) == before
 
 
+def test_a_request_with_too_many_headers_is_not_answered_beside_its_refusal(
+    connection: socket.socket, client: httpx.Client
+) -> None:
+    """Head and body arrive in one piece, so the parser has read all of it when it is refused."""
+    before, body = metric(client), json.dumps(PERSON).encode()
+    head = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += b"".join(b"h%d: %b\r\n" % (n, b"x" * 1000) for n in range(40))
+    connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    text = answered(connection)
+    assert text.count("HTTP/1.1") == 1
+    assert text.startswith("HTTP/1.1 431")
+    assert metric(client) == before
+
+
+def test_pipelined_requests_are_answered_in_order(
+    connection: socket.socket, client: httpx.Client
+) -> None:
+    """A body may end in the same piece in which the next head begins."""
+    people = records(400, seed=2)
+    parts = []
+    for body in (people, people[0], people[:7]):
+        content = json.dumps(body).encode()
+        parts.append(
+            b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (len(content), content)
+        )
+    parts[-1] = parts[-1].replace(b"Host: x", b"Host: x\r\nConnection: close")
+    stream = b"".join(parts)
+    cut = len(parts[0]) + 30
+    connection.sendall(stream[:cut])
+    client.get("/health/ready")
+    connection.sendall(stream[cut:])
+    answers = [json.loads(one.partition("\r\n\r\n")[2])
+               for one in answered(connection).split("HTTP/1.1 200 OK")[1:]]  # fmt: skip
+    names = decisions(predictor(0), people)
+    assert [one.get("decisions", one.get("decision")) for one in answers] == [
+        names, names[0], names[:7]
+    ]  # fmt: skip
+
+
 def metric(client: httpx.Client) -> list[str]:
     lines = client.get("/metrics").text.splitlines()
     return [line for line in lines if line.startswith('feta_requests_total{route="/v1/decide"')]

@@ -172,6 +172,30 @@ def test_arrow_streams_that_could_exhaust_memory_are_refused(client: httpx.Clien
         assert f"invalid Arrow stream: got {words_of_it.strip()}" in answer.json()["error"]
 
 
+def test_arrow_columns_that_share_bytes_are_refused(client: httpx.Client) -> None:
+    """One text of a dictionary in thousands of small batches would become thousands of texts."""
+    pa = pytest.importorskip("pyarrow")
+    words = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), pa.array(["x" * 300_000]))
+    batch = pa.record_batch({"town": words})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        for _ in range(200):
+            writer.write_batch(batch)
+    unknown = stream(pa, pa.table({"debt": [1.0], "dbt": [1.0]}))
+    for content, status, words_of_it in (
+        (bytes(sink.getvalue().to_pybytes()), 400, "larger than the stream"),
+        (unknown, 422, "unknown column: got 'dbt'"),
+    ):
+        assert len(content) < 2**20
+        answer = client.post(
+            "/v1/decide",
+            content=content,
+            headers={"content-type": "application/vnd.apache.arrow.stream"},
+        )
+        assert answer.status_code == status
+        assert words_of_it in answer.json()["error"]
+
+
 def test_a_what_if_lists_the_decisions_of_all_counterparts(client: httpx.Client) -> None:
     for person in records(8, seed=8, sensitive=True):
         answer = client.post("/v1/whatif", json=person).json()
@@ -240,7 +264,21 @@ def test_documents_describe_the_model(client: httpx.Client) -> None:
     }  # fmt: skip
     assert person["properties"]["town"]["enum"] == ["a", "b", None]
     posted = {path for path, methods in document["paths"].items() if "post" in methods}
-    assert posted == {"/v1/decide", "/v1/whatif"}
+    one = "/v2/models/credit"
+    assert posted == {
+        "/v1/decide", "/v1/whatif", "/v1/reload",
+        f"{one}/infer", f"{one}/versions/{{version}}/infer",
+    }  # fmt: skip
+
+
+def test_the_document_lists_all_addresses(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    version = client.get("/v1/card").json()["model"]
+    for path, methods in document["paths"].items():
+        address = path.replace("{version}", version)
+        for method in methods.keys() & {"get", "post"}:
+            status = client.request(method, address, json={} if method == "post" else None)
+            assert str(status.status_code) in methods[method]["responses"], address
 
 
 def test_health_and_metrics_answer(client: httpx.Client) -> None:

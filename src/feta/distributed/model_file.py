@@ -6,8 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from feta.errors import NetworkError
-from feta.io.model_file import load_votes
+from feta.errors import FetaError, NetworkError
+from feta.io.model_file import votes_of_bytes
+from feta.io.regular_file import read_bytes
 from feta.model import Model
 from feta.vote.stored_votes import StoredVotes
 
@@ -34,14 +35,17 @@ class ModelFile:
 
 @lru_cache(maxsize=MAX_OPEN)
 def _load(path: str, sha256: str) -> tuple[Model, StoredVotes]:
-    loaded = load_votes(path)
-    found = _digest(path)
+    content = read_bytes(Path(path))
+    found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise NetworkError(
             f"{path}: the file has changed: got the SHA-256 {found[:16]}…; expected "
             f"{sha256[:16]}…; give all processes the same file, or start again with this one"
         )
-    return loaded
+    try:
+        return votes_of_bytes(content)
+    except FetaError as error:
+        raise NetworkError(f"{path}: {error}") from None
 
 
 def _digest(path: str | Path) -> str:

@@ -91,7 +91,7 @@ def model_bytes(model: Model | Decider, *, table: TableOptions | None = None) ->
 def load_model(path: str | Path) -> Model:
     """Read a model from a `.feta` file."""
     try:
-        return _load_model(Path(path))
+        return _model_of(*_parse_content(read_bytes(Path(path))))
     except FetaError as error:
         raise NetworkError(f"{path}: {error}") from None
 
@@ -99,17 +99,26 @@ def load_model(path: str | Path) -> Model:
 def load_votes(path: str | Path) -> tuple[Model, StoredVotes]:
     """Read a model and its votes from a `.feta` file; without votes, those of a majority."""
     try:
-        model = _load_model(Path(path))
-        description, arrays = _parse_content(read_bytes(Path(path)))
+        return votes_of_bytes(read_bytes(Path(path)))
+    except FetaError as error:
+        raise NetworkError(f"{path}: {error}") from None
+
+
+def votes_of_bytes(content: bytes) -> tuple[Model, StoredVotes]:
+    """Return the model and its votes of the content of a `.feta` file.
+
+    Both belong to the same file, also where another process replaces it meanwhile.
+    """
+    description, arrays = _parse_content(content)
+    model = _model_of(description, arrays)
+    try:
         if "votes" not in description:
             return model, StoredVotes()
         if description["fingerprints"].get("votes") != _votes_digest(description, arrays):
             raise NetworkError(CHANGED)
         return model, build_votes(description["votes"], arrays, model.space)
-    except FetaError as error:
-        raise NetworkError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
     except DAMAGE as error:
-        raise NetworkError(f"{path}: {_damage(error)}") from None
+        raise NetworkError(_damage(error)) from None
 
 
 def load_table_options(path: str | Path) -> TableOptions:
@@ -127,8 +136,7 @@ def load_table_options(path: str | Path) -> TableOptions:
         raise NetworkError(f"{path}: {error}") from None
 
 
-def _load_model(path: Path) -> Model:
-    description, arrays = _parse_content(read_bytes(path))
+def _model_of(description: dict[str, Any], arrays: dict[str, Array]) -> Model:
     if description.get("version") not in (VERSION, SCORER_VERSION):
         raise NetworkError(
             f"unsupported format version: got {description.get('version')!r}; "

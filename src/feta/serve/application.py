@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from feta.serve.describe import card_of, schema_of
 from feta.serve.endpoints import (
     PostedRequest,
     Service,
+    check_version,
     decide,
     decide_counterparts,
     infer_many,
@@ -155,10 +157,10 @@ class PostEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        state = scope["state"]
-        request = PostedRequest(state["headers"], receive, state["client"])
+        state, version = scope["state"], _version(scope)
+        request = PostedRequest(state["headers"], receive, state["client"], version)
         try:
-            _check_version(self.service, scope)
+            check_version(self.service.current.served, version)
             content = await self.answer(self.service, request)
         except Refusal as refusal:
             await refuse(send, refusal)
@@ -178,7 +180,7 @@ class GetEndpoint:
         """Answer one request."""
         del receive
         try:
-            _check_version(self.service, scope)
+            check_version(self.service.current.served, _version(scope))
             content = self.answer(self.service)
         except Refusal as refusal:
             await refuse(send, refusal)
@@ -203,15 +205,10 @@ class StaticEndpoint:
         )
 
 
-def _check_version(service: Service, scope: Scope) -> None:
-    """Raise for a version of the model that is not served now."""
-    version = scope.get("path_params", {}).get("version")
-    digest = service.current.served.digest
-    if version is not None and version != digest:
-        raise Refusal(
-            HTTPStatus.NOT_FOUND,
-            f"unknown version: got {version[:80]!r}; expected {digest!r}, which is served now",
-        )
+def _version(scope: Scope) -> str | None:
+    """Return the version of the model that an address demands."""
+    version: str | None = scope.get("path_params", {}).get("version")
+    return version
 
 
 async def respond(
@@ -242,7 +239,7 @@ async def refuse(send: Send, refusal: Refusal) -> None:
 async def _unknown_route(request: Request, error: Exception) -> Response:
     """Answer an unknown address or method in words."""
     assert isinstance(error, HTTPException)
-    path = request.url.path[:200]
+    path = request.scope["path"][:200]  # `request.url` would parse the Host header
     words = {
         HTTPStatus.NOT_FOUND: f"unknown address: got {path!r}; /openapi.json lists all",
         HTTPStatus.METHOD_NOT_ALLOWED: f"wrong method: got {request.method[:20]} for {path!r}",
@@ -290,8 +287,10 @@ class Guard:
             await refuse(noting, refusal)
         except ConnectionResetError:  # nobody waits for an answer
             status = 499
-        except Exception:
-            logger.exception("internal error")
+        except Exception as error:
+            # The message of an exception may contain values of a person, so it is not logged.
+            where = "".join(traceback.format_tb(error.__traceback__))
+            logger.error("internal error: %s in\n%s", type(error).__name__, where)
             if not status:  # otherwise _internal_error has answered
                 await respond(noting, HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL)
         path = scope["path"]

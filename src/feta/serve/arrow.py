@@ -15,11 +15,16 @@ from feta.serve.refusal import Refusal
 HEADER_TYPE, HEADER, DATA, COMPRESSION = 1, 2, 1, 3
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3
 
+# Cells may refer to the same bytes of a stream, this often on average.
+SHARING = 4
+
 # Exceptions that a damaged stream may cause.
 DAMAGE = (OSError, LookupError, ValueError, TypeError, OverflowError, NotImplementedError)
 
 
-def records_of_arrow(body: bytes, limits: ServiceLimits) -> list[dict[str, Any]]:
+def records_of_arrow(
+    body: bytes, known: frozenset[str], limits: ServiceLimits
+) -> list[dict[str, Any]]:
     """Return the rows of a stream as records."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional
@@ -31,18 +36,29 @@ def records_of_arrow(body: bytes, limits: ServiceLimits) -> list[dict[str, Any]]
         ) from None
     try:
         _refuse_compression(pa, body)
-        return _records(pa, body, limits)
+        return _records(pa, body, known, limits)
     except (pa.ArrowException, struct.error, *DAMAGE) as error:
         raise _invalid(f"{type(error).__name__}: {str(error)[:200]}") from None
 
 
-def _records(pa: Any, body: bytes, limits: ServiceLimits) -> list[dict[str, Any]]:  # noqa: ANN401 - no types
+def _records(
+    pa: Any,  # noqa: ANN401 - no types
+    body: bytes,
+    known: frozenset[str],
+    limits: ServiceLimits,
+) -> list[dict[str, Any]]:
     columns: dict[str, list[object]] = {}
-    n_rows = 0
+    n_rows, n_bytes = 0, 0
     with pa.ipc.open_stream(body) as reader:
         names = reader.schema.names
         if len(set(names)) != len(names):
             raise _invalid("a column twice")
+        for name in set(names) - known:
+            raise Refusal(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                f"unknown column: got {name[:100]!r}; GET /v1/schema lists the columns",
+                column=name[:100],
+            )
         columns = {name: [] for name in names}
         for batch in reader:
             n_rows += batch.num_rows
@@ -52,6 +68,9 @@ def _records(pa: Any, body: bytes, limits: ServiceLimits) -> list[dict[str, Any]
                     f"too many people: got {n_rows:,} or more; expected at most {limits.people:,} "
                     "per request; send several requests",
                 )
+            n_bytes += batch.nbytes  # several columns may share the bytes of one buffer
+            if n_bytes > SHARING * limits.body_bytes:
+                raise _invalid("columns or dictionaries that are larger than the stream")
             batch.validate(full=True)
             for name, column in zip(names, batch.columns, strict=True):
                 columns[name] += _cells(pa, name, column)

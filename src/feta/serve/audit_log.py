@@ -5,6 +5,7 @@ breaks the chain. An input is stored as a keyed BLAKE2b hash of the encoded colu
 whoever has the key can confirm the entry of a known person, and nobody else can guess one.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -73,6 +74,7 @@ class AuditLog:
     descriptor: int
     key: bytes
     previous: str = START
+    size: int = 0
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -96,10 +98,17 @@ class AuditLog:
         }
 
     def append(self, content: dict[str, Any]) -> None:
-        """Append one line that continues the chain; two threads must not do this at once."""
+        """Append one line that continues the chain; two threads must not do this at once.
+
+        A line that does not fit on the disk is removed, and `OSError` is raised.
+        """
         line = orjson.dumps({"previous": self.previous, "time": round(time.time(), 3), **content})
+        written = os.write(self.descriptor, line + b"\n")
+        if written <= len(line):
+            os.ftruncate(self.descriptor, self.size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.size += written
         self.previous = hashlib.sha256(line).hexdigest()
-        os.write(self.descriptor, line + b"\n")
 
     def close(self) -> None:
         """End the file with a line that says so; one without it was killed."""

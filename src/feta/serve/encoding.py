@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ SINGLE_REFUSALS = 8
 
 # Characters of a reason: values of a request are shown in it.
 MAX_WORDS = 400
+
+# Characters of an unknown name that are shown.
+MAX_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,13 @@ def _one_by_one(
     return np.concatenate(parts), good
 
 
+@lru_cache(maxsize=1000)
+def _hint(name: str, known: frozenset[str]) -> str:
+    """Return the nearest column; a search takes longer than a decision."""
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else "; GET /v1/schema lists the columns"
+
+
 def refused_row(row: int, error: DomainError) -> RefusedRow:
     """Return why a row cannot be decided, without the number of the row."""
     why = f"{error.column!r} {error.what}" if error.what else str(error)
@@ -118,9 +129,8 @@ def _shape(served: Served, row: int, record: object) -> RefusedRow | None:
         return RefusedRow(row, None, f"not a record: got {kind}; expected an object of columns")
     if not record.keys() <= served.known:
         name = next(name for name in record if name not in served.known)
-        near = get_close_matches(name, served.known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; GET /v1/schema lists the columns"
-        return RefusedRow(row, name, f"unknown column: got {name[:100]!r}{hint}")
+        name = name[:MAX_NAME]
+        return RefusedRow(row, name, f"unknown column: got {name!r}{_hint(name, served.known)}")
     for name in served.required:
         if name not in record:
             return RefusedRow(row, name, f"missing column: expected {name!r}; null if it is empty")

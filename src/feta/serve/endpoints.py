@@ -1,6 +1,7 @@
 """What each address answers; all work is done by functions that know nothing of HTTP."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -30,6 +31,8 @@ from feta.serve.served import Served
 from feta.serve.slots import Slots
 from feta.serve.whatif import what_if
 
+logger = logging.getLogger("feta.serve")
+
 # People decided between two looks at the connection: whoever has gone needs no answer.
 CHUNK = 1000
 
@@ -51,7 +54,14 @@ class Service:
     def note(self, decided: DecidedPeople, entry: dict[str, Any] | None) -> None:
         """Log and count decisions before they are answered; only the event loop does this."""
         if self.log is not None and entry is not None:
-            self.log.append(entry)
+            try:
+                self.log.append(entry)
+            except OSError as error:
+                logger.error("the log of decisions cannot be written: %s", error.strerror)
+                raise Refusal(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    "the decision is not answered, because it could not be logged; retry later",
+                ) from None
         self.metrics.decided(decided)
 
 
@@ -62,6 +72,7 @@ class PostedRequest:
     headers: Headers
     receive: Receive
     client: str
+    version: str | None = None  # the digest that the address demands
 
 
 async def decide(service: Service, request: PostedRequest) -> bytes:
@@ -76,11 +87,13 @@ async def decide(service: Service, request: PostedRequest) -> bytes:
             return await _in_thread(service, request, lambda: body)
     async with service.slots.long():
         content = await read_body(request.receive, service.limits)
-        return await _in_thread(service, request, lambda: _parse(content, kind, service.limits))
+        return await _in_thread(service, request, lambda: _parse(service, content, kind))
 
 
-def _parse(content: bytes, kind: bytes, limits: ServiceLimits) -> Any:  # noqa: ANN401 - JSON
-    return records_of_arrow(content, limits) if kind == ARROW else parse_json(content)
+def _parse(service: Service, content: bytes, kind: bytes) -> Any:  # noqa: ANN401 - JSON
+    if kind != ARROW:
+        return parse_json(content)
+    return records_of_arrow(content, service.current.served.known, service.limits)
 
 
 def _is_short(service: Service, request: PostedRequest) -> bool:
@@ -149,25 +162,37 @@ async def infer_many(service: Service, request: PostedRequest) -> bytes:
     if _is_short(service, request):
         with service.slots.short():
             content = await read_body(request.receive, service.limits)
-            answer = _infer(service, content, request.client)
+            answer = _infer(service, content, request)
     else:
         async with service.slots.long():
             content = await read_body(request.receive, service.limits)
-            answer = await asyncio.to_thread(_infer, service, content, request.client)
+            answer = await asyncio.to_thread(_infer, service, content, request)
     service.note(answer.decided, answer.entry)
     return answer.content
 
 
-def _infer(service: Service, content: bytes, client: str) -> Answer:
-    answer, decided = infer(service.current.served, parse_json(content))
-    return Answer(orjson.dumps(answer), decided, service.entry(decided, client))
+def _infer(service: Service, content: bytes, request: PostedRequest) -> Answer:
+    served = service.current.served
+    check_version(served, request.version)  # it may have changed while the body was read
+    answer, decided = infer(served, parse_json(content))
+    return Answer(orjson.dumps(answer), decided, service.entry(decided, request.client))
+
+
+def check_version(served: Served, version: str | None) -> None:
+    """Raise for a version of the model that is not served now."""
+    if version is not None and version != served.digest:
+        raise Refusal(
+            HTTPStatus.NOT_FOUND,
+            f"unknown version: got {version[:80]!r}; expected {served.digest!r}, which is served "
+            "now",
+        )
 
 
 async def decide_counterparts(service: Service, request: PostedRequest) -> bytes:
     """Decide all counterparts of one person."""
     media_type(request.headers)
     declared_length(request.headers, service.limits)
-    async with service.slots.long():
+    async with service.slots.long(exploring=True):
         body = parse_json(await read_body(request.receive, service.limits))
         answer = await asyncio.to_thread(what_if, service.current.served, body)
         return orjson.dumps(answer)
@@ -181,10 +206,12 @@ async def reload(service: Service, request: PostedRequest) -> bytes:
             HTTPStatus.FORBIDDEN, "a page of another site asks for a reload; expected this service"
         )
     try:
-        async with service.slots.long():
+        async with service.slots.long(exploring=True):
             await service.current.reload()
     except (FetaError, OSError) as error:
+        path = service.current.path
+        why = str(error).replace(str(path), path.name)  # folders are not a client's business
         raise Refusal(
-            HTTPStatus.CONFLICT, f"the model was not reloaded, and the old one stays: {error}"
+            HTTPStatus.CONFLICT, f"the model was not reloaded, and the old one stays: {why}"
         ) from None
     return orjson.dumps({"model": service.current.served.digest})

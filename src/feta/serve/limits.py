@@ -11,7 +11,8 @@ class ServiceLimits:
     people: int = 10_000  # per request
     counterparts: int = 100_000  # of one person in /v1/whatif
     small_bytes: int = 8 * 2**10  # longer bodies need one of the slots
-    running: int = 2  # long requests that are worked on
+    running: int = 1  # batches that are worked on; more would delay short requests
+    exploring: int = 1  # what-ifs and reloads that are worked on
     waiting: int = 8  # long requests that wait for a slot
     open_requests: int = 256  # short requests in progress
     body_seconds: float = 10.0

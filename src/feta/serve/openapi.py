@@ -8,6 +8,31 @@ from feta.serve.served import Served
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels
 
 ERROR = {"$ref": "#/components/schemas/Error"}
+DIGEST = {"type": "string", "description": "sha256 of the model file"}
+SECURITY: list[dict[str, list[str]]] = [{}, {"bearer": []}, {"key": []}]
+VERSION = {"name": "version", "in": "path", "required": True, "schema": DIGEST}
+
+GETS = (
+    ("/v1/schema", "The columns of a record"),
+    ("/v1/card", "What the model is and how its counterparts vote"),
+    ("/metrics", "Metrics in the format of Prometheus"),
+    ("/health/live", "Whether the process answers"),
+    ("/health/ready", "Whether a model is loaded"),
+    ("/v2/health/live", "Whether the process answers"),
+    ("/v2/health/ready", "Whether a model is loaded"),
+)
+# Those that need no API key.
+OPEN = {path for path, _ in GETS if "health" in path}
+
+REFUSALS = {
+    "400": "The body is not valid JSON, or has the wrong shape",
+    "401": "The API key is missing or unknown",
+    "408": "The body is too slow",
+    "413": "The body or the list is too long",
+    "415": "The content type is not supported",
+    "422": "A value is invalid; `column` names it",
+    "503": "The service is busy, or cannot write its log; retry as Retry-After says",
+}
 
 
 def openapi_of(served: Served) -> dict[str, Any]:
@@ -19,7 +44,7 @@ def openapi_of(served: Served) -> dict[str, Any]:
             "version": served.digest[:12],
             "description": f"feta {version('feta-fair')}; every answer names its model's sha256.",
         },
-        "paths": _paths(),
+        "paths": _paths(served),
         "components": {
             "schemas": _schemas(served),
             "securitySchemes": {
@@ -36,7 +61,6 @@ def _schemas(served: Served) -> dict[str, Any]:
     outcome: dict[str, Any] = {"enum": list(served.model.outcomes)}
     if served.model.rule.tolerance is not None:
         outcome = {"type": "number"}
-    digest = {"type": "string", "description": "sha256 of the model file"}
     refused = {
         "type": "object",
         "properties": {
@@ -49,13 +73,34 @@ def _schemas(served: Served) -> dict[str, Any]:
         "Person": record,
         "WholePerson": _record(served, required=(*served.required, *sensitive)),
         "People": {"type": "array", "items": record, "minItems": 1, "maxItems": LIMITS.people},
-        "Decision": {"type": "object", "properties": {"decision": outcome, "model": digest}},
+        "Decision": {"type": "object", "properties": {"decision": outcome, "model": DIGEST}},
         "Decisions": {
             "type": "object",
             "properties": {
                 "decisions": {"type": "array", "items": {"anyOf": [outcome, {"type": "null"}]}},
                 "refused": {"type": "array", "items": refused},
-                "model": digest,
+                "model": DIGEST,
+            },
+        },
+        "Tensors": {
+            "type": "object",
+            "required": ["inputs"],
+            "properties": {
+                "id": {"type": "string"},
+                "inputs": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "required": ["name", "datatype", "shape", "data"],
+                        "properties": {
+                            "name": {"enum": [a.name for a in served.model.space.attributes]},
+                            "datatype": {"type": "string"},
+                            "shape": {"type": "array", "items": {"type": "integer"}},
+                            "data": {"type": "array"},
+                        },
+                    },
+                },
             },
         },
         "Error": {"type": "object", "properties": {"error": {"type": "string"}}},
@@ -95,7 +140,7 @@ def _property(served: Served, attribute: Attribute) -> dict[str, Any]:
     return content
 
 
-def _paths() -> dict[str, Any]:
+def _paths(served: Served) -> dict[str, Any]:
     person = {"$ref": "#/components/schemas/Person"}
     people = {"$ref": "#/components/schemas/People"}
     whole = {"$ref": "#/components/schemas/WholePerson"}
@@ -107,40 +152,68 @@ def _paths() -> dict[str, Any]:
         "/v1/whatif": {
             "post": _post("Decide all counterparts of one person", whole, [{"type": "object"}])
         },
-        **{
-            path: {"get": {"summary": summary, "responses": {"200": {"description": "OK"}}}}
-            for path, summary in (
-                ("/v1/schema", "The columns of a record"),
-                ("/v1/card", "What the model is and how its counterparts vote"),
-                ("/metrics", "Metrics in the format of Prometheus"),
-                ("/health/live", "Whether the process answers"),
-                ("/health/ready", "Whether a model is loaded"),
-            )
+        "/v1/reload": {
+            "post": {
+                "summary": "Open the model file again",
+                "security": SECURITY,
+                "responses": {
+                    "200": _answer("Loaded", {"type": "object", "properties": {"model": DIGEST}}),
+                    **_refusals({"409": "The file cannot be used; the old model stays"}),
+                },
+            }
         },
+        **{path: _get(path, summary) for path, summary in GETS},
+        **_inference_paths(served.name),
     }
+
+
+def _inference_paths(name: str) -> dict[str, Any]:
+    """Return the addresses of the Open Inference Protocol."""
+    one = f"/v2/models/{name}"
+    tensors = {"$ref": "#/components/schemas/Tensors"}
+    infer = _post("Decide the people of tensors", tensors, [{"type": "object"}])
+    version = {"parameters": [VERSION]}
+    unknown = _refusals({"404": "The version is not the one that is served"})
+    paths: dict[str, Any] = {
+        "/v2": _get("/v2", "The server"),
+        one: _get(one, "The tensors of a request and of an answer"),
+        f"{one}/ready": _get(one, "Whether the model is ready"),
+        f"{one}/infer": {"post": infer},
+    }
+    for suffix, summary in (("", "The tensors of this version"), ("/ready", "Whether it is ready")):
+        got = _get(one, summary)
+        got["get"]["responses"] |= unknown
+        paths[f"{one}/versions/{{version}}{suffix}"] = version | got
+    versioned = infer | {"responses": infer["responses"] | unknown}
+    paths[f"{one}/versions/{{version}}/infer"] = version | {"post": versioned}
+    return paths
+
+
+def _get(path: str, summary: str) -> dict[str, Any]:
+    kind = "text/plain" if path == "/metrics" else "application/json"
+    schema = {"type": "string" if path == "/metrics" else "object"}
+    responses: dict[str, Any] = {
+        "200": {"description": "OK", "content": {kind: {"schema": schema}}}
+    }
+    if path in OPEN:
+        return {"get": {"summary": summary, "responses": responses}}
+    responses |= _refusals({"401": REFUSALS["401"]})
+    return {"get": {"summary": summary, "security": SECURITY, "responses": responses}}
+
+
+def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _refusals(texts: dict[str, str]) -> dict[str, Any]:
+    return {status: _answer(text, ERROR) for status, text in texts.items()}
 
 
 def _post(summary: str, body: dict[str, Any], answers: list[dict[str, Any]]) -> dict[str, Any]:
-    refusals = {
-        "400": "The body is not valid JSON, or has the wrong shape",
-        "401": "The API key is missing or unknown",
-        "413": "The body or the list is too long",
-        "415": "The content type is not supported",
-        "422": "A value is invalid; `column` names it",
-        "503": "The service is busy; retry after the seconds in Retry-After",
-    }
     answer = answers[0] if len(answers) == 1 else {"anyOf": answers}
-    responses: dict[str, Any] = {
-        status: {"description": text, "content": {"application/json": {"schema": ERROR}}}
-        for status, text in refusals.items()
-    }
-    responses["200"] = {
-        "description": "OK",
-        "content": {"application/json": {"schema": answer}},
-    }
     return {
         "summary": summary,
-        "security": [{}, {"bearer": []}, {"key": []}],
+        "security": SECURITY,
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
-        "responses": responses,
+        "responses": {"200": _answer("OK", answer), **_refusals(REFUSALS)},
     }

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from feta.errors import FetaError
 from feta.serve.file_signature import Signature, signature_of
@@ -22,20 +23,24 @@ class CurrentModel:
     name: str
     served: Served
     metrics: Metrics
-    signature: Signature | None = None
+    signature: Signature | None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def remember(self) -> None:
-        """Note how the file looks, so that a change is noticed."""
-        self.signature = signature_of(self.path)
+    @classmethod
+    def load(cls, path: Path, name: str, metrics: Metrics) -> Self:
+        """Open a file; how it looked before is noted, so that no change is missed."""
+        signature = signature_of(path)
+        served = Served.load(path, name)
+        metrics.loaded.set(served.loaded)
+        return cls(path, name, served, metrics, signature)
 
     async def reload(self) -> None:
         """Open the file again; on failure the served model stays, and the error is raised."""
         async with self.lock:
-            self.remember()
+            self.signature = signature_of(self.path)
             try:
                 served = await asyncio.to_thread(Served.load, self.path, self.name)
-            except (FetaError, OSError):
+            except Exception:
                 self.metrics.models.labels("failed").inc()
                 raise
             self.served = served
@@ -54,3 +59,5 @@ class CurrentModel:
                 await self.reload()
             except (FetaError, OSError) as error:
                 logger.warning("the model was not reloaded: %s", error)
+            except Exception:
+                logger.exception("the model was not reloaded")

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from feta.arrays import Counts
-from feta.errors import SchemaError
-from feta.io.model_file import load_votes
+from feta.errors import FetaError, NetworkError, SchemaError, Undecided
+from feta.io.model_file import votes_of_bytes
 from feta.io.regular_file import read_bytes
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
@@ -40,10 +41,11 @@ class Served:
                 f"{path}: not a .feta file: got {path.suffix or 'no suffix'!r}; expected a model "
                 "with its schema and votes; write one with feta export MODEL --out model.feta"
             )
-        content = read_bytes(path)
-        predictor = FairPredictor.voting(*load_votes(path))
-        if read_bytes(path) != content:
-            raise SchemaError(f"{path}: the file changed while it was read; try again")
+        try:
+            content = read_bytes(path)  # once: the file may be replaced at any time
+            predictor = FairPredictor.voting(*votes_of_bytes(content))
+        except FetaError as error:
+            raise NetworkError(f"{path}: {error}") from None
         served = cls(name, predictor, hashlib.sha256(content).hexdigest())
         served.warm_up()
         return served
@@ -56,8 +58,9 @@ class Served:
     def warm_up(self) -> None:
         """Decide a few random people, so that all tables exist."""
         people = draw_people(self.model.space, np.random.default_rng(0), WARM_UP_PEOPLE)
-        self.predictor.decide(people)
-        self.predictor.decide(people[:1])
+        for rows in (people, people[:1]):
+            with suppress(Undecided):  # a request about such a person is refused in words
+                self.predictor.decide(rows)
 
     @cached_property
     def known(self) -> frozenset[str]:

@@ -16,11 +16,13 @@ class Slots:
 
     limits: ServiceLimits
     running: asyncio.Semaphore = field(init=False)
+    exploring: asyncio.Semaphore = field(init=False)
     long_requests: int = 0
     short_requests: int = 0
 
     def __post_init__(self) -> None:
         self.running = asyncio.Semaphore(self.limits.running)
+        self.exploring = asyncio.Semaphore(self.limits.exploring)
 
     @contextmanager
     def short(self) -> Iterator[None]:
@@ -34,13 +36,17 @@ class Slots:
             self.short_requests -= 1
 
     @asynccontextmanager
-    async def long(self) -> AsyncIterator[None]:
-        """Wait for a slot; raise at once if too many requests wait already."""
-        if self.long_requests >= self.limits.running + self.limits.waiting:
+    async def long(self, *, exploring: bool = False) -> AsyncIterator[None]:
+        """Wait for a slot; raise at once if too many requests wait already.
+
+        What-ifs may take seconds, so they do not wait for batches, nor batches for them.
+        """
+        limits = self.limits
+        if self.long_requests >= limits.running + limits.exploring + limits.waiting:
             raise _busy(f"{self.long_requests} long requests in progress")
         self.long_requests += 1
         try:
-            async with self.running:
+            async with self.exploring if exploring else self.running:
                 yield
         finally:
             self.long_requests -= 1

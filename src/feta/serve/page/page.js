@@ -214,7 +214,7 @@ function showMap() {
   const columns = answer.axes[across].values, rows = down < 0 ? [null] : answer.axes[down].values;
   const longest = down < 0 ? 0 : Math.max(...rows.map((value) => words(value).length));
   const narrow = byId("map").clientWidth < 480, total = narrow ? 360 : 640;
-  const left = down < 0 ? 4 : Math.min(narrow ? 110 : 190, 14 + longest * 6), height = rows.length > 20 ? 9 : 22, top = 4;
+  const left = down < 0 ? 4 : Math.min(narrow ? 110 : 190, 14 + longest * 6), height = rows.length > 20 ? 9 : rows.length > 6 ? 22 : 32, top = 4;
   const box = {left, top, width: (total - left - 8) / columns.length, height};
   const depth = top + rows.length * height, svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", `0 0 ${total} ${depth + 36}`);
