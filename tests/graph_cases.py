@@ -61,50 +61,68 @@ class Recipe:
         return found
 
 
+class _Drawing:
+    """A recipe that grows by random steps."""
+
+    def __init__(
+        self, rng: np.random.Generator, recipe: Recipe, functions: tuple[str, ...]
+    ) -> None:
+        self.rng, self.recipe, self.functions = rng, recipe, functions
+        self.widths: list[int] = []
+
+    def add(self, name: str, of: tuple[int, ...], numbers: Any, width: int) -> int:  # noqa: ANN401
+        """Append a step."""
+        self.recipe.steps.append((name, of, numbers))
+        self.widths.append(width)
+        return len(self.widths) - 1
+
+    def linear(self, of: int, width: int) -> int:
+        """Append a layer with some weights that are 0."""
+        weight = self.rng.normal(size=(width, self.widths[of])) / 2
+        weight[self.rng.random(weight.shape) < 0.2] = 0.0
+        return self.add(
+            "linear", (of,), (weight.tolist(), self.rng.normal(size=width).tolist()), width
+        )
+
+    def curve(self, of: int) -> int:
+        """Append a layer and an activation."""
+        hidden = self.linear(of, int(self.rng.integers(1, 5)))
+        return self.add(str(self.rng.choice(self.functions)), (hidden,), None, self.widths[hidden])
+
+    def step(self) -> None:
+        """Append a random step."""
+        rng, widths = self.rng, self.widths
+        of, other = rng.integers(len(widths), size=2).tolist()
+        match str(rng.choice(["linear", "scale", "join", "sum", "residual", "curve", "curve"])):
+            case "linear":
+                self.linear(of, int(rng.integers(1, 5)))
+            case "scale":
+                self.add("scale", (of,), (float(rng.normal()), float(rng.normal())), widths[of])
+            case "join" if widths[of] + widths[other] <= 12:
+                self.add("join", (of, other), None, widths[of] + widths[other])
+            case "sum":
+                same = [index for index, width in enumerate(widths) if width == widths[of]]
+                self.add("sum", (of, int(rng.choice(same))), None, widths[of])
+            case "residual":
+                pair = [self.linear(self.curve(of), widths[of]), of]
+                self.add("sum", tuple(rng.permutation(pair).tolist()), None, widths[of])
+            case _:
+                self.curve(of)
+
+
 def random_recipe(
     rng: np.random.Generator, *, n_columns: int = 5, functions: tuple[str, ...] = tuple(FUNCTIONS)
 ) -> Recipe:
     """Draw a graph that ends in one score."""
     recipe = Recipe(n_columns)
-    widths: list[int] = []
-
-    def add(name: str, of: tuple[int, ...], numbers: Any, width: int) -> int:  # noqa: ANN401
-        recipe.steps.append((name, of, numbers))
-        widths.append(width)
-        return len(widths) - 1
-
-    def linear(of: int, width: int) -> int:
-        weight = rng.normal(size=(width, widths[of])) / 2
-        weight[rng.random(weight.shape) < 0.2] = 0.0
-        return add("linear", (of,), (weight.tolist(), rng.normal(size=width).tolist()), width)
-
-    add("entry", (), list(range(n_columns)), n_columns)
+    drawing = _Drawing(rng, recipe, functions)
+    drawing.add("entry", (), list(range(n_columns)), n_columns)
     if rng.random() < 0.3:
-        add("entry", (), [0, n_columns - 1], 2)
+        drawing.add("entry", (), [0, n_columns - 1], 2)
     for _ in range(int(rng.integers(3, 9))):
-        of = int(rng.integers(len(widths)))
-        match int(rng.integers(7)):
-            case 0:
-                linear(of, int(rng.integers(1, 5)))
-            case 1:
-                add("scale", (of,), (float(rng.normal()), float(rng.normal())), widths[of])
-            case 2:
-                other = int(rng.integers(len(widths)))
-                if widths[of] + widths[other] <= 12:
-                    add("join", (of, other), None, widths[of] + widths[other])
-            case 3:
-                same = [index for index, width in enumerate(widths) if width == widths[of]]
-                add("sum", (of, int(rng.choice(same))), None, widths[of])
-            case 4:
-                hidden = linear(of, int(rng.integers(1, 5)))
-                curve = add(str(rng.choice(functions)), (hidden,), None, widths[hidden])
-                pair = [linear(curve, widths[of]), of]
-                add("sum", tuple(rng.permutation(pair).tolist()), None, widths[of])
-            case _:
-                hidden = linear(of, int(rng.integers(1, 5)))
-                add(str(rng.choice(functions)), (hidden,), None, widths[hidden])
+        drawing.step()
     used = {index for _, of, _ in recipe.steps for index in of}
-    ends = [index for index in range(len(widths)) if index not in used]
-    joined = add("join", tuple(ends), None, sum(widths[index] for index in ends))
-    linear(joined, 1)
+    ends = [index for index in range(len(drawing.widths)) if index not in used]
+    width = sum(drawing.widths[index] for index in ends)
+    drawing.linear(drawing.add("join", tuple(ends), None, width), 1)
     return recipe

@@ -8,7 +8,7 @@ from feta.scorer.network import lowering
 from feta.scorer.network.activation import Activation, Maxout, hardsigmoid, relu
 from feta.scorer.network.branches import Branch, BranchBuilder
 from feta.scorer.network.fold import BatchNorm
-from feta.scorer.network.input_blocks import embedded, inputs
+from feta.scorer.network.input_blocks import embedded, first_layer, inputs
 from feta.scorer.network.network import Network
 from feta.scorer.network.smooth.activation import Smooth
 from tests.graph_cases import FUNCTIONS, Recipe, random_recipe
@@ -160,3 +160,10 @@ def test_sums_of_unequal_widths_are_refused() -> None:
 def test_neurons_of_smooth_layers_are_checked() -> None:
     with pytest.raises(NetworkError, match="invalid neurons"):
         Smooth("tanh", on=np.array([0.5, 1.0]))
+
+
+def test_terms_of_an_embedding_that_cancel_count_in_the_error_bound() -> None:
+    table = embedded(inputs(1), np.array([[1000.0, 1000.0], [500.0, 500.0]]), "the table")
+    parts = first_layer(table, np.array([[1.0, -1.0]]), np.zeros(1), 1)
+    assert not parts.tables[0].rows.any()
+    assert parts.affine.cancelled_magnitude[0] >= 2000
