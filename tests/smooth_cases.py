@@ -142,6 +142,6 @@ def _random_record(rng: np.random.Generator) -> dict[str, object]:
     return {
         "age": int(rng.integers(18, 25)),
         "sex": str(rng.choice(["f", "m", "x"])),
-        "income": round(float(rng.normal()), 3),
+        "income": round(min(max(float(rng.normal()), -3.0), 3.0), 3),
         "debts": int(rng.integers(0, 5)),
     }
