@@ -33,6 +33,8 @@ class Network:
     def __init__(self, file: ModelFile, space: Space, n_places: int) -> None:
         facts, slopes = file.description["network"], file.array("first.slopes", 2)
         checkable(facts.keys() <= FACTS, "this network")
+        smooth = any(name.endswith(".parameter") for name in file.arrays)
+        checkable(not smooth, "smooth activations")
         self.file, self.space, self.places = file, space, n_places
         self.bias = scaled(file.array("first.bias", 1), n_places)
         _check_shape(slopes, len(self.bias), space.width)

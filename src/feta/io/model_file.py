@@ -6,7 +6,7 @@ scorer.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ from feta.scorer.ensemble.ensemble import Ensemble
 from feta.scorer.forest.forest import Forest
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.layers import Affine, Columns, LookupTable, Measured
-from feta.scorer.network.network import Network, network_of
+from feta.scorer.network.network import Network, any_network_of
+from feta.scorer.network.smooth.activation import Smooth
 from feta.scorer.protocol import Scorer
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
@@ -40,6 +41,9 @@ VERSION, SCORER_VERSION = 1, 2
 
 CHANGED = "the content of the file does not match its fingerprint; save it again"
 NOT_A_MODEL = "the file is not a .feta model; expected a file written by feta.save_model"
+
+# The arrays of a piecewise-linear activation.
+PIECES = ("breaks", "slopes", "intercepts")
 
 # Exceptions that a damaged description may cause when the model is built.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -205,8 +209,9 @@ def _list_arrays(network: Network) -> dict[str, Array]:
     for index, table in enumerate(first.tables):
         arrays |= {f"table{index}.numbers": table.numbers, f"table{index}.rows": table.rows}
     for index, (activation, layer) in enumerate(network.steps):
-        for field in ("breaks", "slopes", "intercepts"):
-            arrays[f"layer{index}.{field}"] = getattr(activation, field)
+        for field, array in activation.numbers.items():
+            if field != "function":  # the description has the name
+                arrays[f"layer{index}.{field}"] = array
         arrays[f"layer{index}.weight"] = layer.weight
         arrays[f"layer{index}.bias"] = layer.bias
         arrays[f"layer{index}.folded"] = layer.cancelled_magnitude
@@ -218,7 +223,7 @@ def _arrays_of(scorer: Scorer) -> dict[str, Array]:
         return ensemble_arrays(scorer, _arrays_of)
     if isinstance(scorer, Forest):
         return forest_arrays(scorer)
-    return _list_arrays(network_of(scorer))
+    return _list_arrays(any_network_of(scorer))
 
 
 def _describe_model(model: Model) -> dict[str, Any]:
@@ -246,7 +251,9 @@ def _describe_model(model: Model) -> dict[str, Any]:
     if isinstance(scorer, Forest):
         forest = {"version": SCORER_VERSION, "forest": describe_forest(scorer)}
         return description | forest | {"fingerprints": fingerprints}
-    network = network_of(scorer)
+    network = any_network_of(scorer)
+    if not network.piecewise_linear:
+        description["version"] = SCORER_VERSION
     fingerprints = {
         "space": model.space.fingerprint,
         "network": network.fingerprint,
@@ -272,7 +279,7 @@ def _describe_scorer(scorer: Scorer) -> dict[str, Any]:
         return {"ensemble": describe_ensemble(scorer, _describe_scorer)}
     if isinstance(scorer, Forest):
         return {"forest": describe_forest(scorer)}
-    return {"network": _describe_network(network_of(scorer))}
+    return {"network": _describe_network(any_network_of(scorer))}
 
 
 def _describe_network(network: Network) -> dict[str, Any]:
@@ -363,9 +370,7 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
     )
     first = Columns(arrays["first.bias"], arrays["first.slopes"], tables, arrays["first.folded"])
     activations = tuple(
-        Activation(
-            name, *(arrays[f"layer{index}.{field}"] for field in ("breaks", "slopes", "intercepts"))
-        )
+        _build_activation(name, f"layer{index}.", arrays)
         for index, name in enumerate(facts["activations"])
     )
     layers = tuple(
@@ -383,6 +388,13 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
         _parse_measured(facts),
         facts.get("link"),
     )
+
+
+def _build_activation(name: str, prefix: str, arrays: Mapping[str, Array]) -> Activation | Smooth:
+    if f"{prefix}parameter" in arrays:
+        parameter = float(arrays[f"{prefix}parameter"].item())
+        return Smooth(name, parameter, arrays.get(f"{prefix}on"))
+    return Activation(name, *(arrays[prefix + field] for field in PIECES))
 
 
 def describe_rule(rule: Rule) -> dict[str, object]:

@@ -49,7 +49,8 @@ class Reason(StrEnum):
     )
     NOT_SEPARABLE = (
         "some scores cannot be separated from a tie at the highest precision; "
-        "the model may tie there exactly"
+        "the model may tie there exactly. Smooth activations need the extra 'smooth' for more "
+        "than float64: pip install 'feta-fair[smooth]'"
     )
     NONDETERMINISTIC = (
         "the model gave different answers to the same row; fix its random state, and evaluate it "

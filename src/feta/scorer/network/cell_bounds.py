@@ -95,7 +95,7 @@ class NetworkCellBounds:
         errors = error_bounds.first_layer(network.first, zeros, self.first.size, arithmetic).errors
         for known, (activation, layer) in zip(self.layers, network.steps, strict=True):
             sizes = Enclosure(known.box.size, errors)
-            errors = error_bounds.activate(activation, sizes, arithmetic).errors
+            errors = activation.enclose(sizes, arithmetic).errors
             errors = error_bounds.affine(
                 layer, Enclosure(known.relaxed.size, errors), arithmetic
             ).errors
