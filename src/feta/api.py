@@ -9,14 +9,17 @@ from feta.checker.admit import admit, is_admitted
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.errors import EngineError
+from feta.everybody.prove import verify_everywhere
 from feta.model import Model
-from feta.query import CountOf, PersonQuery, SpreadOf, WorstAt
+from feta.query import CountOf, FairEverywhere, PersonQuery, SpreadOf, WorstAt
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason, Unknown, Verdict
 
 
-def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
+def verify(
+    query: PersonQuery | FairEverywhere, *, engine: str = "auto", budget: Budget = UNLIMITED
+) -> Verdict:
     """Answer a query with the given engine, or with the first that accepts it.
 
     The checker confirms the evidence of each verdict. Without evidence, there is no verdict.
@@ -24,11 +27,12 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     Parameters
     ----------
     query
-        `FairAt(model, person)`, or `WorstAt(model, person)`.
+        `FairAt(model, person)`, `WorstAt(model, person)`, or `FairEverywhere(model)`.
     engine
-        The name of an engine, or "auto".
+        The name of an engine, or "auto"; `FairEverywhere` has only "auto" and "branch".
     budget
-        Limits on time and evaluations. A spent budget gives `Unknown`.
+        Limits on time and evaluations. A spent budget gives `Unknown`. `FairEverywhere` takes
+        60 seconds unless there is another limit.
 
     Returns
     -------
@@ -50,6 +54,8 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     ...         print(space.decode(pair.counterpart))
     {'age': 30, 'income': 2.0}
     """
+    if isinstance(query, FairEverywhere):
+        return verify_everywhere(query, engine=engine, budget=budget)
     if not is_admitted(query):
         return NOT_ADMITTED
     chosen = choose(query, engine)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from feta.arrays import Array, Counts, Matrix, Vector
+from feta.arrays import Array, Counts, Flags, Matrix, Vector
 from feta.cells.cells import Cells
 from feta.dyadic import Dyadic
 from feta.relation.protocol import Relation
@@ -321,6 +321,12 @@ def doubt_at(restricted: Restricted, person: Vector) -> Doubt | None:
     """Return why a counterpart of a person is undecided, if the model itself is the reason."""
     doubt: Callable[[Vector], Doubt | None] | None = getattr(restricted, "doubt", None)
     return None if doubt is None else doubt(person)
+
+
+def may_depend(bounds: "CellBounds", axes: Sequence[int]) -> Flags:
+    """Return the cells in which a score may depend on these axes; all, if nothing is known."""
+    depends: Callable[[Sequence[int]], Flags] | None = getattr(bounds, "depends", None)
+    return np.ones(len(bounds.cells), dtype=bool) if depends is None else depends(axes)
 
 
 def confirm(scorer: Scorer) -> None:
