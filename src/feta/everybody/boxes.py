@@ -52,8 +52,8 @@ class Boxes:
 
     name: ClassVar[str] = "branch"
 
-    def __init__(self, model: Model, parts: list[Stratum]) -> None:
-        self.model, self.parts = model, parts
+    def __init__(self, model: Model, parts: list[Stratum], *, few: int = FEW) -> None:
+        self.model, self.parts, self.few = model, parts, few
         self.restricted: list[Restricted] = [model.scorer.restrict(part.relation) for part in parts]
         self.fair = self.unfair = Fraction(0)
         self.stuck = Fraction(0)  # the share of boxes that cannot be cut or decided
@@ -64,12 +64,12 @@ class Boxes:
         self._started = False
 
     @classmethod
-    def of(cls, model: Model, population: Independent) -> "Boxes | str":
+    def of(cls, model: Model, population: Independent, *, few: int = FEW) -> "Boxes | str":
         """Return the proof for a population, or why there is none."""
         parts = strata(population)
         if isinstance(parts, str):
             return parts
-        boxes = cls(model, parts)
+        boxes = cls(model, parts, few=few)
         if not all(one.bounds_cells for one in boxes.restricted):
             return "this kind of model, or a column with a long table, has no bounds over boxes"
         return boxes
@@ -227,7 +227,7 @@ class Boxes:
 
     def _enumerate(self, part: Stratum, lower: Vector, upper: Vector) -> bool:
         """Decide the people of a small box one by one; return False if it is too large."""
-        listed = part.people(lower, upper, FEW)
+        listed = part.people(lower, upper, self.few)
         if listed is None:
             return False
         people, shares = listed

@@ -1,7 +1,6 @@
 """Populations: who counts, and how often. Every share belongs to one of them."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, Protocol
@@ -298,22 +297,32 @@ def _span_where(column: Span, condition: Condition) -> Span | None:
     assert isinstance(condition, AllOf)
     low, high = Fraction(column.low), Fraction(column.high)
     for part in condition.parts:
-        single = isinstance(part, Compared) and part.operator in ("<", "<=", ">", ">=")
-        if (
-            not single
-            or len(part.total.terms) != 1
-            or part.total.terms[0][0] != column.attribute.name
-        ):
+        edge = _edge(part, column.attribute.name)
+        if edge is None:
             return None
-        coefficient = part.total.terms[0][1]
-        edge = -part.total.constant / coefficient
-        if Fraction(float(edge)) != edge if abs(edge) < Fraction(10) ** 300 else True:
-            return None  # an edge between two float64 numbers: drawn and compared exactly
-        upper = (part.operator in ("<", "<=")) == (coefficient > 0)
-        low, high = (low, min(high, edge)) if upper else (max(low, edge), high)
+        at, upper = edge
+        low, high = (low, min(high, at)) if upper else (max(low, at), high)
     if low >= high:
         return None
     return replace(column, low=float(low), high=float(high), missing=Fraction(0))
+
+
+def _edge(part: Condition, name: str) -> tuple[Fraction, bool] | None:
+    """Return the limit that a comparison sets, and whether it is an upper one.
+
+    A limit between two float64 numbers is none: people are drawn and compared exactly instead.
+    """
+    if not isinstance(part, Compared) or part.operator in ("==", "!="):
+        return None
+    if len(part.total.terms) != 1 or part.total.terms[0][0] != name:
+        return None
+    coefficient = part.total.terms[0][1]
+    at = -part.total.constant / coefficient
+    try:
+        exact = Fraction(float(at)) == at
+    except OverflowError:
+        return None
+    return (at, (part.operator in ("<", "<=")) == (coefficient > 0)) if exact else None
 
 
 def _column_text(column: Column) -> str:

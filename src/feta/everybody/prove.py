@@ -15,12 +15,13 @@ from feta.everybody.result import Everybody
 from feta.everybody.where import Where
 from feta.model import Model
 from feta.query import FairEverywhere
-from feta.space.records import Record
 from feta.verdict.certificate import Certificate
 from feta.verdict.verdict import Effort, Fair, Reason, Unfair, Unknown, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from feta.space.records import Record
 
 DEFAULT = Budget(seconds=60.0)
 ENGINES = ("auto", "branch")

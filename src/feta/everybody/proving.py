@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from feta.everybody.sequence import Interval, interval_of
 from feta.model import Model
 from feta.scorer.protocol import confirm
 from feta.verdict.certificate import BoundsProof, LatticeProof
-from feta.verdict.counterexample import Counterexample
+
+if TYPE_CHECKING:
+    from feta.verdict.counterexample import Counterexample
 
 # People of the first block of draws, and of the largest one.
 FIRST_BLOCK = 64

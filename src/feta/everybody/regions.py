@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Flags, Matrix
-from feta.everybody.sequence import Interval, interval_of
-from feta.everybody.where import Where
 from feta.conditions.evaluate import Cells, cells_of
 from feta.conditions.tokens import KEYWORDS
+from feta.everybody.sequence import Interval, interval_of
+from feta.everybody.where import Where
 from feta.space.attribute import Derived, Value
 from feta.space.feature_space import FeatureSpace
 

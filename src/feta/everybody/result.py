@@ -8,6 +8,9 @@ from feta.everybody.sequence import Interval
 from feta.scorer.protocol import Provenance
 from feta.verdict.counterexample import Counterexample
 
+# Digits after the point of a percentage, at most.
+MOST_DIGITS = 30
+
 
 @dataclass(frozen=True, slots=True)
 class Draws:
@@ -136,13 +139,10 @@ def _percent(share: Fraction, *, up: bool) -> str:
     """Round outward: four digits after the point, and more where the share is small or near 1."""
     if share <= 0 or share >= 1:
         return "0 %" if share <= 0 else "100 %"
-    digits = 4
-    while digits < 30:
+    for digits in range(4, MOST_DIGITS, 2):
         scaled = share * 100 * 10**digits
         number = -((-scaled.numerator) // scaled.denominator) if up else int(scaled)
         if 0 < number < 100 * 10**digits:
-            break
-        digits += 2
-    whole, rest = divmod(number, 10**digits)
-    text = f"{whole}.{rest:0{digits}d}".rstrip("0").rstrip(".")
-    return f"{text} %"
+            whole, rest = divmod(number, 10**digits)
+            return f"{whole}.{rest:0{digits}d}".rstrip("0").rstrip(".") + " %"
+    return "100 %" if up else "0 %"

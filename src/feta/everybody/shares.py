@@ -149,7 +149,7 @@ def _stratum(population: Independent, missing: set[str]) -> Stratum:
             continue
         column = columns[attribute.name]
         attributes += _axis_attributes(column, missing=attribute.name in missing)
-        if isinstance(column, Span) and attribute.missing:
+        if isinstance(column, Span) and isinstance(attribute, Real) and attribute.missing:
             gone = attribute.name in missing
             share *= column.missing if gone else 1 - column.missing
             first = space.columns_of(attribute).start
@@ -186,7 +186,8 @@ def _axis_attributes(column: Column, *, missing: bool) -> list[Attribute]:
         case Real(low=low, high=high, missing=may):
             if isinstance(column, Listed):
                 present = column.codes[:, 1] == 0.0 if may else np.ones(len(column.codes), bool)
-                numbers = tuple(sorted(set(column.codes[present, 0].tolist()) or {low}))
+                # A missing cell is encoded with the lowest number, so that must be the same one.
+                numbers = tuple(sorted({*column.codes[present, 0].tolist(), low}))
                 return [Levels(name, numbers, sensitive=True, missing=may)]
             flag: list[Attribute] = [Integer(name + FLAG, 0, 1)] if may else []
             if missing:
