@@ -25,9 +25,10 @@ from feta.verdict.certificate import BoundsProof, LatticeProof
 if TYPE_CHECKING:
     from feta.verdict.counterexample import Counterexample
 
-# People of the first block of draws, and of the largest one.
+# People who are drawn at once, and decided in smaller blocks at first. So the sequence of draws
+# depends on the seed alone, however fast they are decided.
+DRAWN = 2**12
 FIRST_BLOCK = 64
-LARGEST_BLOCK = 2**14
 
 # Seconds of a block, between two looks at the clock.
 BLOCK_SECONDS = 0.25
@@ -45,7 +46,6 @@ class DrawState:
 
     question: str  # the digest of model, condition and population
     seed: int
-    blocks: int
     people: int
     unfair: int
     undecided: int
@@ -75,11 +75,11 @@ class Proving:
         self.model, self.population, self.alpha = model, population, alpha
         self._question = question
         self._seed = seed if resume is None else resume.seed
-        self._block = 0 if resume is None else resume.blocks
         self._draws = (
             Draws() if resume is None else Draws(resume.people, resume.unfair, resume.undecided)
         )
         self._size = FIRST_BLOCK
+        self._drawn: tuple[int, Matrix] | None = None
         self._prover: Listing | Boxes | None = None
         self._unproved = refusal(model)
         self._structure = not self._unproved and blind(model)
@@ -95,9 +95,7 @@ class Proving:
     def state(self) -> DrawState:
         """Where the draws have come to."""
         one = self._draws
-        return DrawState(
-            self._question, self._seed, self._block, one.people, one.unfair, one.undecided
-        )
+        return DrawState(self._question, self._seed, one.people, one.unfair, one.undecided)
 
     @property
     def proof(self) -> LatticeProof | BoundsProof:
@@ -122,7 +120,7 @@ class Proving:
         while time.monotonic() < deadline and not self._complete(self._draws.people - start):
             if until_found and self._pair is not None:
                 break
-            left = int(min(most - (self._draws.people - start), LARGEST_BLOCK))
+            left = int(min(most - (self._draws.people - start), DRAWN))
             proves = self._prover is not None and not self._prover.done and steps < most
             if proves and (left <= 0 or self._proves_next()):
                 self._step()
@@ -194,14 +192,16 @@ class Proving:
         return replace(interval, low=low, high=high)
 
     def _draw(self, deadline: float, size: int) -> None:
-        """Draw and decide a block; its people depend on the seed and its number alone."""
+        """Decide the next people of the sequence."""
         began = time.monotonic()
-        rng = np.random.default_rng([self._seed, self._block])
-        people = self.population.draw(rng, size)
+        number, first = divmod(self._draws.people, DRAWN)
+        if self._drawn is None or self._drawn[0] != number:
+            rng = np.random.default_rng([self._seed, number])
+            self._drawn = number, self.population.draw(rng, DRAWN)
+        people = self._drawn[1][first : first + size]
         left = deadline - began
         budget = Budget() if left == float("inf") else Budget(seconds=max(left, 0.05))
         found = treated(self.model, people, budget)
-        self._block += 1
         one = self._draws
         self._draws = Draws(
             one.people + len(people),
@@ -216,7 +216,7 @@ class Proving:
         seconds = time.monotonic() - began
         self._draw_seconds += seconds
         if seconds < BLOCK_SECONDS / 2:
-            self._size = min(2 * self._size, LARGEST_BLOCK)
+            self._size = min(2 * self._size, DRAWN)
         elif seconds > 2 * BLOCK_SECONDS:
             self._size = max(self._size // 2, 1)
 
@@ -224,7 +224,7 @@ class Proving:
         """Draw from undecided boxes while nobody is found: these draws are no estimate."""
         if self._pair is not None or self._prover is None or not steps:
             return
-        rng = np.random.default_rng([self._seed, self._block, 1])
+        rng = np.random.default_rng([self._seed, self._draws.people, 1])
         people = self._prover.draw(rng, 256)
         found = treated(self.model, people)
         if found.unfair.any():

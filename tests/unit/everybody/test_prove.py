@@ -115,11 +115,11 @@ def test_verdicts_about_everybody() -> None:
 
 
 def test_counted_models_are_sampled_only() -> None:
-    model = feta.read_callable(
+    scorer = feta.read_callable(
         lambda frame: (frame["age"] + frame["income"] >= 51).to_numpy(),
         SPACE,
-        outcomes=("no", "yes"),
     )
+    model = feta.Model(SPACE, scorer)
     answer = feta.prove(model, budget=feta.Budget(evaluations=128))
     assert (answer.fair, answer.unfair, answer.method) == (0, 0, "")
     assert "counted" in answer.unproved
@@ -159,14 +159,12 @@ def test_a_run_continues_where_its_draws_ended() -> None:
         return proving(MODEL, uniform(SPACE, Where()), resume=state)  # type: ignore[arg-type]
 
     whole, first = start(), start()
-    first.run(feta.Budget(evaluations=64))
+    whole.run(feta.Budget(evaluations=5000))
+    first.run(feta.Budget(evaluations=4100))
     second = start(first.state)
-    second.run(feta.Budget(evaluations=64))
-    assert second.state.people == 128
-    assert second.state.blocks == 2
-    assert second.state.unfair >= first.state.unfair
-    whole.run(feta.Budget(evaluations=64))
-    assert whole.state == first.state
+    second.run(feta.Budget(evaluations=900))
+    assert second.state == whole.state
+    assert whole.state.people == 5000
     other = proving(MODEL, uniform(SPACE, Where.of("income < 50", SPACE)))
     other.run(feta.Budget(evaluations=64))
     with pytest.raises(feta.SchemaError, match=r"^the state belongs to another question"):
