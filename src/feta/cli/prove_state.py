@@ -46,6 +46,6 @@ def write_state(path: Path, state: DrawState) -> None:
 
 def _damaged(path: Path, problem: str) -> SchemaError:
     return SchemaError(
-        f"invalid state file {path}: got {problem}; expected a file that feta prove --resume wrote; "
-        "name another file, or delete this one"
+        f"invalid state file {path}: got {problem}; expected a file that feta prove --resume "
+        "wrote; name another file, or delete this one"
     )

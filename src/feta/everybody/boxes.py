@@ -190,8 +190,6 @@ class Boxes:
         sensitive = [axis for axis in range(len(part.axes)) if axis not in part.shared]
         assignments = self._assignments(index, sensitive)
         result = np.zeros(len(cells), dtype=bool)
-        if assignments is None:
-            return result
         middles = _middles(cells)
         coordinates = np.repeat(middles, len(assignments), axis=0)
         coordinates[:, sensitive] = np.tile(assignments, (len(cells), 1))
@@ -215,15 +213,24 @@ class Boxes:
         result[candidates[proved]] = True
         return result
 
-    def _assignments(self, index: int, sensitive: list[int]) -> Matrix | None:
-        """List the coordinates of the sensitive axes; None if they are many or real."""
+    def _assignments(self, index: int, sensitive: list[int]) -> Matrix:
+        """List coordinates of the sensitive axes: all of them, or some if there are more.
+
+        Any two with different decisions prove that people are treated unfairly.
+        """
         axes = [self.parts[index].axes[axis] for axis in sensitive]
-        if any(axis.real for axis in axes):
-            return None
-        if np.prod([float(len(axis)) for axis in axes]) > MOST_ASSIGNMENTS:
-            return None
-        grids = np.meshgrid(*(np.arange(len(axis)) for axis in axes), indexing="ij")
-        return np.stack([grid.ravel() for grid in grids], axis=1).astype(np.float64)
+        few = not any(axis.real for axis in axes)
+        if few and np.prod([float(len(axis)) for axis in axes]) <= MOST_ASSIGNMENTS:
+            grids = np.meshgrid(*(np.arange(len(axis)) for axis in axes), indexing="ij")
+            return np.stack([grid.ravel() for grid in grids], axis=1).astype(np.float64)
+        rng = np.random.default_rng(0)
+        low, high = (np.array([axis.ends[end] for axis in axes]) for end in (0, 1))
+        share = rng.random((MOST_ASSIGNMENTS, len(axes)))
+        corners = rng.integers(0, 2, (MOST_ASSIGNMENTS // 2, len(axes))).astype(np.float64)
+        share[: len(corners)], share[0], share[1] = corners, 0.0, 1.0
+        chosen = low * (1 - share) + high * share
+        real = np.array([axis.real for axis in axes])
+        return np.where(real, np.clip(chosen, low, high), np.floor(chosen))
 
     def _enumerate(self, part: Stratum, lower: Vector, upper: Vector) -> bool:
         """Decide the people of a small box one by one; return False if it is too large."""

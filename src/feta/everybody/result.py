@@ -73,11 +73,13 @@ class Everybody:
     def is_below(self, bar: float) -> bool | None:
         """Return whether the share of unfair people is at most a bar; None if it is not known.
 
-        Proved shares decide first. The estimate decides with its confidence only.
+        Proved shares decide first. The estimate decides with its confidence only. The bar is the
+        decimal number as it is written.
         """
-        if 1 - self.fair <= Fraction(bar) or self.estimate.high <= bar:
+        limit = Fraction(str(bar))
+        if 1 - self.fair <= limit or Fraction(self.estimate.high) <= limit:
             return True
-        if self.unfair > Fraction(bar) or self.estimate.low > bar:
+        if self.unfair > limit or Fraction(self.estimate.low) > limit:
             return False
         return None
 
