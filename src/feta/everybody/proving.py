@@ -17,6 +17,7 @@ from feta.everybody.listing import Listing
 from feta.everybody.population import Independent, Population
 from feta.everybody.regions import Region, regions_of
 from feta.everybody.result import Draws, Everybody, Moment
+from feta.everybody.search import search
 from feta.everybody.sequence import Interval, interval_of
 from feta.model import Model
 from feta.scorer.protocol import confirm
@@ -32,6 +33,9 @@ FIRST_BLOCK = 64
 
 # Seconds of a block, between two looks at the clock.
 BLOCK_SECONDS = 0.25
+
+# Guided searches, each of a quarter of a second at most.
+MOST_SEARCHES = 4
 
 # Draws that are kept to find regions.
 MOST_KEPT = 200_000
@@ -79,6 +83,7 @@ class Proving:
             Draws() if resume is None else Draws(resume.people, resume.unfair, resume.undecided)
         )
         self._size = FIRST_BLOCK
+        self._n_searches = 0
         self._drawn: tuple[int, Matrix] | None = None
         self._prover: Listing | Boxes | None = None
         self._unproved = refusal(model)
@@ -127,7 +132,7 @@ class Proving:
                 steps += 1
             elif left > 0:
                 self._draw(deadline, min(self._size, left))
-                self._look(steps)
+                self._look(steps, deadline)
             else:
                 break
             self._remember(progress)
@@ -220,12 +225,22 @@ class Proving:
         elif seconds > 2 * BLOCK_SECONDS:
             self._size = max(self._size // 2, 1)
 
-    def _look(self, steps: int) -> None:
-        """Draw from undecided boxes while nobody is found: these draws are no estimate."""
-        if self._pair is not None or self._prover is None or not steps:
+    def _look(self, steps: int, deadline: float) -> None:
+        """Look for somebody where unfairness is rare; whom this finds is no part of the estimate.
+
+        A guided search follows the first neurons; then people are drawn from undecided boxes.
+        """
+        if self._pair is not None:
             return
         rng = np.random.default_rng([self._seed, self._draws.people, 1])
-        people = self._prover.draw(rng, 256)
+        if self._n_searches < MOST_SEARCHES:
+            self._n_searches += 1
+            deadline = min(deadline, time.monotonic() + BLOCK_SECONDS)
+            self._examine(search(self.model, self.population, rng, deadline=deadline))
+        if self._pair is None and self._prover is not None and steps:
+            self._examine(self._prover.draw(rng, 256))
+
+    def _examine(self, people: Matrix) -> None:
         found = treated(self.model, people)
         if found.unfair.any():
             self._witness(people[int(np.argmax(found.unfair))])

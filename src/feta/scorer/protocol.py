@@ -329,6 +329,15 @@ def may_depend(bounds: "CellBounds", axes: Sequence[int]) -> Flags:
     return np.ones(len(bounds.cells), dtype=bool) if depends is None else depends(axes)
 
 
+def guides(scorer: Scorer, people: Matrix, columns: Counts) -> Matrix | None:
+    """Return numbers by which some columns first enter a score, in float64, (people, numbers).
+
+    They guide a search and prove nothing. None if a scorer has none.
+    """
+    entries: Callable[[Matrix, Counts], Matrix] | None = getattr(scorer, "guides", None)
+    return None if entries is None else entries(people, columns)
+
+
 def confirm(scorer: Scorer) -> None:
     """Raise `ModelChanged` if a counted model was replaced since the last confirmation."""
     confirm_model: Callable[[], None] | None = getattr(scorer, "confirm", None)
