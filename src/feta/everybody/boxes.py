@@ -107,10 +107,8 @@ class Boxes:
             box = self._queue[which]
             part = self.parts[box.stratum]
             coordinates = [
-                rng.uniform(low, high)
-                if axis.real
-                else float(rng.integers(int(low), int(high) + 1))
-                for axis, low, high in zip(part.axes, box.lower, box.upper, strict=True)
+                part.draw(rng, axis, box.lower[axis], box.upper[axis])
+                for axis in range(len(part.axes))
             ]
             rows.append(part.at(np.array(coordinates)[None, :])[0])
         return np.stack(rows)

@@ -41,6 +41,11 @@ class Population(Protocol):
         """What distinguishes it from other populations."""
         ...
 
+    @property
+    def where(self) -> Where:
+        """The condition that its people meet."""
+        ...
+
     def draw(self, rng: np.random.Generator, n_people: int) -> Matrix:
         """Draw people independently."""
         ...

@@ -140,6 +140,9 @@ class Proving:
 
     def result(self) -> Everybody:
         """Return the answer so far."""
+        return self._answer(self._regions())
+
+    def _answer(self, regions: tuple[Region, ...]) -> Everybody:
         fair, unfair = self._proved()
         method = "structure" if self._structure else ""
         if not method and self._prover is not None and (fair or unfair):
@@ -151,7 +154,7 @@ class Proving:
             self._draws,
             self._estimate(fair, unfair),
             self._pair,
-            self._regions(),
+            regions,
             method,
             self._unproved,
             time.monotonic() - self._started,
@@ -246,7 +249,9 @@ class Proving:
             self._witness(people[int(np.argmax(found.unfair))])
 
     def _witness(self, person: Vector) -> None:
-        if self._pair is None:
+        # The end of an interval of real numbers may not meet the condition itself.
+        where = self.population.where
+        if self._pair is None and where.holds(self.model.space, person[None, :])[0]:
             self._pair = counterexample(self.model, person)
 
     def _regions(self) -> tuple[Region, ...]:
@@ -263,9 +268,7 @@ class Proving:
         fair, unfair = self._proved()
         now = self._estimate(fair, unfair)
         self._history.append(Moment(seconds, fair, unfair, now.low, now.high))
-        kept, self._kept = self._kept, []  # a line of progress needs no regions
-        progress(self.result())
-        self._kept = kept
+        progress(self._answer(()))  # a line of progress needs no regions
 
 
 def refusal(model: Model) -> str:

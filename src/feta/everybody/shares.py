@@ -1,5 +1,6 @@
 """Shares of people in boxes, as exact fractions."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, product
@@ -102,6 +103,15 @@ class Stratum:
                 each = weights.each(lower[index], upper[index])
                 coordinates[index] += next(i for i, one in enumerate(each) if one)
         return np.asarray(self.at(coordinates[None, :])[0])
+
+    def draw(self, rng: np.random.Generator, axis: int, low: float, high: float) -> float:
+        """Draw a coordinate of an axis in a range, by weight."""
+        if self.axes[axis].real:
+            return float(np.clip(rng.uniform(low, high), low, high))
+        ends = self.weights[axis].ends if axis in self.weights else None
+        if ends is None:  # a sensitive axis
+            return float(rng.integers(int(low), int(high) + 1))
+        return float(bisect_right(ends, rng.integers(ends[int(low)], ends[int(high) + 1])) - 1)
 
     def at(self, coordinates: Matrix) -> Matrix:
         """Return the people at these coordinates of the axes."""

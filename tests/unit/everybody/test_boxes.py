@@ -124,3 +124,23 @@ def test_a_linked_condition_is_refused_by_name() -> None:
     refusal = Boxes.of(model, uniform(space, Where.of("x + y < 1", space)))
     assert isinstance(refusal, str)
     assert "'x', 'y'" in refusal
+
+
+def test_people_drawn_from_undecided_boxes_belong_to_the_population() -> None:
+    space = feta.FeatureSpace(
+        (
+            feta.Integer("age", 0, 9, sensitive=True),
+            feta.Integer("x", 0, 99),
+            feta.Real("y", 0.0, 9.0),
+        )
+    )
+    network = feta.Network.from_layers([([[1.0, 1.0, 3.0]], [-60.0])])
+    model = feta.Model(space, network, threshold=0.0)
+    where = Where.of("x in (3, 50, 97) and y < 4", space)
+    boxes = Boxes.of(model, uniform(space, where), few=1)
+    assert isinstance(boxes, Boxes)
+    boxes.step()
+    people = boxes.draw(np.random.default_rng(0), 500)
+    assert len(people) == 500
+    assert where.holds(space, people).all()
+    assert set(people[:, 1]) == {3.0, 50.0, 97.0}
