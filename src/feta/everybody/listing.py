@@ -33,18 +33,18 @@ class Listing:
         people = _people(model, population)
         if isinstance(people, str):
             return people
-        if len(people) > MOST_PEOPLE:
+        if people.size > MOST_PEOPLE:
             return f"there are more than {MOST_PEOPLE:,} people to enumerate"
         return cls(model, people)
 
     @property
     def done(self) -> bool:
         """Whether everybody is decided."""
-        return self._next >= len(self.people)
+        return self._next >= self.people.size
 
     def step(self) -> None:
         """Decide the next people."""
-        numbers = np.arange(self._next, min(self._next + BLOCK, len(self.people)))
+        numbers = np.arange(self._next, min(self._next + BLOCK, self.people.size))
         people, weights = self.people.rows(numbers)
         self._next += len(numbers)
         result, total = treated(self.model, people), self.people.total
@@ -66,7 +66,9 @@ class _Table:
     def __init__(self, people: Matrix, weights: list[int]) -> None:
         self._people, self._weights, self.total = people, weights, sum(weights)
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """The number of different people."""
         return len(self._people)
 
     def rows(self, numbers: Counts) -> tuple[Matrix, list[int]]:
@@ -88,7 +90,9 @@ class _Grid:
             self._columns.append((space.columns_of(column.attribute), column.codes[kept], weights))
         self.total = prod(sum(weights) for _, _, weights in self._columns)
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """The number of different people; it may exceed what `len` can return."""
         return prod(len(weights) for _, _, weights in self._columns)
 
     def rows(self, numbers: Counts) -> tuple[Matrix, list[int]]:

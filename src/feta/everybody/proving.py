@@ -106,7 +106,7 @@ class Proving:
     def proof(self) -> LatticeProof | BoundsProof:
         """How everybody was decided, once this is so: all people listed, or the cuts of boxes."""
         if isinstance(self._prover, Listing):
-            return LatticeProof(len(self._prover.people))
+            return LatticeProof(self._prover.people.size)
         return BoundsProof((None,) if self._prover is None else self._prover.cuts())
 
     def run(

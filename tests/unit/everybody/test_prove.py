@@ -104,6 +104,18 @@ def test_a_path_that_ends_in_a_zero_weight_is_harmless() -> None:
     assert verdict.certificate.proof == BoundsProof((None,))
 
 
+def test_more_people_than_any_integer_type_holds() -> None:
+    """10^24 people; a neuron that reads sex is never active, so nobody is treated unfairly."""
+    columns = [feta.Integer(f"c{number}", 0, 99) for number in range(12)]
+    sex = feta.Categorical("sex", ("f", "m"), sensitive=True)
+    space = feta.FeatureSpace((sex, *columns))
+    layers = [([[0.0, 1.0, *[0.0] * 12], [0.0, 0.0, *[1.0] * 12]], [-2.0, 0.0])]
+    layers += [([[5.0, 1.0]], [-600.0])]
+    model = feta.Model(space, feta.Network.from_layers(layers), threshold=0.0)
+    answer = feta.prove(model, budget=FEW)
+    assert (answer.nobody, answer.boxes, answer.method) == (True, 1, "branch")
+
+
 def test_verdicts_about_everybody() -> None:
     assert isinstance(feta.verify(feta.FairEverywhere(MODEL)), feta.Unfair)
     few = feta.FeatureSpace(SPACE.attributes[:2])
