@@ -23,7 +23,7 @@ from feta.model import Model
 from feta.rounding import FLOAT64
 from feta.rule.comparator import UNDECIDED
 from feta.scorer.cell_bounds import CellBounds
-from feta.scorer.protocol import Restricted, may_depend
+from feta.scorer.protocol import Restricted, gains, may_depend
 from feta.verdict.certificate import Cut, CutTree
 
 # Boxes that are cut at once, and people of a box that is enumerated.
@@ -45,6 +45,7 @@ class _Waiting:
     upper: Vector = field(compare=False)
     share: Fraction = field(compare=False)
     node: int = field(compare=False)  # of the tree of cuts
+    gains: Vector = field(compare=False)  # estimates of what a cut along each axis gains
 
 
 class Boxes:
@@ -61,6 +62,7 @@ class Boxes:
         self.witness: Vector | None = None  # somebody who is treated unfairly
         self._queue: list[_Waiting] = []
         self._trees = [CutTree() for _ in parts]
+        self._gains = np.zeros((0, 0))
         self._started = False
 
     @classmethod
@@ -119,8 +121,6 @@ class Boxes:
         """Cut each box where a shared axis changes the scores most."""
         part = self.parts[index]
         cells = Cells(part.axes, lower, upper)
-        with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
-            gains = np.nan_to_num(self.restricted[index].influence(cells))
         shared = np.zeros(len(part.axes), dtype=bool)
         shared[list(part.shared)] = True
         lows, highs, nodes = [], [], []
@@ -130,7 +130,7 @@ class Boxes:
             if not possible.any():
                 self.stuck += box.share
                 continue
-            axis = int(np.argmax(np.where(possible, gains[row], -1.0)))
+            axis = int(np.argmax(np.where(possible, box.gains, -1.0)))
             halves = cells.cut(row, axis, float(middles[axis]))
             lows.append(halves.lower)
             highs.append(halves.upper)
@@ -162,23 +162,37 @@ class Boxes:
                 if self.witness is None:
                     self.witness = part.member(cells.lower[row], cells.upper[row])
             elif not self._enumerate(part, cells.lower[row], cells.upper[row]):
-                self._wait(index, cells.lower[row], cells.upper[row], share, int(nodes[kept[row]]))
-
-    def _wait(self, index: int, lower: Vector, upper: Vector, share: Fraction, node: int) -> None:
-        self._n_waiting += 1
-        box = _Waiting(-float(share), self._n_waiting, index, lower, upper, share, node)
-        heapq.heappush(self._queue, box)
+                self._n_waiting += 1
+                box = _Waiting(
+                    -float(share),
+                    self._n_waiting,
+                    index,
+                    cells.lower[row],
+                    cells.upper[row],
+                    share,
+                    int(nodes[kept[row]]),
+                    self._gains[row],
+                )
+                heapq.heappush(self._queue, box)
 
     def _fair(self, index: int, cells: Cells) -> Flags:
-        """Return the boxes in which everybody and their counterparts get one decision."""
+        """Return the boxes in which everybody and their counterparts get one decision.
+
+        Also note what a cut along each axis of a box probably gains.
+        """
         part = self.parts[index]
         centers = part.at(_middles(cells))
         decisions = self._decisions(centers)
         fair = np.zeros(len(cells), dtype=bool)
+        self._gains = np.zeros(cells.lower.shape)
         axes = [axis for axis in range(len(part.axes)) if axis not in part.shared]
         for decision in np.unique(decisions):
             rows = np.flatnonzero(decisions == decision)
             bounds = self._bounds(index, cells[rows], int(decision))
+            found = gains(bounds)
+            if found is None:
+                found = self.restricted[index].influence(bounds.cells)
+            self._gains[rows] = found
             fair[rows] = bounds.agrees | ~may_depend(bounds, axes)
         return fair
 

@@ -329,6 +329,12 @@ def may_depend(bounds: "CellBounds", axes: Sequence[int]) -> Flags:
     return np.ones(len(bounds.cells), dtype=bool) if depends is None else depends(axes)
 
 
+def gains(bounds: "CellBounds") -> Matrix | None:
+    """Estimate how much each axis widens a bound, (cells, axes); None if it is not known."""
+    widths: Callable[[], Matrix] | None = getattr(bounds, "gains", None)
+    return None if widths is None else widths()
+
+
 def guides(scorer: Scorer, people: Matrix, columns: Counts) -> Matrix | None:
     """Return numbers by which some columns first enter a score, in float64, (people, numbers).
 

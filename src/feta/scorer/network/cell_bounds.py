@@ -137,6 +137,12 @@ class NetworkCellBounds:
             reached = (reached & ~constant_pieces(activation, known.box)) @ (layer.weight.T != 0)
         return np.asarray(reached.any(axis=1))
 
+    def gains(self) -> Matrix:
+        """Estimate how much each axis widens the bound of each cell, (cells, axes)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
+            widths = self.first.spread() @ np.abs(self.rows)[:, :, None]
+            return np.asarray(np.nan_to_num(widths[:, :, 0]))
+
     def axis_to_split(self, row: int) -> int | None:
         """Return the axis along which to split a cell; None if it cannot be split."""
         with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
