@@ -23,7 +23,7 @@ from feta.rule.comparator import UNDECIDED, Comparator, Decisions
 from feta.rule.protocol import Outcome, Rule, check_fits
 from feta.rule.threshold import Threshold
 from feta.scorer.exact_scores import ExactScores
-from feta.scorer.protocol import Enclosure, Points, Restricted, Scorer
+from feta.scorer.protocol import Enclosure, Points, Restricted, Scorer, doubt_at
 from feta.space.feature_space import FeatureSpace
 
 # Exponentials and Φ at 0 are accurate to a few units in the last place, and change by at least 0.4
@@ -195,7 +195,9 @@ class Model:
         decisions = self.resolve(self.points(people), self.rule).decisions
         undecided = np.flatnonzero(decisions == UNDECIDED)
         if undecided.size:
-            raise Undecided(tuple(undecided.tolist()), "their scores may tie exactly")
+            doubt = doubt_at(self.restricted, people[undecided[0]])
+            reason = "their scores may tie exactly" if doubt is None else doubt.message
+            raise Undecided(tuple(undecided.tolist()), reason)
         return self.rule.answers(decisions)
 
     def describe(self, outcome: Outcome | None) -> str | float:

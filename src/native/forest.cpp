@@ -45,7 +45,7 @@ template <class Int> class SizedKernel final : public Kernel {
             rounded.emplace(layout, shift_to_fit(layout, rounded_bits));
         if (spec.outputs == 1) store_values();
         if (spec.outputs == 1 && spec.rule.kind == RuleKind::threshold) {
-            lanes.emplace(layout, make_lanes());
+            lanes.emplace(layout, leaf_sets, make_lanes());
             if (!lanes->usable) lanes.reset();
         }
     }

@@ -1,3 +1,4 @@
 #define FETA_ISA portable
 #define FETA_MAKE make_lanes_portable
+#define FETA_BYTES 16
 #include "forest_lanes.inc"

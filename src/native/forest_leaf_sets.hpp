@@ -31,6 +31,21 @@ class LeafSets {
         tests.clear();
     }
 
+    // The sets of another one, with each leaf in a new place. They are not usable if both together
+    // exceed the limit.
+    LeafSets(const LeafSets& from, const std::vector<uint32_t>& places)
+        : layout(from.layout), n_words(from.n_words), groups(from.groups) {
+        usable =
+            from.usable && from.sets.size() <= layout.spec.max_set_bytes / sizeof(uint64_t) / 2;
+        if (!usable) return;
+        sets.resize(from.sets.size());
+        for (Group& group : groups) {
+            const uint64_t* source = group.sets;
+            group.sets = sets.data() + (source - from.sets.data());
+            move(source, places, group);
+        }
+    }
+
     // Intersect the sets of a person. Return false if the sets do not cover the person's values.
     bool intersect(const double* row, std::vector<const uint64_t*>& chosen,
                    std::vector<uint64_t>& reached) const {
@@ -171,6 +186,21 @@ class LeafSets {
                         clear(set, test.middle, test.last);
                     else
                         clear(set, test.first, test.middle);
+        }
+    }
+
+    // Sets of neighboring states are similar, so only their differences are moved.
+    void move(const uint64_t* source, const std::vector<uint32_t>& places, Group& to) const {
+        for (size_t state = 0; state < to.n_states; ++state) {
+            const uint64_t* own = source + state * n_words;
+            uint64_t* set = to.sets + state * n_words;
+            if (state > 0) std::copy_n(set - n_words, n_words, set);
+            for (size_t w = 0; w < n_words; ++w)
+                for (uint64_t word = own[w] ^ (state > 0 ? own[w - n_words] : 0); word;
+                     word &= word - 1) {
+                    const uint32_t place = places[64 * w + size_t(std::countr_zero(word))];
+                    set[place / 64] ^= uint64_t(1) << place % 64;
+                }
         }
     }
 

@@ -46,10 +46,9 @@ template <class Int> class Search {
 
     // Count until the majority is certain.
     void majority(const double* person, Outcome& out) {
-        boxes.reach(person);
-        if (lane_majority && lane_majority->decide(boxes.reached(), out.counts)) return;
+        if (lane_majority && lane_majority->decide(person, boxes, out.counts)) return;
         std::fill(out.counts.begin(), out.counts.end(), 0);
-        boxes.list();
+        boxes.collect(person);
         tally_boxes(out, false, true, Limits{});
     }
 

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bounded_module.hpp"
 #include "exact_module.hpp"
 #include "kernel.hpp"
 #include "tree.hpp"
@@ -122,6 +123,7 @@ NB_MODULE(_native, module) {
     module.doc() = "Compiled bounds and scores over sensitive lattices; src/native documents them.";
     module.def("has_avx2", &has_avx2);
     bind_exact(module);
+    bind_bounded(module);
     nb::class_<PyMeanVote>(module, "MeanVote");
     nb::class_<PyKernel>(module, "Kernel")
         .def("__init__",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,7 @@ def test_a_function_is_counted(folder: Path, feta_: Run, function: str) -> None:
     assert statuses(folder) == expected_statuses()
     assert f"scoring:{function} is counted: every counterpart is evaluated by the function" in err
     assert "will evaluate about 160 rows, repetitions included: 4 different people" in err
+    assert re.search(r"; reading it took [1-9][0-9,]* rows before", " ".join(err.split()))
     assert "Counted: fair means that the function" in " ".join(out.split())
     rows = rows_of(folder / "out" / "verdicts.csv")
     assert {row["provenance"] for row in rows} == {"counted"}

@@ -39,7 +39,7 @@ def counted_progress(loaded: LoadedModel, *, jobs: int = 1) -> Iterator[None]:
     notice(
         f"{plain(scorer.name)} will evaluate about {n_rows:,} rows, repetitions included: "
         f"{len(people):,} different people with {loaded.model.relation.size:,} counterparts each; "
-        f"this takes about {time}"
+        f"this takes about {time}; reading it took {calls.rows:,} rows before"
     )
     before, options = calls.rows, calls.options
     with progress_bar() as progress:

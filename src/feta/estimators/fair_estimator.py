@@ -31,10 +31,11 @@ from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.predict.fit_votes import fitted_weights
 from feta.readers.callable.runtime import counted_runtime
+from feta.readers.read_model import read_exactly
 from feta.readers.runtime import replays, runtime_of
 from feta.readers.sklearn.column_names import check_columns
 from feta.readers.sklearn.pipeline import encoder_markers
-from feta.readers.sklearn.read import obstacle_inside_wrapper, read_sklearn
+from feta.readers.sklearn.read import obstacle_inside_wrapper
 from feta.scorer.counted.options import CountingOptions
 from feta.space.feature_space import FeatureSpace
 from feta.space.lattice import BLOCK
@@ -45,7 +46,7 @@ from feta.vote.stored_votes import StoredVotes
 from feta.wider_limits import models_for
 
 if TYPE_CHECKING:
-    from feta.scorer.network.network import Network
+    from feta.scorer.protocol import Scorer
     from feta.space.limits import Decided
     from feta.verdict.verdict import Verdict
 
@@ -261,8 +262,8 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
         return decisions
 
     @abstractmethod
-    def _model(self, network: "Network") -> Model:
-        """Return the model of space, network and rule."""
+    def _model(self, scorer: "Scorer") -> Model:
+        """Return the model of space, scorer and rule."""
         ...
 
     @abstractmethod
@@ -361,9 +362,9 @@ class FairEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn s
             with warnings.catch_warnings():  # the space was chosen for this table
                 warnings.simplefilter("ignore", UnseenValueWarning)
                 inside = self._inside(people)
-                network = read_sklearn(read, self.space_, people=inside, table=raw_table)
-            self.model_: Model | None = self._model(network)
-            self.guarantee_ = self.promise + (SAMPLED if network.provenance == "sampled" else "")
+                scorer = read_exactly(read, self.space_, people=inside, table=raw_table)
+            self.model_: Model | None = self._model(scorer)
+            self.guarantee_ = self.promise + (SAMPLED if scorer.provenance == "sampled" else "")
         except NetworkError as error:
             self.model_ = None
             self._obstacle = obstacle_inside_wrapper(error)

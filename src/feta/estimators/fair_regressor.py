@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from feta.io.raw_table import RawTable
-    from feta.scorer.network.network import Network
+    from feta.scorer.protocol import Scorer
     from feta.vote.mean_decision import VoteName
 
 
@@ -167,12 +167,10 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
         )
         return Model(self.space_, scorer, self._tolerance())
 
-    def _model(self, network: "Network") -> Model:
+    def _model(self, scorer: "Scorer") -> Model:
         rule = self._tolerance()
         return (
-            Model(self.space_, network, rule)
-            if self._schema is None
-            else self._schema.model(network)
+            Model(self.space_, scorer, rule) if self._schema is None else self._schema.model(scorer)
         )
 
     def _tolerance(self) -> Rule:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from feta.io.raw_table import RawTable
-    from feta.scorer.network.network import Network
+    from feta.scorer.protocol import Scorer
 
 
 class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -86,13 +86,13 @@ class MajorityClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc] 
         if rule.favors == "below":
             self._class_order = self._class_order[::-1]
 
-    def _model(self, network: "Network") -> Model:
+    def _model(self, scorer: "Scorer") -> Model:
         if self._schema is not None:
-            return self._schema.model(network)
+            return self._schema.model(scorer)
         names = tuple(str(label) for label in self.classes_)
         if len(names) == 2:  # noqa: PLR2004 - one score decides
-            return Model(self.space_, network, outcomes=names)
-        return Model(self.space_, network, Argmax(names))
+            return Model(self.space_, scorer, outcomes=names)
+        return Model(self.space_, scorer, Argmax(names))
 
     def _counted_model(self, estimator: object, table: "RawTable | None") -> Model:
         if self._schema is not None:

@@ -188,13 +188,12 @@ def test_several_classes_take_the_largest_mean_without_a_level() -> None:
         fitted(LogisticRegression(max_iter=1000), SPACE, labels=Z, level="keep")
 
 
-@pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
 def test_shares_of_trees_are_averaged_exactly() -> None:
     frame = X.assign(sex=(X["sex"] == "male").astype(int))
     space = FeatureSpace((Integer("sex", 0, 1, sensitive=True), *SPACE.attributes[1:]))
     forest = RandomForestClassifier(8, max_depth=3, random_state=0)
-    fair = FairClassifier(forest, space).fit(frame, Y)  # it evaluates predict_proba
-    model = Model(space, read_model(fair.estimator_, space))  # proved
+    fair = FairClassifier(forest, space).fit(frame, Y)
+    model = Model(space, read_model(fair.estimator_, space))
     predictor = FairPredictor.fitted(model, space.encode(frame))
     assert fair.votes_.vote == predictor.vote == "mean_probability"
     assert fair.votes_.ballot is predictor.ballot is None

@@ -250,6 +250,14 @@ def test_random_regression_scores_leave_people_undecided() -> None:
         model.exact_scores(PEOPLE)
 
 
+def test_the_reason_of_an_undecided_person_is_what_the_model_did() -> None:
+    old = SPACE.encode([RECORDS[0] | {"age": 25}])
+    model = Model(SPACE, counted(Broken("nan"), answers="scores"), Threshold(0.5))
+    with pytest.raises(feta.Undecided, match=r"row \(age 25, .*nan") as caught:
+        model.decide(old)
+    assert "tie" not in str(caught.value)
+
+
 def test_an_audit_shows_the_row_of_each_undecided_regression() -> None:
     model = Model(SPACE, counted(Broken("nan"), answers="scores"), Tolerance(1000.0))
     old = SPACE.encode([RECORDS[0] | {"age": 25}])

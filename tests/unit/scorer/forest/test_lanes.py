@@ -1,4 +1,4 @@
-"""Majorities in lanes of 32 bits, against the exhaustive engine."""
+"""Majorities in lanes of 32 and 16 bits, against the exhaustive engine."""
 
 from dataclasses import replace
 from typing import Literal
@@ -14,7 +14,7 @@ from feta.engine.protocol import UNLIMITED
 from feta.scorer.forest import kernel
 from feta.scorer.forest.forest import Forest
 from feta.scorer.forest.summation import Summation
-from feta.scorer.forest.trees import LEAF
+from feta.scorer.forest.trees import LEAF, SET, OneHot
 from feta.scorer.protocol import Side
 from tests.forests import Grower
 from tests.unit.scorer.forest.test_kernel import people
@@ -92,6 +92,54 @@ def test_scores_closer_to_the_threshold_than_rounded_sums_are_decided(space: Fea
             for equality in EQUALITIES:
                 rule = Threshold(float(value), favors, equality)
                 assert_same_majorities(Model(space, forest, rule), rows)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_person_whose_median_score_is_near_the_threshold_is_decided(seed: int) -> None:
+    """Rounded sums of slices decide almost half of the counterparts on each side."""
+    rng = np.random.default_rng([47, seed])
+    space = SPACES[0]
+    rows = people(rng, space, 1)
+    forest = forest_of(rng, space, trees=int(rng.integers(1, 40)), depth=int(rng.integers(2, 6)))
+    everybody = np.concatenate(list(space.lattice.counterparts(rows[0])))
+    scores = np.sort(forest(everybody)[:, 0])
+    for share in (0.2, 0.49, 0.5, 0.51, 0.8):
+        score = scores[int(share * len(scores))]
+        for value in (score, np.nextafter(score, 0), np.nextafter(score, 9)):
+            equality = EQUALITIES[int(rng.integers(2))]
+            assert_same_majorities(Model(space, forest, Threshold(value, "above", equality)), rows)
+
+
+def set_test(grower: Grower, name: str, members: set[int], values: tuple[float, float]) -> int:
+    """Append a tree with one test of a category; return its root."""
+    columns = grower.space.columns_of(next(a for a in grower.space.attributes if a.name == name))
+    domain = OneHot(columns.start, columns.stop - columns.start)
+    grower.domains.append(domain)
+    root, start = len(grower.nodes), len(grower.members)
+    source = len(grower.domains) - 1
+    grower.nodes.append(
+        {"kind": SET, "source": source, "start": start, "left": root + 1, "right": root + 2}
+    )
+    grower.nodes += [{"kind": LEAF, "values": np.array([value])} for value in values]
+    grower.members += [number in members for number in range(len(domain))]
+    return root
+
+
+@pytest.mark.parametrize("trees", [1, 3, 7, 40, 41])
+def test_slices_whose_changes_all_have_one_sign_are_decided(trees: int) -> None:
+    """All trees give the same value to six countries; the sex decides the others."""
+    space = SPACES[0]
+    grower = Grower(np.random.default_rng(48), space, 1)
+    roots = [set_test(grower, "country", set(range(6)), (1.0, -0.3)) for _ in range(trees)]
+    roots.append(set_test(grower, "sex", {0}, (99.0, -50.0)))
+    # These distinguish all values, so that countries are slices, but add nothing.
+    roots += [set_test(grower, "country", {number}, (0.0, 0.0)) for number in range(13)]
+    roots += [set_test(grower, "race", {number}, (0.0, 0.0)) for number in range(5)]
+    summation = Summation("a test", "float64", np.zeros(1))
+    forest = Forest(grower.trees(roots), np.zeros(1), summation, space.width)
+    rows = people(np.random.default_rng(49), space, 2)
+    for threshold in (-60.0, -50.5, -49.0, 0.0, 60.0, 99.0):
+        assert_same_majorities(Model(space, forest, Threshold(threshold)), rows)
 
 
 @pytest.mark.parametrize("space", SPACES)
