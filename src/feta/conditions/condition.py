@@ -1,6 +1,6 @@
 """Conditions as values: comparisons of numbers, categories, missing cells, and how they combine."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, assert_never
@@ -93,6 +93,30 @@ Condition = Compared | Among | IsMissing | Not | AllOf | AnyOf | Implies
 def columns_of(condition: Condition) -> frozenset[str]:
     """Return the names of the columns that a condition reads."""
     return frozenset(_columns(condition))
+
+
+def sooner(condition: Condition, names: Collection[str]) -> Condition:
+    """Return the condition with the parts first that read these columns only.
+
+    It means the same. If such a part decides, the others are not evaluated.
+    """
+    match condition:
+        case Not(part=part):
+            return Not(sooner(part, names))
+        case AllOf(parts=parts):
+            return AllOf(_sooner(parts, names))
+        case AnyOf(parts=parts):
+            return AnyOf(_sooner(parts, names))
+        case Implies(premise=premise, conclusion=conclusion):
+            return Implies(sooner(premise, names), sooner(conclusion, names))
+        case _:
+            return condition
+
+
+def _sooner(parts: tuple[Condition, ...], names: Collection[str]) -> tuple[Condition, ...]:
+    known = frozenset(names)
+    ordered = sorted(parts, key=lambda part: not columns_of(part) <= known)
+    return tuple(sooner(part, names) for part in ordered)
 
 
 def _columns(condition: Condition) -> Iterator[str]:

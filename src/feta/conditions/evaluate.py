@@ -6,7 +6,7 @@ constraint excludes people for whom it is false.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -88,23 +88,35 @@ def evaluate(condition: Condition, cells: Mapping[str, Cells]) -> Truth:
             return Truth(holds & ~missing, ~holds & ~missing)
         case Among(column=name, values=values):
             column = cells[name]
-            holds = np.isin(column.numbers, [column.values.index(value) for value in values])
+            chosen = np.zeros(len(column.values) + 1, dtype=bool)  # the last one is missing
+            chosen[[column.values.index(value) for value in values]] = True
+            holds = chosen[column.numbers]
             return Truth(holds & ~column.missing, ~holds & ~column.missing)
         case IsMissing(column=name):
             return Truth(cells[name].missing, ~cells[name].missing)
         case Not(part=part):
             return evaluate(part, cells).opposite
         case AllOf(parts=parts):
-            return reduce(Truth.both, [evaluate(part, cells) for part in parts])
+            return _together(evaluate(part, cells) for part in parts)
         case AnyOf(parts=parts):
-            opposites = [evaluate(part, cells).opposite for part in parts]
-            return reduce(Truth.both, opposites).opposite
+            return _together(evaluate(part, cells).opposite for part in parts).opposite
         case Implies(premise=premise, conclusion=conclusion):
             # False only where the premise is true and the conclusion is false.
             opposite = evaluate(conclusion, cells).opposite
             return evaluate(premise, cells).both(opposite).opposite
         case _:
             assert_never(condition)
+
+
+def _together(parts: Iterator[Truth]) -> Truth:
+    """Return the truth of conditions together; those after one that is false are not evaluated."""
+    result = next(parts)
+    for part in parts:
+        false = result.false
+        if false.item() if false.size == 1 else false.all():
+            return result
+        result = result.both(part)
+    return result
 
 
 def cells_of(space: FeatureSpace, people: Matrix) -> dict[str, Cells]:

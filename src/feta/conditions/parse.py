@@ -24,11 +24,16 @@ from feta.conditions.condition import (
     Operator,
 )
 from feta.conditions.tokens import Token, fail, tokens_of
+from feta.conditions.values import known_value, quoted
 from feta.errors import unknown_choice
 from feta.space.attribute import OTHER, Attribute, Categorical, Derived, Value
 
 COMPARISONS: dict[str, Operator] = {
     "<": "<", "<=": "<=", "==": "==", "!=": "!=", ">=": ">=", ">": ">",
+}  # fmt: skip
+
+MIRRORED: dict[Operator, Operator] = {
+    "<": ">", "<=": ">=", "==": "==", "!=": "!=", ">=": "<=", ">": "<",
 }  # fmt: skip
 
 # Parentheses and `not` within each other.
@@ -238,10 +243,10 @@ class _Parser:
         if isinstance(right, _Category) and not isinstance(left, _Category):
             left, right = right, left
             if operator not in ("==", "!="):
-                self._fail(token, self._ordered(left.column, operator))
+                self._fail(token, _ordered(left.column, operator))
         if isinstance(left, _Category):
             if operator not in ("==", "!="):
-                self._fail(token, self._ordered(left.column, operator))
+                self._fail(token, _ordered(left.column, operator))
             among = Among(left.column, (self._value(left, right, token),))
             return _negated(among, negated=operator == "!=")
         if isinstance(left, _Literal) or isinstance(right, _Literal):
@@ -256,11 +261,9 @@ class _Parser:
         total = self.number(left).plus(self.number(right), -1)
         if not total.terms:
             self._fail(token, "got a comparison of numbers alone; expected a column")
+        if total.terms[0][1] < 0:  # equal conditions in equal forms
+            return Compared(total.times(Fraction(-1)), MIRRORED[operator])
         return Compared(total, operator)
-
-    @staticmethod
-    def _ordered(column: str, operator: Operator) -> str:
-        return f"got {operator!r} for {column!r}, which has categories; expected ==, != or in"
 
     def _value(self, category: _Category, node: _Node, token: Token) -> Value:
         """Return the value of a category that an operand names; types must be equal."""
@@ -273,21 +276,10 @@ class _Parser:
                 self._fail(
                     token,
                     f"expected a value of {category.column!r}, such as "
-                    f"{_quoted(category.values[0])}",
+                    f"{quoted(category.values[0])}",
                 )
-        for known in category.values:
-            if type(known) is type(value) and known == value:
-                return known
-        if any(str(known) == str(value) for known in category.values):
-            known = next(known for known in category.values if str(known) == str(value))
-            self._fail(
-                token,
-                f"got {_quoted(value)} for {category.column!r}; expected {_quoted(known)}: "
-                "texts are in quotes, integers and booleans are not",
-            )
-        problem = unknown_choice(value, category.values)
-        hint = "; write true or false" if any(v is True for v in category.values) else ""
-        return self._fail(token, f"unknown value of {category.column!r}: {problem}{hint}")
+        known, problem = known_value(category.column, category.values, value)
+        return self._fail(token, problem) if problem else known
 
     def _among(self, left: _Node) -> Condition:
         token = self._take()
@@ -327,7 +319,7 @@ class _Parser:
         token = self._current
         match node:
             case _Category(column=column, values=values):
-                what = f"the column {column!r} alone; write {column} == {_quoted(values[0])}"
+                what = f"the column {column!r} alone; write {column} == {quoted(values[0])}"
             case _Literal(value=value):
                 what = f"{value!r} alone; expected a condition such as age >= 18"
             case _:
@@ -388,12 +380,9 @@ class _Parser:
         fail(self._text, token.position, problem)
 
 
+def _ordered(column: str, operator: Operator) -> str:
+    return f"got {operator!r} for {column!r}, which has categories; expected ==, != or in"
+
+
 def _negated(condition: Condition, *, negated: bool) -> Condition:
     return Not(condition) if negated else condition
-
-
-def _quoted(value: Value) -> str:
-    """Return a value as conditions write it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

@@ -10,7 +10,7 @@ import numpy as np
 
 from feta.arrays import Flags, Matrix, Vector
 from feta.engine.protocol import Budget
-from feta.errors import SchemaError
+from feta.errors import EngineError, SchemaError
 from feta.everybody.boxes import Boxes
 from feta.everybody.decide import counterexample, treated
 from feta.everybody.listing import Listing
@@ -70,6 +70,12 @@ class Proving:
     ) -> None:
         if not 0 < alpha < 1:
             raise SchemaError(f"invalid alpha: got {alpha!r}; expected a number between 0 and 1")
+        if model.relation.fingerprint:
+            raise EngineError(
+                "unknown people for this relation: got another relation than the default one; "
+                "expected counterparts who share all columns that are not sensitive; ask about "
+                "single people with feta.verify, or leave out the relation"
+            )
         if resume is not None and resume.question != question:
             raise SchemaError(
                 "the state belongs to another question: got other digests of model, condition or "
@@ -277,8 +283,6 @@ def refusal(model: Model) -> str:
         return "a counted model can only be sampled"
     if model.scorer.provenance != "proved":
         return "part of the model was read by sampling"
-    if model.relation.fingerprint:
-        return "only the default relation is supported: counterparts share all other columns"
     return ""
 
 

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feta import Categorical, Derived, FeatureSpace, Integer, Levels, Real
-from feta.conditions.condition import Linear
+from feta.conditions.condition import Linear, sooner
 from feta.conditions.evaluate import Truth, cells_of, evaluate, signs
 from feta.conditions.parse import parse_condition
+from feta.conditions.rows import Narrowing
 
 ULP = float(np.nextafter(0.3, 1))
 SPACE = FeatureSpace(
@@ -269,3 +270,31 @@ def test_truth_of_two_conditions() -> None:
     false = Truth(np.array([False]), np.array([True]))
     assert unknown.both(false).false.tolist() == [True]
     assert unknown.opposite.true.tolist() == unknown.opposite.false.tolist() == [False]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["'1'", "'b'", "'c'"]), comparisons(), st.booleans()),
+        min_size=9,
+        max_size=12,
+    ),
+    records(),
+)
+def test_narrowed_alternatives_have_the_same_truth(
+    rows: list[tuple[str, tuple[str, Naive], bool]], record: dict[str, Any]
+) -> None:
+    texts = [f"(job in ({value}{', ' + repr('1') if two else ''}) and {part})"
+             for value, (part, _), two in rows]  # fmt: skip
+    condition = parse_condition(" or ".join(texts), SPACE.attributes)
+    cells = cells_of(SPACE, SPACE.encode([record]))
+    narrowing = Narrowing.of(sooner(condition, ["job"]), ["town", "job"])
+    assert narrowing.column == "job"
+    whole, narrowed = evaluate(condition, cells), evaluate(narrowing.among(cells), cells)
+    assert (whole.true.tolist(), whole.false.tolist()) == (
+        narrowed.true.tolist(),
+        narrowed.false.tolist(),
+    )
+    several = cells_of(SPACE, SPACE.encode([record, record]))
+    assert narrowing.among(several) is narrowing.condition
+    assert Narrowing.of(condition, ["town"]).among(cells) is condition

@@ -64,7 +64,7 @@ def test_sums_are_exact_and_columns_move_to_the_left() -> None:
         Linear.of({"age": Fraction(0.1), "rate": Fraction(0.1)}, Fraction(-1000)), "=="
     )
     assert parse("18 <= age < 65") == AllOf(
-        (Compared(linear(18, age=-1), "<="), Compared(linear(-65, age=1), "<"))
+        (Compared(linear(-18, age=1), ">="), Compared(linear(-65, age=1), "<"))
     )
     assert parse("age in (1, 2)") == AnyOf(
         (Compared(linear(-1, age=1), "=="), Compared(linear(-2, age=1), "=="))
