@@ -203,3 +203,13 @@ def test_invalid_questions_are_refused() -> None:
     empty = pd.DataFrame({"age": [], "income": [], "hours": []})
     with pytest.raises(feta.SchemaError, match=r"^no people: got an empty table"):
         feta.prove(MODEL, population=empty, budget=FEW)
+
+
+def test_another_relation_is_refused() -> None:
+    model = feta.Model(
+        SPACE, MODEL.scorer, feta.Threshold(0.0), relation=feta.Similar({"income": 2})
+    )
+    with pytest.raises(feta.EngineError, match=r"^unknown people for this relation"):
+        feta.prove(model, budget=FEW)
+    with pytest.raises(feta.EngineError, match=r"^unknown people for this relation"):
+        feta.verify(feta.FairEverywhere(model))
