@@ -29,12 +29,14 @@ from .errors import (
 from .estimators.ce_fair_classifier import CEFairClassifier as CEFairClassifier
 from .estimators.fair_classifier import FairClassifier as FairClassifier
 from .estimators.fair_regressor import FairRegressor as FairRegressor
+from .everybody.prove import prove as prove
+from .everybody.result import Everybody as Everybody
 from .io.model_file import load_model as load_model, save_model as save_model
 from .io.onnx_writer import write_onnx as write_onnx
 from .io.schema import Schema as Schema, read_schema as read_schema, write_schema as write_schema
 from .model import Model as Model
 from .predict.fair_predictor import FairPredictor as FairPredictor
-from .query import FairAt as FairAt, WorstAt as WorstAt
+from .query import FairAt as FairAt, FairEverywhere as FairEverywhere, WorstAt as WorstAt
 from .readers.callable.read import read_callable as read_callable
 from .readers.catboost.read import read_catboost as read_catboost
 from .readers.keras.read import read_keras as read_keras

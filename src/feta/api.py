@@ -11,10 +11,11 @@ from feta.checker.admit import admit, no_question
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.errors import EngineError
+from feta.everybody.prove import verify_everywhere
 from feta.local_query import local_query
 from feta.model import Model
 from feta.progress import Advance
-from feta.query import CountOf, FairAt, PersonQuery, SpreadOf, WorstAt
+from feta.query import CountOf, FairAt, FairEverywhere, PersonQuery, SpreadOf, WorstAt
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
@@ -23,7 +24,9 @@ from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 SolveCounted = Callable[[Sequence[PersonQuery], Budget], tuple[list[Verdict], Tally | None]]
 
 
-def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
+def verify(
+    query: PersonQuery | FairEverywhere, *, engine: str = "auto", budget: Budget = UNLIMITED
+) -> Verdict:
     """Answer a query with the given engine, or with the first that accepts it.
 
     The checker confirms the evidence of each verdict. Without evidence, there is no verdict.
@@ -31,11 +34,12 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     Parameters
     ----------
     query
-        `FairAt(model, person)`, or `WorstAt(model, person)`.
+        `FairAt(model, person)`, `WorstAt(model, person)`, or `FairEverywhere(model)`.
     engine
-        The name of an engine, or "auto".
+        The name of an engine, or "auto"; `FairEverywhere` has only "auto" and "branch".
     budget
-        Limits on time and evaluations. A spent budget gives `Unknown`.
+        Limits on time and evaluations. A spent budget gives `Unknown`. `FairEverywhere` takes
+        60 seconds unless there is another limit.
 
     Returns
     -------
@@ -57,6 +61,8 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     ...         print(space.decode(pair.counterpart))
     {'age': 30, 'income': 2.0}
     """
+    if isinstance(query, FairEverywhere):
+        return verify_everywhere(query, engine=engine, budget=budget)
     reason = no_question(query)
     if reason is not None:  # nothing is claimed
         return Unknown(reason)

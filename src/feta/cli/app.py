@@ -36,6 +36,7 @@ from feta.cli.options import (
     VotesFrom,
 )
 from feta.cli.plugins import CommandGroup
+from feta.cli.prove_command import prove
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -337,6 +338,7 @@ def predict(
 
 
 app.command()(compare)
+app.command()(prove)
 
 
 @app.command()

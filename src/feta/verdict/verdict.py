@@ -14,6 +14,10 @@ class Reason(StrEnum):
 
     OUT_OF_TIME = "the time budget ran out; raise it, or narrow the sensitive domains"
     OUT_OF_NODES = "the budget of evaluations ran out; raise it, or narrow the sensitive domains"
+    EVERYBODY_UNDECIDED = (
+        "some people are neither proved to be treated fairly nor found to be treated unfairly; "
+        "raise the budget, or ask about fewer people by a condition"
+    )
     SOLVER_INFEASIBLE = (
         "the solver claims that no counterexample exists, and bounds could not prove it; "
         "a solver's claim is not a proof"

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feta.arrays import Array, Matrix, Vector
+from feta.arrays import Array, Counts, Matrix, Vector
 from feta.deprecation import renamed
 from feta.errors import NetworkError, SchemaError, unknown_choice
 from feta.relation.protocol import Relation
@@ -376,6 +376,12 @@ class Network:
         for array in arrays:
             digest.update(array.astype("<f8").tobytes())
         return digest.hexdigest()
+
+    def guides(self, people: Matrix, columns: Counts) -> Matrix:
+        """Return the neurons of the first layer that read one of these columns."""
+        tabled = any(table.column in columns for table in self.first.tables)
+        reads = (self.first.slopes[:, columns] != 0).any(axis=1) | tabled
+        return np.asarray(self.first(people)[:, reads])
 
     def reads(self, attribute: Attribute, space: FeatureSpace) -> bool:
         """Return whether a score can depend on the columns of an attribute.
