@@ -1,6 +1,7 @@
 """Error messages of the kernel's bindings."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def test_arrays_of_other_shapes_are_rejected(
         kernel.worst_real(constants, magnitudes, np.ones(1), np.zeros(1), -1.0, 0, 1)
 
 
-def kernel_of_one_axis() -> native.Kernel:
+def kernel_of_one_axis() -> Any:  # noqa: ANN401 - compiled
     kernel = native.Kernel(np.zeros(3), np.zeros(3), 1)
     kernel.add_axis(np.ones((2, 3)), np.ones((2, 3)))
     piece = np.ones((1, 1))

@@ -203,7 +203,7 @@ def test_a_call_returns_undecided_counterparts_of_few_people(
     kernel = engine._kernel(model)
     assert isinstance(kernel, NetworkKernel)
     watched = Watched(kernel._native)
-    kernel._native = watched
+    kernel._native = watched  # type: ignore[assignment]
     monkeypatch.setattr("feta.engine.lattice_tally.MAX_UNDECIDED_PER_CALL", 4 * size)
     counts = engine.tally(model, people, UNLIMITED, until="all", weights=weights)
     assert counts.favorable.tolist() == [size] * 70

@@ -208,8 +208,8 @@ class NetworkKernel:
                 vote.above,
                 vote.edge,
             )
-        decisions: Counts | None = self._native.means(people, self._votes[vote], threads)
-        return decisions
+        decisions = self._native.means(people, self._votes[vote], threads)
+        return None if decisions is None else decisions.astype(np.int64)
 
     def find(self, people: Matrix, references: References, limits: Limits) -> KernelSearch:
         """Find counterparts that differ from their person's reference."""
