@@ -58,7 +58,7 @@ class Truth:
         """Return whether everything that a claim states is true."""
         try:
             return self._holds(claim)
-        except (KeyError, TypeError, ValueError, IndexError, AssertionError):
+        except (LookupError, TypeError, ValueError, AssertionError, StopIteration):
             return False
 
     def _holds(self, claim: Claim) -> bool:

@@ -32,8 +32,9 @@ from feta.auditing.block import blocks_in_memory
 from feta.auditing.certify import Certification, CertifiedFacts
 from feta.model import Model
 from feta.space.vote_weights import VoteWeights
-from feta_check.claims import ClaimChecker, check_header
-from feta_check.claims import Model as StoredModel
+from feta_check.claims import ClaimChecker
+from feta_check.model import Model as StoredModel
+from feta_check.model import check_header
 from feta_check.model_file import ModelFile
 from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, digest
 from tests import forest_cases

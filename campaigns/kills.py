@@ -92,12 +92,12 @@ def wait_to_kill(process: subprocess.Popen[bytes], out: Path, dice: random.Rando
 def workers_of(process: int) -> list[int]:
     """Find the workers of an audit."""
     workers = []
-    with contextlib.suppress(FileNotFoundError):
-        children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
-        for child in map(int, children.split()):
-            with contextlib.suppress(FileNotFoundError):
-                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    workers.append(child)
+    for path in Path(f"/proc/{process}/task").glob("*/children"):  # any thread may start one
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for child in map(int, path.read_text(encoding="ascii").split()):
+                with contextlib.suppress(FileNotFoundError):
+                    if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                        workers.append(child)
     return workers
 
 

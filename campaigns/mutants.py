@@ -114,21 +114,25 @@ def show(part: str, outcomes: Sequence[Outcome], total: int, seconds: float) -> 
 
 def mutants(part: str) -> Iterator[Mutant]:
     """List all mutants of a part that can change behavior."""
+    for pattern in PARTS[part][0]:
+        for path in sorted((ROOT / "src/feta").glob(pattern)):
+            yield from mutants_of(path)
+
+
+def mutants_of(path: Path) -> Iterator[Mutant]:
+    """List all mutants of a module that can change behavior."""
     from cosmic_ray.ast import ast_nodes, get_ast  # noqa: PLC0415 - only this campaign needs it
     from cosmic_ray.plugins import get_operator, operator_names  # noqa: PLC0415
 
-    operators = {name: get_operator(name) for name in operator_names()}
-    for pattern in PARTS[part][0]:
-        for path in sorted((ROOT / "src/feta").glob(pattern)):
-            nodes = list(ast_nodes(get_ast(path.read_text(encoding="utf-8"))))
-            ignored = ignored_spans(path)
-            for name, operator in operators.items():
-                if operator.arguments():  # it would need a configuration
-                    continue
-                places = [place for node in nodes for place in operator().mutation_positions(node)]
-                for occurrence, (start, _) in enumerate(places):
-                    if not any(low <= start < high for low, high in ignored):
-                        yield Mutant(str(path.relative_to(ROOT)), name, occurrence, start[0])
+    nodes = list(ast_nodes(get_ast(path.read_text(encoding="utf-8"))))
+    ignored = ignored_spans(path)
+    for name, operator in {name: get_operator(name) for name in operator_names()}.items():
+        if operator.arguments():  # it would need a configuration
+            continue
+        places = [place for node in nodes for place in operator().mutation_positions(node)]
+        for occurrence, (start, _) in enumerate(places):
+            if not any(low <= start < high for low, high in ignored):
+                yield Mutant(str(path.relative_to(ROOT)), name, occurrence, start[0])
 
 
 def ignored_spans(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:

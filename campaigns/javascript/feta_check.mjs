@@ -400,6 +400,22 @@ function* indicesOf(sizes) {
 
 const dot = (row, values, bias) => row.reduce((sum, w, index) => (w[0] && values[index][0] ? add(sum, multiply(w, values[index])) : sum), bias);
 
+// What this program knows of a model. Anything else may change its answers.
+const KNOWN = {
+  network: ["activations", "equality", "link", "measured", "reading", "sigmoid", "source", "tables"],
+  forest: ["denominator", "domains", "equality", "link", "reading", "summation", "width"],
+  votes: ["fitted_on", "graded", "level", "vote", "weighted"],
+};
+const FACTS = ["fingerprints", "outcomes", "rule", "space", "table", "version", "votes"];
+
+function checkKnown(description) {
+  const [kind, ...others] = Object.keys(description).filter((name) => !FACTS.includes(name));
+  if (others.length || (kind !== "network" && kind !== "forest")) throw new Unchecked("this model");
+  for (const name of [kind, "votes"]) {
+    if (Object.keys(description[name] ?? {}).some((key) => !KNOWN[name].includes(key))) throw new Unchecked(`this ${name}`);
+  }
+}
+
 function readNetwork(model, space) {
   const facts = model.description.network;
   const [bias, slopes] = [vector(model, "first.bias"), matrix(model, "first.slopes")];
@@ -675,6 +691,15 @@ function checkFair(proof, rule, scores, decision, denominator) {
   if (compare(distance(high), rule.tolerance) > 0 || compare(negate(distance(low)), rule.tolerance) > 0) throw new Refuted("outside the band");
 }
 
+function readAll(model) {
+  const { description } = model;
+  checkKnown(description);
+  const space = readSpace(description.space);
+  const scorer = "forest" in description ? readForest(model) : readNetwork(model, space);
+  const rule = readRule(description.rule, scorer.denominator);
+  return { space, scorer, rule, votes: readVotes(model) };
+}
+
 function checkFolder(folder) {
   const { header, claims } = readCertificate(join(folder, "certificate.jsonl"));
   const schema = readFileSync(join(folder, "schema.json"));
@@ -682,22 +707,27 @@ function checkFolder(folder) {
   const results = {};
   const refuse = (reason) => claims.forEach((claim) => (results[claim.row] = claim.verdict === "not audited" ? "proved" : reason));
   if (header.provenance !== "proved" || !existsSync(join(folder, "model.feta"))) return refuse("unchecked"), results;
-  if (header.relation !== "all sensitive values") return {};
+  if (header.relation !== "all sensitive values") return refuse("unchecked"), results;
   const model = readModel(join(folder, "model.feta"));
   if (hex(model.content) !== header.model_sha256) throw new Unreadable("another model");
   const { space: columns, rule: entry, outcomes } = model.description;
+  if (![1n, 2n].includes(model.description.version)) throw new Unreadable("another version of models");
   if (canonical({ columns, outcomes, relation: header.relation, rule: entry }) !== schema.toString("latin1")) throw new Unreadable("another schema");
   if (hex(canonical(entry)) !== header.rule_sha256) throw new Unreadable("another rule");
-  const space = readSpace(columns);
-  const scorer = "forest" in model.description ? readForest(model) : readNetwork(model, space);
-  const rule = readRule(entry, scorer.denominator);
-  const votes = readVotes(model);
+  let parts;
+  try {
+    parts = readAll(model);
+  } catch (error) {
+    if (error instanceof Unchecked) return refuse("unchecked"), results;
+    throw error;
+  }
+  const { scorer, rule, votes, space } = parts;
   if (votes.digest !== header.votes_sha256) throw new Unreadable("other votes");
   if (scorer.outputs !== rule.outputs || !space.axes.length) throw new Unreadable("another number of scores");
   for (const claim of claims) {
     results[claim.row] = "proved";
     try {
-      checkClaim(claim, { space, scorer, rule, votes });
+      checkClaim(claim, parts);
     } catch (error) {
       if (error instanceof Unchecked) results[claim.row] = "unchecked";
       else if (error instanceof Unreadable) throw error;
@@ -715,8 +745,7 @@ function main(parameters) {
     try {
       results = checkFolder(folder);
     } catch (error) {
-      if (error instanceof Unchecked) results = {};
-      else if (!json) console.error(`${folder}: ${error.message}`);
+      if (!json) console.error(`${folder}: ${error.message}`);
     }
     const found = results && Object.values(results);
     if (json) console.log(JSON.stringify(results));

@@ -33,7 +33,10 @@ def command_line_reference() -> Iterator[str]:
     context = group.make_context("feta", [], resilient_parsing=True)
     yield from _section("feta", group)
     for name in group.list_commands(context):
-        yield from _section(f"feta {name}", group.get_command(context, name))
+        command = group.get_command(context, name)
+        yield from _section(f"feta {name}", command)
+        for part, inner in getattr(command, "commands", {}).items():  # feta keys new
+            yield from _section(f"feta {name} {part}", inner)
 
 
 def _section(title: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer has no public type

@@ -1,6 +1,6 @@
 """The public functions on one or several people: verify, worst, tally, spread."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from feta.query import CountOf, PersonQuery, SpreadOf, WorstAt
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
 from feta.verdict.verdict import Reason, Unknown, Verdict
+
+SolveCounted = Callable[[Sequence[PersonQuery], Budget], tuple[list[Verdict], Tally | None]]
 
 
 def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
@@ -71,6 +73,22 @@ def verify_many(
         for row, query, verdict in zip(rows, asked, solved, strict=True):
             verdicts[row] = admit(query, verdict, trusted=trusted)
     return [verdicts.get(row, NOT_ADMITTED) for row in range(len(queries))]
+
+
+def verify_counted(
+    queries: Sequence[PersonQuery], *, engine: str = "auto", budget: Budget = UNLIMITED
+) -> tuple[list[Verdict], Tally | None]:
+    """Answer queries about one model as `verify_many` does; return also the counts, if known.
+
+    An engine of FETA that counts all counterparts anyway passes the counts on.
+    """
+    chosen = choose(queries[0], engine)
+    solve: SolveCounted | None = getattr(chosen, "solve_counted", None)
+    if solve is None or not is_ours(chosen) or not queries[0].model.relation.complete:
+        return verify_many(queries, engine=engine, budget=budget), None
+    solved, counts = solve(queries, budget)
+    pairs = zip(queries, solved, strict=True)
+    return [admit(query, verdict, trusted=True) for query, verdict in pairs], counts
 
 
 # Nothing is claimed about a person who is nobody's counterpart.

@@ -6,80 +6,79 @@ docs/reference/certificates.md defines them.
 from collections.abc import Sequence
 from fractions import Fraction
 from operator import mul
-from typing import Any
+from typing import Any, NamedTuple
+
+from feta_check.reading import Number
 
 CHORD = 2**52
 
-Number = int | Fraction
 Line = tuple[Number, Number]  # slope and intercept
+Range = tuple[Number, Number]
+
+
+class Layer(NamedTuple):
+    """Activations in integers (breaks, slopes, starts by neuron), then an affine layer."""
+
+    units: list[Any]
+    slope_places: int
+    rows: list[list[int]]
+    bias: list[int]
 
 
 class Bounds:
-    """A network over a box: lines below and above each neuron, from the first layer on."""
+    """A network over a box: lines below and above each neuron, from the first layer on.
+
+    `terms` are the terms of the first layer: per axis, one list per value.
+    """
 
     def __init__(
-        self, layers: Sequence[Any], constant: Sequence[int], terms: Sequence[Sequence[list[int]]]
+        self, layers: Sequence[Layer], constant: Sequence[int], terms: Sequence[Sequence[list[int]]]
     ) -> None:
         self.layers, self.constant, self.terms = layers, constant, terms
         self.lines: list[list[tuple[Line, Line]]] = []
-        ranges: list[tuple[Number, Number]] = []
+        ranges: list[Range] = []
         for place, value in enumerate(constant):
             columns = [[term[place] for term in axis] for axis in terms]
             ranges.append((value + sum(map(min, columns)), value + sum(map(max, columns))))
-        for index, layer in enumerate(layers):
+        for layer in layers:
             enclosed = [
-                _enclose(unit, low, high, layer.slope_exponent)
+                _enclose(unit, low, high, layer.slope_places)
                 for unit, (low, high) in zip(layer.units, ranges, strict=True)
             ]
             self.lines.append([lines for lines, _ in enclosed])
-            if index + 1 < len(layers):
-                ranges = self._next(layer, [values for _, values in enclosed])
+            outputs = [values for _, values in enclosed]
+            ranges = [self._range(layer, place, outputs) for place in range(len(layer.rows))]
 
-    def _next(
-        self, layer: Any, outputs: list[tuple[Number, Number]]
-    ) -> list[tuple[Number, Number]]:
-        """Return the ranges after a layer: by lines, and by the ranges of its neurons."""
-        ranges = []
-        for row, bias in zip(layer.rows, layer.bias, strict=True):
-            ends = [
-                sorted((w * low, w * high)) for w, (low, high) in zip(row, outputs, strict=True)
+    def _range(self, layer: Layer, place: int, outputs: Sequence[Range]) -> Range:
+        """Return the range of a neuron after a layer: by lines, and by the ranges before."""
+        weights, bias = layer.rows[place], layer.bias[place]
+        ends = [sorted((w * x, w * y)) for w, (x, y) in zip(weights, outputs, strict=True)]
+        row = [int(index == place) for index in range(len(layer.rows))]
+        low, high = (bias + sum(end[side] for end in ends) for side in (0, 1))
+        return max(low, self.minimum(row)), min(high, -self.minimum([-w for w in row]))
+
+    def minimum(self, row: Sequence[Number]) -> Number:
+        """Bound row · outputs of the last enclosed layer from below."""
+        constant: Number = 0
+        for layer, lines in reversed(list(zip(self.layers, self.lines, strict=False))):
+            constant += _dot(row, layer.bias)
+            row = [_dot(row, column) for column in zip(*layer.rows, strict=True)]
+            chosen = [
+                below if w > 0 else above for w, (below, above) in zip(row, lines, strict=True)
             ]
-            low = max(self._back(row, bias), bias + sum(end[0] for end in ends))
-            high = min(-self._back([-w for w in row], -bias), bias + sum(end[1] for end in ends))
-            ranges.append((low, high))
-        return ranges
+            constant += _dot(row, [intercept for _, intercept in chosen])
+            row = [w * slope for w, (slope, _) in zip(row, chosen, strict=True)]
+        constant += _dot(row, self.constant)
+        return constant + sum(min(_dot(row, term) for term in axis) for axis in self.terms)
 
-    def minimum(self, row: Sequence[int]) -> Number:
-        """Bound row · scores from below."""
-        if not self.layers:
-            return self._first(list(row), 0)
-        last = self.layers[-1]
-        weights = [sum(map(mul, row, column)) for column in zip(*last.rows, strict=True)]
-        return self._back(weights, sum(map(mul, row, last.bias)))
 
-    def _back(self, row: Sequence[Number], constant: Number) -> Number:
-        """Bound row · (outputs of the last enclosed neurons) + constant from below."""
-        for index in reversed(range(len(self.lines))):
-            pairs = [
-                (weight, below if weight > 0 else above)
-                for weight, (below, above) in zip(row, self.lines[index], strict=True)
-            ]
-            constant += sum(weight * line[1] for weight, line in pairs)
-            row = [weight * line[0] for weight, line in pairs]
-            if index:
-                layer = self.layers[index - 1]
-                constant += sum(map(mul, row, layer.bias))
-                row = [sum(map(mul, row, column)) for column in zip(*layer.rows, strict=True)]
-        return self._first(row, constant)
-
-    def _first(self, row: Sequence[Number], constant: Number) -> Number:
-        constant += sum(map(mul, row, self.constant))
-        return constant + sum(min(sum(map(mul, row, term)) for term in axis) for axis in self.terms)
+def _dot(row: Sequence[Number], column: Sequence[Number]) -> Number:
+    return sum(map(mul, row, column))
 
 
 def _enclose(
-    unit: tuple[list[int], list[int], list[int]], low: Number, high: Number, exponent: int
-) -> tuple[tuple[Line, Line], tuple[Number, Number]]:
+    unit: Any, low: Number, high: Number, n_places: int
+) -> tuple[tuple[Line, Line], Range]:
     """Return a line below and one above an activation, and the range of its values."""
     breaks, slopes, intercepts = unit
     first = sum(at <= low for at in breaks)
@@ -87,13 +86,10 @@ def _enclose(
     points = [low, *breaks[first:last], high]
     pieces = [*range(first, last + 1), last]
     values = [slopes[k] * x + intercepts[k] for k, x in zip(pieces, points, strict=True)]
-    if first == last:
-        line = slopes[first], intercepts[first]
-        return (line, line), (min(values), max(values))
-    # Slopes are integers times 2^exponent, so the chord is rounded in units of 2^-52.
-    chord = Fraction(values[-1] - values[0]) / (high - low) * Fraction(2) ** exponent
     candidates: list[Number] = list(slopes[first : last + 1])
-    candidates.append(Fraction(chord * CHORD // 1, CHORD) / Fraction(2) ** exponent)
+    if first < last:  # slopes are integers times 2^-places, and so is the chord's unit
+        chord = Fraction(values[-1] - values[0]) / (high - low) / 2**n_places
+        candidates.append(Fraction(chord * CHORD // 1, CHORD) * 2**n_places)
     gaps = [[y - slope * x for x, y in zip(points, values, strict=True)] for slope in candidates]
     below = [(slope, min(gap)) for slope, gap in zip(candidates, gaps, strict=True)]
     above = [(slope, max(gap)) for slope, gap in zip(candidates, gaps, strict=True)]

@@ -1,72 +1,21 @@
 """Claims: each one is proved again, refuted, or left unchecked."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
+from itertools import chain
 from math import prod
 from typing import Any
 
-from feta_check.forest import Forest
-from feta_check.model_file import ModelFile
-from feta_check.network import Network
-from feta_check.people import Space
-from feta_check.reading import (
-    Refuted,
-    Unchecked,
-    Unreadable,
-    canonical,
-    digest,
-    exact,
-    nearest,
-)
-from feta_check.rules import Rule, Scaled
-from feta_check.segments import Box, Restricted, Scorer, Segment
-from feta_check.votes import Votes
+from feta_check.model import Model
+from feta_check.people import Column
+from feta_check.reading import Number, Refuted, Unchecked, describe, exact, holds, nearest
+from feta_check.segments import Box, Segment
 
 MAX_COUNTERPARTS, MAX_NODES = 2**20, 100_000
-RELATION = "all sensitive values"
 COMMON = {"id", "row", "salt", "verdict"}
 EVIDENCE = {"fair": "proof", "unfair": "pair", "undecided": "reason"}
-
-
-class Model:
-    """What a .feta file says: columns, scorer, rule and votes."""
-
-    def __init__(self, file: ModelFile) -> None:
-        description = file.description
-        self.space = Space(description.get("space"))
-        self.rule = Rule(description.get("rule"))
-        kind: Any = (
-            Forest if "forest" in description else Network if "network" in description else None
-        )
-        if kind is None:
-            raise Unchecked("not checkable by this program: this kind of model")
-        try:
-            self.scorer: Scorer = kind(file, self.space, [self.rule.level])
-            self.votes = Votes(file, self.rule, self.space.size)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise Unreadable(f"the model is damaged: {type(error).__name__}: {error}") from None
-        if self.scorer.outputs != self.rule.outputs or not self.space.axes:
-            raise Unreadable("the model has another number of scores than its rule")
-
-    @staticmethod
-    def schema(file: ModelFile) -> bytes:
-        """Return the schema that the certificate of a model must have."""
-        names = {"columns": "space", "outcomes": "outcomes", "rule": "rule"}
-        parts = {name: file.description.get(key) for name, key in names.items()}
-        return canonical({**parts, "relation": RELATION})
-
-
-def check_header(header: dict[str, Any], schema: bytes, file: ModelFile) -> None:
-    """Raise unless model and schema are those of the certificate."""
-    if header["relation"] != RELATION:
-        raise Unchecked("not checkable by this program: another relation")
-    if digest(file.content) != header["model_sha256"]:
-        raise Unreadable("the model is not the one of the certificate")
-    if Model.schema(file) != schema:
-        raise Unreadable("schema.json is not the schema of the model")
-    if digest(canonical(file.description.get("rule"))) != header["rule_sha256"]:
-        raise Unreadable("the rule is not the one of the certificate")
 
 
 class ClaimChecker:
@@ -74,186 +23,156 @@ class ClaimChecker:
 
     def __init__(self, model: Model, seconds: float = float("inf")) -> None:
         self.model, self.seconds = model, seconds
-        self.deadline = float("inf")
 
     def check(self, claim: dict[str, Any]) -> str:
         """Return what was proved; raise `Refuted` or `Unchecked`."""
-        self.deadline = time.monotonic() + self.seconds
+        with describe("the claim is malformed", Refuted):
+            _check_fields(claim)
+            if claim["verdict"] == "not audited":
+                return "no claim"
+            Person(self.model, claim, time.process_time() + self.seconds).check()
+        proved = claim["verdict"] in ("fair", "unfair")
+        return str(claim["verdict"]) if proved else "no verdict claimed"
+
+
+def _check_fields(claim: dict[str, Any]) -> None:
+    fields = COMMON | {"person", "decision", "fair_decision", EVIDENCE.get(claim["verdict"], "")}
+    expected = COMMON | {"reason"} if claim["verdict"] == "not audited" else fields
+    holds(claim.keys() == expected, "the claim has unknown or missing fields")
+    texts = type(claim["id"]) is str and type(claim["salt"]) is str and len(claim["salt"]) == 32
+    holds(texts, "the claim has an invalid id or salt")
+
+
+class Person:
+    """A person whose claim is checked, and the person's counterparts."""
+
+    def __init__(self, model: Model, claim: dict[str, Any], deadline: float) -> None:
+        self.claim, self.deadline, self.votes = claim, deadline, model.votes
+        self.space, self.regression = model.space, model.rule.kind == "Tolerance"
+        values = self.space.values(self.space.raw, claim["person"])
+        cells = list(zip(self.space.raw, values, strict=True))
+        self.own = [axis.index(value) for axis, value in cells if axis.sensitive]
+        row = chain(*(self.space.codes(column, value) for column, value in cells))
+        self.counterparts = model.scorer.restrict(dict(row))
+        self.unit = self.counterparts.unit
+        self.rule = model.rule.scaled(self.unit)
+        self.whole: Box = [(0, axis.count - 1) for axis in self.space.axes]
+
+    def check(self) -> None:
+        """Raise unless the claim was proved."""
+        scores, verdict = self.counterparts.scores(self.own), self.claim["verdict"]
+        self.decision = self.rule.decide(scores)
+        self._compare("decision", scores[0] * self.unit if self.regression else self.decision)
+        if verdict == "unfair":
+            self._check_pair(self.claim["pair"])
+        if verdict == "fair":
+            self._check_proof(self.claim["proof"])
+        if self.claim["fair_decision"] is None:
+            return
+        if verdict == "fair" and self.votes.vote == "majority" and not self.regression:
+            self._compare("fair_decision", self.decision)  # all votes are for it
+            return
         try:
-            return self._check(claim)
-        except (TypeError, ValueError, LookupError, AttributeError) as error:
-            raise Refuted(f"the claim is malformed: {error}") from None
+            segments = self._segments(self.whole)
+            outcome = self.votes.decide(segments, self.rule, self.unit)
+        except Unchecked as error:
+            words = f"{error}; all but the fair decision was proved"
+            raise Unchecked(words) from None
+        self._compare("fair_decision", outcome)
 
-    def _check(self, claim: dict[str, Any]) -> str:
-        _check_fields(claim)
-        if claim["verdict"] == "not audited":
-            return "no claim"
-        space = self.model.space
-        row = space.row(claim["person"])
-        restricted = self.model.scorer.restrict(row)
-        rule = self.model.rule.scaled(restricted.unit)
-        own = [
-            axis.value(cell)
-            for axis, cell in zip(space.axes, _sensitive_cells(space, claim["person"]), strict=True)
-        ]
-        decision = self._check_decision(claim["decision"], restricted, rule, own)
-        if claim["verdict"] == "unfair":
-            self._check_pair(claim["pair"], restricted, rule, own)
-        if claim["verdict"] == "fair":
-            self._check_proof(claim["proof"], restricted, rule, decision)
-        self._check_fair_decision(claim, restricted, rule, decision)
-        return {"fair": "fair", "unfair": "unfair"}.get(claim["verdict"], "no verdict claimed")
+    def _compare(self, what: str, true: int | Fraction) -> None:
+        """Compare a decision, or a score as an exact text; null claims nothing."""
+        stated = self.claim[what]
+        if stated is not None:
+            got = exact(stated) if self.regression else stated
+            right = nearest(Fraction(true)) if self.regression else true
+            holds(type(got) is type(right) and got == right, f"the {what} is another one")
 
-    def _check_decision(
-        self, stated: Any, restricted: Restricted, rule: Scaled, own: list[int]
-    ) -> int:
-        scores = restricted.scores(own)
-        if self.model.rule.regression:
-            true: int | Fraction = nearest(scores[0] * restricted.unit)
-            _expect("decision", stated, true)
-            return 0
-        decision = rule.decide(scores)
-        _expect("decision", stated, decision)
-        return decision
-
-    def _check_pair(self, pair: Any, restricted: Restricted, rule: Scaled, own: list[int]) -> None:
-        if type(pair) is not dict or pair.keys() != {"people", "scores"}:
-            raise Refuted("the pair has unknown or missing fields")
-        if any(type(ends) is not list or len(ends) != 2 for ends in pair.values()):
-            raise Refuted("the pair does not have two people with scores")
-        ends = [self.model.space.values(cells) for cells in pair["people"]]
-        scores = [restricted.scores(values) for values in ends]
-        unit = restricted.unit * restricted.denominator
+    def _check_pair(self, pair: dict[str, Any]) -> None:
+        lists = all(type(ends) is list and len(ends) == 2 for ends in pair.values())
+        holds(lists and pair.keys() == {"people", "scores"}, "the pair is malformed")
+        people = [self.space.values(self.space.axes, cells) for cells in pair["people"]]
+        ends = [list(map(Column.index, self.space.axes, values)) for values in people]
+        scores = [self.counterparts.scores(indices) for indices in ends]
+        unit = self.unit * self.counterparts.denominator
         for stated, true in zip(pair["scores"], scores, strict=True):
-            if type(stated) is not list or [exact(text) / unit for text in stated] != true:
-                raise Refuted("a person of the pair has other scores")
-        if self.model.rule.regression:
-            difference = scores[0][0] - scores[1][0]
-            if max(difference, -difference) <= rule.level:
-                raise Refuted("the scores of the pair are within the tolerance")
-        elif ends[0] != own:
-            raise Refuted("the pair does not begin with the person")
-        elif rule.decide(scores[0]) == rule.decide(scores[1]):
-            raise Refuted("the pair gets the same decision")
-
-    def _check_proof(self, proof: Any, restricted: Restricted, rule: Scaled, decision: int) -> None:
-        space = self.model.space
-        whole = [axis.whole for axis in space.axes]
-        keys = proof.keys() if type(proof) is dict else set()
-        if keys == {"counterparts"}:
-            stated = proof["counterparts"]
-            if type(stated) is not int or stated != space.size:
-                raise Refuted("the proof is about another number of counterparts")
-            self._check_all(self._segments(restricted, whole), rule, decision)
+            same = type(stated) is list and [exact(text) / unit for text in stated] == true
+            holds(same, "a person of the pair has other scores")
+        if self.regression:
+            apart = abs(scores[0][0] - scores[1][0]) > self.rule.level
+            holds(apart, "the scores of the pair are within the tolerance")
             return
-        regression = self.model.rule.regression
-        if keys != ({"center", "tree"} if regression else {"tree"}):
-            raise Refuted("the proof has unknown or missing fields")
-        center = exact(proof["center"]) if regression else None
-        for box in _leaves(proof["tree"], whole):
-            self._check_leaf(box, restricted, rule, decision, center)
+        holds(ends[0] == self.own, "the pair does not begin with the person")
+        differ = self.rule.decide(scores[0]) != self.rule.decide(scores[1])
+        holds(differ, "the pair gets the same decision")
 
-    def _check_leaf(
-        self, box: Box, restricted: Restricted, rule: Scaled, decision: int, center: Fraction | None
-    ) -> None:
-        if _count(box) <= MAX_COUNTERPARTS:
-            segments = self._segments(restricted, box)
-            if center is None:
-                return self._check_all(segments, rule, decision)
-            middle, half = center / restricted.unit, Fraction(rule.level) / 2
-            for segment in segments:
-                if any(abs(scores[0] - middle) > half for scores in segment.ends):
-                    raise Refuted("a score is outside the band around the center")
-            return None
-        if not rule.is_bounded(lambda row: restricted.minimum(box, row), decision, center):
-            raise Unchecked("bounds leave a leaf of the tree undecided")
-        return None
+    def _check_proof(self, proof: dict[str, Any]) -> None:
+        leaves, center = [self.whole], None
+        if proof.keys() == {"counterparts"}:
+            count = proof["counterparts"]
+            counted = type(count) is int and count == self.space.size
+            holds(counted, "the proof is about another number of counterparts")
+        else:
+            fields = {"tree"} | ({"center"} if self.regression else set())
+            holds(proof.keys() == fields, "the proof has unknown or missing fields")
+            leaves = _leaves(proof["tree"], self.whole)
+            if self.regression:
+                center = exact(proof["center"]) / self.unit
+        for box in leaves:
+            self._check_leaf(box, center)
 
-    def _check_all(self, segments: Iterable[Segment], rule: Scaled, decision: int) -> None:
-        if not self.model.rule.regression:
-            for segment in segments:
-                rule.check(segment, decision)
-            return
-        ends = [scores[0] for segment in segments for scores in segment.ends]
-        if max(ends) - min(ends) > rule.level:
-            raise Refuted("two counterparts have scores farther apart than the tolerance")
+    def _check_leaf(self, box: Box, center: Fraction | None) -> None:
+        """Raise unless all counterparts of a box get the decision, or scores near the center."""
+        minimum = partial(self.counterparts.minimum, box)
+        large = _count(box) > MAX_COUNTERPARTS
+        if self.regression:
+            low, high = (minimum([1]), -minimum([-1])) if large else self._span(box)
+            middle = Fraction(low + high) / 2 if center is None else center
+            proved = 2 * max(high - middle, middle - low) <= self.rule.level
+        elif large:
+            proved = self.rule.is_bounded(minimum, self.decision)
+        else:
+            parts = chain.from_iterable(map(self.rule.decisions, self._segments(box)))
+            proved = all(decision == self.decision for decision, _ in parts)
+        if large and not proved:
+            raise Unchecked("bounds leave counterparts undecided")
+        holds(proved, "a counterpart is treated differently")
 
-    def _check_fair_decision(
-        self, claim: dict[str, Any], restricted: Restricted, rule: Scaled, decision: int
-    ) -> None:
-        stated, votes = claim["fair_decision"], self.model.votes
-        if stated is None:
-            return
-        if claim["verdict"] == "fair" and votes.vote == "majority" and not rule.rule.regression:
-            _expect("fair decision", stated, decision)  # all votes are for it
-            return
-        whole = [axis.whole for axis in self.model.space.axes]
-        true = votes.decide(self._segments(restricted, whole), rule)
-        _expect("fair decision", stated, nearest(true) if isinstance(true, Fraction) else true)
+    def _span(self, box: Box) -> tuple[Number, Number]:
+        """Return the lowest and the highest score."""
+        segments = list(self._segments(box))
+        ends = [s.at(offset)[0] for s in segments for offset in (s.offsets[0], s.offsets[-1])]
+        return min(ends), max(ends)
 
-    def _segments(self, restricted: Restricted, box: Box) -> Iterator[Segment]:
+    def _segments(self, box: Box) -> Iterator[Segment]:
         """Yield segments until the time is up."""
         if _count(box) > MAX_COUNTERPARTS:
             raise Unchecked(f"more than {MAX_COUNTERPARTS} counterparts")
-        for segment in restricted.segments(box):
-            if time.monotonic() > self.deadline:
+        for segment in self.counterparts.segments(box):
+            if time.process_time() > self.deadline:
                 raise Unchecked("out of time")
             yield segment
 
 
-def _check_fields(claim: dict[str, Any]) -> None:
-    verdict = claim["verdict"]
-    expected = COMMON | {"reason"}
-    if verdict != "not audited":
-        expected = COMMON | {"person", "decision", "fair_decision", EVIDENCE[verdict]}
-    if claim.keys() != expected:
-        raise Refuted("the claim has unknown or missing fields")
-    if not all(type(claim[name]) is str for name in ("id", "salt")) or len(claim["salt"]) != 32:
-        raise Refuted("the claim has an invalid id or salt")
-
-
-def _expect(what: str, stated: Any, true: int | Fraction) -> None:
-    """Compare a decision, or a score as an exact text; null claims nothing."""
-    if stated is None:
-        return
-    got = exact(stated) if isinstance(true, Fraction) else stated
-    if type(got) is not type(true) or got != true:
-        raise Refuted(f"the {what} is another one")
-
-
-def _sensitive_cells(space: Space, cells: list[Any]) -> list[Any]:
-    return [cell for column, cell in zip(space.raw, cells, strict=True) if column.sensitive]
-
-
 def _leaves(tree: Any, whole: Box) -> list[Box]:
     """Apply the cuts of a tree; the leaves together contain every counterpart."""
-    if type(tree) is not list or not 0 < len(tree) <= MAX_NODES:
-        raise Refuted("the proof has no tree, or a tree that is too large")
+    holds(type(tree) is list and len(tree) <= MAX_NODES, "the proof has no valid tree")
     stack, leaves = [whole], []
     for node in tree:
-        if not stack:
-            raise Refuted("the tree has nodes after its end")
+        holds(bool(stack), "the tree has nodes after its end")
         box = stack.pop()
-        if node == 0 and type(node) is int:
+        if type(node) is int and node == 0:
             leaves.append(box)
             continue
-        if type(node) is not list or len(node) != 2 or type(node[0]) is not int:
-            raise Refuted("the tree has an invalid node")
-        axis = node[0]
-        if not 0 <= axis < len(box):
-            raise Refuted("the tree cuts a column that is not sensitive")
-        stack += _halves(box, axis, node[1])
-    if stack:
-        raise Refuted("the tree leaves counterparts without a proof")
+        axis, at = node
+        inside = type(axis) is type(at) is int and 0 <= axis < len(box)
+        holds(inside, "the tree cuts a column that is not sensitive")
+        low, high = box[axis]
+        holds(low <= at < high, "the tree cuts outside a box")
+        halves = (at + 1, high), (low, at)
+        stack += [[*box[:axis], half, *box[axis + 1 :]] for half in halves]
+    holds(not stack, "the tree leaves counterparts without a proof")
     return leaves
-
-
-def _halves(box: Box, axis: int, at: Any) -> list[Box]:
-    """Return the second half of a box, then the first."""
-    low, high = box[axis]
-    if type(at) is not int or not low <= at < high:
-        raise Refuted("the tree cuts outside a box")
-    return [[*box[:axis], ends, *box[axis + 1 :]] for ends in ((at + 1, high), (low, at))]
 
 
 def _count(box: Box) -> int:

@@ -9,9 +9,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from feta_check.claims import ClaimChecker, Model, check_header
+from feta_check.claims import ClaimChecker
+from feta_check.model import Model, check_header
 from feta_check.model_file import ModelFile
-from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, digest
+from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, canonical, digest
+from feta_check.receipts import Receipt
+from feta_check.signatures import (
+    ENVELOPE,
+    MANIFEST,
+    Signature,
+    check_manifest,
+    check_signature,
+    public_key,
+    read_envelope,
+    statement,
+)
 
 PROVED, FALSE, BAD_INPUT, NOT_CHECKED = 0, 1, 2, 3
 MAX_SCHEMA = 2**23
@@ -20,11 +32,11 @@ Check = Callable[[dict[str, Any]], str]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check a folder; return the exit code."""
+    """Check a folder or a receipt; return the exit code."""
     options = _options(arguments)
     try:
-        return _check_folder(options)
-    except (Unreadable, OSError, MemoryError) as error:
+        return _check_receipt(options) if options.folder.is_file() else _check_folder(options)
+    except (Unreadable, OSError, MemoryError, RecursionError) as error:
         print(f"feta_check: {_shown(error)}", file=sys.stderr)
         return BAD_INPUT
 
@@ -36,17 +48,58 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         epilog="Exit codes: 0 every claim was re-proved; 1 a claim is false; 2 unreadable; "
         "3 some claims were not checked.",
     )
-    parser.add_argument("folder", type=Path, help="certificate.jsonl, schema.json, model.feta")
+    parser.add_argument("folder", type=Path, help="of an audit, of a bundle; or a receipt")
     parser.add_argument("--model", type=Path, help="the model, if the folder does not have it")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="time limit per claim")
+    parser.add_argument(
+        "--key", type=Path, action="append", default=[], help="a signer's public key, a PEM file"
+    )
+    parser.add_argument("--seal", help="the seal that the auditor published")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="processor time per claim"
+    )
     parser.add_argument("--sample", type=int, help="check only so many claims, evenly spaced")
     parser.add_argument("--json", action="store_true", help="print the summary only, as JSON")
     parser.add_argument("--quiet", action="store_true", help="list only what was not re-proved")
     return parser.parse_args(arguments)
 
 
+def _check_receipt(options: argparse.Namespace) -> int:
+    receipt = Receipt(options.folder)
+    _check_seal(options, receipt.seal)
+    signature = receipt.check_signature([public_key(path) for path in options.key])
+    result, words = _result(_checker(options, receipt.header, receipt.schema), receipt.claim)
+    if options.json:
+        print(json.dumps({"results": {result: 1}, "seal": receipt.seal}))
+    else:
+        for line in () if options.quiet else receipt.described():
+            print(f"  {_shown(line)}")
+        print(f"{_name(receipt.claim)}: {result}: {words}")
+        print(f"The claim is one of {receipt.end['claims']} under the seal {receipt.seal}.")
+        if not options.key and options.seal is None:
+            print("Compare this seal with the one that the auditor published.")
+        print(signature.words)
+        if result == "not checked":
+            print("The claim itself was not proved: only its membership was checked.")
+    return _code(result == "FALSE", result == "not checked", [signature])
+
+
+def _check_seal(options: argparse.Namespace, seal: str) -> None:
+    if options.seal not in (None, seal):
+        raise Unreadable(f"it belongs to another audit: got the seal {seal}")
+
+
 def _check_folder(options: argparse.Namespace) -> int:
+    keys = [public_key(path) for path in options.key]
+    signatures = []
+    if (options.folder / MANIFEST).exists():
+        signatures = [check_manifest(options.folder, keys)]
+        options.folder /= "audit"
     certificate = Certificate(options.folder / "certificate.jsonl")
+    _check_seal(options, digest(canonical(certificate.end)))
+    envelope = read_envelope(options.folder / ENVELOPE)
+    if envelope is not None or not signatures:  # a manifest covers the certificate, too
+        payload = statement(certificate.header, certificate.end)
+        signatures.append(check_signature("Certificate", envelope, payload, keys))
     schema = _read(options.folder / "schema.json")
     if digest(schema) != certificate.header["schema_sha256"]:
         raise Unreadable("schema.json is not the one of the certificate")
@@ -60,20 +113,23 @@ def _check_folder(options: argparse.Namespace) -> int:
         counts[result] += 1
         known = words == "sample" or result == "re-proved"
         if not options.json and not (options.quiet and known):
-            name = f" ({_shown(claim.get('id'))})" if claim.get("id") else ""
-            print(f"row {claim['row']}{name}: {result}: {words}")
+            print(f"{_name(claim)}: {result}: {words}")
         if time.monotonic() > shown + 2 and not options.json:
             shown = time.monotonic()
             print(f"{index + 1} of {total} claims", file=sys.stderr)
-    if dict(verdicts) != {name: n for name, n in certificate.end["counts"].items() if n}:
-        raise Unreadable("the end line counts other verdicts than the claims have")
     if options.json:
         print(json.dumps({"results": counts, "verdicts": verdicts, "root": certificate.root}))
     else:
+        print(*[signature.words for signature in signatures], sep="\n")
         _summarize(certificate, counts, verdicts, time.monotonic() - started)
-    if counts["FALSE"]:
+    return _code(counts["FALSE"], counts["not checked"], signatures)
+
+
+def _code(false: int, unchecked: int, signatures: list[Signature]) -> int:
+    if false:
         return FALSE
-    return NOT_CHECKED if counts["not checked"] else PROVED
+    unchecked += sum(signature.unchecked for signature in signatures)
+    return NOT_CHECKED if unchecked else PROVED
 
 
 def _checker(options: argparse.Namespace, header: dict[str, Any], schema: bytes) -> Check:
@@ -89,8 +145,6 @@ def _checker(options: argparse.Namespace, header: dict[str, Any], schema: bytes)
         model = Model(file)
     except Unchecked as error:
         return _refuse(str(error))
-    except Refuted as error:
-        raise Unreadable(f"the model is damaged: {error}") from None
     if digest(model.votes.json) != header["votes_sha256"]:
         raise Unreadable("the votes are not those of the certificate")
     return ClaimChecker(model, options.seconds).check
@@ -125,6 +179,7 @@ def _summarize(
         f"Not checked: {counts['not checked']}. {seconds:.1f} s."
     )
     print(f"Model {header['model_sha256']}, table {header['data_sha256']}, root {end['root']}.")
+    print(f"Seal {digest(canonical(end))}.")
     if not counts["FALSE"] and not counts["not checked"]:
         print("Every claim was re-proved.")
 
@@ -135,6 +190,10 @@ def _read(path: Path) -> bytes:
     if len(content) > MAX_SCHEMA:
         raise Unreadable(f"{path}: the file is too large; expected at most {MAX_SCHEMA} bytes")
     return content
+
+
+def _name(claim: dict[str, Any]) -> str:
+    return f"row {claim['row']}" + (f" ({_shown(claim.get('id'))})" if claim.get("id") else "")
 
 
 def _shown(value: object) -> str:

@@ -3,15 +3,15 @@
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
-from typing import Any
+from itertools import chain, product
 
-from feta_check.model_file import ModelFile, exponent_of
+from feta_check.model_file import ModelFile, places, scaled
 from feta_check.people import Space
-from feta_check.reading import Refuted, Unreadable
-from feta_check.segments import Box, Number, Segment
+from feta_check.reading import Number, checkable, holds, readable
+from feta_check.segments import Box, Segment
 
 LEAF, CUT, SET = 0, 1, 2
+FACTS = {"denominator", "domains", "equality", "link", "reading", "summation", "width"}
 
 # By axis, the set of values that reach a leaf, as the bits of an integer; and the leaf's values.
 Leaf = tuple[dict[int, int], list[int]]
@@ -20,58 +20,55 @@ Leaf = tuple[dict[int, int], list[int]]
 class Forest:
     """The nodes of all trees, and the values of all axes."""
 
-    def __init__(self, file: ModelFile, space: Space, levels: Sequence[Fraction]) -> None:
+    def __init__(self, file: ModelFile, space: Space) -> None:
         facts = file.description["forest"]
+        checkable(facts.keys() <= FACTS, "these trees")
         self.space, self.denominator = space, facts["denominator"]
         names = ("kind", "source", "flag", "missing_left", "start", "left", "right")
-        nodes = {name: file.tensor(name, 1).numbers for name in (*names, "roots", "members")}
-        self.nodes = list(zip(*(nodes[name] for name in names), file.raw("cut"), strict=True))
+        nodes = {name: file.array(name, 1) for name in (*names, "roots", "members")}
+        integers = all(type(n) is int for numbers in nodes.values() for n in numbers)
+        readable(integers, "the model has invalid trees")
+        cuts = file.array("cut", 1, finite=False)
+        self.nodes = list(zip(*(nodes[name] for name in names), cuts, strict=True))
         self.roots, self.members = nodes["roots"], nodes["members"]
-        values, base = file.tensor("values", 2), file.tensor("base", 1)
-        self.exponent = min(values.exponent, base.exponent, *map(exponent_of, levels))
-        self.values, self.base = values.rows(self.exponent), base.at(self.exponent)
-        directions = file.tensor("directions", 2)
-        self.directions = directions.rows(0) if directions.exponent == 0 else []
-        self.outputs = directions.shape[0]
+        values, base = file.array("values", 2), file.array("base", 1)
+        self.places = places([*base, *chain(*values)])
+        self.values = [scaled(row, self.places) for row in values]
+        self.base = scaled(base, self.places)
+        self.directions = [scaled(row, 0) for row in file.array("directions", 2)]
+        self.outputs = len(self.directions)
         self.domains = [
-            (entry, self._numbers(file, index, entry))
+            (entry, [] if "width" in entry else file.array(f"domain{index}.numbers", 1))
             for index, entry in enumerate(facts["domains"])
         ]
-        self._check(values.shape, directions.shape)
-        self.axis_of = {
-            place: index for index, axis in enumerate(space.axes) for place in axis.moved
-        }
-        self.counts = [axis.column.count for axis in space.axes]
+        self._check()
+        self.axis_of, self.counts = space.moved, [axis.count for axis in space.axes]
         self._masks: dict[int, int] = {}
 
-    @staticmethod
-    def _numbers(file: ModelFile, index: int, entry: Any) -> list[Fraction]:
-        if "width" in entry:
-            return []
-        tensor = file.tensor(f"domain{index}.numbers", 1)
-        return [number * Fraction(1, 1 << -tensor.exponent) for number in tensor.numbers]
-
-    def _check(self, values: tuple[int, ...], directions: tuple[int, ...]) -> None:
+    def _check(self) -> None:
         """Raise unless trees end, and every index is inside its list."""
         count, width = len(self.nodes), self.space.width
         valid = type(self.denominator) is int and self.denominator > 0 and bool(self.roots)
-        valid &= values == (count, len(self.base)) and bool(self.directions)
-        valid &= directions[1] == len(self.base) and all(0 <= r < count for r in self.roots)
+        valid &= len(self.values) == count and all(0 <= root < count for root in self.roots)
+        rows = (*self.values, *self.directions)
+        valid &= all(len(row) == len(self.base) for row in rows)
         for node, (kind, source, flag, _, start, left, right, cut) in enumerate(self.nodes):
             if kind == LEAF or not valid:
                 continue
-            valid &= kind in (CUT, SET) and node < left < count and node < right < count
+            inside = 0 <= source < (width if kind == CUT else len(self.domains))
+            valid = (
+                inside
+                and kind in (CUT, SET)
+                and node < min(left, right) <= max(left, right) < count
+            )
             if kind == CUT:
-                valid &= 0 <= source < width and -1 <= flag < width and not math.isnan(cut)
-            elif valid and 0 <= source < len(self.domains):
-                valid &= 0 <= start <= len(self.members) - self._length(source)
-            else:
-                valid = False
+                valid &= -1 <= flag < width and not math.isnan(cut)
+            elif valid:
+                valid = 0 <= start <= len(self.members) - self._length(source)
         for entry, _ in self.domains:
             first, length = entry.get("first", entry.get("column")), entry.get("width", 1)
             valid &= 0 <= first <= width - length and -1 <= entry.get("flag", -1) < width
-        if not valid:
-            raise Unreadable("the model has invalid trees")
+        readable(valid, "the model has invalid trees")
 
     def _length(self, domain: int) -> int:
         entry, numbers = self.domains[domain]
@@ -85,38 +82,35 @@ class Forest:
             source = entry.get("first", entry.get("column"))
         return self.axis_of.get(source)
 
-    def goes_left(self, node: int, row: Sequence[Fraction]) -> bool:
+    def goes_left(self, node: int, row: dict[int, Number]) -> bool:
         """Return where a row goes at a test."""
         kind, source, flag, missing_left, start, _, _, cut = self.nodes[node]
         if kind == CUT:
             return bool(missing_left) if flag >= 0 and row[flag] == 1 else row[source] <= cut
         return bool(self.members[start + self._index(source, row)])
 
-    def _index(self, domain: int, row: Sequence[Fraction]) -> int:
+    def _index(self, domain: int, row: dict[int, Number]) -> int:
         entry, numbers = self.domains[domain]
         if "width" in entry:
-            codes = list(row[entry["first"] : entry["first"] + entry["width"]])
-            if codes.count(Fraction(1)) != 1:
-                raise Refuted("the person has no value, or two, of a category of the trees")
-            return codes.index(Fraction(1))
+            codes = [row[entry["first"] + place] for place in range(entry["width"])]
+            holds(codes.count(1) == 1, "a category of the trees has no value, or two")
+            return codes.index(1)
         if entry["flag"] >= 0 and row[entry["flag"]] == 1:
             return len(numbers)
-        if row[entry["column"]] not in numbers:
-            raise Refuted("the person has a number that the trees do not list")
+        holds(row[entry["column"]] in numbers, "the person has a number that the trees do not list")
         return numbers.index(row[entry["column"]])
 
     def mask(self, node: int, axis: int) -> int:
         """Return the values of an axis that go left at a node."""
         if node not in self._masks:
-            row, bits = [Fraction(0)] * self.space.width, 0
+            bits = 0
             for value in range(self.counts[axis]):
-                for place, code in self.space.axes[axis].codes(value):
-                    row[place] = code
+                row = dict(self.space.codes_at(self.space.axes[axis], value))
                 bits |= self.goes_left(node, row) << value
             self._masks[node] = bits
         return self._masks[node]
 
-    def restrict(self, row: list[Fraction]) -> "RestrictedForest":
+    def restrict(self, row: dict[int, Number]) -> "RestrictedForest":
         """Fix the columns of a person that counterparts share."""
         return RestrictedForest(self, row)
 
@@ -124,9 +118,9 @@ class Forest:
 class RestrictedForest:
     """A tree ensemble on the counterparts of one person."""
 
-    def __init__(self, forest: Forest, row: list[Fraction]) -> None:
+    def __init__(self, forest: Forest, row: dict[int, Number]) -> None:
         self.forest, self.denominator = forest, forest.denominator
-        self.unit = Fraction(1, (1 << -forest.exponent) * forest.denominator)
+        self.unit = Fraction(1, (1 << forest.places) * forest.denominator)
         self.full = [(1 << count) - 1 for count in forest.counts]
         self.trees = [list(self._leaves(root, row, {})) for root in forest.roots]
         self.fixed = list(forest.base)
@@ -138,7 +132,7 @@ class RestrictedForest:
         self.fixed = _sum(self.fixed, merged.pop((), [0] * len(self.fixed)))
         self.boxes = [(dict(key), values) for key, values in merged.items()]
 
-    def _leaves(self, node: int, row: list[Fraction], masks: dict[int, int]) -> Iterator[Leaf]:
+    def _leaves(self, node: int, row: dict[int, Number], masks: dict[int, int]) -> Iterator[Leaf]:
         forest = self.forest
         while forest.nodes[node][0] != LEAF:
             *_, left, right, _ = forest.nodes[node]
@@ -177,7 +171,8 @@ class RestrictedForest:
     def segments(self, box: Box) -> Iterator[Segment]:
         """Yield groups of counterparts that reach the same leaves."""
         for groups, sums in self._visit(0, _bits(box), self.boxes, self.fixed):
-            yield Segment(self._ids(groups), self._outputs(sums))
+            ids = self._ids(groups)
+            yield Segment(ids, self._outputs(sums), [0] * self.forest.outputs, [0] * len(ids))
 
     def _visit(
         self, axis: int, bits: list[int], boxes: list[Leaf], total: list[int]

@@ -1,209 +1,149 @@
-"""People: columns of the schema, encoded rows, and the values of sensitive columns."""
+"""People: the columns of the schema, and their codes in an encoded row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
+from operator import mul
 from typing import Any
 
-from feta_check.reading import Refuted, Unchecked, Unreadable, exact, nearest
+from feta_check.reading import Number, checkable, exact, holds, nearest, readable
 
 LARGEST_INTEGER = 2**52
+NUMERIC = {"sensitive", "missing", "strict"}
 FIELDS = {
     "category": ({"values"}, {"sensitive", "missing", "other"}),
-    "integer": ({"low", "high"}, {"sensitive", "missing", "strict"}),
-    "levels": ({"numbers"}, {"sensitive", "missing", "strict"}),
-    "number": ({"low", "high"}, {"sensitive", "missing", "strict"}),
-    "derived": ({"source", "bands"}, set()),
+    "integer": ({"low", "high"}, NUMERIC),
+    "levels": ({"numbers"}, NUMERIC),
+    "number": ({"low", "high"}, NUMERIC),
+    "derived": ({"source", "bands"}, set[str]()),
 }
 
+# An index of a category, a number, or None: a missing number.
+Value = Number | None
 
-@dataclass(frozen=True)
+
 class Column:
     """A column of the schema, and the first of its columns in an encoded row."""
 
-    name: str
-    kind: str
-    start: int
-    width: int
-    sensitive: bool = False
-    missing: bool = False
-    strict: bool = False
-    numbers: Sequence[Fraction | int] = ()  # of a finite number, ascending
-    low: Fraction = Fraction(0)
-    high: Fraction = Fraction(0)
-    source: str = ""
-    bands: tuple[tuple[Fraction, Fraction], ...] = ()
-
-    @property
-    def count(self) -> int:
-        """The number of values; 0 if there are infinitely many."""
+    def __init__(self, entry: dict[str, Any], start: int) -> None:
+        self.name, self.kind, self.start = entry["name"], entry["kind"], start
+        checkable(self.kind in FIELDS, f"columns of the kind {self.kind!r}")
+        required, optional = FIELDS[self.kind]
+        self.flags = {name for name in optional if entry.get(name, False)}
+        fields = required <= entry.keys() - {"kind", "name"} <= required | optional
+        types = all(type(entry.get(name, False)) is bool for name in optional)
+        readable(fields and types and type(self.name) is str, "invalid fields")
+        self.missing, self.sensitive = "missing" in self.flags, "sensitive" in self.flags
+        self.numbers: Sequence[Number] = ()  # of a finite column, ascending
+        self.width = 1 + self.missing
         if self.kind == "category":
-            return self.width
-        return len(self.numbers) + self.missing if self.numbers else 0
+            self.width = len(entry["values"]) + len(self.flags & {"missing", "other"})
+        elif self.kind == "derived":
+            self.bands = [(_number(low), _number(high)) for _, low, high in entry["bands"]]
+            self.source, self.width = entry["source"], len(self.bands)
+        elif self.kind == "levels":
+            self.numbers = [_number(number) for number in entry["numbers"]]
+            readable(self.numbers == sorted(set(self.numbers)), "levels must ascend")
+            self.low, self.high = self.numbers[0], self.numbers[-1]
+        else:
+            self.low, self.high = _number(entry["low"]), _number(entry["high"])
+            whole = type(self.low) is type(self.high) is int
+            readable(self.low <= self.high and (whole or self.kind == "number"), "invalid limits")
+            if self.kind == "integer":
+                self.numbers = range(int(self.low), int(self.high) + 1)
+        # The number of values, 0 if there are infinitely many.
+        finite = bool(self.numbers) * (len(self.numbers) + self.missing)
+        self.count = self.width if self.kind == "category" else finite
 
-    def codes(self, cell: object) -> list[Fraction]:
-        """Return the columns of a cell of a claim."""
+    def value(self, cell: Any) -> Value:
+        """Return the value of a cell of a claim."""
+        words = f"column {self.name!r}: got another value than its domain has"
         if self.kind == "category":
-            if type(cell) is not int or not 0 <= cell < self.width:
-                raise Refuted(f"column {self.name!r}: got {cell!r}; expected the index of a value")
-            return [Fraction(index == cell) for index in range(self.width)]
-        if cell is None and self.missing:
-            return [self.low, Fraction(1)]
-        number = exact(cell)
-        if nearest(number) != number or not self.accepts(number):
-            raise Refuted(f"column {self.name!r}: got a number outside the domain")
-        return [number, Fraction(0)][: self.width]
-
-    def accepts(self, number: Fraction) -> bool:
-        """Return whether a number is in the domain, or in a domain with open limits."""
-        integral = number.denominator == 1 and abs(number) <= LARGEST_INTEGER
-        if self.low <= number <= self.high:
-            listed = self.kind != "levels" or number in self.numbers
-            return listed and (integral or self.kind != "integer")
-        return not (self.sensitive or self.strict) and (integral or self.kind != "integer")
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A sensitive column, and the columns derived from it."""
-
-    column: Column
-    derived: list[Column] = field(default_factory=list)
-
-    @property
-    def whole(self) -> tuple[int, int]:
-        """The first and the last index of a value."""
-        return 0, self.column.count - 1
-
-    @property
-    def moved(self) -> set[int]:
-        """The columns of an encoded row that change."""
-        places: set[int] = set()
-        for column in (self.column, *self.derived):
-            places |= set(range(column.start, column.start + column.width))
-        return places
-
-    def codes(self, value: int) -> list[tuple[int, Fraction]]:
-        """Return the columns, with their numbers, of the value at an index."""
-        column = self.column
-        if column.kind == "category":
-            return [(column.start + n, Fraction(n == value)) for n in range(column.width)]
-        absent = value >= len(column.numbers)
-        number = Fraction(column.low if absent else column.numbers[value])
-        codes = [(column.start, number)]
-        if column.missing:
-            codes.append((column.start + 1, Fraction(absent)))
-        for derived in self.derived:
-            codes += list(enumerate(_bands(derived, number), derived.start))
-        return codes
-
-    def value(self, cell: Any) -> int:
-        """Return the index of a cell of a claim."""
-        number = self.column.codes(cell)[0]
-        if self.column.kind == "category":
+            holds(type(cell) is int and 0 <= cell < self.width, words)
             return int(cell)
-        if cell is None:
-            return self.column.count - 1
-        integral = number.denominator == 1
-        return self.column.numbers.index(number.numerator if integral else number)
+        if cell is None and self.missing:
+            return None
+        number = exact(cell)
+        whole = number.denominator == 1 and abs(number) <= LARGEST_INTEGER
+        inside = self.low <= number <= self.high
+        listed = self.kind != "levels" or number in self.numbers
+        accepted = listed if inside else not self.flags & {"sensitive", "strict"}
+        accepted &= nearest(number) == number and (whole or self.kind != "integer")
+        holds(accepted, words)
+        return _reduced(number)
 
+    def index(self, value: Value) -> int:
+        """Return the place of a value in the order of values."""
+        if self.kind == "category":
+            return int(value or 0)
+        return len(self.numbers) if value is None else self.numbers.index(value)
 
-def _bands(derived: Column, number: Fraction) -> list[Fraction]:
-    return [Fraction(low <= number <= high) for low, high in derived.bands]
+    def at(self, index: int) -> Value:
+        """Return the value at an index."""
+        if self.kind == "category":
+            return index
+        return self.numbers[index] if index < len(self.numbers) else None
+
+    def codes(self, value: Value) -> Sequence[Number]:
+        """Return the codes of a value in the columns of an encoded row."""
+        if self.kind == "category":
+            return [int(index == value) for index in range(self.width)]
+        codes = (self.low, 1) if value is None else (value, 0)
+        return codes[: self.width]
 
 
 class Space:
     """All columns of a schema."""
 
     def __init__(self, entries: Any) -> None:
-        if type(entries) is not list:
-            raise Unreadable("the model has no columns")
         self.columns: list[Column] = []
         self.width = 0
         for entry in entries:
-            try:
-                column = _column(entry, self.width)
-            except (Refuted, TypeError, KeyError, ValueError) as error:
-                raise Unreadable(f"the model has an invalid column: {error}") from None
-            self.columns.append(column)
-            self.width += column.width
-        self.by_name = {column.name: column for column in self.columns}
+            self.columns.append(Column(entry, self.width))
+            self.width += self.columns[-1].width
         self.raw = [column for column in self.columns if column.kind != "derived"]
         self.derived = [column for column in self.columns if column.kind == "derived"]
-        sources = [self.by_name.get(column.source) for column in self.derived]
-        if len(self.by_name) != len(self.columns) or not all(
-            source is not None and source.kind in FIELDS and not source.missing
-            for source in sources
-        ):
-            raise Unreadable("the model has a column twice, or a derived one without its source")
-        self.axes = [
-            Axis(column, [other for other in self.derived if other.source == column.name])
-            for column in self.raw
-            if column.sensitive
-        ]
-        if any(axis.column.count == 0 for axis in self.axes):
-            raise Unchecked("not checkable by this program: sensitive columns with real values")
+        self.axes = [column for column in self.raw if column.sensitive]
+        names = {column.name for column in self.columns}
+        readable(len(names) == len(self.columns), "the model has a column twice")
+        sources = {c.name for c in self.raw if c.kind != "category" and not c.missing}
+        known = all(column.source in sources for column in self.derived)
+        readable(known, "the model has a derived column without its source")
+        checkable(all(axis.count for axis in self.axes), "sensitive real values")
+        counts = [axis.count for axis in self.axes]
+        self.size = prod(counts)
+        self.strides = [prod(counts[place + 1 :]) for place in range(len(counts))]
+        ends = [self.codes_at(axis, 0) for axis in self.axes]
+        self.moved = {place: axis for axis, codes in enumerate(ends) for place, _ in codes}
 
-    @property
-    def size(self) -> int:
-        """The number of counterparts."""
-        size = 1
-        for axis in self.axes:
-            size *= axis.column.count
-        return size
+    def id(self, indices: Sequence[int]) -> int:
+        """Return the id of a counterpart; the last axis counts fastest."""
+        return sum(map(mul, indices, self.strides))
 
-    def row(self, cells: object) -> list[Fraction]:
-        """Encode a person."""
-        if type(cells) is not list or len(cells) != len(self.raw):
-            raise Refuted("the person has another number of columns than the schema")
-        row = [Fraction(0)] * self.width
-        for column, cell in zip(self.raw, cells, strict=True):
-            row[column.start : column.start + column.width] = column.codes(cell)
+    def codes_at(self, axis: Column, index: int) -> list[tuple[int, Number]]:
+        """Return the places and codes of the value of an axis at an index."""
+        return self.codes(axis, axis.at(index))
+
+    def codes(self, column: Column, value: Value) -> list[tuple[int, Number]]:
+        """Return the places and codes of a value, also in derived columns."""
+        codes = list(enumerate(column.codes(value), column.start))
         for derived in self.derived:
-            bands = _bands(derived, row[self.by_name[derived.source].start])
-            if sum(bands) != 1:
-                raise Refuted(f"column {derived.name!r}: the person is in {sum(bands)} bands")
-            row[derived.start : derived.start + derived.width] = bands
-        return row
+            if derived.source == column.name and value is not None:
+                bands = [int(low <= value <= high) for low, high in derived.bands]
+                holds(sum(bands) == 1, f"{column.name!r}: a value is not in one band")
+                codes += enumerate(bands, derived.start)
+        return codes
 
-    def values(self, cells: object) -> list[int]:
-        """Return the values of a counterpart on all axes."""
-        if type(cells) is not list or len(cells) != len(self.axes):
-            raise Refuted("a counterpart has another number of sensitive columns than the schema")
-        return [axis.value(cell) for axis, cell in zip(self.axes, cells, strict=True)]
-
-
-def _column(entry: Any, start: int) -> Column:
-    kind, name = entry["kind"], entry["name"]
-    if kind not in FIELDS:
-        raise Unchecked(f"not checkable by this program: columns of the kind {kind!r}")
-    required, optional = FIELDS[kind]
-    fields = entry.keys() - {"kind", "name"}
-    flags = {key: entry[key] for key in fields & optional}
-    if type(name) is not str or not required <= fields <= required | optional:
-        raise ValueError(f"fields of {str(name)[:40]!r}")
-    if not all(type(flag) is bool for flag in flags.values()):
-        raise ValueError(f"flags of {name[:40]!r}")
-    other = flags.pop("other", False)
-    if kind == "derived":
-        bands = tuple((_number(low), _number(high)) for _, low, high in entry["bands"])
-        return Column(name, kind, start, len(bands), source=entry["source"], bands=bands)
-    if kind == "category":
-        width = len(entry["values"]) + other + flags.get("missing", False)
-        return Column(name, kind, start, width, **flags)
-    width = 1 + flags.get("missing", False)
-    if kind == "levels":
-        numbers = [_number(number) for number in entry["numbers"]]
-        if not numbers or numbers != sorted(set(numbers)):
-            raise ValueError(f"numbers of {name[:40]!r}")
-        ends = numbers[0], numbers[-1]
-        return Column(name, kind, start, width, **flags, numbers=numbers, low=ends[0], high=ends[1])
-    low, high = _number(entry["low"]), _number(entry["high"])
-    integers = range(int(low), int(high) + 1) if kind == "integer" else ()
-    if low > high or (kind == "integer" and (low.denominator, high.denominator) != (1, 1)):
-        raise ValueError(f"limits of {name[:40]!r}")
-    return Column(name, kind, start, width, **flags, numbers=integers, low=low, high=high)
+    def values(self, columns: Sequence[Column], cells: Any) -> list[Value]:
+        """Return the values of some columns."""
+        fits = type(cells) is list and len(cells) == len(columns)
+        holds(fits, "a person has another number of columns than the schema")
+        return [column.value(cell) for column, cell in zip(columns, cells, strict=True)]
 
 
-def _number(value: object) -> Fraction:
-    return Fraction(value) if type(value) is int else exact(value)
+def _number(value: Any) -> Number:
+    return int(value) if type(value) is int else _reduced(exact(value))
+
+
+def _reduced(number: Fraction) -> Number:
+    return number.numerator if number.denominator == 1 else number

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "forest.hpp"
+#include "forest_rows.hpp"
 
 namespace nb = nanobind;
 
@@ -100,6 +101,56 @@ void add_axis(PyForest& self, bool ordered, uint64_t stride, const Array<uint64_
     self.spec.axes.push_back(std::move(axis));
 }
 
+// `links` are source, flag, start, left and right of each node.
+ForestRows forest_rows(int64_t width, int64_t domains, const Array<int64_t>& roots,
+                       const Array<uint8_t>& kind, const Array<double>& cut,
+                       const Array<int64_t>& links, const Array<uint8_t>& missing,
+                       const Array<uint8_t>& members) {
+    const auto count = int64_t(kind.size());
+    ForestRows rows;
+    rows.width = width;
+    rows.domains = domains;
+    rows.roots = to_vector(roots);
+    rows.members = to_vector(members);
+    for (int64_t n = 0; n < count; ++n) {
+        const int64_t* link = links.data() + 5 * n;
+        const RowNode node{cut.data()[n], link[0], link[1],        link[2],
+                           link[3],       link[4], kind.data()[n], missing.data()[n]};
+        const bool inner = node.kind != ForestRows::leaf, tests = node.kind == ForestRows::number;
+        if (inner && (node.left <= n || node.left >= count || node.right <= n ||
+                      node.right >= count || node.source < 0 ||
+                      node.source >= (tests ? width : domains) || (tests && node.flag >= width)))
+            throw std::invalid_argument("invalid node of a tree");
+        rows.nodes.push_back(node);
+    }
+    for (const int64_t root : rows.roots)
+        if (root < 0 || root >= count) throw std::invalid_argument("invalid root of a tree");
+    return rows;
+}
+
+nb::object leaves_of(const ForestRows& self, const Array<double>& people,
+                     const Array<int64_t>& indices) {
+    const size_t count = people.shape(0), trees = self.roots.size();
+    if (people.ndim() != 2 || indices.ndim() != 2 || people.shape(1) != size_t(self.width) ||
+        indices.shape(0) != count || indices.shape(1) != size_t(self.domains))
+        throw std::invalid_argument("invalid people: expected one row per person");
+    std::vector<int64_t> leaves(count * trees);
+    bool valid = true;
+    {
+        nb::gil_scoped_release released;
+        for (size_t person = 0; person < count && valid; ++person)
+            valid = self.leaves_of(people.data() + person * size_t(self.width),
+                                   indices.data() + person * size_t(self.domains),
+                                   leaves.data() + person * trees);
+    }
+    if (!valid) throw std::invalid_argument("invalid value of a domain");
+    auto* storage = new std::vector<int64_t>(std::move(leaves));
+    nb::capsule owner(storage, [](void* pointer) noexcept {
+        delete static_cast<std::vector<int64_t>*>(pointer);
+    });
+    return nb::cast(nb::ndarray<nb::numpy, int64_t>(storage->data(), {count, trees}, owner));
+}
+
 }  // namespace
 
 }  // namespace forest
@@ -110,6 +161,15 @@ NB_MODULE(_forest, module) {
     using namespace feta::forest;
     module.doc() =
         "Exact sums of tree ensembles over sensitive lattices; src/native documents them.";
+    nb::class_<ForestRows>(module, "ForestRows")
+        .def("__init__",
+             [](ForestRows* self, int64_t width, int64_t domains, const Array<int64_t>& roots,
+                const Array<uint8_t>& kind, const Array<double>& cut, const Array<int64_t>& links,
+                const Array<uint8_t>& missing, const Array<uint8_t>& members) {
+                 new (self) ForestRows(
+                     forest_rows(width, domains, roots, kind, cut, links, missing, members));
+             })
+        .def("leaves", &leaves_of);
     nb::class_<PyForest>(module, "ForestKernel")
         .def("__init__",
              [](PyForest* self, int columns, bool is_wide) {

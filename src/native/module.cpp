@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "binding.hpp"
+#include "bounded_module.hpp"
 #include "exact_module.hpp"
 #include "kernel.hpp"
 
@@ -419,6 +420,7 @@ NB_MODULE(_native, module) {
     module.doc() = "Compiled bounds and scores over sensitive lattices; src/native documents them.";
     module.def("has_avx2", &has_avx2);
     bind_exact(module);
+    bind_bounded(module);
     nb::class_<PyMeanVote>(module, "MeanVote");
     nb::class_<PyResults>(module, "Results")
         .def_ro("counts", &PyResults::counts)

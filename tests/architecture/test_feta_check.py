@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "src" / "feta_check"
-SEPARATE = {"command.py", "forest.py", "votes.py"}  # everything else is the core
+SEPARATE = {
+    "command.py",
+    "forest.py",
+    "receipts.py",
+    "signatures.py",
+    "votes.py",
+}  # everything else is the core
 # The aim is a core of 500 lines; until it is reached, it must not grow.
 MAX_CORE, MAX_SEPARATE = 1105, 200
 

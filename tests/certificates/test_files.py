@@ -1,8 +1,12 @@
 import hashlib
+import itertools
 import json
 import os
+import runpy
 import shutil
 import struct
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,6 +56,8 @@ CERTIFICATES: dict[str, Callable[[bytes], bytes]] = {
     "deeply nested": lambda text: b"[" * 60_000 + b"\n" + text,
     "a very long line": lambda text: text[:-1] + b" " * 2**21 + b"\n",
     "a long header": lambda _: b" " * 2**20 + b"\n",
+    "a root of zeros": lambda text: text[:-67] + b"0" * 64 + text[-3:],
+    "a root of fs": lambda text: text[:-67] + b"f" * 64 + text[-3:],
     "a space": lambda text: text.replace(b'{"claims":', b'{ "claims":', 1),
     "a key twice": lambda text: text.replace(b'{"claims":', b'{"claims":3,"claims":', 1),
     "NaN": lambda text: text.replace(b'"claims":3', b'"claims":NaN', 1),
@@ -206,6 +212,36 @@ def test_a_row_that_was_not_read_claims_nothing(tmp_path: Path) -> None:
     assert [claim["verdict"] for claim in claims_of(tmp_path)] == ["not audited", "undecided"]
     assert check(tmp_path) == 0
     assert check_with_javascript(tmp_path) in (0, None)
+
+
+def test_without_the_model_a_row_that_was_not_read_claims_nothing(tmp_path: Path) -> None:
+    auditor = Auditor(Model(SPACE, hidden(), Threshold(0.5)))
+    block = Block(0, PEOPLE[:0], (None,), ("a",), {0: UnreadRow(DomainError("no income"))})
+    facts = CertifiedFacts("0" * 64, with_model=False)
+    with Certification(tmp_path, auditor, facts) as certification:
+        certification.write(block.audited([]))
+        certification.finish(complete=False)
+    assert check(tmp_path) == 0
+
+
+def test_a_long_check_shows_its_progress(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(0, 3)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    assert check(folder) == 0
+    assert "2 of 3 claims" in capsys.readouterr().err
+    assert check(folder, "--json") == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["results"] == {"re-proved": 3}
+    assert not printed.err
+
+
+def test_the_module_is_a_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["feta_check", str(folder), "--quiet"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("feta_check", run_name="__main__")
+    assert stopped.value.code == 0
 
 
 def test_an_interrupted_certificate_leaves_no_files(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 from feta import Categorical, FeatureSpace, Integer, Levels, Model, Real, Threshold
 from feta.io.canonical_json import exact_text
 from feta.io.model_file import save_model
-from feta_check.claims import Model as StoredModel
+from feta_check.claims import Person
+from feta_check.model import Model as StoredModel
 from feta_check.model_file import ModelFile
 from tests import oracle
 from tests.strategies import random_network
@@ -29,8 +30,8 @@ def test_scores_along_lines_are_those_of_single_points(seed: int, tmp_path: Path
     save_model(model, tmp_path / "model.feta")
     stored = StoredModel(ModelFile(tmp_path / "model.feta"))
     cells = [exact_text(0.0), exact_text(0.1), 0, exact_text(2.3)]
-    restricted = stored.scorer.restrict(stored.space.row(cells))
-    whole = [axis.whole for axis in stored.space.axes]
+    person = Person(stored, {"person": cells}, 0.0)
+    restricted, whole = person.counterparts, person.whole
     segments = list(restricted.segments(whole))
     scores = dict(point for segment in segments for point in segment.points())
     assert sum(len(segment.ids) for segment in segments) == len(scores) == stored.space.size

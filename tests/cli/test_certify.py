@@ -1,4 +1,6 @@
 import json
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +56,40 @@ def test_workers_write_the_same_claims(folder: Path) -> None:
     expected = claims(folder)
     run(*AUDIT, "--jobs", "2", cwd=folder)
     assert claims(folder) == expected
+
+
+PEOPLE = [f"q{n},{18 + n % 73},{('female', 'male')[n % 2]},{n % 90 + n / 64}" for n in range(60)]
+
+# A command that dies when the certificate is written.
+KILLED = """
+import os, signal, sys
+from feta.auditing.certify import Certification
+from feta.cli.run_command import main
+setattr(Certification, sys.argv.pop(1), lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+main()
+"""
+
+
+def write_people(folder: Path, rows: list[str]) -> None:
+    (folder / "people.csv").write_text("\n".join(["id,age,sex,income", *rows]) + "\n")
+
+
+@pytest.mark.parametrize(("step", "jobs"), [("write", "1"), ("finish", "1"), ("finish", "2")])
+def test_a_killed_audit_certifies_the_same_claims(folder: Path, step: str, jobs: str) -> None:
+    write_people(folder, PEOPLE)
+    run(*AUDIT, cwd=folder)
+    expected = claims(folder)
+    shutil.rmtree(folder / "out")
+    command = [sys.executable, "-c", KILLED, step, *AUDIT, "--jobs", jobs]
+    killed = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (folder / "out" / "certificate.jsonl").exists()
+    resumed = run(*AUDIT, "--jobs", jobs, cwd=folder)
+    assert step == "write" or "resuming with 60 people known from" in resumed.stderr
+    assert claims(folder) == expected
+    names = {path.name for path in (folder / "out").iterdir() if "journal" not in path.name}
+    assert not [name for name in names if name.startswith(".") and name.endswith(".part")]
+    assert feta.check(folder / "out").all_proved
 
 
 def test_a_later_audit_without_certificate_removes_it(folder: Path) -> None:

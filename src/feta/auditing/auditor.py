@@ -102,7 +102,7 @@ class Auditor:
         pairs = [pair_of(finding.verdict) for finding in findings]
         replayed, alone = self._replay(pairs), self._alone(pairs, people)
         return [
-            replace(finding, row=row, replayed=replayed[index], alone=alone[index])
+            finding.completed(row, alone=alone[index], replayed=replayed[index])
             for index, (finding, row) in enumerate(zip(findings, rows.tolist(), strict=True))
         ]
 

@@ -1,7 +1,7 @@
 """Blocks: consecutive rows of a table, encoded as people, and what was found about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from feta.arrays import Matrix
 from feta.auditing.finding import Finding
@@ -60,7 +60,7 @@ class Block:
         numbered = [
             Finding(start + index, reason=str(unread[index].error))
             if index in unread
-            else replace(next(of_people), row=start + index)
+            else next(of_people).numbered(start + index)
             for index in range(len(self))
         ]
         return AuditedBlock(self, tuple(numbered))

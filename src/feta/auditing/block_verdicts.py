@@ -1,11 +1,11 @@
 """Verdicts of a block of people about decisions, and the counts of those not proved fair."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from feta.api import verify_many
+from feta.api import verify_counted, verify_many
 from feta.arrays import Counts, Flags, Matrix
 from feta.auditing.counting import Counting
 from feta.auditing.finding import pair_of
@@ -52,15 +52,17 @@ def block_verdicts(model: Model, people: Matrix, counting: Counting) -> BlockVer
     engine = choose(CountOf(model), counting.engine)
     if counting.budget != UNLIMITED and is_ours(engine):
         return _count_first(queries, people, counting, engine.name)
-    verdicts: list[Verdict | None] = [
-        *verify_many(queries, engine=counting.engine, budget=counting.budget)
-    ]
+    answers, known = verify_counted(queries, engine=counting.engine, budget=counting.budget)
+    verdicts: list[Verdict | None] = [*answers]
     trusted = is_ours(engine)
     # An engine of another package also counts the people it proved fair: it may contradict itself.
     rows = _not_fair(verdicts) if trusted else np.arange(len(queries))
     if not len(rows):
         return BlockVerdicts(verdicts, rows)
-    counts = counting.tally(model, people[rows])
+    if known is None or known.undecided[rows].any():
+        counts = counting.tally(model, people[rows])
+    else:
+        counts = known.rows(rows)
     complete, split = _complete(counts).tolist(), (~counts.unanimous).tolist()
     for index, row in enumerate(rows.tolist()):
         if isinstance(verdicts[row], Fair):
@@ -98,13 +100,8 @@ def _count_first(
 def _without_fair(verdicts: list[Verdict | None], counted: Counts, counts: Tally) -> BlockVerdicts:
     """Keep the counts of the people who are not proved fair."""
     indices = _not_fair([verdicts[row] for row in counted.tolist()])
-    part = replace(
-        counts,
-        by_class=counts.by_class[indices],
-        undecided=counts.undecided[indices],
-        runtime_safe=counts.runtime_safe[indices],
-    )
-    return BlockVerdicts(verdicts, counted[indices], part if len(indices) else None)
+    part = counts.rows(indices) if len(indices) else None
+    return BlockVerdicts(verdicts, counted[indices], part)
 
 
 def _complete(counts: Tally) -> Flags:

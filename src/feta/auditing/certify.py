@@ -1,6 +1,7 @@
 """Certification: the certificate of an audit, with the schema and the model that it is about."""
 
 import hashlib
+import json
 import os
 import secrets
 from dataclasses import dataclass
@@ -14,7 +15,13 @@ from feta.auditing.block import AuditedBlock
 from feta.auditing.claims import Claims
 from feta.errors import SchemaError
 from feta.io.canonical_json import Json, canonical, exact_json
-from feta.io.certificate_file import CERTIFICATE, MODEL, SCHEMA, CertificateWriter
+from feta.io.certificate_file import (
+    CERTIFICATE,
+    MODEL,
+    SCHEMA,
+    SIGNATURE,
+    CertificateWriter,
+)
 from feta.io.model_file import describe_attribute, describe_rule, model_bytes
 from feta.io.table_options import TableOptions
 from feta.model import Model
@@ -73,9 +80,17 @@ class Certification:
         for claim in self._claims.of_block(audited):
             self._writer.add(claim)
 
+    def append(self, part: Path) -> None:
+        """Add the claims that `PartClaims` wrote about a part of the rows."""
+        with part.open("rb") as lines:
+            for line in lines:
+                claim = line.removesuffix(b"\n")
+                self._writer.add_line(claim, json.loads(claim)["verdict"])
+
     def finish(self, *, complete: bool) -> None:
-        """Seal the certificate and rename the files."""
+        """Seal the certificate and rename the files; an older signature is deleted."""
         self._writer.finish(complete=complete)
+        (self.folder / SIGNATURE).unlink(missing_ok=True)
         for name in FILES:
             if self._part(name).exists():
                 self._part(name).replace(self.folder / name)
@@ -94,7 +109,8 @@ class Certification:
 
 def remove_certificate(folder: Path) -> None:
     """Delete the certificate of an older audit, which would not belong to a newer one."""
-    (folder / CERTIFICATE).unlink(missing_ok=True)
+    for name in (CERTIFICATE, SIGNATURE):
+        (folder / name).unlink(missing_ok=True)
 
 
 def schema_json(model: Model) -> dict[str, Json]:

@@ -13,7 +13,7 @@ from feta.auditing.interruptible import run_interruptibly
 # Target time of a piece of work, which is how much is lost when the process is killed.
 PIECE_SECONDS = 0.5
 FIRST_PIECE = 16
-MAX_PEOPLE = 256
+MAX_PEOPLE = 1024
 
 
 class Executor(Protocol):
@@ -39,6 +39,12 @@ class Executor(Protocol):
         ...
 
 
+def fitting_of(executor: Executor) -> Callable[[], int] | None:
+    """Return the executor's estimate of how many people take half a second, if it has one."""
+    fitting: Callable[[], int] | None = getattr(executor, "fitting", None)
+    return fitting
+
+
 # Returns the executor of an audit; `feta.Cluster` is one.
 MakeExecutor = Callable[[Auditor], Executor]
 
@@ -55,6 +61,10 @@ class InProcess:
     def block_size(self) -> int:
         """How many people to pass to `audit` at a time."""
         return MAX_PEOPLE
+
+    def fitting(self) -> int:
+        """Return how many people take about as long as the target."""
+        return self.size
 
     def audit(self, people: Matrix) -> Iterator[tuple[int, list[Finding]]]:
         """Audit pieces that take about as long as the target."""

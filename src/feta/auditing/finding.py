@@ -44,6 +44,26 @@ class Finding:
         if isinstance(self.verdict, Unknown) and self.verdict.best is None and not self.reason:
             object.__setattr__(self, "reason", reason_of(self.verdict))
 
+    def numbered(self, row: int) -> "Finding":
+        """Return the finding with another row number."""
+        return self._with(row, self.alone, self.replayed)
+
+    def completed(self, row: int, *, alone: tuple[str, ...], replayed: bool | None) -> "Finding":
+        """Return the finding with a row number, and with what was found out about its pair."""
+        return self._with(row, alone, replayed)
+
+    def _with(self, row: int, alone: tuple[str, ...], replayed: bool | None) -> "Finding":
+        return Finding(
+            row,
+            self.verdict,
+            self.decision,
+            self.fair_decision,
+            alone,
+            replayed,
+            self.reason,
+            self.span,
+        )
+
     @property
     def status(self) -> Status:
         """Fair and unfair only with evidence; undecided without, not audited if not read."""

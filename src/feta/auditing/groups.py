@@ -40,27 +40,29 @@ class Group:
     right_fair: int = 0  # fair decisions that equal the label
     cases: Counter[DecisionCase] = field(default_factory=Counter)
 
-    def add(self, finding: Finding, label: Outcome | None, epsilon: float | None) -> None:
-        """Add one person; `epsilon` is the tolerance of a regression."""
-        self.people += 1
-        self.unfair += finding.status == "unfair"
-        self.undecided += finding.status == "undecided"
+    def add(
+        self, finding: Finding, label: Outcome | None, epsilon: float | None, *, people: int = 1
+    ) -> None:
+        """Add people with the same results; `epsilon` is the tolerance of a regression."""
+        self.people += people
+        self.unfair += people * (finding.status == "unfair")
+        self.undecided += people * (finding.status == "undecided")
         decision, fair = finding.decision, finding.fair_decision
         if decision is None or fair is None:
             return
-        self.decided += 1
-        self.flips += is_flip(finding, epsilon)
+        self.decided += people
+        self.flips += people * is_flip(finding, epsilon)
         if epsilon is not None:
-            self.score_sum += Fraction(decision)
-            self.fair_score_sum += Fraction(fair)
+            self.score_sum += people * Fraction(decision)
+            self.fair_score_sum += people * Fraction(fair)
             return
-        self.decisions[int(decision)] += 1
-        self.fair_decisions[int(fair)] += 1
-        self.labeled += label is not None
-        self.right += decision == label
-        self.right_fair += fair == label
+        self.decisions[int(decision)] += people
+        self.fair_decisions[int(fair)] += people
+        self.labeled += people * (label is not None)
+        self.right += people * (decision == label)
+        self.right_fair += people * (fair == label)
         target = None if label is None else int(label)
-        self.cases[DecisionCase(target, int(decision), int(fair))] += 1
+        self.cases[DecisionCase(target, int(decision), int(fair))] += people
 
     def merged(self, other: Self) -> Self:
         """Return the counts of the people of both groups."""
@@ -100,15 +102,21 @@ class Groups:
             bands.indices(people[:, space.columns_of(bands.attribute)]).tolist()
             for bands in self.bands
         ]
-        for finding, label, indices in zip(
-            findings, labels, zip(*columns, strict=True), strict=True
-        ):
-            names = []
-            for bands, index in zip(self.bands, indices, strict=True):
-                names.append(bands.names[index])
-                group = self.by_attribute[bands.attribute.name][names[-1]]
-                group.add(finding, label, epsilon)
-            self.by_intersection.setdefault(tuple(names), Group()).add(finding, label, epsilon)
+        # Many people of a block are in the same groups, with the same results.
+        first: dict[tuple[object, ...], tuple[Finding, Outcome | None, tuple[int, ...]]] = {}
+        alike = Counter[tuple[object, ...]]()
+        rows = zip(findings, labels, zip(*columns, strict=True), strict=True)
+        for finding, label, indices in rows:
+            person = (indices, finding.status, finding.decision, finding.fair_decision, label)
+            alike[person] += 1
+            first.setdefault(person, (finding, label, indices))
+        for key, (finding, label, indices) in first.items():
+            pairs = zip(self.bands, indices, strict=True)
+            named = [(bands.attribute.name, bands.names[index]) for bands, index in pairs]
+            names = tuple(name for _, name in named)
+            groups = [self.by_attribute[attribute][name] for attribute, name in named]
+            for group in (*groups, self.by_intersection.setdefault(names, Group())):
+                group.add(finding, label, epsilon, people=alike[key])
 
     def merged(self, other: Self) -> Self:
         """Return the groups of both parts of a table."""

@@ -100,6 +100,7 @@ class AuditJournal(JournalFile):
             }
             text = json.dumps(content)
             rows.append((key, text, session, self.digest(key, text, session)))
+        rows.sort()  # neighbors in the file are written together
         self.empty = self.empty and not rows
         self.insert(("INSERT OR REPLACE INTO people VALUES (?, ?, ?, ?)", rows))
 

@@ -6,6 +6,7 @@ Nothing here imports the checker: a mistake in this package must not reach it.
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,14 +68,18 @@ def command(
     folder: Path,
     *,
     model: str | Path | None = None,
+    keys: Sequence[Path] = (),
+    seal: str | None = None,
     seconds: float | None = None,
     sample: int | None = None,
     quiet: bool = False,
 ) -> list[str]:
-    """Return the command that checks a folder."""
+    """Return the command that checks a folder or a receipt."""
     # -P: a folder feta_check in the working directory must not replace the program.
     arguments = [sys.executable, "-P", "-m", "feta_check", str(folder)]
-    options = {"--model": model, "--seconds": seconds, "--sample": sample}
+    options = {"--model": model, "--seal": seal, "--seconds": seconds, "--sample": sample}
     for name, value in options.items():
         arguments += [] if value is None else [name, str(value)]
+    for key in keys:
+        arguments += ["--key", str(key)]
     return [*arguments, "--quiet"] if quiet else arguments

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from feta.arrays import Vector
-from feta.space.attribute import Attribute, Value
+from feta.arrays import Matrix, Vector
+from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real, Value
 from feta.space.feature_space import FeatureSpace
 
 
@@ -18,3 +18,23 @@ def record_of(
         attribute.name: attribute.decode(person[space.columns_of(attribute)])
         for attribute in (space.attributes if attributes is None else attributes)
     }
+
+
+def record_columns(
+    space: FeatureSpace, people: Matrix, attributes: Sequence[Attribute] | None = None
+) -> dict[str, list[Value]]:
+    """Return the columns of the records that `record_of` gives for these people."""
+    return {
+        attribute.name: _decoded(attribute, people[:, space.columns_of(attribute)])
+        for attribute in (space.attributes if attributes is None else attributes)
+    }
+
+
+def _decoded(attribute: Attribute, codes: Matrix) -> list[Value]:
+    if isinstance(attribute, Categorical):
+        values = attribute.all_values
+        return [values[index] for index in codes.argmax(axis=1).tolist()]
+    if isinstance(attribute, Integer | Levels | Real) and not attribute.missing:
+        numbers: list[float] = codes[:, 0].tolist()
+        return [int(number) for number in numbers] if isinstance(attribute, Integer) else [*numbers]
+    return [attribute.decode(code) for code in codes]

@@ -1,7 +1,7 @@
 """The stream of an audit: any iterator of blocks in, the same blocks with findings out."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 import numpy as np
@@ -47,7 +47,7 @@ class AuditStream:
             indices = rows[start : start + len(computed)]
             self._store(people[indices], computed)
             for index, finding in zip(indices.tolist(), computed, strict=True):
-                findings[index] = replace(finding, row=index)
+                findings[index] = finding.numbered(index)
         return list(takewhile(lambda finding: finding is not None, findings))  # type: ignore[arg-type]  # it ends at None
 
     def _pieces(self, people: Matrix) -> Iterator[tuple[int, list[Finding]]]:

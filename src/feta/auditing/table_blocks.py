@@ -1,6 +1,6 @@
 """Blocks from the chunks of a table file."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,7 @@ class TableBlocks:
     columns: RowColumns
     size: int
     before: int = 0  # rows of the table that are in files before this one
+    fitting: Callable[[], int] | None = None  # how many people to audit before progress is shown
 
     def blocks(self, chunks: Iterable[Chunk]) -> Iterator[Block]:
         """Yield the blocks of each chunk; labels are read when their block is reached."""
@@ -43,8 +44,10 @@ class TableBlocks:
             people, unread = self._encode(chunk)
             readable = [index not in unread for index in range(len(chunk))]
             good = np.cumsum([0, *readable])
-            for start in range(0, len(chunk), self.size):
-                rows = range(start, min(start + self.size, len(chunk)))
+            start = 0
+            while start < len(chunk):
+                size = self.size if self.fitting is None else min(self.size, self.fitting())
+                rows = range(start, min(start + size, len(chunk)))
                 share = (chunk.progress - before) * rows.stop / len(chunk)
                 yield Block(
                     self.before + chunk.start + start,
@@ -54,6 +57,7 @@ class TableBlocks:
                     {index - start: unread[index] for index in rows if index in unread},
                     before + share,
                 )
+                start = rows.stop
             before = chunk.progress
 
     def _encode(self, chunk: Chunk) -> tuple[Matrix, dict[int, UnreadRow]]:

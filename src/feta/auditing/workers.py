@@ -11,12 +11,14 @@ from contextlib import contextmanager
 
 from feta.arrays import Matrix
 from feta.auditing.auditor import Auditor
-from feta.auditing.executor import MAX_PEOPLE
 from feta.auditing.finding import AuditFault, Finding
 from feta.errors import EngineError
 
 # People sent to a worker at a time: enough that the communication costs little in comparison.
 PIECE = 32
+
+# People of a block per process: progress is shown after each block.
+PEOPLE_PER_JOB = 256
 
 # Maximum crashes in a row without a result in between; more have a common cause.
 MAX_CRASHES = 6
@@ -52,7 +54,7 @@ class Workers:
     @property
     def block_size(self) -> int:
         """How many people to pass to `audit` at a time."""
-        return MAX_PEOPLE * self.jobs
+        return PEOPLE_PER_JOB * self.jobs
 
     def _started_pool(self) -> ProcessPoolExecutor:
         if self.pool is None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from feta.cli.compare_command import compare
+from feta.cli.evidence_commands import bundle, keys, receipt, sign
 from feta.cli.load import load_model, origin_of, source_options
 from feta.cli.options import (
     AsJson,
@@ -150,6 +151,9 @@ def audit(
     without_model: Annotated[
         bool, typer.Option("--without-model", help="Leave model.feta out of the certificate.")
     ] = False,
+    sign: Annotated[
+        Path | None, typer.Option(help="Private key of feta keys new: sign the certificate.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Verify every row of a table.
@@ -182,15 +186,26 @@ def audit(
         certify,
         without_model,
         on,
+        sign,
     )
     return run_audit(options)
 
 
 @app.command()
 def check(
-    folder: Annotated[Path, typer.Argument(help="Folder of feta audit --certify.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(help="Folder of feta audit --certify, an unpacked bundle, or a receipt."),
+    ],
     model: Annotated[
         Path | None, typer.Option("--model", help="The model, if the folder does not have it.")
+    ] = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", help="Public key of the signer. May be repeated."),
+    ] = None,
+    seal: Annotated[
+        str | None, typer.Option(help="The seal that the auditor published; another is refused.")
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="Time limit per claim (seconds).")] = None,
     sample: Annotated[
@@ -200,17 +215,33 @@ def check(
         bool, typer.Option("--quiet", help="List only what was not re-proved.")
     ] = False,
 ) -> int:
-    """Re-prove the claims of a certificate.
+    """Re-prove the claims of a certificate, or one person's receipt.
 
     An independent program does it, which shares no code with feta: python -m feta_check.
 
-    Exit code 0: every claim was re-proved; 1: a claim is false; 2: unreadable; 3: some claims were
-    not checked.
+    Exit code 0: every claim was re-proved; 1: a claim is false; 2: unreadable, changed after it was
+    sealed or signed, or not signed with --key; 3: some claims were not checked, or a signature was
+    not checked because no key is named.
     """
     from feta.auditing.recheck import command
     from feta.cli.check import run_check
 
-    return run_check(command(folder, model=model, seconds=seconds, sample=sample, quiet=quiet))
+    arguments = command(
+        folder,
+        model=model,
+        keys=tuple(key or ()),
+        seal=seal,
+        seconds=seconds,
+        sample=sample,
+        quiet=quiet,
+    )
+    return run_check(arguments)
+
+
+app.command()(sign)
+app.command()(receipt)
+app.command()(bundle)
+app.add_typer(keys, name="keys")
 
 
 @app.command()

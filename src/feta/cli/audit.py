@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -14,8 +14,7 @@ from typing import Literal
 
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import AuditedBlock
-from feta.auditing.certify import Certification, CertifiedFacts, remove_certificate
-from feta.auditing.executor import Executor, InProcess
+from feta.auditing.executor import Executor, InProcess, fitting_of
 from feta.auditing.journal import AuditJournal
 from feta.auditing.report_data import ReportData, ReportSource
 from feta.auditing.stream import AuditStream
@@ -24,12 +23,14 @@ from feta.auditing.table_blocks import RowColumns, TableBlocks
 from feta.auditing.workers import Workers
 from feta.cli.audit_files import AuditFiles
 from feta.cli.audit_words import show
+from feta.cli.certificate_files import CertificateFiles
 from feta.cli.counted_rows import counted_progress
 from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_file, check_folder
 from feta.cli.progress import show_progress
+from feta.cli.sign import read_key
 from feta.cli.signals import terminable, uninterrupted
 from feta.cli.votes import VotesRequest, votes_of
 from feta.engine.protocol import Budget
@@ -84,6 +85,7 @@ class AuditOptions:
     certify: bool = False
     without_model: bool = False  # the certificate comes without the model's file
     on: str | None = None  # a cluster
+    sign: Path | None = None  # a private key
 
 
 def run_audit(options: AuditOptions) -> ExitCode:
@@ -119,10 +121,11 @@ def _audit(
     """Audit all rows, write the files, and return the report."""
     auditor = _auditor(loaded, options)
     started = time.perf_counter()
+    certified = _digest(options.data) if options.certify else ""
     with (
         FolderLock(options.out, work="audit"),
         AuditFiles(options.out, loaded.model) as files,
-        _Certificate(auditor, loaded, options) as certificate,
+        CertificateFiles(auditor, loaded, options, certified) as certificate,
         terminable(),
         TableAudit(auditor, _stream(auditor, loaded, options)) as audit,
     ):
@@ -152,7 +155,7 @@ def _audit_rows(
     loaded: LoadedModel,
     names: set[str],
     options: AuditOptions,
-    files: "tuple[AuditFiles, _Certificate]",
+    files: tuple[AuditFiles, CertificateFiles],
 ) -> None:
     def write(audited: AuditedBlock) -> None:
         for writer in files:
@@ -161,7 +164,9 @@ def _audit_rows(
     table, auditor = loaded.table, audit.auditor
     assert table is not None
     columns = RowColumns(options.label, options.id_column, options.skip_bad_rows)
-    blocks = TableBlocks(auditor, columns, audit.stream.executor.block_size)
+    executor = audit.stream.executor
+    fitting = fitting_of(executor)
+    blocks = TableBlocks(auditor, columns, executor.block_size, fitting=fitting)
     chunks = table.chunks(names, typed=loaded.formats)
     try:
         with show_progress(f"auditing {plain(options.data.name)}", total=1.0) as advance:
@@ -177,6 +182,10 @@ def _check_certify(options: AuditOptions) -> None:
     """Raise for options that contradict each other, before any work starts."""
     if options.without_model and not options.certify:
         raise SchemaError("--without-model needs --certify; add it, or omit --without-model")
+    if options.sign is not None:
+        if not options.certify:
+            raise SchemaError("--sign needs --certify; add it, or omit --sign")
+        read_key(options.sign)
     if not options.certify:
         return
     if options.out is None:
@@ -184,43 +193,6 @@ def _check_certify(options: AuditOptions) -> None:
     inputs = (options.origin.path, options.schema, options.data, options.vote_weights)
     if options.out.is_dir():
         check_file(options.out / MODEL, [path for path in inputs if path is not None])
-
-
-class _Certificate:
-    """The certificate of an audit, if one is wanted; otherwise an older one is removed."""
-
-    def __init__(self, auditor: Auditor, loaded: LoadedModel, options: AuditOptions) -> None:
-        self._options = options
-        self._facts = CertifiedFacts(
-            _digest(options.data) if options.certify else None,
-            loaded.options,
-            with_model=not options.without_model,
-        )
-        self._auditor = auditor
-        self._stack = ExitStack()
-        self._certification: Certification | None = None
-
-    def __enter__(self) -> "_Certificate":
-        folder = self._options.out
-        if self._options.certify and folder is not None:
-            certification = Certification(folder, self._auditor, self._facts)
-            self._certification = self._stack.enter_context(certification)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def write(self, audited: AuditedBlock) -> None:
-        """Add the claims about one block."""
-        if self._certification is not None:
-            self._certification.write(audited)
-
-    def finish(self, *, complete: bool) -> None:
-        """Complete the certificate."""
-        if self._certification is not None:
-            self._certification.finish(complete=complete)
-        elif self._options.out is not None:
-            remove_certificate(self._options.out)
 
 
 def _load(options: AuditOptions, people: PeopleFile, *, watch: Watch = unwatched) -> LoadedModel:
@@ -340,6 +312,7 @@ def _command(options: AuditOptions) -> str:
         "--engine": None if options.engine == "auto" else options.engine,
         "--method": None if origin.method == "auto" else origin.method,
         "--on": options.on,
+        "--sign": None if options.sign is None else options.sign.name,
     }
     for option, value in named.items():
         parts += [] if value is None else [option, str(value)]

@@ -23,6 +23,7 @@ from feta.io.canonical_json import canonical
 from feta.io.sanitize import plain
 from feta.io.table_section import options_json
 from feta.readers.check_reading import RowSample, compare_drawn
+from feta.readers.comparison import Comparison
 from feta.readers.load_function import ModelOrigin
 from feta.readers.source import SourceOptions
 from feta.scorer.counted.counted import Counted
@@ -57,12 +58,18 @@ class ClusterRequest:
         return "audit" if self.audits else "prediction"
 
 
-def check_out(out: Path | None) -> Path:
-    """Return the folder for the results; raise if there is none."""
+def check_out(out: Path | None, data: Path) -> Path:
+    """Return the folder for the results; raise if there is none, or if it is among the data."""
     if out is None:
         raise SchemaError("--on needs a folder: got no --out; add --out FOLDER")
     if out.exists() and not out.is_dir():
         raise SchemaError(f"{out}: --out is a file; expected a folder for the results of the parts")
+    within = data.is_dir() and out.resolve().is_relative_to(data.resolve())
+    if within or any(part.path.resolve().is_relative_to(out.resolve()) for part in parts_of(data)):
+        raise SchemaError(
+            f"{out}: results among the data: got a folder that shares files with --data {data}; "
+            "expected another one, because the next run would read results as people"
+        )
     return out
 
 
@@ -77,6 +84,11 @@ class OpenRun:
                 "a budget of rows is for one process: got --max-rows with --on; expected one of "
                 "them; remove --max-rows"
             )
+        model = replace(
+            model,
+            origin=replace(model.origin, path=_absolute(model.origin.path)),
+            schema=_absolute(model.schema),
+        )
         space, options = declared(model.origin, model.schema)
         read = [a.name for a in space.attributes if not isinstance(a, Derived)]
         if not request.audits:
@@ -85,6 +97,8 @@ class OpenRun:
         derived = {a.name for a in space.attributes if isinstance(a, Derived)}
         with show_progress(f"reading {plain(request.data.name)}", total=1.0) as advance:
             run.survey(Survey(frozenset(read), options), advance)
+        if run.empty:
+            notice(f"{run.empty:,} of {run.empty + len(run.parts):,} parts have no rows")
         first = run.surveyed[0]
         check_columns(run.surveyed, [*read, *extra], sorted(derived))
         others = other_columns(run.surveyed)
@@ -148,6 +162,7 @@ class OpenRun:
             "id column": rows.id_column,
             "treatment of bad rows": rows.skip_bad_rows,
             "format": rows.as_json,
+            "certificate": rows.certify,
             "options of [table]": options_json(loaded.options),
             "types of columns": hashlib.sha256(repr(formats).encode()).hexdigest(),
             "runtime": loaded.runtime_name,
@@ -172,6 +187,11 @@ class OpenRun:
         return results
 
 
+def _absolute(path: Path | None) -> Path | None:
+    """Return the path by which workers find a file, whatever folder they work in."""
+    return None if path is None else path.absolute()
+
+
 @contextmanager
 def opened(request: ClusterRequest) -> Iterator[OpenRun]:
     """Lock the folder, connect, survey the parts and open the model."""
@@ -182,3 +202,11 @@ def opened(request: ClusterRequest) -> Iterator[OpenRun]:
         Cluster(request.on) as cluster,
     ):
         yield OpenRun(request, DatasetRun(cluster, parts))
+
+
+def summed(total: Comparison | None, content: dict[str, object] | None) -> Comparison | None:
+    """Add the comparison of a part with the user's model."""
+    if content is None:
+        return total
+    more = Comparison(**content)  # type: ignore[arg-type]  # as stored by `asdict`
+    return more if total is None else total + more

@@ -10,12 +10,20 @@ from feta.auditing.stored_results import read_bad_rows
 from feta.auditing.table_decisions import Remarks
 from feta.cli.exit_code import ExitCode
 from feta.cli.notices import note_ignored, notice
-from feta.cli.on_cluster import ClusterRequest, ModelRequest, OpenRun, check_out, opened
+from feta.cli.on_cluster import (
+    ClusterRequest,
+    ModelRequest,
+    OpenRun,
+    check_out,
+    opened,
+    summed,
+)
 from feta.cli.predict import PredictOptions, show_remarks, wrote
 from feta.cli.votes import VotesRequest, votes_of
 from feta.distributed.part_work import RowOptions
 from feta.distributed.result_folder import PARTS, Json, Receipt, ResultFolder
 from feta.model import Model
+from feta.readers.comparison import Comparison
 from feta.space.limits import Outside
 
 
@@ -29,7 +37,7 @@ def run_predict_on(model: ModelRequest, options: PredictOptions, on: str) -> Exi
         options.seconds,
         options.as_json,
     )
-    out = check_out(options.out)
+    out = check_out(options.out, options.data)
     request = ClusterRequest(on, options.data, out, model, rows, audits=False)
     votes = VotesRequest(
         options.votes_from,
@@ -43,8 +51,10 @@ def run_predict_on(model: ModelRequest, options: PredictOptions, on: str) -> Exi
         for note in loaded.notes:
             notice(note)
         results = open_run.work(votes_of(loaded, votes))
-        counts, remarks, incomplete, receipts = _merge(open_run, results)
+        counts, remarks, incomplete, receipts, compared = _merge(open_run, results)
         results.commit(receipts, {"rows": run.rows, "data_sha256": run.sha256})
+    if compared is not None and compared.different:
+        notice(compared.sentence())
     show_remarks(remarks, loaded.model)
     Console(stderr=True, soft_wrap=True).print(Text(wrote(out / PARTS, counts)))
     return ExitCode.UNDECIDED if incomplete else ExitCode.DONE
@@ -52,17 +62,20 @@ def run_predict_on(model: ModelRequest, options: PredictOptions, on: str) -> Exi
 
 def _merge(
     open_run: OpenRun, results: ResultFolder
-) -> tuple[Counter[str], Remarks, bool, list[Receipt]]:
-    """Return counts, remarks, whether somebody has no decision, and the receipts."""
+) -> tuple[Counter[str], Remarks, bool, list[Receipt], Comparison | None]:
+    """Return counts, remarks, whether somebody has no decision, receipts, and the comparison."""
     model = open_run.loaded.model
-    counts, remarks, incomplete, receipts = Counter[str](), Remarks.of(model), False, []
+    counts, remarks, incomplete = Counter[str](), Remarks.of(model), False
+    receipts: list[Receipt] = []
+    compared: Comparison | None = None
     for _, receipt in open_run.run.receipts(results):
         content = receipt.content
         counts.update(content["counts"])
         remarks = remarks.merged(_remarks(content, model))
         incomplete |= content["incomplete"]
+        compared = summed(compared, content["compared"])
         receipts.append(replace(receipt, content={}))
-    return counts, remarks, incomplete, receipts
+    return counts, remarks, incomplete, receipts, compared
 
 
 def _remarks(content: Json, model: Model) -> Remarks:

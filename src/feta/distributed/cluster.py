@@ -4,7 +4,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -23,6 +23,9 @@ REMOTE = re.compile(r"dask://([^/\s:]+|\[[0-9a-fA-F:]+\]):([0-9]{1,5})/?")
 
 # Seconds to connect to a scheduler, and to reconnect to one that was lost.
 CONNECT_SECONDS = 15
+
+# How often a cluster of this machine is started until all workers are ready.
+MAX_STARTS = 3
 
 # A task whose workers die this often is given up, on a cluster of this machine.
 MAX_DEATHS = 10
@@ -80,7 +83,7 @@ class Cluster:
         try:
             # Ctrl-C is for this process; workers inherit the mask of the thread that starts them.
             with interrupts_blocked():
-                self._client = self._stack.enter_context(self._connect(distributed))
+                self._client = self._connect(distributed)
         except BaseException:
             self._stack.close()
             raise
@@ -93,7 +96,9 @@ class Cluster:
     def _connect(self, distributed: Any) -> Any:  # noqa: ANN401 - Dask's types
         import dask  # noqa: PLC0415 - an extra
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are messages of FETA
+        for name in ("distributed", *logging.root.manager.loggerDict):
+            if name.split(".")[0] == "distributed":  # its errors are messages of FETA
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._stack.enter_context(
             dask.config.set(
                 {
@@ -105,31 +110,53 @@ class Cluster:
         local = LOCAL.fullmatch(self.address)
         if local is None:
             return self._remote(distributed)
-        return distributed.Client(self._start(distributed, int(local[1])))
+        client = distributed.Client(self._start(distributed, int(local[1])))
+        return self._stack.enter_context(client)
 
     def _remote(self, distributed: Any) -> Any:  # noqa: ANN401 - Dask's types
         host_and_port = self.address.removeprefix("dask://").rstrip("/")
         try:
-            return distributed.Client(f"tcp://{host_and_port}", timeout=CONNECT_SECONDS)
+            client = distributed.Client(f"tcp://{host_and_port}", timeout=CONNECT_SECONDS)
         except (OSError, ValueError) as error:
             raise ClusterError(
                 f"{self.address}: no scheduler answers: got {type(error).__name__}; expected a "
                 "running Dask scheduler; start one with dask scheduler, and check host and port"
             ) from None
+        self._stack.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise ClusterError(
+                f"{self.address}: no workers: got a scheduler without any; expected at least one; "
+                f"start one with dask worker tcp://{host_and_port}"
+            ) from None
+        return client
 
     def _start(self, distributed: Any, n_workers: int) -> Any:  # noqa: ANN401 - Dask's types
+        """Start a cluster of this machine, again if a worker dies before it is ready."""
+        for attempt in range(1, MAX_STARTS + 1):
+            try:
+                return self._stack.enter_context(self._local_cluster(distributed, n_workers))
+            except (RuntimeError, OSError) as error:
+                if attempt == MAX_STARTS:
+                    raise ClusterError(
+                        f"{self.address}: the workers do not start: got {type(error).__name__}: "
+                        f"{error}; expected {n_workers} processes; free some memory, or ask for "
+                        "fewer"
+                    ) from None
+        raise AssertionError  # unreachable
+
+    def _local_cluster(self, distributed: Any, n_workers: int) -> Any:  # noqa: ANN401 - Dask's types
         scratch = self._stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-        return self._stack.enter_context(
-            distributed.LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                dashboard_address=None,
-                worker_dashboard_address=None,
-                local_directory=scratch,
-                silence_logs=logging.CRITICAL,
-                security=_own_keys(distributed),
-                memory_limit=None,  # parts are read in batches; a worker is not paused for others
-            )
+        return distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            dashboard_address=None,
+            worker_dashboard_address=None,
+            local_directory=scratch,
+            silence_logs=logging.CRITICAL,
+            security=_own_keys(distributed),
+            memory_limit=None,  # parts are read in batches; a worker is not paused for others
         )
 
     def __call__(self, auditor: "Auditor") -> "ClusterExecutor":
@@ -154,29 +181,49 @@ class Cluster:
         """
         from distributed import as_completed  # noqa: PLC0415 - an extra
 
-        futures = {
-            self._client.submit(work, shared, item, pure=False): index
-            for index, item in enumerate(items)
-        }
+        futures: dict[Any, int] = {}
         try:
-            for future in as_completed(futures):  # type: ignore[no-untyped-call]  # Dask's
-                yield futures[future], self._result(future)
+            with self._described_loss():
+                for index, item in enumerate(items):
+                    futures[self._client.submit(work, shared, item, pure=False)] = index
+                done = iter(as_completed(futures))  # type: ignore[no-untyped-call]  # Dask's
+            while True:
+                with self._described_loss():
+                    future = next(done, None)
+                    if future is None:
+                        return
+                    result = self._result(future)
+                yield futures[future], result
         finally:
             self._cancel(list(futures))
+
+    @contextmanager
+    def _described_loss(self) -> Iterator[None]:
+        """Name the scheduler, and not a socket, in the error about a lost connection."""
+        from distributed import CancelledError  # noqa: PLC0415 - an extra
+        from distributed.comm.core import CommClosedError  # noqa: PLC0415 - an extra
+
+        try:
+            yield
+        except (CommClosedError, CancelledError):
+            raise self._lost() from None
 
     def _cancel(self, futures: Sequence[Any]) -> None:
         """Cancel what is not done; a scheduler that was lost needs no message."""
         if self._client is not None and self._client.status == "running":
             self._client.cancel([future for future in futures if not future.done()])
 
+    def _lost(self) -> ClusterError:
+        return ClusterError(
+            f"{self.address}: the scheduler does not answer any more: got a lost connection; "
+            "expected a running scheduler"
+        )
+
     def _result(self, future: Any) -> Any:  # noqa: ANN401 - Dask's types
         from distributed import KilledWorker  # noqa: PLC0415 - an extra
 
         if future.status in ("cancelled", "lost"):
-            raise ClusterError(
-                f"{self.address}: the scheduler does not answer any more: got a lost connection; "
-                "expected a running scheduler"
-            )
+            raise self._lost()
         error = future.exception()
         if isinstance(error, KilledWorker):
             return WorkersDied(

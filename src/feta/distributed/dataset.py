@@ -2,7 +2,7 @@
 
 import glob
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,9 @@ from feta.io.table_file import TableFile
 from feta.io.table_options import TableOptions
 
 PARQUET, TEXT = (".parquet", ".pq"), (".csv", ".tsv")
+
+# Characters of the name of a part's results; file systems allow 255, and endings are added.
+LONGEST_NAME = 128
 
 # Row groups of one Parquet file are joined until a part has this many rows.
 ROWS_PER_PART = 100_000
@@ -61,9 +64,8 @@ def survey_part(part: Part, names: Collection[str], options: TableOptions) -> Pa
     sha256, table = part.sha256(), part.table(options)
     of_text = table.delimiter is not None
     rows = sum(map(len, table.chunks(()))) if of_text else _n_rows(part)
-    if not rows:
-        raise DomainError(f"{part.path}: no rows: expected at least one row")
-    return PartFacts(part, sha256, rows, tuple(table.names), table.summaries(names), of_text)
+    summaries = table.summaries(names) if rows else {}  # engines write Parquet files without rows
+    return PartFacts(part, sha256, rows, tuple(table.names), summaries, of_text)
 
 
 def parts_of(data: Path) -> list[Part]:
@@ -87,7 +89,10 @@ def parts_of(data: Path) -> list[Part]:
 
 def result_name(part: Part) -> str:
     """Return the name of a part as one component of a path; different parts have other names."""
-    return quote(part.name, safe=" =+,()")
+    name = quote(part.name, safe=" =+,()")
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}~{hashlib.sha256(part.name.encode()).hexdigest()}"
 
 
 def _parts_of_file(path: Path) -> list[Part]:
@@ -167,7 +172,7 @@ def check_columns(
     surveyed: Sequence[PartFacts], required: Collection[str], optional: Collection[str]
 ) -> None:
     """Raise unless all parts have the columns that are read, with the same kinds of values."""
-    first = surveyed[0]
+    first, usual = surveyed[0], _usual_kinds(surveyed)
     for facts in surveyed:
         where = facts.part.path
         for name in required:
@@ -182,17 +187,35 @@ def check_columns(
                     column=name,
                 )
         if not facts.of_text:
-            _check_kinds(facts, first)
+            _check_kinds(facts, usual)
 
 
-def _check_kinds(facts: PartFacts, first: PartFacts) -> None:
+def _kind(summary: FormatSummary) -> str:
+    return FAMILIES.get(summary.kind, summary.kind)
+
+
+def _usual_kinds(surveyed: Sequence[PartFacts]) -> dict[str, tuple[str, str]]:
+    """Return the kind that most parts have of each column, and the first part that has it."""
+    parts: dict[str, dict[str, list[str]]] = {}
+    for facts in surveyed:
+        for name, summary in facts.summaries.items():
+            if summary.kind != "empty":
+                found = parts.setdefault(name, {}).setdefault(_kind(summary), [])
+                found.append(facts.part.name)
+    usual = {}
+    for name, by_kind in parts.items():
+        kind = max(by_kind, key=lambda kind: len(by_kind[kind]))
+        usual[name] = kind, by_kind[kind][0]
+    return usual
+
+
+def _check_kinds(facts: PartFacts, usual: Mapping[str, tuple[str, str]]) -> None:
     for name, summary in facts.summaries.items():
-        got = FAMILIES.get(summary.kind, summary.kind)
-        expected = FAMILIES.get(first.summaries[name].kind, first.summaries[name].kind)
-        if got != expected and "empty" not in (got, expected):
+        if summary.kind != "empty" and _kind(summary) != usual[name][0]:
+            expected, where = usual[name]
             raise DomainError(
-                f"{facts.part.path}: another schema: the column {name!r} has {got}; expected "
-                f"{expected}, as in {first.part.name}; rewrite the part with the same types",
+                f"{facts.part.path}: another schema: the column {name!r} has {_kind(summary)}; "
+                f"expected {expected}, as in {where}; rewrite the part with the same types",
                 column=name,
             )
 

@@ -22,6 +22,7 @@ class DatasetRun:
     cluster: Cluster
     parts: Sequence[Part]
     surveyed: list[PartFacts] = field(default_factory=list)
+    empty: int = 0  # parts that have no rows
     kept: int = 0  # parts that had results before
     done: int = 0
 
@@ -37,7 +38,7 @@ class DatasetRun:
         return sha256("".join(lines).encode()).hexdigest()
 
     def survey(self, how: Survey, advance: Advance) -> None:
-        """Read all parts once; number their rows."""
+        """Read all parts once; number their rows, and leave out parts without rows."""
         found: dict[int, PartFacts] = {}
         failures: dict[int, PartFailure] = {}
         for index, result in self.cluster.each(survey, self.cluster.share(how), self.parts):
@@ -48,7 +49,12 @@ class DatasetRun:
             advance((len(found) + len(failures)) / len(self.parts))
         if failures:
             raise _error([failures[index] for index in sorted(failures)])
-        self.surveyed = list(_numbered([found[index] for index in sorted(found)]))
+        full = [found[index] for index in sorted(found) if found[index].rows]
+        if not full:
+            raise DomainError(f"{self.parts[0].path}: no rows: got none in any part; expected some")
+        self.empty = len(self.parts) - len(full)
+        self.parts = [facts.part for facts in full]
+        self.surveyed = list(_numbered(full))
 
     def work(self, work: PartWork, results: ResultFolder, advance: Advance) -> None:
         """Do the work on all parts that have no results; the others are kept."""
@@ -83,14 +89,18 @@ class DatasetRun:
         )
 
     def receipts(self, results: ResultFolder) -> Iterator[tuple[PartFacts, Receipt]]:
-        """Yield the receipts of all parts in order; their files were checked by the workers."""
+        """Yield the receipts of all parts in order.
+
+        Their files are checked again: a worker that was presumed dead may have written since.
+        """
         for facts in self.surveyed:
-            receipt = results.receipt(facts, check_files=False)
+            receipt = results.receipt(facts)
             if receipt is None:
                 raise DomainError(
                     f"{results.path(facts, 'receipt.json')}: the results of {facts.part.name} are "
-                    "gone: got no receipt; expected the one that a worker wrote; let the workers "
-                    "write to the same folder as this process, and run the command again"
+                    "gone or changed: got no receipt with their digests; expected the one that a "
+                    "worker wrote; let the workers write to the same folder as this process, and "
+                    "run the command again"
                 )
             yield facts, receipt
 

@@ -18,8 +18,10 @@ from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel, PeopleFile
 from feta.readers.load_function import ModelOrigin, Opening, open_any
 from feta.readers.source import SourceOptions
-from feta.scorer.counted.counted import Counted
 from feta.space.feature_space import FeatureSpace
+
+# FETA itself: all workers must have the version of the process that started the run.
+FETA = "feta-fair"
 
 # Libraries on which the answers of a model that is executed depend.
 LIBRARIES = (
@@ -58,10 +60,14 @@ class SameModel:
     libraries: dict[str, str]
     sample: RowSample
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the open model: a worker sends this to others, which open and check it too."""
+        return {name: value for name, value in self.__dict__.items() if name != "loaded"}
+
     @cached_property
     def loaded(self) -> LoadedModel:
         """The model in this process."""
-        here = library_versions()
+        here = library_versions(list(self.libraries))
         for name, expected in self.libraries.items():
             if here.get(name) != expected:
                 raise EngineError(
@@ -102,7 +108,7 @@ def declared(origin: ModelOrigin, schema: Path | None) -> tuple[FeatureSpace, Ta
     return content.space, content.file.table
 
 
-def library_versions(names: Sequence[str] = LIBRARIES) -> dict[str, str]:
+def library_versions(names: Sequence[str]) -> dict[str, str]:
     """Return the versions of installed libraries."""
     versions = {}
     for name in names:
@@ -114,5 +120,9 @@ def library_versions(names: Sequence[str] = LIBRARIES) -> dict[str, str]:
 
 
 def libraries_of(loaded: LoadedModel) -> dict[str, str]:
-    """Return the versions on which answers depend: none if the model is evaluated by FETA."""
-    return library_versions() if isinstance(loaded.model.scorer, Counted) else {}
+    """Return the versions on which results depend.
+
+    A model that FETA evaluates itself depends on FETA only. If the user's own program is executed,
+    to count or to replay and compare, results depend on its libraries too.
+    """
+    return library_versions((FETA,) if loaded.runtime is None else (FETA, *LIBRARIES))

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import AuditedBlock
 from feta.auditing.executor import InProcess
+from feta.auditing.part_claims import CLAIMS, PartClaims
 from feta.auditing.stored_results import stored_bad_rows, stored_results
 from feta.auditing.stream import AuditStream
 from feta.auditing.table_audit import TableAudit
@@ -48,6 +49,7 @@ class RowOptions:
     engine: str
     seconds: float | None
     as_json: bool = False
+    certify: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class PartWork:
         return _outcome(lambda: self._run(facts))
 
     def _run(self, facts: PartFacts) -> PartOutcome:
-        if self.results.receipt(facts, check_files=True) is not None:
+        if self.results.receipt(facts) is not None:
             return "kept"
         self._audit(facts) if self.audits else self._decide(facts)
         return "done"
@@ -104,7 +106,9 @@ class PartWork:
         blocks = TableBlocks(auditor, columns, executor.block_size, facts.before)
         chunks = loaded.table.chunks(self.names, typed=loaded.formats)
         rows = 0
-        with self.results.writing(facts, list(tables.headers)) as writer:
+        claims = PartClaims(auditor.model) if options.certify else None
+        kinds = [*tables.headers, *([CLAIMS] if claims else [])]
+        with self.results.writing(facts, kinds) as writer:
             for name, header in tables.headers.items():
                 write_row(writer.streams[name], header)
 
@@ -112,6 +116,8 @@ class PartWork:
                 nonlocal rows
                 rows += len(audited.block)
                 tables.write(audited, writer.streams)
+                if claims is not None:
+                    claims.write(audited, writer.streams[CLAIMS])
 
             audit.run(blocks.blocks(chunks), write=write, before=facts.before)
             if audit.stream.stopped:

@@ -51,7 +51,7 @@ class ResultFolder:
     def open(self) -> None:
         """Create the folder; refuse one with results of another question."""
         path = self.folder / QUESTION
-        if path.exists():
+        if path.exists() and self._has_receipts():
             different = self._differences(path)
             if different:
                 raise SchemaError(
@@ -64,11 +64,14 @@ class ResultFolder:
         with atomic_write(path) as aside:
             aside.write_text(json_text(self.question, indent=2), encoding="utf-8")
 
+    def _has_receipts(self) -> bool:
+        return any((self.folder / PARTS).glob(f"*.{RECEIPT}"))
+
     def _differences(self, path: Path) -> list[str]:
         try:
-            known = json.loads(path.read_bytes())
-            names = sorted(self.question.keys() | known.keys())
-            return [name for name in names if self.question.get(name) != known.get(name)]
+            known, asked = json.loads(path.read_bytes()), json.loads(json_text(self.question))
+            names = sorted(asked.keys() | known.keys())
+            return [name for name in names if asked.get(name) != known.get(name)]
         except (ValueError, AttributeError):
             return ["question: the file is damaged"]
 
@@ -81,14 +84,14 @@ class ResultFolder:
         part = {"part": facts.part.name, "sha256": facts.sha256, "before": facts.before}
         return {"question": _digest(json_text(self.question).encode()), **part}
 
-    def receipt(self, facts: PartFacts, *, check_files: bool) -> Receipt | None:
-        """Return the receipt of a finished part; None if it is missing, damaged, or of others."""
+    def receipt(self, facts: PartFacts) -> Receipt | None:
+        """Return the receipt of a finished part; None if it or a file is missing, or another."""
         try:
             stored = self.path(facts, RECEIPT).read_bytes()
             body = json.loads(stored)
             fits = body["stamp"] == self.stamp(facts) and body["digest"] == _digest_of(body)
             files: dict[str, str] = body["files"]
-            if not fits or (check_files and not self._intact(facts, files)):
+            if not fits or not self._intact(facts, files):
                 return None
             return Receipt(facts.part.name, body["rows"], files, body["content"], _digest(stored))
         except (OSError, ValueError, LookupError, TypeError):

@@ -92,8 +92,14 @@ class LatticeEngine:
 
     def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
         """Answer queries; those about one model's decisions are counted and searched together."""
+        return self.solve_counted(queries, budget)[0]
+
+    def solve_counted(
+        self, queries: Sequence[PersonQuery], budget: Budget
+    ) -> tuple[list[Verdict], Tally | None]:
+        """Answer queries; return also the counts of all counterparts, if they were counted."""
         if not queries or budget != UNLIMITED or not _about_one_model(queries):
-            return [self.solve(query, budget) for query in queries]
+            return [self.solve(query, budget) for query in queries], None
         kernel = self._kernel(queries[0].model)
         return solve_batch(kernel, queries, engine=self.name, threads=self.threads)
 

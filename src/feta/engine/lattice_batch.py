@@ -17,20 +17,22 @@ from feta.rule.comparator import UNDECIDED, Decisions
 from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits, References
 from feta.verdict.certificate import Certificate, LatticeProof
 from feta.verdict.counterexample import Counterexample
+from feta.verdict.tally import Tally
 from feta.verdict.verdict import Effort, Fair, Unfair, Verdict
 
 
 def solve_batch(
     kernel: LatticeKernel, queries: Sequence[PersonQuery], *, engine: str, threads: int
-) -> list[Verdict]:
-    """Answer queries about the decisions of one model, without a budget.
+) -> tuple[list[Verdict], Tally]:
+    """Answer queries about the decisions of one model, without a budget; return also the counts.
 
     Counting proves most people fair at once. The worst counterparts of the others, or any
     counterexamples, are searched and replayed together. Near ties are searched person by person.
     """
     batch = _Batch(kernel, queries, engine, threads)
     verdicts = batch.fair() | batch.worst() | batch.any()
-    return [verdicts[row] if row in verdicts else batch.alone(row) for row in range(len(queries))]
+    rows = range(len(queries))
+    return [verdicts[row] if row in verdicts else batch.alone(row) for row in rows], batch.counts
 
 
 @dataclass

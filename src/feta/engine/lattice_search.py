@@ -59,7 +59,7 @@ class LatticeSearch:
             center, half = np.array([float(band.center)]), band.half
             references = References(np.zeros(1, dtype=np.int64), center, half)
         else:
-            decisions = self.model.rule.decide_exactly(self.state.reference)
+            decisions = self.state.decision
             assert (decisions != UNDECIDED).all()  # kernels are for exact scores
             references = References(decisions.astype(np.int64), np.zeros(1))
         result = self.kernel.find(self.people, references, self._limits)

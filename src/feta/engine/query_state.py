@@ -14,7 +14,7 @@ from feta.engine.protocol import Budget
 from feta.engine.span import Span
 from feta.model import EXACT_CHUNK
 from feta.query import FairAt
-from feta.rule.comparator import UNDECIDED, Comparator
+from feta.rule.comparator import UNDECIDED, Comparator, Decisions
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import Objective, doubt_at, has_scores, prepare
 from feta.verdict.certificate import BoundsProof, Certificate, LatticeProof, Proof
@@ -65,6 +65,12 @@ class QueryState:
     def reference(self) -> ExactScores:
         """The person's own scores, exact."""
         return self.model.exact_scores(self.query.person[None, :])
+
+    @cached_property
+    def decision(self) -> Decisions:
+        """The decision about the person, one number in an array."""
+        points = self.model.points(self.query.person[None, :])
+        return self.model.resolve(points, self.model.rule).decisions
 
     @property
     def comparator(self) -> Comparator:

@@ -6,6 +6,7 @@ numbers are texts: an odd integer in hexadecimal digits, times a power of two.
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 
 from feta.errors import DomainError
 
@@ -29,6 +30,12 @@ def dyadic_text(numerator: int, exponent: int) -> str:
         return "0"
     zeros = (numerator & -numerator).bit_length() - 1
     return f"{numerator >> zeros:x}p{exponent + zeros}"
+
+
+def exact_number(text: str) -> Fraction:
+    """Return the number of an exact text."""
+    mantissa, _, exponent = text.partition("p")
+    return Fraction(int(mantissa, 16)) * Fraction(2) ** int(exponent or 0)
 
 
 def exact_json(value: object) -> Json:

@@ -16,6 +16,9 @@ FORMAT, VERSION = "feta-certificate", 1
 # The files that `--certify` writes.
 CERTIFICATE, SCHEMA, MODEL = "certificate.jsonl", "schema.json", "model.feta"
 
+# The signature of a certificate, which `--sign` writes.
+SIGNATURE = "certificate.dsse.json"
+
 
 class MerkleTree:
     """The root of a Merkle tree (RFC 6962) over lines that arrive one by one."""
@@ -27,7 +30,7 @@ class MerkleTree:
         """Add a leaf."""
         size, node = 1, hashlib.sha256(b"\0" + line).digest()
         while self._peaks and self._peaks[-1][0] == size:
-            node = _parent(self._peaks.pop()[1], node)
+            node = parent_hash(self._peaks.pop()[1], node)
             size *= 2
         self._peaks.append((size, node))
 
@@ -37,11 +40,12 @@ class MerkleTree:
             return hashlib.sha256(b"").hexdigest()
         node = self._peaks[-1][1]
         for _, before in reversed(self._peaks[:-1]):
-            node = _parent(before, node)
+            node = parent_hash(before, node)
         return node.hex()
 
 
-def _parent(left: bytes, right: bytes) -> bytes:
+def parent_hash(left: bytes, right: bytes) -> bytes:
+    """Return the hash of a node of the tree."""
     return hashlib.sha256(b"\1" + left + right).digest()
 
 
@@ -58,9 +62,12 @@ class CertificateWriter:
 
     def add(self, claim: dict[str, Json]) -> None:
         """Write the claim about one person."""
-        line = canonical(claim)
+        self.add_line(canonical(claim), str(claim["verdict"]))
+
+    def add_line(self, line: bytes, verdict: str) -> None:
+        """Write a claim that is encoded already."""
         self._tree.add(line)
-        self._counts[str(claim["verdict"])] += 1
+        self._counts[verdict] += 1
         self._stream.write(line + b"\n")
 
     def finish(self, *, complete: bool) -> None:

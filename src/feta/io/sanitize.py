@@ -47,8 +47,15 @@ def _csv_text(value: str) -> str:
 
 def write_row(stream: IO[str], cells: Iterable[object]) -> None:
     """Write a line of CSV; texts are quoted, so that no other separator can split them."""
+    write_rows(stream, [cells])
+
+
+def write_rows(stream: IO[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write lines of CSV; texts are quoted, so that no other separator can split them."""
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow([csv_cell(cell) for cell in cells])
+    writer.writerows(
+        [_csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
 
 
 def json_text(content: object, *, indent: int | None = None) -> str:

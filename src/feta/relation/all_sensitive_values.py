@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class AllSensitiveValues:
         """True: the shared columns are the key."""
         return True
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of assignments; raises if there are infinitely many."""
         return self.space.lattice.size

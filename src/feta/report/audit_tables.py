@@ -1,7 +1,7 @@
 """The tables of an audit: verdicts.csv and pairs.csv, described in docs/reference/formats.md."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 import numpy as np
@@ -9,13 +9,18 @@ import numpy as np
 from feta.arrays import Matrix
 from feta.auditing.block import AuditedBlock
 from feta.auditing.finding import Finding
-from feta.auditing.record import record_of
-from feta.io.sanitize import write_row
+from feta.auditing.record import record_columns
+from feta.io.sanitize import write_rows
 from feta.model import Model
 from feta.scorer.protocol import has_scores
 from feta.verdict.counterexample import Counterexample
 
 PAIRS, VERDICTS = "pairs.csv", "verdicts.csv"
+
+# A person with a counterexample, and the person's id in the table.
+PairRow = tuple[Finding, Counterexample, str]
+
+REPLAYED = {None: "", True: "yes", False: "no"}
 
 PAIR_HEADER = [
     "row",
@@ -76,45 +81,64 @@ class AuditTables:
         """Write the rows of one block to the stream of each table."""
         block, describe = audited.block, self.model.describe
         digests = iter(record_digests(block.people))
+        verdicts: list[list[object]] = []
+        pairs: list[PairRow] = []
         for index, (finding, name) in enumerate(zip(audited.findings, block.names, strict=True)):
             pair, read = finding.pair, index not in block.unread
-            cells = [
-                finding.row + 1,
-                name,
-                finding.status,
-                describe(finding.decision),
-                describe(finding.fair_decision),
-                pair.gap if pair is not None and self.has_gaps else "",
-                finding.runtime if read else "",
-                finding.reason,
-                next(digests) if read else "",
-                "" if finding.verdict is None else finding.verdict.provenance,
-            ]
-            write_row(streams[VERDICTS], cells)
+            verdicts.append(
+                [
+                    finding.row + 1,
+                    name,
+                    finding.status,
+                    describe(finding.decision),
+                    describe(finding.fair_decision),
+                    pair.gap if pair is not None and self.has_gaps else "",
+                    finding.runtime if read else "",
+                    finding.reason,
+                    next(digests) if read else "",
+                    "" if finding.verdict is None else finding.verdict.provenance,
+                ]
+            )
             if pair is not None:
-                write_row(streams[PAIRS], self._pair_row(finding, pair, name))
+                pairs.append((finding, pair, name))
+        write_rows(streams[VERDICTS], verdicts)
+        write_rows(streams[PAIRS], self._pair_rows(pairs))
 
-    def _pair_row(self, finding: Finding, pair: Counterexample, name: str) -> list[object]:
+    def _pair_rows(self, pairs: Sequence[PairRow]) -> list[list[object]]:
+        """Return the rows of pairs, whose records are decoded together."""
+        if not pairs:
+            return []
         space = self.model.space
-        before = record_of(space, pair.person)
-        after = record_of(space, pair.counterpart, space.sensitive)
-        # A regression makes no decisions.
-        decisions = [self.model.outcomes[number] for number in pair.decisions] or ["", ""]
-        changed = [column for column in self.sensitive if before[column] != after[column]]
-        replayed = {None: "", True: "yes", False: "no"}[finding.replayed]
-        return [
-            finding.row + 1,
-            name,
-            *decisions,
-            *(pair.margins(self.model.rule).tolist() if self.has_gaps else ["", ""]),
-            pair.gap if self.has_gaps else "",
-            finding.runtime,
-            replayed,
-            " ".join(changed),
-            " ".join(finding.alone),
-            *(before[column] for column in self.names),
-            *(after[column] for column in self.sensitive),
-        ]
+        before = record_columns(space, np.stack([pair.person for _, pair, _ in pairs]))
+        others = np.stack([pair.counterpart for _, pair, _ in pairs])
+        after = record_columns(space, others, space.sensitive)
+        rows: list[list[object]] = []
+        records = zip(*(before[column] for column in self.names), strict=True)
+        moved = zip(*after.values(), strict=True)
+        own = zip(*(before[column] for column in self.sensitive), strict=True)
+        for (finding, pair, name), record, values, old in zip(
+            pairs, records, moved, own, strict=True
+        ):
+            columns = zip(self.sensitive, values, old, strict=True)
+            changed = [column for column, new, previous in columns if new != previous]
+            # A regression makes no decisions.
+            decisions = [self.model.outcomes[number] for number in pair.decisions] or ["", ""]
+            rows.append(
+                [
+                    finding.row + 1,
+                    name,
+                    *decisions,
+                    *(pair.margins(self.model.rule).tolist() if self.has_gaps else ["", ""]),
+                    pair.gap if self.has_gaps else "",
+                    finding.runtime,
+                    REPLAYED[finding.replayed],
+                    " ".join(changed),
+                    " ".join(finding.alone),
+                    *record,
+                    *values,
+                ]
+            )
+        return rows
 
 
 def record_digests(people: Matrix) -> list[str]:

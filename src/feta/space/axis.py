@@ -34,6 +34,10 @@ class Axis:
         return 0.0, float(self.attribute.n_values - 1)
 
     def __len__(self) -> int:
+        return self._n_values
+
+    @cached_property
+    def _n_values(self) -> int:
         assert not isinstance(self.attribute, Real)  # it has uncountably many values
         return self.attribute.n_values
 

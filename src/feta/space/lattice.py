@@ -15,6 +15,9 @@ from feta.space.axis import Axis
 # Counterparts per block: 2^14 rows of a hundred columns take 13 MB.
 BLOCK = 2**14
 
+# The columns of all values of an axis are kept if there are no more than these.
+CACHED_AXIS = 2**12
+
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
@@ -51,7 +54,11 @@ class Lattice:
     def _codes(self, assignment_ids: Counts) -> Matrix:
         coordinates = self.coordinates(assignment_ids)
         pairs = zip(self.axes, coordinates, strict=True)
-        return np.hstack([axis.codes(indices) for axis, indices in pairs])
+        parts = [
+            axis.every_code[indices] if len(axis) <= CACHED_AXIS else axis.codes(indices)
+            for axis, indices in pairs
+        ]
+        return np.concatenate(parts, axis=1)
 
     def assignment_ids(self, people: Matrix) -> Counts:
         """Return the id of each person's assignment."""

@@ -45,6 +45,10 @@ class QuickCheck:
             lows += [low] * width
             highs += [high] * width
             integral += [is_integral] * width
+        start = int(self.columns[0]) if len(self.columns) else 0
+        adjacent = np.array_equal(self.columns, np.arange(start, start + len(self.columns)))
+        # A view of adjacent columns costs less than a copy.
+        self._chosen = slice(start, start + len(self.columns)) if adjacent else self.columns
         self.lows, self.highs = np.array(lows), np.array(highs)
         self.integral, self.members = np.array(integral, dtype=bool), members
 
@@ -52,10 +56,11 @@ class QuickCheck:
         """Return whether every row is provably in the space."""
         if not self.usable:
             return False
-        rows = people[:, self.columns]
+        rows = people[:, self._chosen]
         if not ((rows >= self.lows) & (rows <= self.highs)).all():  # false for NaN
             return False
-        if (np.floor(rows) != rows)[:, self.integral].any():
+        whole = rows if self.integral.all() else rows[:, self.integral]
+        if (np.floor(whole) != whole).any():
             return False
         # Every cell of a category is 0 or 1 here, so the sum is exact.
-        return bool((rows @ self.members == 1.0).all())
+        return not self.members.size or bool((rows @ self.members == 1.0).all())

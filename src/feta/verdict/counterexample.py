@@ -44,6 +44,8 @@ class Counterexample:
     @classmethod
     def witness(cls, model: Model, person: Vector, other: Vector) -> Self | None:
         """Replay two people; return None if they are no counterexample."""
+        if model.rule.tolerance is None:
+            return cls.witnesses(model, person[None, :], other[None, :])[0]
         replayed = _replay(model, person, other)
         if isinstance(replayed, str):
             return None
@@ -116,24 +118,24 @@ def _replay_decisions(model: Model, people: Matrix, others: Matrix) -> list[dict
     known = (runtime[:count] != UNDECIDED) & (runtime[count:] != UNDECIDED)
     runtime_safe = known & (runtime[count:] != own)
     chosen = np.flatnonzero(proved)
-    gaps = dict(zip(chosen.tolist(), rule.gaps(exact[chosen], exact[count + chosen]), strict=True))
-    floats = frozen(exact.floats())
-    return [
-        {
+    distances = rule.gaps(exact[chosen], exact[count + chosen]).tolist()
+    gaps = dict(zip(chosen.tolist(), distances, strict=True))
+    floats = exact.floats()
+    scores = frozen(np.stack([floats[:count], floats[count:]], axis=1))
+    scores = scores[:, :, 0] if floats.shape[1] == 1 else scores
+    pairs, labels = list(zip(own.tolist(), other.tolist(), strict=True)), runtime_safe.tolist()
+    results: list[dict[str, Any] | None] = [None] * count
+    for row in chosen.tolist():
+        results[row] = {
             "person": rows[row],
             "counterpart": rows[count + row],
-            "scores": floats[[row, count + row], 0]
-            if floats.shape[1] == 1
-            else floats[[row, count + row]],
-            "decisions": (int(own[row]), int(other[row])),
-            "gap": float(gaps[row]),
-            "runtime": "safe" if runtime_safe[row] else "sensitive",
+            "scores": scores[row],
+            "decisions": pairs[row],
+            "gap": gaps[row],
+            "runtime": "safe" if labels[row] else "sensitive",
             "fingerprint": model.fingerprint,
         }
-        if proved[row]
-        else None
-        for row in range(count)
-    ]
+    return results
 
 
 def _related(model: Model, rows: Matrix) -> Flags:

@@ -308,7 +308,7 @@ def test_out_of_time_the_best_pair_so_far_is_returned(
     auditor = Auditor(MODEL)
     pair = auditor.audit(SPACE.encode(people(-3)))[0].pair
     verdict = Unknown(Reason.OUT_OF_TIME, pair if known else None)
-    monkeypatch.setattr(block_verdicts, "verify_many", lambda *_, **__: [verdict])
+    monkeypatch.setattr(block_verdicts, "verify_counted", lambda *_, **__: ([verdict], None))
     finding = auditor.audit(SPACE.encode(people(-3)))[0]
     assert (finding.status, finding.pair) == (("unfair", pair) if known else ("undecided", None))
 

@@ -9,12 +9,12 @@ import pytest
 import feta
 from feta.auditing.auditor import Auditor
 from feta.auditing.block import AuditedBlock, Block, UnreadRow, blocks_in_memory
-from feta.auditing.executor import MAX_PEOPLE, Executor, InProcess
+from feta.auditing.executor import Executor, InProcess
 from feta.auditing.finding import Finding
 from feta.auditing.report_data import ReportSource
 from feta.auditing.stream import AuditStream
 from feta.auditing.table_audit import TableAudit
-from feta.auditing.workers import Workers
+from feta.auditing.workers import PEOPLE_PER_JOB, Workers
 from feta.errors import DomainError
 from feta.model import Model
 
@@ -50,7 +50,7 @@ def test_everybody_gets_the_finding_of_the_auditor(executor: Executor) -> None:
     for row, finding in findings.items():
         assert content(finding)[1:] == content(expected[row])[1:]
         assert finding.certificate == expected[row].certificate
-    assert executor.block_size >= MAX_PEOPLE
+    assert executor.block_size >= PEOPLE_PER_JOB
     assert list(executor.audit(PEOPLE[:0])) == []
 
 

@@ -16,7 +16,8 @@ from feta import Model, Network
 from feta.cli import on_cluster
 from feta.distributed import dataset
 from feta.distributed.cluster import WorkersDied
-from feta.distributed.dataset import parts_of, result_name
+from feta.distributed.dataset import Part, parts_of, result_name
+from feta.io.certificate_file import CERTIFICATE
 from tests.cli.commands import Done, run
 
 pa = pytest.importorskip("pyarrow")
@@ -167,16 +168,16 @@ def test_csv_files_and_bad_rows(people: Path) -> None:
     assert done.returncode == 2
     assert "a.csv, row 2 (id '2'): 'age' is invalid: got '99'" in done.stderr
     assert "0 of 2 parts are finished and kept in out" in done.stderr
-    done = run("audit", "m.feta", *options, "--skip-bad-rows", cwd=people)
+    run("audit", "m.feta", *options, "--skip-bad-rows", cwd=people)  # nothing was finished
+    done = run("audit", "m.feta", *options, cwd=people)
     assert done.returncode == 2
     assert "got another treatment of bad rows; expected the same; name another" in done.stderr
-    done = run("audit", "m.feta", *options[:3], "new", *options[4:], "--skip-bad-rows", cwd=people)
-    kinds = shown(people / "new")["bad_rows"]
+    kinds = shown(people / "out")["bad_rows"]
     assert [(kind["reason"], kind["first_row"]) for kind in kinds] == [
         ("above the maximum 40", 2),
         ("not a number: 'x'", 4),
     ]
-    assert [row["row"] for row in shown(people / "new")["unanswered"]] == [2, 4]
+    assert [row["row"] for row in shown(people / "out")["unanswered"]] == [2, 4]
 
 
 def test_a_second_run_keeps_parts_and_recomputes_changed_and_damaged_ones(people: Path) -> None:
@@ -322,10 +323,6 @@ def test_options_that_contradict_each_other_are_refused(people: Path) -> None:
         in run("audit", "m.feta", "--data", "data", "--on", "here", cwd=people).stderr
     )
     assert (
-        "no certificate from a cluster: got --certify with --on"
-        in audit(people, "--certify").stderr
-    )
-    assert (
         "got --jobs with --on; expected one of them; write --on local:3"
         in audit(people, "--jobs", "3").stderr
     )
@@ -347,3 +344,60 @@ def test_parts_are_named_by_their_files(tmp_path: Path) -> None:
     assert [result_name(part) for part in parts] == ["a%252Fb.csv", "a%2Fb.csv"]
     assert [part.name for part in parts_of(tmp_path / "a")] == ["b.csv"]
     assert all(os.path.isabs(part.path) for part in parts)  # noqa: PTH117 - of any kind
+
+
+def test_results_among_the_data_are_refused(people: Path) -> None:
+    for data, out in (("data", "data/out"), ("data", "data"), ("data/**/*.parquet", ".")):
+        done = audit(people, data=data, out=out)
+        assert done.returncode == 2
+        assert f"{out}: results among the data: got a folder that shares files" in done.stderr
+    assert not (people / "data" / "out").exists()
+
+
+def test_parts_without_rows_are_left_out(people: Path) -> None:
+    audit(people, out="expected")
+    empty = pq.read_table(people / "data" / "b.parquet").slice(0, 0)
+    pq.write_table(empty, people / "data" / "a" / "empty.parquet")
+    done = audit(people)
+    assert "1 of 4 parts have no rows" in done.stderr
+    assert shown(people / "out") == shown(people / "expected")
+    commit = json.loads((people / "out" / "commit.json").read_text())
+    assert [part["part"] for part in commit["parts"]] == list(PARTS)
+    for name in PARTS:
+        pq.write_table(empty, people / "data" / name)
+    assert "no rows: got none in any part; expected some" in audit(people, out="none").stderr
+
+
+def test_results_that_change_before_they_are_merged_are_not_used(
+    people: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(
+        work: Callable[[object, object], object], shared: object, items: Sequence[object]
+    ) -> Iterator[tuple[int, object]]:
+        yield from Here.each(here, work, shared, items)
+        path = people / "out" / "parts" / "b.parquet.verdicts.csv"
+        if path.exists():  # a worker that was presumed dead writes the results of another run
+            path.write_text(path.read_text().replace("unfair", "fair"))
+
+    monkeypatch.setattr(here, "each", late)
+    done = audit(people)
+    assert done.returncode == 2
+    assert "the results of b.parquet are gone or changed: got no receipt with" in done.stderr
+    assert not (people / "out" / "commit.json").exists()
+    assert not (people / "out" / "verdicts.csv").exists()
+
+
+def test_an_older_certificate_and_audit_are_replaced(people: Path) -> None:
+    audit(people)
+    (people / "out" / CERTIFICATE).write_text("of an older audit")
+    pq.write_table(table(60, 9), people / "data" / "b.parquet")
+    done = audit(people)
+    assert "replaced an audit of m.feta on data, which was in out" in done.stderr
+    assert not (people / "out" / CERTIFICATE).exists()
+
+
+def test_long_names_of_parts_are_shortened(tmp_path: Path) -> None:
+    parts = [Part(tmp_path, "year=2020/" + "x" * 240 + end) for end in ("a", "b")]
+    first, second = map(result_name, parts)
+    assert first != second
+    assert max(len(first), len(second)) < 200

@@ -1,5 +1,7 @@
 """The recipes of docs/how-to/batches.md; an engine that is not installed is skipped."""
 
+import gc
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,7 @@ def test_dask(people: Path, expected: list[dict[str, Any]], tmp_path: Path) -> N
     assert pa.concat_tables(map(pq.read_table, written)).to_pylist() == expected
 
 
+@pytest.mark.filterwarnings("ignore")  # of Ray itself
 def test_ray(people: Path, expected: list[dict[str, Any]]) -> None:
     ray = pytest.importorskip("ray")
     ray.init(num_cpus=1, include_dashboard=False)
@@ -85,9 +88,14 @@ def test_ray(people: Path, expected: list[dict[str, Any]]) -> None:
         ray.shutdown()
 
 
+@pytest.mark.filterwarnings("ignore")  # of Spark itself, about its sockets
 def test_spark(people: Path, expected: list[dict[str, Any]]) -> None:
     sql = pytest.importorskip("pyspark.sql")
-    spark = sql.SparkSession.builder.master("local[1]").getOrCreate()
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    builder = sql.SparkSession.builder.master("local[1]")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
     try:
         decided = spark.read.parquet(str(people)).mapInArrow(
             lambda batches: map(DECIDE, batches), "id long, decision string"
@@ -95,3 +103,4 @@ def test_spark(people: Path, expected: list[dict[str, Any]]) -> None:
         assert [row.asDict() for row in decided.orderBy("id").collect()] == expected
     finally:
         spark.stop()
+        gc.collect()  # here, where warnings about Spark's sockets are ignored

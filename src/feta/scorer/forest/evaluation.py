@@ -60,7 +60,7 @@ class ForestRows:
     @cached_property
     def leaves(self) -> Counts:
         """The leaf that each person reaches in each tree."""
-        return self.forest.trees.leaves(self.people)
+        return self.forest.leaf_search.leaves(self.people)
 
     def replayed(self, chosen: Counts | None = None) -> Matrix:
         """Compute the scores in the library's own order and format."""

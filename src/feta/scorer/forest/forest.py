@@ -17,6 +17,7 @@ from feta.errors import NetworkError, SchemaError
 from feta.relation.protocol import Relation
 from feta.rounding import LARGEST_ACTIVATION, SOURCES, Arithmetic
 from feta.scorer.forest.evaluation import ExactLeaves, ForestRows
+from feta.scorer.forest.leaf_search import LeafSearch
 from feta.scorer.forest.real_sections import real_sections
 from feta.scorer.forest.restricted import RestrictedForest
 from feta.scorer.forest.summation import Summation
@@ -104,6 +105,11 @@ class Forest:
     def exact_leaves(self) -> ExactLeaves:
         """The leaf values and the base as integers of one scale."""
         return ExactLeaves.of(self.trees, self.base)
+
+    @cached_property
+    def leaf_search(self) -> LeafSearch:
+        """The search for the leaves that people reach."""
+        return LeafSearch(self.trees, self.width)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -38,9 +38,15 @@ class Summation:
         """Add leaf values, (people, trees, outputs), as the library does; return float64."""
         kind: Any = np.float32 if self.format == "float32" else np.float64
         start: Array = self.start.astype(kind)
-        total: Array = np.broadcast_to(start, (len(values), len(start))).astype(kind)
-        for tree in range(values.shape[1]):
-            total = total + self.term(values[:, tree], tree, start)
+        terms = np.empty((len(values), values.shape[1] + 1, len(start)), dtype=kind)
+        terms[:, 0] = start
+        if self.weights is None:
+            terms[:, 1:] = values
+        else:
+            for tree in range(values.shape[1]):
+                terms[:, tree + 1] = self.term(values[:, tree], tree, start)
+        # Accumulation adds one term after the other in this format; a sum adds them in pairs.
+        total: Array = np.add.accumulate(terms, axis=1)[:, -1]
         if self.divide:
             total = total / kind(denominator)
         return np.asarray(total, dtype=np.float64)

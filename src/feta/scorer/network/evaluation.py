@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 # activation pattern, which costs less per point and more per pattern.
 FEW_POINTS = 256
 
+# Up to here, the calls of numpy take longer than its sums save.
+FEW_ROWS = 16
+
 # Longer axes are not tabulated; their terms are computed for each block of assignments.
 TABULATED_AXIS = 2**16
 
@@ -60,6 +63,10 @@ class Rows:
         """Compute float64 scores; the error bound also covers the given arithmetic."""
         network = self.exact.network
         people = self.people if chosen is None else self.people[chosen]
+        if len(people) <= FEW_ROWS:
+            few = self.exact.native_bounds.scores(people, arithmetic)
+            if few is not None:
+                return few
         values, sizes = network.first.terms(people, range(network.width))
         first = error_bounds.first_layer(network.first, values, sizes, arithmetic)
         return error_bounds.scores(network, first, arithmetic)

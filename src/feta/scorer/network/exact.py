@@ -15,6 +15,7 @@ import numpy as np
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.dyadic import Dyadic, join_rows
 from feta.scorer.network.activation import Pieces
+from feta.scorer.network.native_bounds import NativeBounds
 from feta.scorer.network.native_exact import NativeExact
 from feta.scorer.protocol import Enclosure
 from feta.space.axis import Axis
@@ -90,6 +91,11 @@ class ExactNetwork:
     def native(self) -> NativeExact:
         """The same network in the compiled kernel."""
         return NativeExact(self.network)
+
+    @cached_property
+    def native_bounds(self) -> NativeBounds:
+        """The same network in the compiled kernel, in float64 with error bounds."""
+        return NativeBounds(self.network)
 
     def scores(self, people: Matrix) -> Dyadic:
         """Compute the scores of people, (people, outputs)."""

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix
+from feta.arrays import Matrix
 from feta.dyadic import Dyadic
 from feta.scorer.native import native
+from feta.scorer.network.table_rows import table_rows
 
 if TYPE_CHECKING:
     from feta.scorer.network.network import Network
@@ -48,7 +49,7 @@ class NativeExact:
         if native is None:
             return None
         people = np.ascontiguousarray(people, dtype=np.float64)
-        result = self._chain.scores(people, self._table_rows(people))
+        result = self._chain.scores(people, table_rows(self.network.first, people))
         if result is None:
             return None
         data, size, exponent = result
@@ -59,10 +60,3 @@ class NativeExact:
         ]
         numerators = np.array(integers, dtype=object)
         return Dyadic(numerators.reshape(len(people), self.network.outputs), exponent)
-
-    def _table_rows(self, people: Matrix) -> Counts:
-        tables = self.network.first.tables
-        rows = np.zeros((len(people), len(tables)), dtype=np.int64)
-        for index, table in enumerate(tables):
-            rows[:, index] = table.indices(people[:, table.column])
-        return rows
