@@ -49,7 +49,7 @@ def test_queries_need_a_finished_kernel_and_a_finished_kernel_does_not_change() 
         lambda: kernel.finish(True),
     ):
         with pytest.raises(ValueError, match="the kernel is finished"):
-            change()
+            change()  # type: ignore[no-untyped-call]
 
 
 def test_descriptions_of_other_shapes_and_nan_are_rejected() -> None:
@@ -107,4 +107,4 @@ def test_queries_of_other_shapes_and_nan_are_rejected() -> None:
         lambda: kernel.node_bounds(one, one, kind[None, :] + 3, kind[None, :]),
     ):
         with pytest.raises(ValueError, match="invalid "):
-            call()
+            call()  # type: ignore[no-untyped-call]
