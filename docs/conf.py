@@ -23,7 +23,6 @@ project = "FETA"
 release = metadata.version("feta-fair")
 extensions = [
     "myst_parser",
-    "sphinx.ext.mathjax",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
@@ -33,7 +32,6 @@ templates_path = ["_templates"]
 default_role = "literal"  # docstrings write code in single backquotes, as Markdown does
 smartquotes = False  # `--data` is an option, not a dash
 
-myst_enable_extensions = ["dollarmath"]  # rounding.md
 myst_heading_anchors = 3
 
 autosummary_generate = True
