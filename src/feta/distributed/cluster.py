@@ -215,6 +215,8 @@ class Cluster:
             if now - looked < LOOK_SECONDS:
                 continue
             looked = now
+            if self._client.status in ("closing", "closed"):
+                raise self._lost()
             if self._client.scheduler_info(n_workers=-1)["workers"]:
                 seen = now
             elif now - seen > ALONE_SECONDS:
@@ -253,9 +255,10 @@ class Cluster:
     def _result(self, future: Any) -> Any:  # noqa: ANN401 - Dask's types
         from distributed import KilledWorker  # noqa: PLC0415 - an extra
 
-        if future.status in ("cancelled", "lost"):
+        # A worker that dies now takes its results with it; they are "lost" until computed again.
+        self._wait(lambda: future.status not in ("lost", "pending"))
+        if future.status == "cancelled":
             raise self._lost()
-        self._wait(future.done)  # a worker that dies now takes its results with it
         error = future.exception(timeout=ALONE_SECONDS)
         if isinstance(error, KilledWorker):
             return WorkersDied(

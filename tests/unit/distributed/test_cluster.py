@@ -40,6 +40,8 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
 class Workerless:
     """A client of Dask without workers."""
 
+    status = "running"
+
     def __init__(self) -> None:
         self.looks = 0
 
