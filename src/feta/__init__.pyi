@@ -1,6 +1,13 @@
 """Public names and the modules that define them; `feta` imports them on first use."""
 
-from .api import spread as spread, tally as tally, verify as verify, worst as worst
+from .api import (
+    UnfairShare as UnfairShare,
+    share_unfair as share_unfair,
+    spread as spread,
+    tally as tally,
+    verify as verify,
+    worst as worst,
+)
 from .auditing.audit import Audit as Audit, audit as audit
 from .auditing.recheck import CheckResult as CheckResult, check as check
 from .distributed.audit_batches import AuditBatches as AuditBatches
@@ -41,6 +48,8 @@ from .readers.statsmodels.read import read_statsmodels as read_statsmodels
 from .readers.torch.read import read_torch as read_torch
 from .readers.weights import read_weights as read_weights
 from .readers.xgboost.read import read_xgboost as read_xgboost
+from .relation.constrained import Constrained as Constrained
+from .relation.similar import Similar as Similar
 from .rule import (
     Argmax as Argmax,
     OneVsRest as OneVsRest,

@@ -18,6 +18,7 @@ from feta.errors import FetaError, NetworkError, SchemaError, unknown_choice
 from feta.io.ensemble_file import build_ensemble, describe_ensemble, ensemble_arrays
 from feta.io.forest_file import build_forest, describe_forest, forest_arrays
 from feta.io.regular_file import atomic_write, read_bytes
+from feta.io.relation_section import build_relation
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json, parse_table_options
 from feta.io.votes_file import PREFIX, build_votes, describe_votes, votes_arrays
@@ -113,6 +114,8 @@ def votes_of_bytes(content: bytes) -> tuple[Model, StoredVotes]:
         if description["fingerprints"].get("votes") != _votes_digest(description, arrays):
             raise NetworkError(CHANGED)
         return model, build_votes(description["votes"], arrays, model.space)
+    except FetaError:
+        raise
     except DAMAGE as error:
         raise NetworkError(_damage(error)) from None
 
@@ -231,6 +234,10 @@ def _describe_model(model: Model) -> dict[str, Any]:
         "rule": describe_rule(model.rule),
         "outcomes": list(model.outcomes),
     }
+    relation = _describe_relation(model)
+    if relation:
+        description["relation"] = relation
+        description["version"] = SCORER_VERSION
     fingerprints = {"space": model.space.fingerprint, "model": model.fingerprint}
     if isinstance(scorer, Ensemble):
         facts = _describe_scorer(scorer)
@@ -247,6 +254,17 @@ def _describe_model(model: Model) -> dict[str, Any]:
         "measured": _digest(model.fingerprint, _describe_measured(network)),
     }
     return description | {"network": _describe_network(network), "fingerprints": fingerprints}
+
+
+def _describe_relation(model: Model) -> dict[str, Any]:
+    """Return what the relation stores; the fingerprint of the model includes it."""
+    stored = model.relation.stored
+    if stored is None:
+        raise SchemaError(
+            "a .feta file cannot store this model: got the relation "
+            f"{type(model.relation).__name__}; expected one of FETA"
+        )
+    return stored
 
 
 def _describe_scorer(scorer: Scorer) -> dict[str, Any]:
@@ -317,7 +335,9 @@ def _build_model(description: dict[str, Any], arrays: dict[str, Array]) -> Model
     if not all(isinstance(name, str) for name in outcomes):
         raise NetworkError(f"invalid outcomes in the file: got {outcomes!r}; expected texts")
     space = FeatureSpace(tuple(_build_attribute(entry) for entry in description["space"]))
-    return Model(space, scorer, _build_rule(description["rule"]), outcomes=outcomes)
+    relation = build_relation(description.get("relation", {}), space)
+    rule = _build_rule(description["rule"])
+    return Model(space, scorer, rule, outcomes=outcomes, relation=relation)
 
 
 def _build_scorer(description: dict[str, Any], arrays: dict[str, Array]) -> Scorer:

@@ -31,6 +31,22 @@ class Reason(StrEnum):
         "the relation admits no person with these sensitive values, so nobody is compared with "
         "this person; correct the row or the relation"
     )
+    NOBODY = (
+        "nobody to compare with: the person is the only one whom the relation admits with these "
+        "other columns"
+    )
+    NO_COUNTERPART = (
+        "the relation admits nobody with these other columns; correct the row or the relation, or "
+        'write if_none = "all" in [relation] to decide over all combinations'
+    )
+    NO_VOTES = (
+        "no counterpart with these other columns has a vote; give weights with more assignments, "
+        'or write if_none = "all" in [relation] to decide over all combinations'
+    )
+    OWN_DIFFERS = (
+        "the person's own values are not plausible, and the person's own decision differs from the "
+        "one that all plausible people with the same other columns get"
+    )
     NOT_SEPARABLE = (
         "some scores cannot be separated from a tie at the highest precision; "
         "the model may tie there exactly"

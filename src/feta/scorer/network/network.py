@@ -276,11 +276,10 @@ class Network:
     def restrict(self, relation: Relation) -> Restricted:
         """Return the network on people's counterparts.
 
-        If every assignment gives a counterpart, the first layer is tabulated over the axes.
+        If assignments change the axes only, the first layer is tabulated over the axes.
         """
-        if not relation.complete:
-            return RestrictedRows(self, relation)
-        return Tabulated(self.exact, relation)
+        whole = relation.enclosing
+        return RestrictedRows(self, relation) if whole is None else Tabulated(self.exact, whole)
 
     def __call__(self, people: Matrix) -> Matrix:
         """Compute scores in float64, (people, outputs), for display only."""
