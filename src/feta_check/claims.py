@@ -9,7 +9,7 @@ from typing import Any
 
 from feta_check.model import Model
 from feta_check.people import Box, Column
-from feta_check.reading import Refuted, Unchecked, describe, exact, holds, nearest
+from feta_check.reading import Number, Refuted, Unchecked, describe, exact, holds, nearest
 from feta_check.rules import Rule, Scores
 
 MAX_COUNTERPARTS, MAX_NODES = 2**20, 100_000
@@ -50,8 +50,8 @@ class Person:
         self.space = space = model.space
         cells = list(zip(space.raw, space.values(space.raw, claim["person"]), strict=True))
         self.own = [axis.index(value) for axis, value in cells if axis in space.axes]
-        row = chain(*(space.codes(column, value) for column, value in cells))
-        self.counterparts = model.scorer.restrict(dict(row))
+        shared = [space.codes(*cell) for cell in cells if cell[0] not in space.axes]
+        self.counterparts = model.scorer.restrict(dict(chain(*shared)))
         self.rule = Rule(model.rule.entry, self.counterparts.unit)
         self.whole: Box = [(0, axis.count - 1) for axis in space.axes]
 
@@ -101,24 +101,22 @@ class Person:
             holds(differ, "the pair gets the same decision")
 
     def _check_proof(self, proof: dict[str, Any]) -> None:
-        leaves, center = [self.whole], None
-        if proof.keys() == {"counterparts"}:
-            count = proof["counterparts"]
+        fields, tree, center = {"tree"}, proof.get("tree", [0]), None
+        if "counterparts" in proof:
+            fields, count = {"counterparts"}, proof["counterparts"]
             counted = type(count) is int and count == self.space.size
             holds(counted, "the proof is about another number of counterparts")
-        else:
-            fields = {"center", "tree"} if self.rule.regression else {"tree"}
-            holds(proof.keys() == fields, "the proof has unknown or missing fields")
-            leaves = _leaves(proof["tree"], self.whole)
-            center = exact(proof["center"]) if self.rule.regression else None
-        for box in leaves:
+        elif self.rule.regression:
+            fields, center = {"center", "tree"}, exact(proof["center"])
+        holds(proof.keys() == fields, "the proof has unknown or missing fields")
+        for box in _leaves(tree, self.whole):
             large = _count(box) > MAX_COUNTERPARTS
             proved = self._is_fair(box, large, center)
             if large and not proved:
                 raise Unchecked("bounds leave counterparts undecided")
             holds(proved, "a counterpart is treated differently")
 
-    def _is_fair(self, box: Box, large: bool, center: Fraction | None) -> bool:
+    def _is_fair(self, box: Box, large: bool, center: Number | None) -> bool:
         """Return whether all of a box get the decision, or scores near the center."""
         if self.rule.regression:
             if large:

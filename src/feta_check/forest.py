@@ -42,7 +42,9 @@ class Forest:
             for index, entry in enumerate(facts["domains"])
         ]
         self._check()
-        self.axis_of, self.counts = space.moved, [axis.count for axis in space.axes]
+        ends = [space.codes(axis, axis.at(0)) for axis in space.axes]
+        self.axis_of = {place: axis for axis, codes in enumerate(ends) for place, _ in codes}
+        self.counts = [axis.count for axis in space.axes]
         self._masks: dict[int, int] = {}
 
     def _check(self) -> None:

@@ -6,7 +6,7 @@ docs/reference/certificates.md defines.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, pairwise, product
@@ -23,8 +23,6 @@ FACTS = {"activations", "equality", "link", "measured", "reading", "sigmoid", "s
 PARTS = ("breaks", "slopes", "intercepts", "weight")
 CHORD = 2**52
 STEP = 32  # binary places of sums are multiples of it, so that most people share integers
-
-Line = tuple[Number, Number]  # slope and intercept
 
 
 class Layer(NamedTuple):
@@ -67,7 +65,7 @@ class Network:
             _check_shape(weight, len(bias), self.outputs)
             readable(columns in (1, self.outputs), "the model has an invalid activation")
             units = [[[row[i] for row in part] for part in parts] for i in range(columns)]
-            self.layers.append((units * (self.outputs // columns), weight, bias))
+            self.layers.append((units, weight, bias))
             needed.append(places(chain(bias, *parts[0], *parts[2])))
             self.outputs = len(bias)
         self.places = max(needed)  # later layers have at least those of the first one
@@ -89,18 +87,17 @@ class Network:
             shift = places(chain(*weight))
             n_places += tilts + shift
             rows = [scaled(row, shift) for row in weight]
+            whole *= len(weight[0]) // len(whole)  # one column stands for all neurons
             layers.append(Layer(whole, tilts, rows, scaled(bias, n_places)))
         return layers, Fraction(1, 1 << n_places)
 
-    def sum(self, codes: list[tuple[int, Number]], n_places: int) -> list[int]:
+    def sum(self, codes: Iterable[tuple[int, Number]], n_places: int) -> list[int]:
         """Return the sum of the terms of some codes in the first layer."""
         total = [0] * len(self.bias)
         for place, code in codes:
             (factor,) = scaled([code], n_places - self.slope_places)
             if factor:
-                total = [
-                    t + factor * slope for t, slope in zip(total, self.columns[place], strict=True)
-                ]
+                total = [t + factor * w for t, w in zip(total, self.columns[place], strict=True)]
             if place in self.tables:
                 listed = code in self.tables[place]
                 holds(listed, f"column {place}: got a number that is not in its table")
@@ -137,9 +134,8 @@ class Counterparts:
         needed = max(network.places, network.slope_places + places(row.values()))
         self.places = -(-needed // STEP) * STEP
         self.layers, self.unit = network.scale(self.places)
-        shared = [(place, code) for place, code in row.items() if place not in self.space.moved]
         bias = scaled(network.bias, self.places)
-        self.constant = list(map(add, bias, network.sum(shared, self.places)))
+        self.constant = list(map(add, bias, network.sum(row.items(), self.places)))
         self.flat = [0] * len(bias)
 
     def _along(self, indices: Sequence[int], slopes: Scores) -> tuple[Scores, Scores, float]:
@@ -181,10 +177,9 @@ class Counterparts:
         lengths = [self._line_end(axis, box) - low for axis, (low, _) in enumerate(box)]
         line = lengths.index(max(lengths))
         (low, high), column, stride = box[line], self.space.axes[line], self.space.strides[line]
-        stop = low + lengths[line]
-        tilts = self.network.columns[column.start]
+        stop, tilts = low + lengths[line], self.network.columns[column.start]
         grid = scaled(column.numbers[low:stop], self.places - self.network.slope_places)
-        runs = [range(low, high + 1) for low, high in box]
+        runs = [range(start, end + 1) for start, end in box]
         runs[line] = range(low, low + 1)
         for indices in product(*runs):
             at = low
@@ -205,7 +200,7 @@ class Counterparts:
             stop = self._line_end(axis, box)  # the ends of a line are enough, and a missing number
             indices = {low, stop - 1, high} if stop > low else range(low, high + 1)
             terms.append([self.network.term(axis, index, self.places) for index in indices])
-        enclosed: list[tuple[Layer, list[tuple[Line, Line]]]] = []
+        enclosed = list[tuple[Layer, list[Any]]]()  # layers; the lines of each neuron
 
         def minimum(row: Sequence[Number]) -> Number:
             constant: Number = 0
@@ -254,13 +249,9 @@ def _enclose(unit: Any, low: Number, high: Number, n_places: int) -> Any:
     if first < last:  # slopes are integers times 2^-places, and so is the chord's unit
         chord = Fraction(values[-1] - values[0]) / (high - low) / 2**n_places
         candidates.append(Fraction(chord * CHORD // 1, CHORD) * 2**n_places)
-    below, above = [], []
-    for slope in candidates:
-        gaps = [y - slope * x for x, y in zip(points, values, strict=True)]
-        below.append((slope, min(gaps)))
-        above.append((slope, max(gaps)))
-
-    def height(line: Line) -> Number:
-        return line[0] * (low + high) + 2 * line[1]
-
-    return (max(below, key=height), min(above, key=height)), (min(values), max(values))
+    lines = []
+    for touch, nearest in ((min, max), (max, min)):  # the line below, the line above
+        gaps = [touch(y - s * x for x, y in zip(points, values, strict=True)) for s in candidates]
+        sides = list(zip(candidates, gaps, strict=True))
+        lines.append(nearest(sides, key=lambda line: line[0] * (low + high) + 2 * line[1]))
+    return lines, (min(values), max(values))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from feta_check.reading import Number, checkable, exact, holds, nearest, readable, reduced
+from feta_check.reading import Number, checkable, exact, holds, nearest, number_of, readable
 
 LARGEST_INTEGER = 2**52
 NUMERIC = {"sensitive", "missing", "strict"}
@@ -42,14 +42,14 @@ class Column:
             self.width = len(entry["values"]) + len(self.flags & {"missing", "other"})
             self.numbers = range(self.width)
         elif self.kind == "derived":
-            self.bands = [(_number(low), _number(high)) for _, low, high in entry["bands"]]
+            self.bands = [(number_of(low), number_of(high)) for _, low, high in entry["bands"]]
             self.source, self.width = entry["source"], len(self.bands)
         elif self.kind == "levels":
-            self.numbers = [_number(number) for number in entry["numbers"]]
+            self.numbers = list(map(number_of, entry["numbers"]))
             readable(self.numbers == sorted(set(self.numbers)), "levels must ascend")
             self.low, self.high = self.numbers[0], self.numbers[-1]
         else:
-            self.low, self.high = _number(entry["low"]), _number(entry["high"])
+            self.low, self.high = number_of(entry["low"]), number_of(entry["high"])
             whole = type(self.low) is type(self.high) is int
             readable(self.low <= self.high and (whole or self.kind == "number"), "invalid limits")
             if self.kind == "integer":
@@ -63,14 +63,12 @@ class Column:
         if not self.is_number:
             value, accepted = cell, type(cell) is int and cell in self.numbers
         else:
-            value = reduced(exact(cell))
-            accepted = nearest(value) == value
-            if self.low <= value <= self.high:
-                accepted &= self.kind != "levels" or value in self.numbers
-            else:
-                accepted &= not self.flags & {"sensitive", "strict"}
-            if self.kind == "integer":
-                accepted &= type(value) is int and abs(value) <= LARGEST_INTEGER
+            value = exact(cell)
+            inside = self.low <= value <= self.high
+            listed = self.kind != "levels" or value in self.numbers
+            whole = type(value) is int and abs(value) <= LARGEST_INTEGER
+            accepted = listed if inside else not self.flags & {"sensitive", "strict"}
+            accepted &= nearest(value) == value and (whole or self.kind != "integer")
         holds(accepted, f"column {self.name!r}: got another value than its domain has")
         return value
 
@@ -103,8 +101,6 @@ class Space:
         self.size = prod(counts)
         # The id of a counterpart is strides · indices: the last axis counts fastest.
         self.strides = [prod(counts[place + 1 :]) for place in range(len(counts))]
-        ends = [self.codes(axis, axis.at(0)) for axis in self.axes]
-        self.moved = {place: axis for axis, codes in enumerate(ends) for place, _ in codes}
 
     def codes(self, column: Column, value: Value) -> list[tuple[int, Number]]:
         """Return the places in an encoded row, and the codes, of a value; also derived ones."""
@@ -124,7 +120,3 @@ class Space:
         fits = type(cells) is list and len(cells) == len(columns)
         holds(fits, "a person has another number of columns than the schema")
         return list(map(Column.value, columns, cells))
-
-
-def _number(value: Any) -> Number:
-    return int(value) if type(value) is int else reduced(exact(value))

@@ -97,13 +97,13 @@ def parse(line: bytes, what: str) -> dict[str, Any]:
     return value
 
 
-def exact(text: object) -> Fraction:
-    """Return the number of an exact text."""
+def exact(text: object) -> Number:
+    """Return the number of an exact text, which is an integer if it can be one."""
     match = EXACT.fullmatch(text) if type(text) is str and len(text) <= MAX_EXACT else None
     if match is None:
         raise Refuted(f"got {str(text)[:40]!r}; expected an exact number")
-    power = int(match[2] or 0)
-    return Fraction(int(match[1] or "0", 16) << max(power, 0), 1 << max(-power, 0))
+    odd, power = int(match[1] or "0", 16), int(match[2] or 0)
+    return odd << power if power >= 0 else Fraction(odd, 1 << -power)
 
 
 def exact_text(number: Number | float) -> str:
@@ -113,9 +113,9 @@ def exact_text(number: Number | float) -> str:
     return f"{top >> zeros:x}p{zeros + 1 - bottom.bit_length()}" if top else "0"
 
 
-def reduced(number: Fraction) -> Number:
-    """Return an integer, if the number is one."""
-    return number.numerator if number.denominator == 1 else number
+def number_of(value: object) -> Number:
+    """Return a number of a description: an integer, or an exact text."""
+    return int(value) if type(value) is int else exact(value)
 
 
 def nearest(number: Number) -> Fraction:
@@ -188,12 +188,11 @@ class MerkleTree:
 
     def root(self) -> str:
         """Return the root."""
-        if not self.peaks:
-            return digest(b"")
-        node = self.peaks[-1]
-        for left in reversed(self.peaks[:-1]):
+        peaks = reversed(self.peaks)
+        node = next(peaks, b"")
+        for left in peaks:
             node = _parent(left, node)
-        return node.hex()
+        return node.hex() or digest(b"")
 
 
 def _parent(left: bytes, right: bytes) -> bytes:

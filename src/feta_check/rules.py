@@ -7,7 +7,7 @@ from typing import Any
 
 from feta_check.means import Means
 from feta_check.model_file import ModelFile
-from feta_check.reading import Number, canonical, checkable, exact, readable, reduced
+from feta_check.reading import Number, canonical, checkable, number_of, readable
 
 FIELDS = {
     "Threshold": {"kind", "value", "favors", "equality"},
@@ -35,13 +35,14 @@ class Rule:
         checkable(kind in FIELDS, f"the rule {kind!r}")
         level, classes = entry.get("value", entry.get("epsilon", 0)), entry.get("classes", [""])
         favors, equality = entry.get("favors", "above"), entry.get("equality", "favorable")
-        number = Fraction(level) if type(level) is int else exact(level)
+        scaled = Fraction(number_of(level)) / unit
         valid = entry.keys() == FIELDS[kind] and type(classes) is list
         valid &= favors in ("above", "below") and equality in ("favorable", "unfavorable")
         valid &= (len(classes) > 1) == ("classes" in entry)
-        readable(valid and (number >= 0 or kind == "Threshold"), "the model has an invalid rule")
+        readable(valid and (scaled >= 0 or kind == "Threshold"), "the model has an invalid rule")
         self.kind, self.above, self.outputs = kind, favors == "above", len(classes)
-        self.regression, self.level = kind == "Tolerance", reduced(number / unit)
+        self.regression = kind == "Tolerance"
+        self.level: Number = scaled.numerator if scaled.denominator == 1 else scaled
         self.candidates = [(place, place) for place in range(self.outputs)]
         if kind == "Threshold":
             self.candidates = [(int(not self.above), 1), (int(self.above), 0)]
