@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any
 
 from feta_check.means import Means
@@ -92,12 +92,12 @@ class Votes:
         self.vote, lists = entry["vote"], None
         self.weights: dict[int, int] | None = None
         if entry["weighted"]:
-            lists = [file.array(f"votes.{name}", 1) for name in ("assignment_ids", "votes")]
-            self.weights = dict(zip(*lists, strict=True))
-            valid = all(type(number) is int for number in chain(*lists)) and min(lists[1]) > 0
-            valid &= (
-                len(self.weights) == len(lists[0]) and 0 <= min(lists[0]) <= max(lists[0]) < size
-            )
+            names = "votes.assignment_ids", "votes.votes"
+            ids, counts = lists = [file.array(name, 1) for name in names]
+            self.weights = dict(zip(ids, counts, strict=True))
+            whole = all(type(number) is int for number in (*ids, *counts))
+            valid = whole and len(self.weights) == len(ids) and min(counts) > 0
+            valid = valid and 0 <= min(ids) <= max(ids) < size
             readable(valid, "the model has invalid vote weights")
         self.means = Means(file, entry)
         facts = {"ballot": self.means.ballot, "level": self.means.level_text, "vote": self.vote}
